@@ -3,10 +3,12 @@
  *     exchange_step [--orders N] [--rounds R] [--json]
  *
  * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does where commands wait for it, and tells it of each
- * while it has the one before to do; but decodes, signs, stores and sends nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them. An order is an ask placed, replaced or cancelled, or a
+ * while it has the two before to do; but decodes, signs, stores and sends nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them. An order is an ask placed, replaced or cancelled, or a
  * job of one subtask submitted, replaced or cancelled. Of those that are submitted some are filled at once: they are leased a device,
  * dispatched, and their result comes in a command of its own, which counts in the time and not as an order. N [400000] orders
- * make a round on a new exchange that has seen as many before; R [7] rounds are timed whole, one more takes the time of each command. */
+ * make a round on a new exchange that has seen as many before; R [7] rounds are timed whole, one more takes the time of each command.
+ * Of that one `commands` has, by kind, how many there were, the mean time of one, its median and its 99th percentile, and the share of all its time; `making` is the
+ * share of what is not the exchange's: commands that are made up, and the clock that is read twice for each, in `clock_ns`. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "bench/give_up.h"
@@ -34,7 +36,8 @@ enum {
     RESTING_MOST = 10000, /* jobs that wait, */
     WAIT_LONG = 5000,     /* and of those some from start to end */
     RUNNING_MOST = 64,    /* subtasks that are out */
-    GROUP = 256,          /* commands whose effects are kept together, until a commit */
+    COMING = 3,
+    GROUP = 256, /* commands whose effects are kept together, until a commit */
     ROUNDS_MOST = 99,
 };
 
@@ -80,9 +83,9 @@ struct market {
     struct id128 asks[DEVICES]; /* zero: none stands */
     struct waiting_job *resting;
     uint32_t resting_count;
-    struct running running[RUNNING_MOST + 2]; /* two may be on their way when it is full */
+    struct running running[RUNNING_MOST + COMING]; /* some may be on their way when it is full */
     uint32_t running_count;
-    struct coming coming[2]; /* in turns: the one is applied, the other is next */
+    struct coming coming[COMING]; /* in turns: one is applied, two are on their way */
     uint32_t turn;
     uint64_t fills, refused;
 };
@@ -109,17 +112,19 @@ static void number_to_id(uint64_t number, struct id128 *ret_id)
     memcpy(ret_id->bytes, &number, sizeof number);
 }
 
-/* A microsecond after the one before. */
-static struct exchange_command command_of(struct market *market, enum exchange_command_type type,
-                                          uint32_t account)
+/* A microsecond after the one before. Commands are large: they are made where they stay. */
+static void command_begin(struct market *market, enum exchange_command_type type, uint32_t account,
+                          struct exchange_command *command)
 {
-    struct exchange_command command = {.type = type, .index = ++market->index, .account = account};
-    command.log_time_ns =
+    memset(command, 0, sizeof *command);
+    command->type = type;
+    command->index = ++market->index;
+    command->account = account;
+    command->log_time_ns =
         INT64_C(1700000000) * NS_PER_S + (int64_t)market->index * (NS_PER_MS / 1000);
-    command.created_ms = command.log_time_ns / NS_PER_MS;
-    number_to_id(market->index, &command.id);
-    memcpy(command.body.bytes, &market->index, sizeof market->index);
-    return command;
+    command->created_ms = command->log_time_ns / NS_PER_MS;
+    number_to_id(market->index, &command->id);
+    memcpy(command->body.bytes, &market->index, sizeof market->index);
 }
 
 static void apply(struct market *market, const struct exchange_command *command)
@@ -138,7 +143,8 @@ static void open_accounts(struct market *market)
         accounts[i].credits_micro = i < CONSUMERS ? INT64_C(1000000000) * MICRO_PER_CREDIT : 0;
         (void)snprintf(accounts[i].name, sizeof accounts[i].name, "account %" PRIu32, i);
     }
-    struct exchange_command genesis = command_of(market, EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    struct exchange_command genesis;
+    command_begin(market, EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT, &genesis);
     genesis.genesis = (struct exchange_genesis){.cluster = {{1}},
                                                 .fee_ppm = 10000,
                                                 .price_band_micro = 1000 * MICRO_PER_CREDIT,
@@ -173,8 +179,8 @@ static void advertise(struct market *market)
                                                   .label = "device"};
             number_to_id(number + 1, &devices[i].device);
         }
-        struct exchange_command command =
-            command_of(market, EXCHANGE_ADVERTISE, FIRST_PROVIDER + provider);
+        struct exchange_command command;
+        command_begin(market, EXCHANGE_ADVERTISE, FIRST_PROVIDER + provider, &command);
         command.advertise = (struct exchange_advertise){devices, DEVICES_EACH};
         apply(market, &command);
     }
@@ -191,21 +197,20 @@ static int64_t price_between(struct market *market, uint32_t from, uint32_t to)
     return (int64_t)(from + below(market, to - from)) * MICRO_PER_CREDIT / 100;
 }
 
-static struct exchange_command place(struct market *market, uint32_t device)
+static void place(struct market *market, uint32_t device, struct exchange_command *command)
 {
-    struct exchange_command command = command_of(market, EXCHANGE_ASK, provider_of(device));
-    number_to_id(device + 1, &command.ask.device);
-    command.ask.slots = SLOTS;
-    command.ask.price_micro = price_between(market, 50, 1050);
-    market->asks[device] = command.id;
-    return command;
+    command_begin(market, EXCHANGE_ASK, provider_of(device), command);
+    number_to_id(device + 1, &command->ask.device);
+    command->ask.slots = SLOTS;
+    command->ask.price_micro = price_between(market, 50, 1050);
+    market->asks[device] = command->id;
 }
 
-static struct exchange_command submit(struct market *market, bool fills)
+static void submit(struct market *market, bool fills, struct exchange_command *command)
 {
     uint32_t owner = FIRST_CONSUMER + below(market, CONSUMERS);
-    struct exchange_command command = command_of(market, EXCHANGE_SUBMIT, owner);
-    command.submit = (struct exchange_submit){
+    command_begin(market, EXCHANGE_SUBMIT, owner, command);
+    command->submit = (struct exchange_submit){
         .name = "job",
         .subtasks = 1,
         .budget_micro = 100 * MICRO_PER_CREDIT,
@@ -217,24 +222,29 @@ static struct exchange_command submit(struct market *market, bool fills)
         .crash_limit = EXCHANGE_CRASH_LIMIT,
         .verify = EXCHANGE_VERIFY_NONE,
     };
-    return command;
 }
 
-static struct exchange_command wait(struct market *market)
+static void wait(struct market *market, struct exchange_command *command)
 {
-    struct exchange_command command = submit(market, false);
+    submit(market, false, command);
     market->resting[market->resting_count++] =
-        (struct waiting_job){.job = command.id, .owner = command.account};
-    return command;
+        (struct waiting_job){.job = command->id, .owner = command->account};
 }
 
-static struct exchange_command hand_in(struct market *market, struct running *ret_done)
+static void hand_in(struct market *market, struct coming *next)
 {
-    *ret_done = market->running[0];
+    next->done = market->running[0];
     market->running[0] = market->running[--market->running_count];
-    struct exchange_command command = command_of(market, EXCHANGE_RESULTS, ret_done->provider);
-    command.results = (struct exchange_results){.results = &ret_done->result, .count = 1};
-    return command;
+    command_begin(market, EXCHANGE_RESULTS, next->done.provider, &next->command);
+    next->command.results = (struct exchange_results){.results = &next->done.result, .count = 1};
+}
+
+static void replace(struct market *market, uint32_t account, const struct id128 *order,
+                    int64_t price_micro, struct exchange_command *command)
+{
+    command_begin(market, EXCHANGE_REPLACE, account, command);
+    command->replace = (struct exchange_replace){
+        .order = *order, .part = EXCHANGE_ANY_PART, .has_price = true, .price_micro = price_micro};
 }
 
 /* ---------------------------------------------------------------- which comes next */
@@ -262,62 +272,63 @@ static enum kind draw(struct market *market)
 }
 
 /* Of an ask that does not stand it becomes its placing. */
-static struct exchange_command make(struct market *market, enum kind *kind,
-                                    struct running *ret_done)
+static void make(struct market *market, struct coming *next)
 {
     static const struct id128 none;
+    struct exchange_command *command = &next->command;
     const uint32_t device = below(market, DEVICES);
-    const uint32_t first = *kind == JOB_CANCEL ? WAIT_LONG : 0;
+    const uint32_t first = next->kind == JOB_CANCEL ? WAIT_LONG : 0;
     const uint32_t resting = first + below(market, market->resting_count - first);
     const struct waiting_job *job = &market->resting[resting];
-    struct exchange_command command;
-    if ((*kind == ASK_REPLACE || *kind == ASK_CANCEL) &&
+    if ((next->kind == ASK_REPLACE || next->kind == ASK_CANCEL) &&
         id128_equal(&market->asks[device], &none)) {
-        *kind = ASK_PLACE;
+        next->kind = ASK_PLACE;
     }
-    switch (*kind) {
+    switch (next->kind) {
     case ASK_PLACE:
-        return place(market, device);
+        place(market, device, command);
+        break;
     case ASK_REPLACE:
-        command = command_of(market, EXCHANGE_REPLACE, provider_of(device));
-        command.replace = (struct exchange_replace){.order = market->asks[device],
-                                                    .part = EXCHANGE_ANY_PART,
-                                                    .has_price = true,
-                                                    .price_micro = price_between(market, 50, 1050)};
-        return command;
+        replace(market, provider_of(device), &market->asks[device], price_between(market, 50, 1050),
+                command);
+        break;
     case ASK_CANCEL:
-        command = command_of(market, EXCHANGE_CANCEL_ORDER, provider_of(device));
-        command.cancel_order.order = market->asks[device];
+        command_begin(market, EXCHANGE_CANCEL_ORDER, provider_of(device), command);
+        command->cancel_order.order = market->asks[device];
         market->asks[device] = none;
-        return command;
+        break;
     case JOB_REPLACE:
-        command = command_of(market, EXCHANGE_REPLACE, job->owner);
-        command.replace = (struct exchange_replace){.order = job->job,
-                                                    .part = EXCHANGE_ANY_PART,
-                                                    .has_price = true,
-                                                    .price_micro = price_between(market, 1, 50)};
-        return command;
+        replace(market, job->owner, &job->job, price_between(market, 1, 50), command);
+        break;
     case JOB_CANCEL:
-        command = command_of(market, EXCHANGE_CANCEL_JOB, job->owner);
-        command.cancel_job.job = job->job;
+        command_begin(market, EXCHANGE_CANCEL_JOB, job->owner, command);
+        command->cancel_job.job = job->job;
         market->resting[resting] = market->resting[--market->resting_count];
-        return command;
+        break;
     case JOB_REST:
-        return wait(market);
+        wait(market, command);
+        break;
     case JOB_FILL:
-        return submit(market, true);
+        submit(market, true, command);
+        break;
     case RESULT:
     case KIND_COUNT:
+        hand_in(market, next);
         break;
     }
-    return hand_in(market, ret_done);
 }
 
-static void make_next(struct market *market)
+/* The one that is so many behind the one whose turn it is. */
+static struct coming *behind(struct market *market, uint32_t count)
 {
-    struct coming *next = &market->coming[market->turn];
-    next->kind = draw(market);
-    next->command = make(market, &next->kind, &next->done);
+    return &market->coming[(market->turn + count) % COMING];
+}
+
+static void make_last(struct market *market)
+{
+    struct coming *last = behind(market, COMING - 1);
+    last->kind = draw(market);
+    make(market, last);
 }
 
 /* What came of one: subtasks that are out now. */
@@ -328,7 +339,7 @@ static void take_effects(struct market *market, size_t first)
         const struct exchange_effect *effect = &market->effects.items[i];
         market->refused += effect->type == EFFECT_REJECT;
         if (effect->type == EFFECT_LEASE_GRANT) {
-            assert(market->running_count < RUNNING_MOST + 2);
+            assert(market->running_count < RUNNING_MOST + COMING);
             next->provider = effect->account;
             next->result = (struct exchange_result){.job = effect->grant.job,
                                                     .lease = effect->grant.lease,
@@ -363,14 +374,19 @@ static void market_open(struct market *market, uint64_t seed)
     open_accounts(market);
     advertise(market);
     for (uint32_t i = 0; i < DEVICES; i++) {
-        struct exchange_command command = place(market, i);
+        struct exchange_command command;
+        place(market, i, &command);
         apply(market, &command);
     }
     for (uint32_t i = 0; i < WAIT_LONG; i++) {
-        struct exchange_command command = wait(market);
+        struct exchange_command command;
+        wait(market, &command);
         apply(market, &command);
     }
-    make_next(market);
+    for (uint32_t i = 1; i < COMING; i++) {
+        make_last(market);
+        market->turn = (market->turn + 1) % COMING;
+    }
 }
 
 static void market_close(struct market *market)
@@ -385,6 +401,7 @@ static void market_close(struct market *market)
 struct samples { /* nanoseconds of each command, by kind */
     uint32_t *each[KIND_COUNT];
     size_t count[KIND_COUNT];
+    int64_t whole_ns; /* the round */
 };
 
 struct outcome {
@@ -396,18 +413,20 @@ struct outcome {
 
 static void one_command(struct market *market, struct samples *samples, uint64_t *orders)
 {
-    const struct coming *now = &market->coming[market->turn];
-    market->turn = 1 - market->turn;
-    make_next(market);
+    const struct coming *now = behind(market, 0);
+    const struct exchange_command *next = &behind(market, 1)->command;
+    make_last(market);
+    const struct exchange_command *last = &behind(market, COMING - 1)->command;
     size_t first = market->effects.count;
     int64_t before_ns = samples == NULL ? 0 : wall_ns();
-    const struct coming *next = &market->coming[market->turn];
-    exchange_expect(market->exchange, next->command.account, &next->command);
+    exchange_expect(market->exchange, last->account, last);
+    exchange_expect_next(market->exchange, next->account, next);
     apply(market, &now->command);
     if (samples != NULL) {
         samples->each[now->kind][samples->count[now->kind]++] = (uint32_t)(wall_ns() - before_ns);
     }
     take_effects(market, first);
+    market->turn = (market->turn + 1) % COMING;
     *orders += now->kind != RESULT;
 }
 
@@ -431,9 +450,13 @@ static struct outcome run(uint64_t orders, struct samples *samples)
     (void)exchange_state_hash(market.exchange);
     const uint64_t first = market.index;
     const uint64_t fills = market.fills;
+    const int64_t began_ns = wall_ns();
     const int64_t before_ns = now_ns();
     run_orders(&market, orders, samples);
     int64_t after_ns = now_ns();
+    if (samples != NULL) {
+        samples->whole_ns = wall_ns() - began_ns;
+    }
     const double commands = (double)(market.index - first);
     outcome.orders_per_s = (double)orders * 1e9 / (double)(after_ns - before_ns);
     outcome.fills = market.fills - fills;
@@ -466,27 +489,49 @@ static int compare_samples(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static json_t *by_kind(uint64_t orders)
+/* What one reading of the clock takes: what is timed has one of them in it. */
+static double clock_ns(void)
+{
+    enum { READINGS = 100000 };
+    const int64_t before_ns = wall_ns();
+    for (int i = 0; i < READINGS; i++) {
+        (void)wall_ns();
+    }
+    return (double)(wall_ns() - before_ns) / READINGS;
+}
+
+/* Where the time goes, in a round of its own. */
+static json_t *profile(uint64_t orders)
 {
     struct samples samples = {0};
-    json_t *figures = json_object();
+    json_t *kinds = json_object();
+    const double reading_ns = clock_ns();
+    double counted = 0;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         samples.each[kind] = memory(orders, sizeof *samples.each[kind]);
     }
     (void)run(orders, &samples);
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         uint32_t *each = samples.each[kind];
-        size_t count = samples.count[kind];
+        const size_t count = samples.count[kind];
+        double sum_ns = 0;
+        for (size_t i = 0; i < count; i++) {
+            sum_ns += (double)each[i] - reading_ns;
+        }
         qsort(each, count, sizeof *each, compare_samples);
         if (count > 0) {
-            (void)json_object_set_new(figures, names[kind],
-                                      json_pack("{s:I, s:I, s:I}", "commands", (json_int_t)count,
-                                                "p50_ns", (json_int_t)each[count / 2], "p99_ns",
-                                                (json_int_t)each[count - 1 - count / 100]));
+            const double share = sum_ns / (double)samples.whole_ns;
+            counted += share;
+            (void)json_object_set_new(
+                kinds, names[kind],
+                json_pack("{s:I, s:f, s:I, s:I, s:f}", "commands", (json_int_t)count, "mean_ns",
+                          sum_ns / (double)count, "p50_ns", (json_int_t)each[count / 2], "p99_ns",
+                          (json_int_t)each[count - 1 - count / 100], "share", share));
         }
         free(each);
     }
-    return figures;
+    return json_pack("{s:o, s:f, s:f}", "commands", kinds, "making", 1 - counted, "clock_ns",
+                     reading_ns);
 }
 
 static uint64_t number_after(int argc, char **argv, const char *option, uint64_t otherwise)
@@ -525,7 +570,7 @@ int main(int argc, char **argv)
         "slowest", per_s[0], "fastest", per_s[rounds - 1], "orders", (json_int_t)orders, "fills",
         (json_int_t)first.fills, "hash_ns_per_command", hash_ns[rounds / 2], "memory_bytes",
         (json_int_t)first.memory_bytes, "state_bytes", (json_int_t)first.state_bytes, "rounds",
-        (json_int_t)rounds, "commands", by_kind(orders));
+        (json_int_t)rounds, "profile", profile(orders));
     (void)json_dumpf(value, stdout, JSON_COMPACT);
     (void)putchar('\n');
     json_decref(value);

@@ -22,7 +22,7 @@
 #include <time.h>
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
-enum { ROUNDS_MOST = 99, OWNER_SELLS = 1, OWNER_BUYS = 2 };
+enum { ROUNDS_MOST = 99, OWNER_SELLS = 1 }; /* who buys is the next */
 
 struct flow_head {
     char magic[8];
@@ -48,7 +48,7 @@ struct replay {
     uint32_t *handles; /* by id: the last one that it had, perhaps another's by now */
     uint32_t *free;    /* handles that are, a stack */
     uint32_t free_count, touched, capacity;
-    uint32_t *cells, *classes;
+    uint32_t *kinds; /* of each book its cell, then its class */
     struct outcome outcome;
 };
 
@@ -69,15 +69,14 @@ static struct replay replay_begin(const struct flow_head *head)
     replay.handles = memory(head->max_id + 1, sizeof *replay.handles);
     memset(replay.handles, 0xff, (head->max_id + 1) * sizeof *replay.handles);
     replay.free = memory(replay.capacity, sizeof *replay.free);
-    replay.cells = memory(head->books, sizeof *replay.cells);
-    replay.classes = memory(head->books, sizeof *replay.classes);
+    replay.kinds = memory(head->books, 2 * sizeof *replay.kinds);
     for (uint32_t i = 0; i < head->books; i++) {
         struct attribute attribute = {.name = "instrument", .is_text = true};
         (void)snprintf(attribute.text, sizeof attribute.text, "cpu.%" PRIu32, i);
         struct requirement needs = {.count = 1};
         needs.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = attribute};
-        if (book_cell(replay.book, &attribute, 1, &replay.cells[i]) != BOOK_OK ||
-            book_class(replay.book, &needs, &replay.classes[i]) != BOOK_OK) {
+        if (book_cell(replay.book, &attribute, 1, &replay.kinds[(size_t)2 * i]) != BOOK_OK ||
+            book_class(replay.book, &needs, &replay.kinds[(size_t)2 * i + 1]) != BOOK_OK) {
             die("no cells");
         }
     }
@@ -90,8 +89,7 @@ static void replay_end(struct replay *replay)
     book_destroy(&replay->book);
     free(replay->handles);
     free(replay->free);
-    free(replay->cells);
-    free(replay->classes);
+    free(replay->kinds);
 }
 
 static uint32_t take_handle(struct replay *replay, uint64_t id)
@@ -125,11 +123,10 @@ static void count_trade(struct outcome *outcome, uint64_t maker, uint64_t taker,
 /* An order's number is its sequence: they count up as they arrive. */
 static void arrive(struct replay *replay, const struct flow_record *record)
 {
-    bool is_bid = record->side == SIDE_BUY;
+    bool is_bid = record->side == SIDE_BUY; /* nobody can tell which comes next: no branch asks */
     struct book_order order = {.is_bid = is_bid,
-                               .owner = is_bid ? OWNER_BUYS : OWNER_SELLS,
-                               .kind = is_bid ? replay->classes[record->book]
-                                              : replay->cells[record->book],
+                               .owner = OWNER_SELLS + (uint32_t)is_bid,
+                               .kind = replay->kinds[(size_t)2 * record->book + is_bid],
                                .slots = record->quantity,
                                .width = 1,
                                .price_micro = record->price,

@@ -1,7 +1,8 @@
 /* bench/matmul.c - the product of two square matrices through a market on one core, and through one on two cores with an
  * agent for each, against oneDNN called directly. Prints one JSON value.
  *
- *     matmul [--json] [--size N] [--rounds R]      4096, 3; the programs are those of ../bin
+ *     matmul [--json] [--size N] [--rounds R] [--tiles RxC]      4096, 3, and for two cores as planned; the programs are
+ *                                                                those of ../bin
  *
  * A core is all that there is: client, broker, agent and jail of the market on one core are held to it, and none of the
  * other market has another than those two. Each round makes new matrices, so that nothing is stored or cached from the one
@@ -34,6 +35,7 @@ struct bench {
     pid_t agent;                                     /* the second one of that; 0: not started */
     uint64_t side;
     int rounds;
+    const char *tiles; /* of both slots, such as 4x1; NULL: as planned */
 };
 
 /* Who multiplies: */
@@ -343,9 +345,21 @@ static void through_market(const struct bench *bench, enum way way, int round,
                            struct result *result)
 {
     char output[OUTPUT_BYTES];
-    const char *const words[] = {"bourse",          "run",    "-y",    "matmul",     "A.npy",
-                                 "B.npy",           "-o",     "C.npy", "--no-check", "--at-most",
-                                 ways[way].at_most, "--json", NULL};
+    const char *const words[] = {"bourse",
+                                 "run",
+                                 "-y",
+                                 "matmul",
+                                 "A.npy",
+                                 "B.npy",
+                                 "-o",
+                                 "C.npy",
+                                 "--no-check",
+                                 "--at-most",
+                                 ways[way].at_most,
+                                 "--json",
+                                 way == WAY_TWO_CORES && bench->tiles != NULL ? "--tiles" : NULL,
+                                 bench->tiles,
+                                 NULL};
     use_market(bench, ways[way].market);
     bool good = run_on(bench, ways[way].cpu, words, output);
     json_t *value = json_loads(output, 0, NULL);
@@ -445,7 +459,9 @@ static bool read_arguments(struct bench *bench, int argc, char **argv)
         if (strcmp(argv[i], "--json") == 0) {
             continue; /* there is no other way it prints */
         }
-        if (strcmp(argv[i], "--size") == 0 && has_value) {
+        if (strcmp(argv[i], "--tiles") == 0 && has_value) {
+            bench->tiles = argv[++i];
+        } else if (strcmp(argv[i], "--size") == 0 && has_value) {
             bench->side = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--rounds") == 0 && has_value) {
             bench->rounds = (int)strtol(argv[++i], NULL, 10);
@@ -468,7 +484,7 @@ int main(int argc, char **argv)
         return direct(strtoull(argv[2], NULL, 10));
     }
     if (length < 0 || !read_arguments(&bench, argc, argv)) {
-        (void)fputs("usage: matmul [--json] [--size N] [--rounds R]\n", stderr);
+        (void)fputs("usage: matmul [--json] [--size N] [--rounds R] [--tiles RxC]\n", stderr);
         return 2;
     }
     (void)snprintf(bench.programs, sizeof bench.programs, "%.*s/../bin",

@@ -5,17 +5,22 @@
  * Random layered graphs of N tasks [1000,10000,20000,100000] on 16 processors, of two kinds: in `light` ones an
  * edge takes a tenth of a task's time, in `heavy` ones four times as long. For each the processor time of reading it in, of
  * each list scheduler and of `auto`, per task too, and the most memory in use so far. `exact` is the time that it takes
- * to prove what is best for graphs of 10 tasks on 4 processors. */
+ * to prove what is best for graphs of 10 tasks on 4 processors. `online` is one decision of planner/online.h over 64
+ * lanes as they are while a job runs: which would be done first with one task more, and whom it would take work from.
+ * `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two kinds: planned by time and by price
+ * (planner/plan.h). */
 #include "base/random.h"
 #include "bench/give_up.h"
-#include "planner/portfolio.h"
+#include "planner/device_set.h"
+#include "planner/online.h"
+#include "planner/plan.h"
 
 #include <jansson.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-enum { LAYER = 64, EXACT_GRAPHS = 200, SIZES = 16 };
+enum { LAYER = 64, EXACT_GRAPHS = 200, SIZES = 16, ONLINE_LANES = 64, ONLINE_DECISIONS = 100000 };
 
 static double now_s(void)
 {
@@ -148,6 +153,131 @@ static json_t *measure_exact(void)
                      "mean_s", sum / EXACT_GRAPHS, "most_s", most);
 }
 
+static int by_size(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left;
+    const int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static json_t *measure_online(void)
+{
+    struct random dice = random_seeded(3);
+    struct online_lane lanes[ONLINE_LANES];
+    int64_t *taken = memory(ONLINE_DECISIONS, sizeof *taken);
+    size_t moved = 0;
+    for (size_t i = 0; i < ONLINE_DECISIONS; i++) {
+        for (size_t k = 0; k < ONLINE_LANES; k++) {
+            const int64_t takes_ns = 1000000 * (int64_t)(1 + random_below(&dice, 5000));
+            const int64_t queued = (int64_t)random_below(&dice, 4);
+            lanes[k] = (struct online_lane){
+                .load_ns = queued * takes_ns, .takes_ns = takes_ns, .can_give = queued > 1};
+        }
+        int64_t begin = now_ns();
+        size_t first = 0;
+        for (size_t k = 1; k < ONLINE_LANES; k++) {
+            first = online_finish_ns(&lanes[k]) < online_finish_ns(&lanes[first]) ? k : first;
+        }
+        size_t victim = online_victim(lanes, ONLINE_LANES, first);
+        taken[i] = now_ns() - begin;
+        moved += victim != ONLINE_NONE;
+    }
+    qsort(taken, ONLINE_DECISIONS, sizeof *taken, by_size);
+    json_t *row = json_pack("{s:i, s:i, s:I, s:I, s:I, s:I}", "devices", (int)ONLINE_LANES,
+                            "decisions", (int)ONLINE_DECISIONS, "moved", (json_int_t)moved,
+                            "p50_ns", (json_int_t)taken[ONLINE_DECISIONS / 2], "p99_ns",
+                            (json_int_t)taken[ONLINE_DECISIONS / 100 * 99], "most_ns",
+                            (json_int_t)taken[ONLINE_DECISIONS - 1]);
+    free(taken);
+    return row;
+}
+
+static struct device_set *make_devices(struct plan_device *ret_devices)
+{
+    static const char *const names[] = {"amd-mi300x", "nvidia-h200-sxm"};
+    const struct device_set_links links = device_set_defaults();
+    struct device_set *set = device_set_create();
+    struct problem problem = {""};
+    for (uint32_t i = 0; set != NULL && i < 16; i++) {
+        const struct catalogue_device *device = catalogue_find(names[i / 8]);
+        if (device == NULL || device_set_add(set, i / 8, device, NULL, &device->profile, false,
+                                             MICRO_PER_CREDIT, &problem) != DEVICE_SET_OK) {
+            die("no such device");
+        }
+    }
+    if (set == NULL || device_set_link(set, &links, &problem) != DEVICE_SET_OK) {
+        die("no devices");
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        ret_devices[i] = (struct plan_device){.name = set->items[i].name,
+                                              .cost = &set->items[i].cost,
+                                              .memory = set->items[i].memory,
+                                              .price_micro = set->items[i].price_micro};
+    }
+    return set;
+}
+
+static json_t *measure_plan(const struct plan_input *input)
+{
+    struct plan *plan = NULL;
+    struct plan_fault fault;
+    double begin = now_s();
+    if (plan_make(input, &plan, &fault) != PLAN_OK) {
+        die(fault.problem.text);
+    }
+    json_t *row = json_pack(
+        "{s:s, s:I, s:I, s:f, s:s, s:f, s:f}", "objective", plan_objective_name(input->objective),
+        "steps", (json_int_t)input->steps->step_count, "devices", (json_int_t)input->device_count,
+        "plan_s", now_s() - begin, "form", plan_form_name(plan->form), "makespan_s",
+        plan->total.makespan_s.value, "gap", plan->gap);
+    plan_destroy(&plan);
+    return row;
+}
+
+static json_t *measure_work(void)
+{
+    static const char *const settings[][2] = {
+        {"model", "llama-3-70b"}, {"batch", "64"}, {"stages", "64"}};
+    const struct template *llm = template_named("llm");
+    int64_t values[TEMPLATE_PARAMETERS];
+    struct plan_device devices[DEVICE_SET_MOST];
+    struct steps *steps = NULL;
+    struct problem problem = {""};
+    template_begin(llm, values);
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        if (!template_set(llm, settings[i][0], settings[i][1], values, &problem)) {
+            die(problem.text);
+        }
+    }
+    if (template_create(llm, values, &steps, &problem) != STEPS_OK) {
+        die(problem.text);
+    }
+    struct device_set *set = make_devices(devices);
+    struct plan_input input = {.steps = steps,
+                               .template = llm,
+                               .values = values,
+                               .devices = devices,
+                               .device_count = set->count,
+                               .topology = set->topology,
+                               .budget_micro = PLAN_UNLIMITED,
+                               .may_leave_out = true,
+                               .effort = PLAN_EFFORT};
+    json_t *rows = json_array();
+    (void)json_array_append_new(rows, measure_plan(&input));
+    input.objective = PLAN_PRICE;
+    (void)json_array_append_new(rows, measure_plan(&input));
+    device_set_destroy(&set);
+    steps_destroy(&steps);
+    return rows;
+}
+
 static size_t read_sizes(const char *text, size_t *sizes)
 {
     size_t count = 0;
@@ -189,7 +319,8 @@ int main(int argc, char **argv)
         (void)json_array_append_new(rows, measure(sizes[i], processors, "light", 0.1));
         (void)json_array_append_new(rows, measure(sizes[i], processors, "heavy", 4));
     }
-    json_t *all = json_pack("{s:o, s:o}", "graphs", rows, "exact", measure_exact());
+    json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "graphs", rows, "exact", measure_exact(),
+                            "online", measure_online(), "work", measure_work());
     (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     (void)putchar('\n');
     json_decref(all);

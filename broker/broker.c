@@ -55,6 +55,7 @@ struct broker {
     bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
     gid_t group;
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
+    char history[PATH_MAX], blobs_folder[PATH_MAX];
     char epoch_path[PATH_MAX];
     char room_path[PATH_MAX]; /* the market.yaml of a broker that was killed: room for ours */
     struct market market;
@@ -347,11 +348,7 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     if (!recall_market(broker->database, broker->exchange, ret_problem)) {
         return false;
     }
-    char folder[PATH_MAX];
-    if (!store_path(broker->folder, MARKET_BLOBS, folder, sizeof folder, ret_problem)) {
-        return false;
-    }
-    struct blob_store_config config = {.folder = folder,
+    struct blob_store_config config = {.folder = broker->blobs_folder,
                                        .quota_bytes = broker->config.blob_quota_bytes,
                                        .size_bytes = broker->config.blob_size_bytes};
     return blob_store_open(&config, &broker->blob_store, ret_problem);
@@ -518,6 +515,8 @@ static void start_threads(struct broker *broker)
                                    .releases = broker->releases,
                                    .durable = &broker->store.durable};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
+    (void)snprintf(reader.history, sizeof reader.history, "%s", broker->history);
+    (void)snprintf(reader.blobs, sizeof reader.blobs, "%s", broker->blobs_folder);
     broker->reader = reader_start(&reader);
 
     const struct blobs_config blobs = {.router = broker->blob_port,
@@ -712,6 +711,10 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
            store_path(broker->folder, MARKET_EPOCH, broker->epoch_path, sizeof broker->epoch_path,
                       ret_problem) &&
            store_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
+                      ret_problem) &&
+           store_path(broker->folder, MARKET_BLOBS, broker->blobs_folder,
+                      sizeof broker->blobs_folder, ret_problem) &&
+           store_path(broker->folder, MARKET_HISTORY, broker->history, sizeof broker->history,
                       ret_problem) &&
            store_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
                       sizeof broker->snapshots_folder, ret_problem) &&

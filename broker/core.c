@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Watchers of a busy job see it this often, not once per result. */
+/* Watchers of a busy job see it this often, not once per result; its end they hear at once. */
 #define EVENT_INTERVAL_NS (20 * NS_PER_MS)
 /* A due tick that leaves its deadline where it was must not spin. */
 #define TICK_INTERVAL_NS (1 * NS_PER_MS)
@@ -60,12 +60,6 @@ static void add_reply(struct core *core, struct outgoing *reply)
     core->open->replies[core->open->reply_count++] = reply;
 }
 
-static bool is_open(const struct core *core, const struct id128 *id)
-{
-    struct exchange_job_row row;
-    return exchange_job(core->config.exchange, id, &row) && row.state == JOB_OPEN;
-}
-
 /* Tells watchers of the jobs that changed, as they stand now. */
 static void add_events(struct core *core)
 {
@@ -77,7 +71,8 @@ static void add_events(struct core *core)
             reply->session = event.session;
             add_reply(core, reply);
         }
-        if (!is_open(core, &event.job)) { /* told of its end, or there is nothing left to tell */
+        if (!exchange_job_is_open(core->config.exchange, &event.job)) {
+            /* Told of its end, or there is nothing left to tell. */
             watches_drop(core->watches, event.session, &event.job);
         }
     }
@@ -121,14 +116,21 @@ static bool committer_is_idle(struct core *core)
 
 /* ---------------------------------------------------------------- commands */
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void note_effects(struct core *core, size_t from)
 {
     const struct exchange_effects *effects = &core->open->effects;
     for (size_t i = from; i < effects->count; i++) {
-        if (effects->items[i].type == EFFECT_JOB &&
-            watches_changed(core->watches, &effects->items[i].id, effects->items[i].account) &&
-            core->events_due_ns == INT64_MAX) {
-            core->events_due_ns = clock_monotonic_ns() + EVENT_INTERVAL_NS;
+        const struct exchange_effect *effect = &effects->items[i];
+        if (effect->type == EFFECT_JOB &&
+            watches_changed(core->watches, &effect->id, effect->account)) {
+            bool is_open = exchange_job_is_open(core->config.exchange, &effect->id);
+            int64_t wait_ns = is_open ? EVENT_INTERVAL_NS : 0;
+            core->events_due_ns = least(core->events_due_ns, clock_monotonic_ns() + wait_ns);
         }
     }
 }
@@ -263,7 +265,7 @@ static void watch(struct core *core, const struct request *request)
         if (body->has_job) {
             job = codec_id(body->job);
         }
-        if (body->has_job && !is_open(core, &job)) {
+        if (body->has_job && !exchange_job_is_open(core->config.exchange, &job)) {
             return; /* the answer says how it ended */
         }
         /* A full table costs the client its events, not its answer: it polls then. */
@@ -360,18 +362,29 @@ static void take_request(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
-/* One that stays in the queue while another has its turn. */
-static void expect(const struct core *core, const struct request *request)
+static bool is_expected(const struct request *request)
 {
-    if (request->kind == REQUEST_MESSAGE &&
-        translate_is_command((enum message_type)request->envelope.type)) {
-        exchange_expect(core->config.exchange, request->account, &request->translation.command);
-    }
+    return request->kind == REQUEST_MESSAGE &&
+           translate_is_command((enum message_type)request->envelope.type);
 }
 
-static int64_t least(int64_t a, int64_t b)
+/* What stays in the queue while another has its turn. */
+static void expect(const struct core *core, const struct queue_link *link)
 {
-    return a < b ? a : b;
+    const struct exchange *exchange = core->config.exchange;
+    const struct request *request;
+    if (link->after != NULL) {
+        request = QUEUE_ELEMENT(link->after, struct request, link);
+        if (is_expected(request)) {
+            exchange_expect(exchange, request->account, &request->translation.command);
+        }
+    }
+    if (link->next != NULL) {
+        request = QUEUE_ELEMENT(link->next, struct request, link);
+        if (is_expected(request)) {
+            exchange_expect_next(exchange, request->account, &request->translation.command);
+        }
+    }
 }
 
 /* Where not even a tick can be stored, log time stands still. */
@@ -433,10 +446,8 @@ static void *run(void *argument)
             wait = 0;
         }
         struct queue_link *link = queue_pop(core->config.inbound, wait);
-        if (link != NULL && link->next != NULL) {
-            expect(core, QUEUE_ELEMENT(link->next, struct request, link));
-        }
         if (link != NULL) {
+            expect(core, link);
             take_request(core, QUEUE_ELEMENT(link, struct request, link));
         }
         tick_when_due(core);

@@ -119,6 +119,12 @@ static bool add_asks(struct answer *answer, const struct exchange_level *level)
     row->orders = level->orders;
     row->slots = level->slots;
     row->free = level->free;
+    row->has_limited = level->limited > 0;
+    row->limited = level->limited;
+    row->has_timed = level->timed > 0;
+    row->timed = level->timed;
+    row->has_daily = level->daily > 0;
+    row->daily = level->daily;
     return add_row(answer, &answer->asks, &row->base);
 }
 

@@ -57,7 +57,7 @@ static bool await_bytes(const struct intake *intake)
     return false;
 }
 
-/* The relay's calls: in order from the stream, in any order to the file. */
+/* The relay's calls. */
 static bool receive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
     const struct intake *intake = context;

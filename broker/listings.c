@@ -272,7 +272,48 @@ struct outgoing *listings_providers(const struct exchange *exchange, const struc
 struct book_page {
     struct page asks, needs, bids; /* the first one's arena holds what rows are made of */
     size_t limit;                  /* of orders */
+    uint32_t reader;               /* account */
 };
+
+/* False: there is no room. */
+static bool hours_to_wire(struct page *page, const struct hours *hours, size_t *ret_count,
+                          Bourse__V1__AskHours ***ret_list)
+{
+    Bourse__V1__AskHours *windows = page_take(page, hours->count, sizeof *windows);
+    Bourse__V1__AskHours **list = page_take(page, hours->count, sizeof *list);
+    if (windows == NULL || list == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < hours->count; i++) {
+        bourse__v1__ask_hours__init(&windows[i]);
+        windows[i].days = hours->windows[i].days;
+        windows[i].from_min = hours->windows[i].from_min;
+        windows[i].till_min = hours->windows[i].till_min;
+        list[i] = &windows[i];
+    }
+    *ret_count = hours->count;
+    *ret_list = list;
+    return true;
+}
+
+/* Whose bids an ask is for is between these and its owner: the reader learns how many, and whether his are. */
+static bool book_conditions(struct book_page *book, const struct exchange_book_row *row,
+                            Bourse__V1__BookAsk *wire)
+{
+    for (uint32_t i = 0; i < row->to_count; i++) {
+        wire->for_you = wire->for_you || row->to[i] == book->reader;
+    }
+    wire->has_to = row->to_count > 0;
+    wire->to = row->to_count;
+    wire->has_for_you = wire->for_you;
+    wire->has_offset_min = row->hours->offset_min != 0;
+    wire->offset_min = row->hours->offset_min;
+    wire->has_daily_ms = wire->has_left_ms = row->daily_ns > 0;
+    wire->daily_ms = row->daily_ns / NS_PER_MS;
+    wire->left_ms = row->left_ns / NS_PER_MS;
+    return row->hours->count == 0 ||
+           hours_to_wire(&book->asks, row->hours, &wire->n_hours, &wire->hours);
+}
 
 static bool add_book_ask(struct book_page *book, const struct exchange_book_row *row)
 {
@@ -290,7 +331,7 @@ static bool add_book_ask(struct book_page *book, const struct exchange_book_row 
     ask->wire.price_micro = row->price_micro;
     ask->wire.slots = row->slots;
     ask->wire.free = row->free;
-    return page_add(&book->asks, &ask->wire.base);
+    return book_conditions(book, row, &ask->wire) && page_add(&book->asks, &ask->wire.base);
 }
 
 /* What a bid needs is in a reply once, under its number. */
@@ -370,7 +411,7 @@ struct outgoing *listings_book(const struct exchange *exchange, const struct req
     if (body->needs != NULL && !codec_requirement_from_wire(body->needs, &needs)) {
         return refuse(request, LISTING_BAD_NEEDS);
     }
-    struct book_page book;
+    struct book_page book = {.reader = request->account};
     struct outgoing *outgoing = NULL;
     if (book_open(&book, exchange, body)) {
         Bourse__V1__BookReply answer = BOURSE__V1__BOOK_REPLY__INIT;
@@ -409,9 +450,8 @@ static bool conditions_to_wire(struct page *page, const struct exchange_order_ro
     enum { TEXT = 65 }; /* a key in hex, and more than a name */
     char(*texts)[TEXT] = page_take(page, row->to_count, sizeof *texts);
     char **names = page_take(page, row->to_count, sizeof *names);
-    Bourse__V1__AskHours *windows = page_take(page, row->hours.count, sizeof *windows);
-    Bourse__V1__AskHours **hours = page_take(page, row->hours.count, sizeof *hours);
-    if (texts == NULL || names == NULL || windows == NULL || hours == NULL) {
+    if (texts == NULL || names == NULL ||
+        !hours_to_wire(page, &row->hours, &wire->n_hours, &wire->hours)) {
         return false;
     }
     for (uint32_t i = 0; i < row->to_count; i++) {
@@ -426,17 +466,8 @@ static bool conditions_to_wire(struct page *page, const struct exchange_order_ro
         }
         names[i] = texts[i];
     }
-    for (uint32_t i = 0; i < row->hours.count; i++) {
-        bourse__v1__ask_hours__init(&windows[i]);
-        windows[i].days = row->hours.windows[i].days;
-        windows[i].from_min = row->hours.windows[i].from_min;
-        windows[i].till_min = row->hours.windows[i].till_min;
-        hours[i] = &windows[i];
-    }
     wire->n_to = row->to_count;
     wire->to = names;
-    wire->n_hours = row->hours.count;
-    wire->hours = hours;
     wire->has_offset_min = row->hours.count > 0 || row->hours.offset_min != 0;
     wire->offset_min = row->hours.offset_min;
     wire->has_daily_ms = wire->has_left_ms = row->daily_ns > 0;

@@ -80,8 +80,16 @@ static void reject_text(enum reject_code code, const char *field, int64_t value,
                         char *ret_text, size_t capacity)
 {
     const char *advice = reject_advice(code);
-    int name = (int)strlen(field) - (int)strlen(MICRO);
-    if (name > 0 && strcmp(field + name, MICRO) == 0) {
+    const int name = (int)strlen(field) - (int)strlen(MICRO);
+    const bool is_money = name > 0 && strcmp(field + name, MICRO) == 0;
+    const int shown = is_money ? name : (int)strlen(field);
+    if (code == REJECT_SELF_MATCH) {
+        (void)snprintf(ret_text, capacity, "%.*s: %s", shown, field, advice);
+    } else if (code == REJECT_PRICE && limit == 0 && value != 0) { /* it is none for any */
+        char asked[UNITS_TEXT_SIZE];
+        units_text(is_money ? UNITS_MONEY : UNITS_COUNT, value, asked);
+        (void)snprintf(ret_text, capacity, "%.*s: %s: %s", shown, field, asked, advice);
+    } else if (is_money) {
         char asked[UNITS_TEXT_SIZE];
         char most[UNITS_TEXT_SIZE];
         units_money_text(value, asked);

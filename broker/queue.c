@@ -133,6 +133,7 @@ struct queue_link *queue_pop(struct queue *queue, int64_t timeout_ns)
     struct queue_link *link = queue->first;
     if (link != NULL) {
         queue->first = link->next;
+        link->after = link->next == NULL ? NULL : link->next->next;
         if (queue->first == NULL) {
             queue->last = NULL;
         }

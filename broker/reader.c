@@ -3,10 +3,12 @@
 #include "base/checked.h"
 #include "broker/fatal.h"
 #include "broker/journal_sqlite.h"
+#include "broker/measuring.h"
 #include "ledger/receipt.h"
 #include "ledger/sqlite.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
+#include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -21,6 +23,7 @@ enum {
 struct reader_thread {
     struct reader_config config;
     struct ledger_reader *ledger;
+    struct measuring *measuring;
     pthread_t thread;
 };
 
@@ -75,6 +78,10 @@ static void statement_row(const struct reader_thread *reader,
         (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)row->device.bytes, .len = 16};
     ret_wire->has_fee_micro = row->fee_micro > 0;
     ret_wire->fee_micro = row->fee_micro;
+    ret_wire->has_given_ns = row->given_ns > 0;
+    ret_wire->given_ns = row->given_ns;
+    ret_wire->has_failed = row->is_failed;
+    ret_wire->failed = row->is_failed;
 }
 
 static enum ledger_store_status statement_page(struct reader_thread *reader, uint32_t account,
@@ -284,6 +291,69 @@ static struct outgoing *checkpoint(struct reader_thread *reader, const struct re
     return outgoing_reply(request, MESSAGE_CHECKPOINT_REPLY, &answer.base);
 }
 
+/* ---------------------------------------------------------------- what work took */
+
+enum { HISTORY_PAGES = 4 }; /* of results are looked at before an answer */
+
+struct history_page {
+    Bourse__V1__HistoryRow wires[LIMIT_ROWS];
+    Bourse__V1__HistoryRow *pointers[LIMIT_ROWS];
+    uint32_t skip;
+    size_t count;
+};
+
+static bool add_history(void *context, const struct measured_row *row)
+{
+    struct history_page *page = context;
+    if (page->skip > 0) {
+        page->skip--;
+        return true;
+    }
+    if (page->count == LIMIT_ROWS) {
+        return false;
+    }
+    const struct history_summary summary = history_summarise(&row->history);
+    Bourse__V1__HistoryRow *wire = &page->wires[page->count];
+    bourse__v1__history_row__init(wire);
+    wire->work = (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)row->work.name.bytes,
+                                       .len = sizeof row->work.name.bytes};
+    wire->size = row->work.size;
+    wire->device_class = (char *)(uintptr_t)row->device_class; /* packed, never written */
+    wire->samples = summary.count;
+    wire->outliers = summary.outliers;
+    wire->median_ns = summary.median;
+    wire->has_p90_ns = summary.p90 > 0;
+    wire->p90_ns = summary.p90;
+    wire->at_ms = row->at_ns / NS_PER_MS;
+    page->pointers[page->count++] = wire;
+    return true;
+}
+
+static struct outgoing *history(struct reader_thread *reader, const struct request *request)
+{
+    const Bourse__V1__HistoryRequest *body = (const void *)request->translation.body;
+    for (int i = 0; i < HISTORY_PAGES && measuring_look(reader->measuring, reader->ledger); i++) {
+    }
+    struct history_page *page = calloc(1, sizeof *page);
+    if (page == NULL) {
+        return NULL;
+    }
+    page->skip = body->has_skip ? body->skip : 0;
+    bool all = true;
+    for (size_t i = 0; i < body->n_works && all; i++) {
+        const struct hash32 name = codec_hash(body->works[i]);
+        all = measured_each(measuring_rows(reader->measuring), &name, add_history, page);
+    }
+    Bourse__V1__HistoryReply answer = BOURSE__V1__HISTORY_REPLY__INIT;
+    answer.n_rows = page->count;
+    answer.rows = page->pointers;
+    answer.has_more = !all;
+    answer.more = !all;
+    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_HISTORY_REPLY, &answer.base);
+    free(page);
+    return outgoing;
+}
+
 static struct outgoing *answer(struct reader_thread *reader, const struct request *request)
 {
     switch ((int)request->envelope.type) {
@@ -297,6 +367,8 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
         return receipt(reader, request);
     case MESSAGE_CHECKPOINT_REQUEST:
         return checkpoint(reader, request);
+    case MESSAGE_HISTORY_REQUEST:
+        return history(reader, request);
     default:
         return refuse(request, REJECT_TYPE, "type");
     }
@@ -334,6 +406,8 @@ static void *run(void *argument)
         learn_names(
             reader); /* at least once a second, so that the committer never waits for long */
         if (link == NULL) {
+            (void)measuring_look(reader->measuring, reader->ledger);
+            measuring_save_if_due(reader->measuring, clock_monotonic_ns());
             continue;
         }
         struct request *request = QUEUE_ELEMENT(link, struct request, link);
@@ -360,6 +434,10 @@ struct reader_thread *reader_start(const struct reader_config *config)
     if (ledger_reader_open(config->database, &reader->ledger) != LEDGER_STORE_OK) {
         fatal("the reader cannot open %s", config->database);
     }
+    reader->measuring = measuring_open(config->history, config->blobs);
+    if (reader->measuring == NULL) {
+        fatal("the reader cannot start: out of memory");
+    }
     if (pthread_create(&reader->thread, NULL, run, reader) != 0) {
         fatal("the reader cannot start: no thread");
     }
@@ -373,6 +451,7 @@ void reader_stop(struct reader_thread **self)
         queue_close(reader->config.inbound);
         pthread_join(reader->thread, NULL);
         learn_names(reader);
+        measuring_close(&reader->measuring);
         ledger_reader_close(&reader->ledger);
         directory_destroy(&reader->config.directory);
         free(reader);

@@ -1,4 +1,5 @@
-/* broker/reader.h - the thread that answers from committed data: statements, outcomes, receipts, the checkpoint.
+/* broker/reader.h - the thread that answers from committed data: statements, outcomes, receipts, the checkpoint;
+ * and what work was measured to take, which it works out itself while it has nothing else to do.
  *
  * Over a connection of its own, so a long read delays no commit. The core has already seen to it that
  * the asker may. That connection sees rows between their commit and HEAD; no answer leaves before HEAD
@@ -15,6 +16,8 @@ struct reader_thread;
 
 struct reader_config {
     char database[4096];
+    char history[4096]; /* measuring.h's file, */
+    char blobs[4096];   /* and the blobs' folder */
     struct id128 cluster;
     struct directory *directory; /* taken over: names of counterparties */
     struct queue *inbound;       /* requests */

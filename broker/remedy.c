@@ -1,5 +1,6 @@
 #include "broker/remedy.h"
 
+#include "formats/job.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "formats/value.h"
@@ -18,6 +19,7 @@ static const struct {
     [REMEDY_BUDGET] = {"budget", "a budget of ", UNITS_MONEY},
     [REMEDY_TERM] = {"term", "a term of ", UNITS_DURATION},
     [REMEDY_SLOTS] = {"slots", "slots: ", UNITS_COUNT},
+    [REMEDY_ORDER] = {"order", "", UNITS_COUNT},
     [REMEDY_LOOSEN] = {"needs", "", UNITS_COUNT},
     [REMEDY_DROP] = {"needs", "", UNITS_COUNT},
 };
@@ -30,10 +32,60 @@ static void condition_text(const struct requirement_node *node, char ret_text[CH
     }
 }
 
-/* "a cap of 1.90 instead of 1.60". */
-static void change_text(const struct exchange_remedy_change *change, enum rate rate,
-                        char ret_text[CHANGE_SIZE])
+/* One that was made of several, as people write it: region in (fr, de). False: it is no list of one name, or too long. */
+static bool list_text(const struct requirement_node *nodes, uint32_t count,
+                      char ret_text[CHANGE_SIZE / 2])
 {
+    const char *name = nodes[0].attribute.name;
+    int used = snprintf(ret_text, CHANGE_SIZE / 2, "%s in (", name);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        char one[CHANGE_SIZE / 2];
+        if (nodes[i].op != REQUIREMENT_EQ || strcmp(nodes[i].attribute.name, name) != 0 ||
+            !requirement_node_text(&nodes[i], one, sizeof one)) {
+            return false;
+        }
+        const char *value = one + strlen(name) + strlen(" = ");
+        used += snprintf(ret_text + used, (size_t)(CHANGE_SIZE / 2 - used), "%s%s",
+                         i == 0 ? "" : ", ", value);
+        if (used >= CHANGE_SIZE / 2 - 1) {
+            return false;
+        }
+    }
+    (void)snprintf(ret_text + used, (size_t)(CHANGE_SIZE / 2 - used), ")");
+    return nodes[count - 1].op == REQUIREMENT_OR;
+}
+
+/* All that goes, with its parentheses where it needs them. */
+static void dropped_text(const struct exchange_remedy *remedy,
+                         const struct exchange_remedy_change *change,
+                         char ret_text[CHANGE_SIZE / 2])
+{
+    const struct requirement_node *nodes = &remedy->was.nodes[change->first];
+    struct requirement tree = {.count = change->nodes};
+    char text[CHANGE_SIZE / 2 - 2];
+    if (change->nodes == 1) {
+        condition_text(nodes, ret_text);
+        return;
+    }
+    memcpy(tree.nodes, nodes, change->nodes * sizeof *nodes);
+    if (list_text(nodes, change->nodes, ret_text)) {
+        return;
+    }
+    if (!requirement_text(&tree, text, sizeof text)) {
+        (void)snprintf(ret_text, CHANGE_SIZE / 2, "%u conditions from %s on", change->nodes,
+                       nodes[0].attribute.name);
+        return;
+    }
+    const bool is_group = nodes[change->nodes - 1].op != REQUIREMENT_NOT;
+    (void)snprintf(ret_text, CHANGE_SIZE / 2, "%s%s%s", is_group ? "(" : "", text,
+                   is_group ? ")" : "");
+}
+
+/* "a cap of 1.90 instead of 1.60". */
+static void change_text(const struct exchange_remedy *remedy,
+                        const struct exchange_remedy_change *change, char ret_text[CHANGE_SIZE])
+{
+    const enum rate rate = remedy->rate;
     char before[CHANGE_SIZE / 2];
     char after[CHANGE_SIZE / 2];
     const char *no = change->is_negated ? "not " : "";
@@ -55,13 +107,16 @@ static void change_text(const struct exchange_remedy_change *change, enum rate r
         (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.48s instead of %.48s",
                        kinds[change->kind].words, after, before);
         return;
+    case REMEDY_ORDER:
+        (void)snprintf(ret_text, CHANGE_SIZE, "without order: %s", job_order_names[change->from]);
+        return;
     case REMEDY_LOOSEN:
         condition_text(&change->before, before);
         condition_text(&change->after, after);
         (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.100s instead of %.100s", no, after, before);
         return;
     case REMEDY_DROP:
-        condition_text(&change->before, before);
+        dropped_text(remedy, change, before);
         (void)snprintf(ret_text, CHANGE_SIZE, "without %s%s", no, before);
         return;
     }
@@ -77,14 +132,15 @@ void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t ca
         return;
     }
     units_money_text(remedy->price_micro, price);
+    const char *fills = remedy->takes ? "it takes a lease from its holder" : "it fills now";
     if (remedy->count == 1 && remedy->changes[0].kind == REMEDY_CAP && remedy->rate == RATE_NONE &&
         remedy->changes[0].to == remedy->price_micro) {
         units_money_text(remedy->changes[0].from, change);
-        (void)snprintf(ret_text, capacity, "at %s instead of %s it fills now", price, change);
+        (void)snprintf(ret_text, capacity, "at %s instead of %s %s", price, change, fills);
         return;
     }
     for (uint32_t i = 0; i < remedy->count; i++) {
-        change_text(&remedy->changes[i], remedy->rate, change);
+        change_text(remedy, &remedy->changes[i], change);
         int length = snprintf(ret_text + used, capacity - used, "%s%s",
                               i == 0                   ? ""
                               : i + 1 == remedy->count ? " and "
@@ -95,7 +151,7 @@ void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t ca
         }
         used += (size_t)length;
     }
-    (void)snprintf(ret_text + used, capacity - used, " it fills now at %s", price);
+    (void)snprintf(ret_text + used, capacity - used, " %s at %s", fills, price);
 }
 
 bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wire,
@@ -111,7 +167,7 @@ bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wi
         Bourse__V1__ExplainChange *to = &wire->changes[i];
         bool has_figures = kinds[change->kind].words[0] != '\0';
         bourse__v1__explain_change__init(to);
-        change_text(change, remedy->rate, wire->texts[i]);
+        change_text(remedy, change, wire->texts[i]);
         to->text = wire->texts[i];
         bool is_value = change->kind == REMEDY_CAP && remedy->rate != RATE_NONE;
         const char *field = is_value ? "value" : kinds[change->kind].field;
@@ -119,7 +175,7 @@ bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wi
         to->has_from = to->has_to = has_figures;
         to->from = change->from;
         to->to = change->to;
-        has_needs = has_needs || !has_figures;
+        has_needs = has_needs || change->kind >= REMEDY_LOOSEN;
         wire->pointers[i] = to;
     }
     explanation->n_changes = remedy->count;

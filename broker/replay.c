@@ -27,6 +27,7 @@ static bool is_replayable(const struct exchange *exchange, const struct entry_co
 static enum replay_status replay_command(struct exchange *exchange,
                                          const struct entry_command *entry, uint64_t index,
                                          struct exchange_effects *effects,
+                                         replay_on_effects *on_effects, void *context,
                                          struct problem *ret_problem)
 {
     struct id128 cluster = exchange_cluster(exchange);
@@ -40,7 +41,9 @@ static enum replay_status replay_command(struct exchange *exchange,
     } else {
         switch (exchange_step(exchange, &translation.command, effects)) {
         case EXCHANGE_OK:
-            status = REPLAY_OK;
+            status = on_effects == NULL || on_effects(context, &translation, effects)
+                         ? REPLAY_OK
+                         : REPLAY_FAILED;
             break;
         case EXCHANGE_OUT_OF_ORDER:
             problem_set(ret_problem,
@@ -71,10 +74,8 @@ enum replay_status replay_entry(struct exchange *exchange, const void *bytes, si
     uint64_t index = head.first_command;
     enum replay_status status = REPLAY_OK;
     while (status == REPLAY_OK && entry_next(bytes, length, &position, &command)) {
-        status = replay_command(exchange, &command, index, &effects, ret_problem);
-        if (status == REPLAY_OK && on_effects != NULL && !on_effects(context, &effects)) {
-            status = REPLAY_FAILED;
-        }
+        status =
+            replay_command(exchange, &command, index, &effects, on_effects, context, ret_problem);
         exchange_effects_clear(&effects);
         index++;
     }

@@ -20,8 +20,11 @@ enum replay_status {
     REPLAY_FAILED,      /* it could not be done: no memory, or a file that cannot be read */
 };
 
-/* Told of the effects of each command after it was applied; false ends the replay. */
-typedef bool replay_on_effects(void *context, const struct exchange_effects *effects);
+struct translation; /* broker/translate.h */
+
+/* Told of the effects of each command after it was applied, and of what it said; false ends the replay. */
+typedef bool replay_on_effects(void *context, const struct translation *said,
+                               const struct exchange_effects *effects);
 
 /* Applies all commands of one entry. `on_effects` may be NULL; when it ends the replay that is FAILED. Anything but OK comes with
  * a problem that names entry and command; the exchange is then of no use. */
@@ -44,8 +47,8 @@ struct replay_summary { /* where a market stands */
 };
 
 /* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes of
- * entries, state hash of each snapshot met on the way, balances, ledger records, tree head. Read only;
- * a broker may be running. Anything but OK comes with a problem: the first difference, or what could not be done. */
+ * entries, state hash of the newest snapshot, and every table of the ledger, bit for bit; the tree's head is the signed
+ * one. The audit log does not follow from the journal, and is not looked at. Read only; a broker may be running. Anything but OK comes with a problem: the first difference, or what could not be done. */
 enum replay_status replay_check(const char *folder, struct replay_summary *ret_summary,
                                 struct problem *ret_problem);
 /* The same, and prints one line. */

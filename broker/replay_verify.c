@@ -7,9 +7,10 @@
 #include "broker/entry.h"
 #include "broker/snapshot_file.h"
 #include "broker/storage.h"
+#include "broker/translate.h"
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"
-#include "ledger/record.h"
+#include "ledger/sqlite.h"
 #include "ledger/sqlite_code.h"
 #include "runtime/market.h"
 
@@ -22,7 +23,7 @@
 struct verification {
     sqlite3 *database;
     struct exchange *exchange;
-    struct merkle tree;
+    struct ledger_comparison *comparison; /* the stored tables against what the replay gives */
     uint64_t records;
     uint64_t entry; /* last one applied */
     struct hash32 chain;
@@ -52,22 +53,38 @@ static bool unreadable(struct verification *verification, struct problem *ret_pr
 
 /* ---------------------------------------------------------------- the journal */
 
-static bool count_records(void *context, const struct exchange_effects *effects)
+static bool compared(struct verification *verification, enum ledger_store_status status)
 {
-    struct verification *verification = context;
-    for (size_t i = 0; i < effects->count; i++) {
-        if (effects->items[i].type != EFFECT_LEDGER) {
-            continue;
-        }
+    if (status != LEDGER_STORE_OK && status != LEDGER_STORE_CORRUPT) {
+        return failed(verification);
+    }
+    return status == LEDGER_STORE_OK;
+}
+
+struct comparing {
+    struct verification *verification;
+    struct problem *problem;
+    bool found; /* a row differs, or could not be read: the problem says which */
+};
+
+static bool compare_records(void *context, const struct translation *said,
+                            const struct exchange_effects *effects)
+{
+    struct comparing *comparing = context;
+    struct verification *verification = comparing->verification;
+    for (size_t i = 0; i < effects->count && !comparing->found; i++) {
         const struct ledger_record *record = &effects->items[i].ledger;
-        verification->records++;
-        if (record_is_logged(record)) {
-            uint8_t bytes[RECORD_LEAF_MAX];
-            struct hash32 leaf = merkle_leaf_hash(bytes, record_leaf(record, bytes));
-            merkle_append(&verification->tree, &leaf, NULL, NULL);
+        struct ledger_batch batch;
+        if (effects->items[i].type == EFFECT_LEDGER) {
+            const bool has_batch = store_batch_of(said, record, &batch);
+            verification->records++;
+            comparing->found =
+                !compared(verification,
+                          ledger_comparison_take(verification->comparison, record,
+                                                 has_batch ? &batch : NULL, comparing->problem));
         }
     }
-    return true;
+    return !comparing->found;
 }
 
 static bool take_genesis(struct verification *verification, const void *bytes, size_t length)
@@ -108,8 +125,12 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
         problem_set(ret_problem, "the journal does not begin with a genesis");
         return false;
     }
-    enum replay_status status = replay_entry(verification->exchange, bytes, length, count_records,
-                                             verification, ret_problem);
+    struct comparing comparing = {.verification = verification, .problem = ret_problem};
+    enum replay_status status = replay_entry(verification->exchange, bytes, length, compare_records,
+                                             &comparing, ret_problem);
+    if (comparing.found) {
+        return false;
+    }
     if (status != REPLAY_OK) {
         verification->fault = status;
         if (status == REPLAY_OTHER_RULES) {
@@ -171,10 +192,11 @@ static bool verify_tree(struct verification *verification, struct problem *ret_p
                                 &verification->genesis.log_key, &checkpoint)) {
         problem_set(ret_problem, "the checkpoint is not signed by the log's key");
     } else {
-        struct hash32 root = merkle_root(&verification->tree);
-        good =
-            (checkpoint.size == verification->tree.size && hash32_equal(&checkpoint.root, &root)) ||
-            differs(ret_problem, "the signed tree head of size", checkpoint.size);
+        const struct merkle *tree = ledger_comparison_tree(verification->comparison);
+        struct hash32 root = merkle_root(tree);
+        good = (checkpoint.size == tree->size && hash32_equal(&checkpoint.root, &root) &&
+                strcmp(checkpoint.origin, verification->genesis.origin) == 0) ||
+               differs(ret_problem, "the signed tree head of size", checkpoint.size);
     }
     (void)sqlite3_finalize(rows);
     return good;
@@ -204,7 +226,10 @@ static bool verify_all(struct verification *verification, const char *folder,
         return unreadable(verification, ret_problem);
     }
     replay_presume_limits(verification->database, verification->exchange, 1);
-    return verify_journal(verification, ret_problem) && verify_state(verification, ret_problem) &&
+    return compared(verification, ledger_comparison_open(verification->database,
+                                                         &verification->comparison, ret_problem)) &&
+           verify_journal(verification, ret_problem) && verify_state(verification, ret_problem) &&
+           compared(verification, ledger_comparison_end(verification->comparison, ret_problem)) &&
            agreement_check(verification->database, verification->exchange, ret_problem) &&
            verify_tree(verification, ret_problem);
 }
@@ -214,7 +239,8 @@ static struct replay_summary summarise(struct verification *verification)
     return (struct replay_summary){.command = exchange_index(verification->exchange),
                                    .entries = verification->entry,
                                    .records = verification->records,
-                                   .tree_size = verification->tree.size,
+                                   .tree_size =
+                                       ledger_comparison_tree(verification->comparison)->size,
                                    .log_time_ns = exchange_log_time_ns(verification->exchange),
                                    .accounts = exchange_account_count(verification->exchange),
                                    .state = exchange_state_hash(verification->exchange),
@@ -240,6 +266,7 @@ enum replay_status replay_check(const char *folder, struct replay_summary *ret_s
     } else if (sqlite_could_not(verification.database)) {
         (void)failed(&verification);
     }
+    ledger_comparison_close(&verification.comparison);
     (void)sqlite3_close(verification.database); /* read only */
     exchange_destroy(&verification.exchange);
     return good ? REPLAY_OK : verification.fault;

@@ -1,14 +1,10 @@
 #include "broker/replies.h"
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "broker/explanation.h"
 #include "broker/listings.h"
-#include "broker/remedy.h"
 #include "broker/why.h"
 #include "exchange/feed.h"
-#include "formats/requirement.h"
-#include "formats/units.h"
-#include "formats/value.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
@@ -99,6 +95,12 @@ static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
     ret_wire->saved = row->saved;
     ret_wire->has_queued = row->queued > 0;
     ret_wire->queued = row->queued;
+    ret_wire->has_left_ms = row->left_ns >= 0;
+    ret_wire->left_ms = row->left_ns / NS_PER_MS;
+    ret_wire->has_timed = ret_wire->has_foreseen_ms = ret_wire->has_took_ms = row->timed > 0;
+    ret_wire->timed = row->timed < UINT32_MAX ? (uint32_t)row->timed : UINT32_MAX;
+    ret_wire->foreseen_ms = row->foreseen_ns / NS_PER_MS;
+    ret_wire->took_ms = row->took_ns / NS_PER_MS;
 }
 
 static void add_leases(const struct exchange *exchange, struct job_reply *job)
@@ -223,240 +225,6 @@ struct outgoing *replies_job_event(const struct exchange *exchange, const struct
 
 /* ---------------------------------------------------------------- quote and explain */
 
-struct explanation { /* the wire form with what it points to */
-    struct exchange_explanation row;
-    char text[LIMIT_TEXT_BYTES];
-    Bourse__V1__Explanation wire;
-    Bourse__V1__ExplainPredicate predicates[REQUIREMENT_NODES_MAX];
-    Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
-    struct remedy_wire remedy;
-};
-
-const char *replies_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
-{
-    char name[ATTRIBUTE_NAME_SIZE];
-    predicate += strncmp(predicate, "not ", 4) == 0 ? 4 : 0;
-    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(predicate, " "), predicate);
-    requirement_figure(name, value, ret_text);
-    return ret_text;
-}
-
-void replies_predicate(char *text, size_t capacity)
-{
-    char *number = strrchr(text, ' ');
-    char *end = NULL;
-    char figure[UNITS_TEXT_SIZE];
-    long long value = number == NULL ? 0 : strtoll(number + 1, &end, 10);
-    if (number != NULL && end != number + 1 && *end == '\0') {
-        (void)snprintf(number + 1, capacity - (size_t)(number + 1 - text), "%s",
-                       replies_figure(text, value, figure));
-    }
-}
-
-static uint32_t worst_predicate(const struct exchange_explanation *row)
-{
-    uint32_t worst = 0;
-    for (uint32_t i = 1; i < row->predicate_count; i++) {
-        worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;
-    }
-    return worst;
-}
-
-/* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
-static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char best[UNITS_TEXT_SIZE] = "";
-    uint32_t worst = worst_predicate(row);
-    int length;
-    if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
-        length = snprintf(ret_text, capacity, "%u of %u device%s fit", row->fitting, row->devices,
-                          text_plural(row->devices));
-    } else {
-        if (row->predicates[worst].has_best) {
-            (void)replies_figure(row->predicates[worst].text, row->predicates[worst].best, best);
-        }
-        length = snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s",
-                          row->fitting, row->devices, text_plural(row->devices),
-                          row->predicates[worst].failing, row->predicates[worst].text,
-                          best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "");
-    }
-    return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
-}
-
-/* The limit at which it fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
-static void limit_text(const struct exchange_explanation *row, int64_t limit_micro,
-                       char ret_text[VALUE_TEXT_SIZE])
-{
-    if (row->rate == RATE_NONE) {
-        units_money_text(limit_micro, ret_text);
-    } else {
-        value_text(&(struct value){row->fills_at_micro, row->rate}, ret_text);
-    }
-}
-
-/* Of those that fit, why none takes it; "" where one does, or none fits. */
-static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char price[VALUE_TEXT_SIZE] = "";
-    char queue[64] = "";
-    ret_text[0] = '\0';
-    if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
-        limit_text(row, row->fills_at_micro, price);
-    }
-    if (row->has_ahead && row->ahead > 0) {
-        (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
-                       row->is_ahead_partial ? "at least " : "", row->ahead,
-                       row->ahead == 1 ? "" : "s");
-    }
-    if (row->fitting == 0) {
-        return;
-    }
-    if (row->asking == 0 && row->closed > 0) {
-        char wait[UNITS_TEXT_SIZE];
-        const bool is_one = row->closed == 1;
-        const bool are_spent = row->spent == row->closed;
-        units_duration_short(row->opens_ns, wait);
-        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed, is_one ? "is" : "are",
-                       are_spent ? "used up for today: the next day begins"
-                                 : "offered at other hours, which begin",
-                       wait);
-    } else if (row->asking == 0 && row->for_others > 0) {
-        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
-                       row->for_others == 1 ? "is" : "are");
-    } else if (row->asking == 0) {
-        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
-    } else if (row->affordable == 0) {
-        (void)snprintf(ret_text, capacity, "%s ask%s more",
-                       row->asking == 1 ? "the one on offer" : "all on offer",
-                       row->asking == 1 ? "s" : "");
-    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
-        (void)snprintf(ret_text, capacity,
-                       "those in reach made the results that wait to be checked; another referee "
-                       "is needed");
-    } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
-        (void)snprintf(
-            ret_text, capacity,
-            "in reach %s interruptible only, and leases were taken from this job as often "
-            "as it bears: it waits for a firm one",
-            row->affordable == 1 ? "one is, and that is" : "are some, and these are");
-    } else if (row->free == 0 && row->avoided > 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of a provider that failed this job will be tried again%s in %lld s",
-                       row->avoided, row->avoided > 1 ? ", the first" : "",
-                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
-    } else if (row->free == 0) {
-        (void)snprintf(
-            ret_text, capacity, "all in reach are busy; it starts when one is free%s%s", queue,
-            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
-    } else {
-        (void)snprintf(ret_text, capacity, "%u are free at this price", row->free);
-    }
-    if (price[0] != '\0' && row->free == 0) {
-        size_t length = strlen(ret_text);
-        (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
-    }
-    if (row->takes_at_micro >= 0 && row->remedy.count == 0) {
-        size_t length = strlen(ret_text);
-        limit_text(row, row->takes_at_micro, price);
-        (void)snprintf(ret_text + length, capacity - length,
-                       ", or takes a lease from its holder with a limit of %s", price);
-    }
-}
-
-/* One line: how far it gets, and the smallest change that would fill. */
-static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char part[LIMIT_TEXT_BYTES];
-    if (row->has_ended) {
-        (void)snprintf(
-            ret_text, capacity,
-            "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
-            "is missing");
-        return;
-    }
-    if (row->devices == 0) {
-        (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
-        return;
-    }
-    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0 &&
-        row->rate == RATE_NONE) {
-        char price[UNITS_TEXT_SIZE];
-        units_money_text(row->fills_at_micro, price);
-        (void)snprintf(
-            ret_text, capacity,
-            "another referee asks %s per slot-hour, above the cap: those within it made the "
-            "results that wait to be checked; `bourse cancel` it, then `bourse resume --cap %s`",
-            price, price);
-        return;
-    }
-    size_t used = 0;
-    if (row->is_halted) {
-        used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
-    }
-    used += fitting_text(row, ret_text + used, capacity - used);
-    hurdle_text(row, part, sizeof part);
-    if (part[0] != '\0') {
-        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
-        used += length < 0 ? 0 : (size_t)length;
-    }
-    remedy_text(&row->remedy, part, sizeof part);
-    if (part[0] == '\0' && row->fitting == 0) {
-        (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
-    }
-    if (part[0] != '\0' && used < capacity) {
-        (void)snprintf(ret_text + used, capacity - used, "; %s", part);
-    }
-}
-
-/* False: out of memory. explanation_free frees it. */
-static bool explanation_to_wire(struct explanation *explanation)
-{
-    struct exchange_explanation *row = &explanation->row;
-    assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
-    for (uint32_t i = 0; i < row->predicate_count; i++) {
-        replies_predicate(row->predicates[i].text, sizeof row->predicates[i].text);
-    }
-    explain_text(row, explanation->text, sizeof explanation->text);
-    Bourse__V1__Explanation *wire = &explanation->wire;
-    bourse__v1__explanation__init(wire);
-    wire->devices = row->devices;
-    wire->fitting = row->fitting;
-    wire->asking = row->asking;
-    wire->affordable = row->affordable;
-    wire->free = row->free;
-    wire->text = explanation->text;
-    wire->has_fills_at_micro = row->fills_at_micro >= 0;
-    wire->fills_at_micro = row->fills_at_micro;
-    for (uint32_t i = 0; i < row->predicate_count; i++) {
-        Bourse__V1__ExplainPredicate *predicate = &explanation->predicates[i];
-        bourse__v1__explain_predicate__init(predicate);
-        predicate->text = explanation->row.predicates[i].text;
-        predicate->failing = row->predicates[i].failing;
-        predicate->has_best = row->predicates[i].has_best;
-        predicate->best = row->predicates[i].best;
-        explanation->pointers[i] = predicate;
-    }
-    wire->n_predicates = row->predicate_count;
-    wire->predicates = explanation->pointers;
-    wire->has_ahead = row->has_ahead;
-    wire->ahead = row->ahead;
-    wire->has_ahead_partial = row->is_ahead_partial;
-    wire->ahead_partial = row->is_ahead_partial;
-    wire->has_conditional = row->for_others + row->closed > 0;
-    wire->conditional = row->for_others + row->closed;
-    wire->has_rate = row->rate != RATE_NONE;
-    wire->rate = row->rate;
-    wire->has_takes_at_micro = row->takes_at_micro >= 0;
-    wire->takes_at_micro = row->takes_at_micro;
-    return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
-}
-
-static void explanation_free(struct explanation *explanation)
-{
-    remedy_wire_fini(&explanation->remedy);
-    free(explanation);
-}
-
 static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
                           Bourse__V1__QuoteLevel *levels, Bourse__V1__QuoteLevel **pointers,
                           Bourse__V1__QuoteReply *ret_wire)
@@ -482,6 +250,11 @@ static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
         }
         pointers[i] = &levels[i];
     }
+    ret_wire->has_slots_taken = ret_wire->has_taken_low_micro = ret_wire->has_taken_high_micro =
+        quote->slots_taken > 0;
+    ret_wire->slots_taken = quote->slots_taken;
+    ret_wire->taken_low_micro = quote->taken_low_micro;
+    ret_wire->taken_high_micro = quote->taken_high_micro;
     ret_wire->n_levels = quote->level_count;
     ret_wire->levels = pointers;
     ret_wire->has_first_account = quote->is_asked;
@@ -494,16 +267,20 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                            struct requirement *needs, struct exchange_need *ret_need)
 {
     const Bourse__V1__Value *value = body->value;
-    *ret_need = (struct exchange_need){.needs = needs,
-                                       .account = account,
-                                       .subtasks = body->subtasks,
-                                       .slots = body->slots,
-                                       .at_most = body->at_most,
-                                       .cap_micro = value != NULL         ? value->micro
-                                                    : body->has_cap_micro ? body->cap_micro
-                                                                          : -1,
-                                       .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
-                                       .apart = body->has_apart && body->apart};
+    *ret_need =
+        (struct exchange_need){.needs = needs,
+                               .account = account,
+                               .subtasks = body->subtasks,
+                               .slots = body->slots,
+                               .at_most = body->at_most,
+                               .cap_micro = value != NULL         ? value->micro
+                                            : body->has_cap_micro ? body->cap_micro
+                                                                  : -1,
+                               .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
+                               .apart = body->has_apart && body->apart,
+                               .type = (uint8_t)body->order_type,
+                               .is_firm_only = body->has_interruptions && body->interruptions == 0,
+                               .budget_micro = body->budget_micro};
     return codec_requirement_from_wire(body->needs, needs) &&
            checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
            checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns) &&
@@ -732,6 +509,8 @@ static struct outgoing *donations(const struct exchange *exchange, const struct 
     answer.waiting = donated.waiting;
     answer.has_place = donated.is_waiting;
     answer.place = donated.before + 1;
+    answer.has_given_ns = donated.given_ns > 0;
+    answer.given_ns = donated.given_ns;
     return outgoing_reply(request, MESSAGE_DONATIONS_REPLY, &answer.base);
 }
 
@@ -816,7 +595,7 @@ bool replies_are_the_readers(enum message_type type)
 {
     return type == MESSAGE_STATEMENT_REQUEST || type == MESSAGE_OUTCOMES_REQUEST ||
            type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_CHECKPOINT_REQUEST ||
-           type == MESSAGE_TRADES_REQUEST;
+           type == MESSAGE_TRADES_REQUEST || type == MESSAGE_HISTORY_REQUEST;
 }
 
 struct outgoing *replies_refuse_read(const struct exchange *exchange, const struct request *request)

@@ -7,7 +7,6 @@
 
 #include "broker/messages.h"
 #include "exchange/exchange.h"
-#include "formats/units.h"
 #include "protocol/message.h"
 
 #include <stdbool.h>
@@ -20,11 +19,6 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
 bool replies_are_the_readers(enum message_type type);
 struct outgoing *replies_refuse_read(const struct exchange *exchange,
                                      const struct request *request);
-
-/* "memory >= 966367641600" becomes "memory >= 900.0 GiB": the exchange knows numbers, not units. */
-void replies_predicate(char *text, size_t capacity);
-/* The figure of such a predicate as people write it. */
-const char *replies_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 
 /* The row of a job for its watchers, without leases; NULL when the job is gone or memory is short. */
 struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job);

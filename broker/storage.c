@@ -465,28 +465,29 @@ static size_t write_entry(struct storage *store, const struct group *group)
     return length;
 }
 
-/* The batch that a HELD or RESULT record came in: what its provider signed. That of a result which was held is stored
- * already. */
-static bool batch_of(const struct group *group, const struct ledger_record *record,
-                     struct ledger_batch *ret_batch)
+bool store_batch_of(const struct translation *said, const struct ledger_record *record,
+                    struct ledger_batch *ret_batch)
 {
     bool came_with_it = record->kind == LEDGER_HELD ||
                         (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
-    if (!came_with_it) {
-        return false;
+    if (!came_with_it || said->results_count == 0) {
+        return false; /* stored already, or an outcome that the broker itself decided */
     }
+    *ret_batch = (struct ledger_batch){.signature = said->results_signature,
+                                       .leaves = said->results_leaves,
+                                       .count = said->results_count};
+    return true;
+}
+
+/* What the command of that record said; NULL where the broker said it itself. */
+static const struct translation *said_by(const struct group *group,
+                                         const struct ledger_record *record)
+{
     assert(record->log_index >= group->first_command);
     assert(record->log_index - group->first_command < group->command_count);
     const struct request *request =
         group->commands[record->log_index - group->first_command].request;
-    if (request == NULL || request->translation.results_count == 0) {
-        return false; /* an outcome that the broker itself decided */
-    }
-    const struct translation *translation = &request->translation;
-    *ret_batch = (struct ledger_batch){.signature = translation->results_signature,
-                                       .leaves = translation->results_leaves,
-                                       .count = translation->results_count};
-    return true;
+    return request == NULL ? NULL : &request->translation;
 }
 
 static enum ledger_store_status append_records(struct storage *store, const struct group *group)
@@ -495,7 +496,8 @@ static enum ledger_store_status append_records(struct storage *store, const stru
         const struct exchange_effect *effect = &group->effects.items[i];
         struct ledger_batch batch;
         if (effect->type == EFFECT_LEDGER) {
-            bool has_batch = batch_of(group, &effect->ledger, &batch);
+            const struct translation *said = said_by(group, &effect->ledger);
+            bool has_batch = said != NULL && store_batch_of(said, &effect->ledger, &batch);
             enum ledger_store_status status =
                 ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
             if (status != LEDGER_STORE_OK) {

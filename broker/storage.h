@@ -81,4 +81,9 @@ enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool a
 /* Bytes of the genesis command. */
 size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
 
+/* The batch that a HELD or RESULT record came in: what its provider signed, as `said` by the command. False where none
+ * came with it: that of a result which was held is stored already. */
+bool store_batch_of(const struct translation *said, const struct ledger_record *record,
+                    struct ledger_batch *ret_batch);
+
 #endif

@@ -293,6 +293,17 @@ static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
     return bytes != NULL;
 }
 
+/* One order for the same files: a checkpoint is another only if its files are. */
+static bool is_saved_in_order(const Bourse__V1__Saved *saved)
+{
+    for (size_t i = 1; saved != NULL && i < saved->n_files; i++) {
+        if (strcmp(saved->files[i - 1]->name, saved->files[i]->name) >= 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The checkpoint that it left, as Work carries it, but for who left it. Too large a one is none. */
 static bool keep_saved(struct translation *ret, const Bourse__V1__Result *wire,
                        struct exchange_result *result)
@@ -347,6 +358,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
         }
         bool same_provider = key32_equal(&provider, &ret->results_provider);
         result_from_wire(result, wire->results[i], &results[i]);
+        const bool is_ordered = is_saved_in_order(result->saved);
         bool is_kept = keep_given(ret, result, &results[i]) && keep_saved(ret, result, &results[i]);
         codec_result_free(&result);
         if (!is_kept) {
@@ -357,6 +369,9 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
         }
         if (!same_provider) {
             return refuse(error, REJECT_MALFORMED, "results.provider", (int64_t)i, 0);
+        }
+        if (!is_ordered) {
+            return refuse(error, REJECT_MALFORMED, "results.saved.files", (int64_t)i, 0);
         }
         leaves[i] = results_leaf(wire->results[i].data, wire->results[i].len);
     }

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "broker/replies.h"
+#include "broker/explanation.h"
 #include "exchange/feed.h"
 #include "exchange/lifecycle.h"
 #include "exchange/why.h"
@@ -43,6 +43,11 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
         (void)snprintf(
             ret_text, capacity,
             "this account offers no device now: its agent is paused, out of disk, or does not run");
+    } else if (row->price_micro < 0 && row->state != PROVIDER_PRESENT) {
+        (void)snprintf(
+            ret_text, capacity,
+            "no ask stands for this device: the market does not hear its agent, which has ended, "
+            "or cannot reach the broker");
     } else if (row->price_micro < 0) {
         (void)snprintf(ret_text, capacity,
                        "no ask stands for this device: it was cancelled by hand, or the agent's "
@@ -75,7 +80,7 @@ static void nearest_text(const struct exchange_why *row, char *ret_text, size_t 
     const struct exchange_why_refusal *nearest = &row->refusals[0];
     char figure[UNITS_TEXT_SIZE] = "";
     if (nearest->has_have) {
-        (void)replies_figure(nearest->predicate, nearest->have, figure);
+        (void)explanation_figure(nearest->predicate, nearest->have, figure);
     }
     (void)snprintf(
         ret_text, capacity, "none of %u waiting bid%s takes this device; %u ask%s for %s%s%s%s%s",
@@ -183,7 +188,7 @@ static void to_wire(const struct exchange *exchange, struct why *why)
     Bourse__V1__WhyReply *wire = &why->wire;
     bourse__v1__why_reply__init(wire);
     for (uint32_t i = 0; i < row->refusal_count; i++) {
-        replies_predicate(row->refusals[i].predicate, sizeof row->refusals[i].predicate);
+        explanation_predicate(row->refusals[i].predicate, sizeof row->refusals[i].predicate);
     }
     if (!own_hurdle(row, why->text, sizeof why->text)) {
         demand_text(row, why->text, sizeof why->text);

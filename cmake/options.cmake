@@ -20,6 +20,16 @@ target_compile_options(bourse_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
   -fno-omit-frame-pointer -fstack-protector-strong)
 target_include_directories(bourse_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+# Structs of a few hundred bytes are cleared and copied by the library, which knows the processor, and not by an instruction
+# that takes longer to begin than to end.
+include(CheckCCompilerFlag)
+foreach(what memset memcpy)
+  set(strategy -m${what}-strategy=unrolled_loop:128:noalign,libcall:-1:noalign)
+  check_c_compiler_flag(${strategy} BOURSE_HAS_${what}_STRATEGY)
+  if(BOURSE_HAS_${what}_STRATEGY)
+    target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:${strategy}>)
+  endif()
+endforeach()
 if(BOURSE_WERROR)
   target_compile_options(bourse_flags INTERFACE -Werror)
 endif()

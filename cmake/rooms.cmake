@@ -51,9 +51,14 @@ file(GLOB ledger_sqlite_sources CONFIGURE_DEPENDS ledger/sqlite*.c)
 room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO m)
 room(formats SOURCES ${formats_sources} LINKS base PkgConfig::YAML PkgConfig::JANSSON)
 room(protocol SOURCES ${protocol_sources} LINKS base schema PkgConfig::SODIUM)
-set_source_files_properties(matching/book.c matching/ladder.c PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O3>")
+# Two halves of a word put together in a vector register are slower to read back than they were to write.
+set_source_files_properties(matching/book.c matching/ladder.c PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O3;-fno-tree-slp-vectorize>")
 room(matching SOURCES ${matching_sources} LINKS base)
 room(ledger SOURCES ${ledger_sources} LINKS base PkgConfig::SODIUM)
+# What the exchange calls of it computes with integers only: a floating-point number in it does not compile.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|aarch64|arm64)$")
+  set_source_files_properties(planner/online.c PROPERTIES COMPILE_OPTIONS "-mgeneral-regs-only")
+endif()
 room(planner SOURCES ${planner_sources} LINKS base)
 room(exchange SOURCES ${exchange_sources} LINKS matching ledger planner base)
 

@@ -133,7 +133,13 @@ struct bourse_job_summary {
     int64_t limit_ms;
     int64_t term_ms;
     int64_t expect_ms;    /* what the quote assumes one subtask takes */
-    bool expect_is_guess; /* the job did not say */
+    bool expect_is_guess; /* the job did not say, and nobody measured it */
+    /* Once it was quoted: of so many subtasks this market has measured what such work takes, so often; the median of n samples
+     * weighs n / (n + 4) against what the job says. */
+    uint64_t measured_subtasks, measured_samples;
+    int64_t
+        p90_ms; /* of each size of these nine of ten took at most that, on each class of devices; -1: too
+                       few of one were measured to say */
     char manifest[BOURSE_HEX32_SIZE];
     uint32_t parts; /* kinds of devices, or of terms, that it buys for */
     int64_t way_ms; /* the longest chain of tasks that wait for each other; 0: none waits */
@@ -184,6 +190,12 @@ struct bourse_explanation {
     uint32_t queued; /* of those `running`: behind another one on their device */
     int64_t
         takes_at_micro; /* least limit with which it takes a lease from its holder now; -1: none */
+    /* Of a quote: how the bid would be refused as it is, by code ("": it would not); or at which price it would start, -1: it would
+     * wait; and whether with a lease that it takes from its holder. */
+    char refusal[BOURSE_NAME_SIZE];
+    int64_t starts_at_micro;
+    bool starts_with_lease;
+    uint32_t own_devices; /* that would fit, and are of this account */
     /* Of one subtask, where that was asked, and the job is open: */
     char subtask_state[BOURSE_NAME_SIZE]; /* "waiting", "running" ...; "": it was not */
     uint32_t subtask, tries, waits_on;    /* subtasks that it waits for, not accepted yet */
@@ -191,7 +203,11 @@ struct bourse_explanation {
     uint32_t behind; /* so many sent there before it have not ended */
 };
 struct bourse_quote {
-    uint32_t slots_now; /* 0: all below is of what is leased, as if it were free */
+    uint32_t
+        slots_now; /* 0: all below is of slots_taken, or of what is leased, as if it were free */
+    uint32_t
+        slots_taken; /* beyond these: of leases that it would take from their holders, at such prices */
+    int64_t taken_low_micro, taken_high_micro;
     int64_t price_low_micro, price_high_micro;
     int64_t expected_micro;  /* cost */
     int64_t minimum_micro;   /* less cannot start */
@@ -272,6 +288,11 @@ struct bourse_job_row {
     uint32_t queued; /* of those `running`: with a device, behind another one in their lane */
     uint32_t
         saved; /* subtasks of which a checkpoint is kept, from which their next attempts go on */
+    int64_t
+        left_ms; /* until all is done, at the pace measured, on the lanes that it has; -1: nobody can tell */
+    /* Of so many results, but for checks: what they were expected to take when it was submitted, which may have been a guess, and what they took. */
+    uint32_t timed;
+    int64_t foreseen_ms, took_ms;
 };
 
 /* `text`: a whole id, a unique prefix of one, or "last", the newest. */
@@ -427,8 +448,9 @@ struct bourse_donated {
     uint32_t waiting;    /* accounts whose bids wait for slots */
     uint32_t
         place; /* among these: 1 is first for what is given away; 0: none of the account's waits */
+    int64_t given_ns; /* slot-time that its own devices gave for nothing, ever */
 };
-/* What the account has of what is given away. */
+/* What the account has of what is given away, and what it gave. */
 bool bourse_donated(struct bourse *bourse, struct bourse_donated *ret_donated,
                     struct bourse_error *ret_error);
 
@@ -445,14 +467,16 @@ struct bourse_entry {
     uint32_t subtask;
     char device[BOURSE_ID_SIZE]; /* whose lease it is about; "" when about none */
     int64_t fee_micro;           /* of a capture: what the market took beside it */
+    int64_t given_ns;            /* of a result: slot-time that it took for nothing */
+    bool failed;                 /* of a result: it was not accepted */
 };
 /* The account's entries, newest first, at most `limit` (0: all). */
 typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entry);
 bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
                       void *context, struct bourse_error *ret_error);
 
-/* The accepted results that this account provided, newest first, without amounts: a pay of less than a micro-credit has no
- * entry of its own in the statement. */
+/* The results that this account provided, newest first, without amounts: accepted ones, for a pay of less than a micro-credit has no
+ * entry of its own in the statement, and failed ones that took time for nothing. */
 bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
                      struct bourse_error *ret_error);
 
@@ -533,11 +557,16 @@ typedef bool bourse_provider_visitor(void *context, const struct bourse_provider
 bool bourse_providers(struct bourse *bourse, bourse_provider_visitor *visitor, void *context,
                       struct bourse_error *ret_error);
 
-struct bourse_ask_level { /* all asks for one instrument at one price */
+struct bourse_ask_level { /* all asks for one instrument at one price and the same conditions */
     char instrument[BOURSE_NAME_SIZE];
     int64_t price_micro;
     uint64_t slots, free; /* offered, and not leased */
     uint32_t providers;
+    uint32_t to;       /* for so many accounts only; 0: anybody's bid may fill them */
+    bool for_you;      /* this account is one of these */
+    const char *hours; /* when they are filled, for people; "": always. Lives as long as the book */
+    int64_t daily_ms;  /* slot-time that each gives a day; 0: any */
+    int64_t left_ms;   /* what leases may still be granted of today's, by all of them */
 };
 struct bourse_bid_level { /* all bids with equal needs at one limit */
     const char *needs;    /* as text; lives as long as the book */
@@ -582,6 +611,24 @@ bool bourse_prices(struct bourse *bourse, const char *instrument, int64_t since_
                    bourse_bar_visitor *visitor, void *context, struct bourse_error *ret_error);
 
 struct
+    bourse_measured { /* what one piece of work took, with inputs of one size, on devices of one class */
+    uint32_t index;                      /* the first subtask of the job that does it */
+    char task[BOURSE_NAME_SIZE];         /* its name, or "" */
+    uint64_t bytes;                      /* of its inputs: so many, and less than a quarter more */
+    char device_class[BOURSE_NAME_SIZE]; /* instrument, "" where the device said none */
+    uint32_t samples, outliers;          /* those that are counted, and those left out */
+    int64_t median_ns, p90_ns;           /* nine of ten took at most p90; -1: too few to say */
+    int64_t at_ms;                       /* log time of the newest */
+};
+typedef bool bourse_measured_visitor(void *context, const struct bourse_measured *measured);
+/* What the work of a job was measured to take on this market, by whomever; of one that was submitted, or of `job`. */
+bool bourse_history(struct bourse *bourse, const char *id, bourse_measured_visitor *visitor,
+                    void *context, struct bourse_error *ret_error);
+bool bourse_history_of(struct bourse *bourse, const struct bourse_job *job,
+                       bourse_measured_visitor *visitor, void *context,
+                       struct bourse_error *ret_error);
+
+struct
     bourse_depth { /* all asks for one instrument at one price, or all bids with equal needs at one limit */
     bool is_bid;
     const char *of; /* the instrument, or the needs as text; lives as long as the news */
@@ -589,6 +636,8 @@ struct
     const char *rate;     /* of the limit of bids */
     uint32_t orders;      /* 0: there are none any more */
     uint64_t slots, free; /* offered, and of those not leased; or wanted now, and 0 */
+    uint32_t limited, timed,
+        daily; /* of asks: for some accounts, at some hours, for so much slot-time a day only */
 };
 struct bourse_news {
     bool is_lost; /* the broker does not answer: it is tried again, and nothing else is filled in */
@@ -713,6 +762,9 @@ bool bourse_product_resume(struct bourse *bourse, const char *id,
 void bourse_product_destroy(struct bourse_product **self);
 /* The job to quote and submit; it lives as long as the product. NULL: nothing is to be submitted. */
 struct bourse_job *bourse_product_job(struct bourse_product *product);
+/* Makes memory ready for the product while others work on it. For once its job is agreed to, and once at most; what is collected
+ * then goes into it sooner, and nothing else depends on it. */
+void bourse_product_prepare(struct bourse_product *product);
 
 struct bourse_product_summary {
     uint64_t rows, inner, columns;    /* inner: 0 when it is not known */
@@ -736,6 +788,17 @@ void bourse_product_summary(const struct bourse_product *product,
  * provider's signed result, and for its shape. */
 bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
                             struct bourse_error *ret_error);
+
+struct bourse_replan {
+    bool is_made;   /* tiles took so much more or less than planned that it was planned anew */
+    uint32_t slots; /* that the job may have at a time by now; 0: any */
+};
+/* Of a product that was planned here and is being made: where its tiles take more than a fifth more or less than it was planned with last, plans
+ * those that are left anew, for what is on offer now at the speed that was measured, and lets the job have more slots at a
+ * time where they help. `row`: as the watcher of bourse_wait is told. */
+bool bourse_product_replan(struct bourse *bourse, struct bourse_product *product,
+                           const struct bourse_job_row *row, struct bourse_replan *ret_replan,
+                           struct bourse_error *ret_error);
 
 /* How many of the tiles in C came by a lease. */
 uint32_t bourse_product_tiles_by(const struct bourse_product *product, uint64_t lease);

@@ -120,7 +120,8 @@ bool bourse_donated(struct bourse *bourse, struct bourse_donated *ret_donated,
     *ret_donated = (struct bourse_donated){.used_ns = reply->used_ns,
                                            .promised_ns = reply->promised_ns,
                                            .waiting = reply->waiting,
-                                           .place = reply->has_place ? reply->place : 0};
+                                           .place = reply->has_place ? reply->place : 0,
+                                           .given_ns = reply->has_given_ns ? reply->given_ns : 0};
     return true;
 }
 
@@ -142,6 +143,8 @@ static struct bourse_entry entry_from_wire(const Bourse__V1__StatementRow *row)
         text_hex(row->device.data, 16, entry.device);
     }
     entry.fee_micro = row->has_fee_micro ? row->fee_micro : 0;
+    entry.given_ns = row->has_given_ns ? row->given_ns : 0;
+    entry.failed = row->has_failed && row->failed;
     client_copy(entry.counterparty, sizeof entry.counterparty, row->counterparty);
     return entry;
 }
@@ -377,7 +380,7 @@ bool bourse_invite(struct bourse *bourse, unsigned roles, int64_t credits_micro,
                    const char *name, char *ret_text, size_t capacity,
                    struct bourse_error *ret_error)
 {
-    if (!client_ready(bourse, ret_error)) {
+    if (!client_name_fits(name, ret_error) || !client_ready(bourse, ret_error)) {
         return false;
     }
     int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());

@@ -86,6 +86,21 @@ bool client_fail(struct bourse_error *error, enum bourse_status status, const ch
     return false;
 }
 
+bool client_name_fits(const char *name, struct bourse_error *ret_error)
+{
+    char shown[LIMIT_NAME_BYTES + 1];
+    if (name == NULL) {
+        return true;
+    }
+    if (strlen(name) > LIMIT_NAME_BYTES) {
+        return client_fail(ret_error, BOURSE_USAGE, "a name has at most %d bytes",
+                           LIMIT_NAME_BYTES);
+    }
+    text_printable(name, strlen(name), shown, sizeof shown);
+    return strcmp(shown, name) == 0 ||
+           client_fail(ret_error, BOURSE_USAGE, "control characters do not belong in a name");
+}
+
 bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text)
 {
     if (error == NULL) {

@@ -105,4 +105,7 @@ static inline ProtobufCBinaryData client_bytes(void *bytes, size_t length)
     return (ProtobufCBinaryData){.len = length, .data = bytes};
 }
 
+/* Whether `name` (NULL: none) may name an account: false with the reason where it has control characters. */
+bool client_name_fits(const char *name, struct bourse_error *ret_error);
+
 #endif

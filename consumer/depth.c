@@ -1,7 +1,9 @@
 #include "consumer/depth.h"
 
 #include "consumer/names.h"
+#include "formats/hours_text.h"
 #include "formats/requirement.h"
+#include "protocol/conditions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@ struct bourse_book {
     size_t ask_count, ask_capacity;
     struct bourse_bid_level *bids;
     size_t bid_count, bid_capacity;
-    char **texts; /* what the bids' needs point to */
+    char **texts; /* what the bids' needs and the asks' hours point to */
     size_t text_count, text_capacity;
     struct bourse_ask_level *levels; /* of the asks, once settled */
     size_t level_count;
@@ -72,34 +74,66 @@ static void *with_room(void *items, size_t count, size_t more, size_t *capacity,
 
 /* ---------------------------------------------------------------- pages */
 
-static bool add_asks(struct bourse_book *book, const Bourse__V1__BookReply *page)
+static bool add_text(struct bourse_book *book, const char *text)
 {
+    char **texts = with_room(book->texts, book->text_count, 1, &book->text_capacity, sizeof *texts);
+    if (texts == NULL) {
+        return false;
+    }
+    book->texts = texts;
+    texts[book->text_count] = strdup(text);
+    return texts[book->text_count] != NULL && ++book->text_count > 0;
+}
+
+static enum depth_status conditions_of(struct bourse_book *book, const Bourse__V1__BookAsk *from,
+                                       struct bourse_ask_level *level)
+{
+    struct hours hours;
+    char text[HOURS_ALL_TEXT_SIZE];
+    level->to = from->has_to ? from->to : 0;
+    level->for_you = from->has_for_you && from->for_you;
+    level->daily_ms = from->has_daily_ms ? from->daily_ms : 0;
+    level->left_ms = from->has_left_ms ? from->left_ms : 0;
+    level->hours = "";
+    if (from->n_hours == 0) {
+        return DEPTH_OK;
+    }
+    if (!conditions_hours(from->hours, from->n_hours, from->has_offset_min ? from->offset_min : 0,
+                          &hours)) {
+        return DEPTH_CONTRADICTS;
+    }
+    hours_text(&hours, text);
+    if (!add_text(book, text)) {
+        return DEPTH_OUT_OF_MEMORY;
+    }
+    level->hours = book->texts[book->text_count - 1];
+    return DEPTH_OK;
+}
+
+static enum depth_status add_asks(struct bourse_book *book, const Bourse__V1__BookReply *page)
+{
+    enum depth_status status = DEPTH_OK;
     struct ask *asks =
         with_room(book->asks, book->ask_count, page->n_asks, &book->ask_capacity, sizeof *asks);
     if (asks == NULL) {
-        return false;
+        return DEPTH_OUT_OF_MEMORY;
     }
     book->asks = asks;
-    for (size_t i = 0; i < page->n_asks; i++) {
+    for (size_t i = 0; status == DEPTH_OK && i < page->n_asks; i++) {
         const Bourse__V1__BookAsk *from = page->asks[i];
         struct ask *ask = &asks[book->ask_count++];
         *ask = (struct ask){
             .level = {.price_micro = from->price_micro, .slots = from->slots, .free = from->free},
             .provider = from->provider};
         (void)snprintf(ask->level.instrument, sizeof ask->level.instrument, "%s", from->instrument);
+        status = conditions_of(book, from, &ask->level);
     }
-    return true;
+    return status;
 }
 
 /* The texts of a page's needs, in its order, behind those that are there. */
 static enum depth_status add_texts(struct bourse_book *book, const Bourse__V1__BookReply *page)
 {
-    char **texts = with_room(book->texts, book->text_count, page->n_needs, &book->text_capacity,
-                             sizeof *texts);
-    if (texts == NULL) {
-        return DEPTH_OUT_OF_MEMORY;
-    }
-    book->texts = texts;
     for (size_t i = 0; i < page->n_needs; i++) {
         struct requirement needs;
         char text[NEEDS_TEXT_SIZE];
@@ -107,11 +141,9 @@ static enum depth_status add_texts(struct bourse_book *book, const Bourse__V1__B
             !requirement_text(&needs, text, sizeof text)) {
             return DEPTH_CONTRADICTS;
         }
-        texts[book->text_count] = strdup(text);
-        if (texts[book->text_count] == NULL) {
+        if (!add_text(book, text)) {
             return DEPTH_OUT_OF_MEMORY;
         }
-        book->text_count++;
     }
     return DEPTH_OK;
 }
@@ -154,17 +186,31 @@ static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__Bo
 
 enum depth_status depth_add(struct bourse_book *book, const Bourse__V1__BookReply *page)
 {
-    return add_asks(book, page) ? add_bids(book, page) : DEPTH_OUT_OF_MEMORY;
+    const enum depth_status status = add_asks(book, page);
+    return status == DEPTH_OK ? add_bids(book, page) : status;
 }
 
 /* ---------------------------------------------------------------- levels */
 
+static int compare_numbers(int64_t left, int64_t right)
+{
+    return (left > right) - (left < right);
+}
+
+/* Those without conditions before those with some. */
 static int compare_levels(const struct bourse_ask_level *left, const struct bourse_ask_level *right)
 {
-    int instruments = strcmp(left->instrument, right->instrument);
-    return instruments != 0 ? instruments
-                            : (left->price_micro > right->price_micro) -
-                                  (left->price_micro < right->price_micro);
+    const int orders[] = {strcmp(left->instrument, right->instrument),
+                          compare_numbers(left->price_micro, right->price_micro),
+                          compare_numbers(left->to, right->to),
+                          compare_numbers(right->for_you, left->for_you),
+                          strcmp(left->hours, right->hours),
+                          compare_numbers(left->daily_ms, right->daily_ms)};
+    size_t i = 0;
+    while (i + 1 < sizeof orders / sizeof orders[0] && orders[i] == 0) {
+        i++;
+    }
+    return orders[i];
 }
 
 static int compare_asks(const void *left, const void *right)
@@ -197,6 +243,7 @@ static void settle_asks(struct bourse_book *book)
         } else {
             book->levels[book->level_count - 1].slots += ask->level.slots;
             book->levels[book->level_count - 1].free += ask->level.free;
+            book->levels[book->level_count - 1].left_ms += ask->level.left_ms;
         }
         book->levels[book->level_count - 1].providers +=
             is_new || before->provider != ask->provider;

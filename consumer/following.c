@@ -178,7 +178,10 @@ static bool take_asks(struct following *following, const Bourse__V1__MarketReply
                                         .price_micro = asks->price_micro,
                                         .orders = asks->orders,
                                         .slots = asks->slots,
-                                        .free = asks->free}};
+                                        .free = asks->free,
+                                        .limited = asks->has_limited ? asks->limited : 0,
+                                        .timed = asks->has_timed ? asks->timed : 0,
+                                        .daily = asks->has_daily ? asks->daily : 0}};
         if (!take_level(following, &level)) {
             return false;
         }

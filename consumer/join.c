@@ -68,6 +68,9 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
     if (!invitation_read(invitation, &read, &problem)) {
         return client_fail(ret_error, BOURSE_USAGE, "%s", problem.text);
     }
+    if (!client_name_fits(name, ret_error)) {
+        return false;
+    }
     if (!load_or_create(key_path, &identity, ret_error)) {
         return false;
     }

@@ -9,6 +9,7 @@
 #include "formats/hours_text.h"
 #include "formats/job.h"
 #include "formats/requirement.h"
+#include "formats/units.h"
 #include "formats/value.h"
 #include "protocol/conditions.h"
 #include "runtime/clock.h"
@@ -266,19 +267,14 @@ struct order_texts { /* what a row of orders points to */
 static void texts_of(const Bourse__V1__OrderRow *row, struct order_texts *ret_texts)
 {
     size_t used = 0;
-    struct hours hours = {.offset_min = row->has_offset_min ? row->offset_min : 0};
+    struct hours hours;
     ret_texts->to[0] = ret_texts->hours[0] = '\0';
     for (size_t i = 0; i < row->n_to && used < sizeof ret_texts->to; i++) {
         used += (size_t)snprintf(ret_texts->to + used, sizeof ret_texts->to - used, "%s%s",
                                  i > 0 ? ", " : "", row->to[i]);
     }
-    for (size_t i = 0; i < row->n_hours && i < HOURS_WINDOWS_MOST; i++) {
-        hours.windows[hours.count++] =
-            (struct hours_window){.days = (uint8_t)row->hours[i]->days,
-                                  .from_min = (uint16_t)row->hours[i]->from_min,
-                                  .till_min = (uint16_t)row->hours[i]->till_min};
-    }
-    if (hours.count > 0 && hours_well_formed(&hours)) {
+    if (row->n_hours > 0 && conditions_hours(row->hours, row->n_hours,
+                                             row->has_offset_min ? row->offset_min : 0, &hours)) {
         hours_text(&hours, ret_texts->hours);
     }
 }
@@ -341,21 +337,52 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
     }
 }
 
-/* What nothing could fill, or no clock could end, is a slip. */
-static bool is_in_range(const char *field, int64_t value, int64_t least, int64_t most,
-                        struct bourse_error *error)
+/* A time of an ask as its owner says it; 0: not said. What nothing could fill, or no clock could end, is a slip. */
+struct ask_time {
+    const char *name, *field; /* for people, and of the struct */
+    int64_t value_ms, least_ms, most_ms;
+};
+
+static bool is_in_range(const struct ask_time *time, struct bourse_error *error)
 {
-    if (value == 0 || (value >= least && value <= most)) {
+    char texts[3][UNITS_TEXT_SIZE];
+    const int64_t shown_ms[3] = {time->value_ms, time->least_ms, time->most_ms};
+    if (time->value_ms == 0 ||
+        (time->value_ms >= time->least_ms && time->value_ms <= time->most_ms)) {
         return true;
     }
-    (void)client_fail(error, BOURSE_USAGE, "%s: %lld is not between %lld and %lld", field,
-                      (long long)value, (long long)least, (long long)most);
+    for (int i = 0; i < 3; i++) {
+        int64_t shown_ns = shown_ms[i] < 0 ? INT64_MIN : INT64_MAX;
+        (void)checked_mul(shown_ms[i], NS_PER_MS, &shown_ns); /* beyond all: the end of them */
+        units_duration_text(shown_ns, texts[i]);
+    }
+    (void)client_fail(error, BOURSE_USAGE, "%s: %s is not between %s and %s", time->name, texts[0],
+                      texts[1], texts[2]);
     if (error != NULL) {
-        client_copy(error->field, sizeof error->field, field);
-        error->value = value;
-        error->limit = value < least ? least : most;
+        client_copy(error->field, sizeof error->field, time->field);
+        error->value = time->value_ms;
+        error->limit = time->value_ms < time->least_ms ? time->least_ms : time->most_ms;
     }
     return false;
+}
+
+static bool times_in_range(const struct bourse_ask *ask, struct bourse_error *error)
+{
+    const struct ask_time times[] = {
+        {"good-till", "good_for_ms", ask->good_for_ms, 1, BOURSE_ASK_TIME_MS_MOST},
+        {"max-term", "max_term_ms", ask->max_term_ms, BOURSE_ASK_TERM_MS_LEAST,
+         BOURSE_ASK_TIME_MS_MOST},
+        {"daily", "daily_ms", ask->daily_ms,
+         ask->max_term_ms > 0 ? ask->max_term_ms : BOURSE_ASK_TERM_MS_LEAST, LIMIT_DAILY_MS},
+        {"notice", "notice_ms", ask->notice_ms, 0, BOURSE_ASK_NOTICE_MS_MOST},
+        {"minimum-run", "minimum_run_ms", ask->minimum_run_ms, 0, BOURSE_ASK_RUN_MS_MOST},
+    };
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (!is_in_range(&times[i], error)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool fail_in(struct bourse_error *error, const char *field, const char *what)
@@ -409,15 +436,7 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
     struct id128 device;
     struct hours hours;
     if (!read_hours(ask, &hours, ret_error) || !client_id_read(ask->device, &device, ret_error) ||
-        !is_in_range("good_for_ms", ask->good_for_ms, 1, BOURSE_ASK_TIME_MS_MOST, ret_error) ||
-        !is_in_range("max_term_ms", ask->max_term_ms, BOURSE_ASK_TERM_MS_LEAST,
-                     BOURSE_ASK_TIME_MS_MOST, ret_error) ||
-        !is_in_range("daily_ms", ask->daily_ms,
-                     ask->max_term_ms > 0 ? ask->max_term_ms : BOURSE_ASK_TERM_MS_LEAST,
-                     LIMIT_DAILY_MS, ret_error) ||
-        !is_in_range("notice_ms", ask->notice_ms, 0, BOURSE_ASK_NOTICE_MS_MOST, ret_error) ||
-        !is_in_range("minimum_run_ms", ask->minimum_run_ms, 0, BOURSE_ASK_RUN_MS_MOST, ret_error) ||
-        !client_ready(bourse, ret_error)) {
+        !times_in_range(ask, ret_error) || !client_ready(bourse, ret_error)) {
         return false;
     }
     int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());

@@ -136,6 +136,19 @@ static size_t cut_lines(char *text, size_t length, Bourse__V1__ManifestSubtask *
     return count;
 }
 
+/* The first one in text that is UTF-8, but for tabs and a return at the end; 0: none. */
+static uint32_t control_in(const char *text, size_t length)
+{
+    size_t size = 0;
+    for (size_t at = 0; at < length; at += size) {
+        uint32_t point = text_code_point(text + at, length - at, &size);
+        if ((point < 0x20 && point != '\t' && point != '\r') || (point >= 0x7f && point < 0xa0)) {
+            return point;
+        }
+    }
+    return 0;
+}
+
 static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct subtasks *subtasks,
                               struct bourse_error *error)
 {
@@ -160,6 +173,18 @@ static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct
                                "%s:%u: not UTF-8, as arguments of a job are; `iconv -t utf-8` "
                                "makes it so",
                                job->file->lines, number);
+        }
+        uint32_t control = control_in(line, (size_t)(stop - line));
+        if (control != 0) {
+            return client_fail(error, BOURSE_USAGE,
+                               "%s:%u: the control character %#" PRIx32
+                               "; arguments of a job are text, in which only tabs are taken",
+                               job->file->lines, number, control);
+        }
+        if (stop - line > LIMIT_ARGUMENT_BYTES) {
+            return client_fail(error, BOURSE_USAGE,
+                               "%s:%u: %td bytes; an argument of a job has at most %d",
+                               job->file->lines, number, stop - line, LIMIT_ARGUMENT_BYTES);
         }
         line = stop + 1;
     }
@@ -450,6 +475,47 @@ bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
     manifest->terms = NULL;
     terms_fini(terms);
     free(terms);
+    return good;
+}
+
+/* Where nothing fits there is no plan. */
+static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quote *quote)
+{
+    const bool is_planned = quote->makespan_ms > 0 && quote->expected_micro >= 0;
+    terms->has_planned_ms = terms->has_planned_micro = is_planned;
+    terms->planned_ms = is_planned ? quote->makespan_ms : 0;
+    terms->planned_micro = is_planned ? quote->expected_micro : 0;
+    terms->has_planned_slots = is_planned && quote->slots_now > 0;
+    terms->planned_slots = terms->has_planned_slots ? quote->slots_now : 0;
+}
+
+bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
+                     struct bourse_error *error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (job->learned.is_written) {
+        return true;
+    }
+    if (codec_decode_manifest(job->manifest, job->manifest_length, &manifest, NULL) != CODEC_OK) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    Bourse__V1__ManifestTerms *terms = manifest->terms;
+    for (size_t i = 0; terms != NULL && i < terms->n_parts && i < job->part_count; i++) {
+        terms->parts[i]->expect_ms = job->parts[i].expect_ms;
+    }
+    if (terms != NULL) {
+        write_plan(terms, quote);
+    }
+    uint8_t *before = job->manifest;
+    const size_t length = job->manifest_length;
+    const bool good = encode(job, manifest, error);
+    if (good) {
+        free(before);
+        job->learned.is_written = true;
+    } else {
+        job->manifest = before;
+        job->manifest_length = length;
+    }
     return good;
 }
 

@@ -14,4 +14,9 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error);
 
+/* Writes into the manifest what each part is expected to take by now, and what the quote says of all. Once: a job that may have
+ * been submitted keeps its manifest. */
+bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
+                     struct bourse_error *error);
+
 #endif

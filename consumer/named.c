@@ -5,6 +5,7 @@
 #include "formats/tensor_op.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -203,6 +204,37 @@ static bool shapes_fit(const struct scene *scene, const struct operand *a, const
     return true;
 }
 
+/* As float32, which is what it is multiplied with. */
+static bool check_factor(const struct scene *scene, const char *option, const char *factor)
+{
+    if (!has_holes(factor) && isinf(strtof(factor, NULL))) {
+        problem_set(scene->problem, "%s %s is more than a float32 holds, which is 3.4e38 at most",
+                    option, factor);
+        return false;
+    }
+    return true;
+}
+
+/* It makes one file: what is kept is that one, or was there before. */
+static bool check_result(const struct scene *scene, const struct tensor_op *op)
+{
+    const struct job_file *file = scene->job->file;
+    const struct job_strings *outputs =
+        scene->task != NULL ? job_task_outputs(file, scene->task) : &file->outputs;
+    for (size_t i = 0; op->result != NULL && !has_holes(op->result) && i < outputs->count; i++) {
+        const char *output = outputs->items[i];
+        if (strcmp(output, op->result) != 0 && !has_holes(output) &&
+            file_named(scene, output) == NULL && !is_taken(scene, output)) {
+            problem_set(scene->problem,
+                        "the operation makes '%s' and nothing else, so there will be no '%s'; "
+                        "write one name here and in outputs",
+                        shown(op->result).text, shown(output).text);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool check_operation(const struct scene *scene, const struct job_strings *run)
 {
     struct tensor_op op;
@@ -220,6 +252,10 @@ static bool check_operation(const struct scene *scene, const struct job_strings 
                     "\" is for the checks that `verify: cheap` makes; write %d "
                     "hexadecimal digits",
                     2 * TENSOR_SEED_BYTES);
+        return false;
+    }
+    if (!check_factor(scene, "--alpha", op.alpha) || !check_factor(scene, "--beta", op.beta) ||
+        !check_result(scene, &op)) {
         return false;
     }
     if (op.verb != TENSOR_GEMM || strtof(op.beta, NULL) == 0) {

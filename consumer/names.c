@@ -29,8 +29,8 @@ const char *names_job_reason(unsigned reason)
     static const char *const names[] = {
         [JOB_REASON_NONE] = "",
         [JOB_REASON_NO_DEVICE] = "no device on the market fits its needs",
-        [JOB_REASON_NO_ASK] = "a device fits, but none is on offer",
-        [JOB_REASON_PRICE] = "every offer is above its limit",
+        [JOB_REASON_NO_ASK] = "a device fits, but none is on offer to it now, for its term",
+        [JOB_REASON_PRICE] = "all that is offered for its term is above its limit",
         [JOB_REASON_BUSY] = "every device that fits is busy",
         [JOB_REASON_BUDGET] = "what is left of its budget buys no more time",
         [JOB_REASON_HALTED] = "the market is halted, or its account frozen",
@@ -49,6 +49,8 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NOT_WHOLE] = "it waits until all that it asks for can be had at once",
         [JOB_REASON_PROMISED] =
             "it has taken a lease, which begins when its former holder's notice ends",
+        [JOB_REASON_WHOLE_BUDGET] =
+            "its budget does not cover all that it asks for at once; see `bourse explain`",
     };
     return name_in(names, COUNT(names), reason);
 }

@@ -435,7 +435,10 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .limit_ms = job->file->limit_ms,
         .term_ms = job->file->term_ms,
         .expect_ms = mean_expect_ms(job),
-        .expect_is_guess = is_guess(job->file),
+        .expect_is_guess = is_guess(job->file) && job->learned.subtasks == 0,
+        .measured_subtasks = job->learned.subtasks,
+        .measured_samples = job->learned.samples,
+        .p90_ms = job->learned.subtasks == 0 || job->learned.has_no_p90 ? -1 : job->learned.p90_ms,
         .parts = (uint32_t)job->part_count - (job->checks > 0),
         .way_ms = order_longest_ms(&job->graph),
     };

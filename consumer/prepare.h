@@ -3,6 +3,7 @@
 #ifndef BOURSE_CONSUMER_PREPARE_H
 #define BOURSE_CONSUMER_PREPARE_H
 
+#include "base/checked.h"
 #include "consumer/bourse.h"
 #include "consumer/expand.h"
 #include "consumer/order.h"
@@ -19,6 +20,17 @@ struct made_blobs {
     size_t count;
     blob_read *read;
     void *context; /* outlives the job */
+};
+
+/* What the market has said of its work: history.h. */
+struct job_learned {
+    bool is_done;
+    bool is_written;   /* what is predicted stands in the manifest */
+    uint64_t subtasks; /* of which something was measured */
+    uint64_t samples;  /* of the one with most */
+    int64_t
+        p90_ms; /* of each size of these on each class of devices nine of ten took at most that */
+    bool has_no_p90; /* of one there are too few samples to say */
 };
 
 struct bourse_job {
@@ -46,6 +58,7 @@ struct bourse_job {
     uint8_t *manifest;
     size_t manifest_length;
     struct hash32 manifest_hash;
+    struct job_learned learned;
 };
 
 /* Takes `file` over, also when it fails. Names are relative to `folder`. `file_name` is the job file's,

@@ -51,6 +51,11 @@ struct bourse_job *bourse_product_job(struct bourse_product *product)
     return product->job;
 }
 
+void bourse_product_prepare(struct bourse_product *product)
+{
+    matrix_draft_prepare(product->draft);
+}
+
 void bourse_product_summary(const struct bourse_product *product,
                             struct bourse_product_summary *ret_summary)
 {
@@ -304,7 +309,7 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
                       const struct bourse_product_options *options,
                       const struct product_needs *needs)
 {
-    static const char *const arguments[] = {"matmul", "a.npy", "b.npy", "c.npy"};
+    static const char *const arguments[] = PRODUCT_ARGUMENTS;
     const struct bourse_product_summary *summary = &product->summary;
     char name[FORMAT_NAME_BYTES + 1];
     (void)snprintf(name, sizeof name, "matmul %" PRIu64 " x %" PRIu64 " x %" PRIu64, summary->rows,

@@ -13,6 +13,11 @@
 #define PRODUCT_STAGING 1.0e9 /* bytes per second: into the jail, and the result out of it */
 #define PRODUCT_START_S 0.050 /* lease and jail, once per device */
 #define PRODUCT_LINK 300.0e6  /* bytes per second between broker and agent */
+/* What a tile's agent is asked to do. */
+#define PRODUCT_ARGUMENTS                                                                          \
+    {                                                                                              \
+        "matmul", "a.npy", "b.npy", "c.npy"                                                        \
+    }
 enum {
     PRODUCT_VALUE_SIZE = 96,
     PRODUCT_TILES_MAX = 65536,
@@ -47,6 +52,12 @@ struct bourse_product {
     bool asks_checks; /* by the options, or a job of it has checks */
     bool is_right;    /* was checked against its factors, whole */
     struct bourse_product_summary summary;
+    int64_t least_speed, memory_bytes; /* of devices, as the plan asks; 0: any */
+    uint32_t at_most;                  /* slots that the job may have at a time; 0: any */
+    uint32_t most;                     /* that it may ever; 0: any */
+    int64_t cap_micro;                 /* -1: none */
+    double
+        drift; /* so many times as long as planned tiles took when it was planned last; 1 at first */
 };
 
 /* What the plan asks of devices. */

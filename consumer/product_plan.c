@@ -2,6 +2,7 @@
  * needs. */
 #include "consumer/client.h"
 #include "consumer/product.h"
+#include "planner/online.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,10 @@ struct offered {
 };
 
 struct market_view {
-    int64_t cap_micro;   /* -1: none */
-    int64_t spare_speed; /* of the fastest device of another provider than the fastest; 0: none */
+    int64_t cap_micro;    /* -1: none */
+    int64_t least_speed;  /* slower ones do not count; 0: none */
+    int64_t memory_bytes; /* of a slot, at least */
+    int64_t spare_speed;  /* of the fastest device of another provider than the fastest; 0: none */
     struct offered *items;
     size_t count, capacity;
     bool is_out_of_memory;
@@ -56,7 +59,9 @@ static bool take_device(void *context, const struct bourse_device *device)
     int64_t speed = number_of(device, "gemm_fp32");
     bool sells =
         device->price_micro >= 0 && (view->cap_micro < 0 || device->price_micro <= view->cap_micro);
-    if (device->simulated || !sells || speed <= 0 || device->slots == 0) {
+    int64_t memory_bytes = number_of(device, "memory");
+    if (device->simulated || !sells || speed <= 0 || device->slots == 0 ||
+        speed < view->least_speed || memory_bytes < view->memory_bytes) {
         return true;
     }
     if (!grow(view)) {
@@ -64,7 +69,7 @@ static bool take_device(void *context, const struct bourse_device *device)
     }
     struct offered *offered = &view->items[view->count++];
     *offered = (struct offered){.speed = speed,
-                                .memory_bytes = number_of(device, "memory"),
+                                .memory_bytes = memory_bytes,
                                 .price_micro = device->price_micro,
                                 .slots = device->slots};
     client_copy(offered->account, sizeof offered->account, device->account);
@@ -241,7 +246,88 @@ bool product_choose(struct bourse *bourse, const struct bourse_product_options *
     if (good) {
         find_needs(&view, shares, &split, options->checks, product, ret_needs);
         ret_needs->memory_bytes = memory_needed(product);
+        product->least_speed = ret_needs->least_speed;
+        product->memory_bytes = ret_needs->memory_bytes;
+        product->at_most = ret_needs->at_most;
+        product->most = options->at_most;
+        product->cap_micro = options->cap_micro;
+        product->drift = 1;
     }
     free(view.items);
     return good;
+}
+
+/* ---------------------------------------------------------------- anew, by what was measured */
+
+/* Slots that help with `tiles` like the largest, on devices that are as much slower than they say as those that have made some. */
+static uint32_t slots_for(struct market_view *view, const struct bourse_product *product,
+                          uint64_t tiles, double drift)
+{
+    const struct bourse_product_summary *summary = &product->summary;
+    struct split_device devices[SPLIT_DEVICES];
+    struct split_share shares[SPLIT_DEVICES];
+    struct split split = {.finish_s = 0};
+    const struct split_grid rest = {(uint32_t)tiles, 1};
+    struct split_grid grid;
+    const struct split_product shape = {
+        .rows = split_edge(summary->rows, product->grid.rows, 1) * tiles,
+        .inner = summary->inner,
+        .columns = split_edge(summary->columns, product->grid.columns, 1),
+        .element_bytes = sizeof(float),
+        .tile_s = PRODUCT_TILE_S,
+        .staging = PRODUCT_STAGING,
+        .tile_bytes = UINT64_MAX, /* they are as they are */
+    };
+    for (size_t i = 0; i < view->count; i++) {
+        devices[i] = (struct split_device){.flops = (double)view->items[i].speed * 1e6 / drift,
+                                           .fixed_s = PRODUCT_START_S,
+                                           .link = PRODUCT_LINK,
+                                           .slots = view->items[i].slots,
+                                           .price_micro = view->items[i].price_micro};
+    }
+    if (view->count == 0 ||
+        split_product(&shape, devices, view->count, &rest, &grid, shares, &split) != SPLIT_OK) {
+        return 0;
+    }
+    uint64_t slots = 0;
+    for (size_t i = 0; i < view->count; i++) {
+        slots += shares[i].units < view->items[i].slots ? shares[i].units : view->items[i].slots;
+    }
+    return slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
+}
+
+bool bourse_product_replan(struct bourse *bourse, struct bourse_product *product,
+                           const struct bourse_job_row *row, struct bourse_replan *ret_replan,
+                           struct bourse_error *ret_error)
+{
+    const struct bourse_product_summary *summary = &product->summary;
+    const double planned_ms = (double)row->foreseen_ms * product->drift;
+    *ret_replan = (struct bourse_replan){.slots = product->at_most};
+    if (product->at_most == 0 || summary->tiles == summary->collected || planned_ms > 9e18 ||
+        !online_drifts((int64_t)planned_ms, row->took_ms, row->timed)) {
+        return true;
+    }
+    struct market_view view = {.cap_micro = product->cap_micro,
+                               .least_speed = product->least_speed,
+                               .memory_bytes = product->memory_bytes};
+    product->drift = (double)row->took_ms / (double)row->foreseen_ms;
+    bool good = bourse_devices_fitting(bourse, "executor = tensor", take_device, &view, ret_error);
+    if (good && view.is_out_of_memory) {
+        good = client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    keep_fastest(&view, product->most);
+    const uint32_t slots =
+        good ? slots_for(&view, product, summary->tiles - summary->collected, product->drift) : 0;
+    free(view.items);
+    ret_replan->is_made = good;
+    if (slots <= product->at_most) {
+        return good; /* what it has is returned by itself when it is of no more use */
+    }
+    const struct bourse_replacement more = {
+        .order = row->id, .part = 0, .price_micro = -1, .slots = slots, .budget_micro = -1};
+    if (!bourse_replace(bourse, &more, ret_error)) {
+        return false;
+    }
+    ret_replan->slots = product->at_most = slots;
+    return true;
 }

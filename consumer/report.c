@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "consumer/cheap.h"
 #include "consumer/client.h"
+#include "consumer/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -362,6 +363,42 @@ static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, st
     return true;
 }
 
+/* What its parts were expected to take when it was submitted: the manifest says it, as long as that is there. What is no more
+ * than the default is no prediction. */
+static void read_groups(const Bourse__V1__Manifest *manifest, struct report *report)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
+    uint32_t first = 0;
+    for (size_t i = 0; terms != NULL && i < terms->n_parts && i < REPORT_GROUPS &&
+                       first < report->subtasks - report->checks;
+         i++) {
+        const Bourse__V1__ManifestPart *part = terms->parts[i];
+        const bool is_guess =
+            !manifest->has_expect_ms && part->expect_ms == order_expect(JOB_ABSENT, part->limit_ms);
+        report->groups[report->group_count++] =
+            (struct report_group){.first = first,
+                                  .count = part->subtasks,
+                                  .expect_ns = is_guess ? 0 : ns_of(part->expect_ms)};
+        first += part->subtasks;
+    }
+}
+
+/* What the quote said, as the groups know whether that was more than a guess. */
+static void read_plan(const Bourse__V1__Manifest *manifest, struct report *report)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
+    if (terms == NULL || !terms->has_planned_ms || !terms->has_planned_micro) {
+        return;
+    }
+    report->planned_ns = ns_of(terms->planned_ms);
+    report->planned_micro = terms->planned_micro;
+    report->planned_slots = terms->has_planned_slots ? terms->planned_slots : 0;
+    report->planned_is_guess = true;
+    for (size_t i = 0; i < report->group_count; i++) {
+        report->planned_is_guess = report->planned_is_guess && report->groups[i].expect_ns == 0;
+    }
+}
+
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
                      struct bourse_error *ret_error)
 {
@@ -387,9 +424,12 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     client_copy(report->name, sizeof report->name, row->name);
     client_copy(report->state, sizeof report->state, row->state_text);
     report->subtasks = row->subtasks;
+    report->left_ns = row->left_ms < 0 ? -1 : ns_of(row->left_ms);
     report->checks = manifest != NULL ? cheap_count(manifest) : 0;
     report->expect_ns =
         manifest != NULL && manifest->has_expect_ms ? ns_of(manifest->expect_ms) : 0;
+    read_groups(manifest, report);
+    read_plan(manifest, report);
     struct reading reading = {
         .row = row, .manifest = manifest, .report = report, .takes_files = takes_files(manifest)};
     bool ok = read_end(bourse, row, report, ret_error) && read_results(bourse, &reading, ret_error);

@@ -5,6 +5,7 @@
 #include "consumer/names.h"
 #include "formats/requirement.h"
 #include "ledger/record.h"
+#include "protocol/reject.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,14 @@ void rows_explanation(const Bourse__V1__Explanation *wire,
         .rate = names_rate(wire->rate),
         .ahead = wire->has_ahead ? (int64_t)wire->ahead : -1,
         .ahead_partial = wire->has_ahead_partial && wire->ahead_partial,
-        .takes_at_micro = wire->has_takes_at_micro ? wire->takes_at_micro : -1};
+        .takes_at_micro = wire->has_takes_at_micro ? wire->takes_at_micro : -1,
+        .starts_at_micro = wire->has_starts_at_micro ? wire->starts_at_micro : -1,
+        .starts_with_lease = wire->has_starts_with_lease && wire->starts_with_lease,
+        .own_devices = wire->own_devices};
+    if (wire->has_refusal) {
+        copy(ret_explanation->refusal, sizeof ret_explanation->refusal,
+             reject_name((enum reject_code)wire->refusal));
+    }
     changes(wire, ret_explanation);
     copy(ret_explanation->text, sizeof ret_explanation->text, wire->text);
     for (size_t i = 0; i < wire->n_predicates && i < BOURSE_PREDICATES_MAX; i++) {
@@ -67,6 +75,9 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
 {
     *ret_quote =
         (struct bourse_quote){.slots_now = wire->slots_now,
+                              .slots_taken = wire->slots_taken,
+                              .taken_low_micro = wire->taken_low_micro,
+                              .taken_high_micro = wire->taken_high_micro,
                               .price_low_micro = wire->price_low_micro,
                               .price_high_micro = wire->price_high_micro,
                               .expected_micro = wire->expected_micro,
@@ -116,6 +127,10 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .cancelled = wire->cancelled,
                                        .checking = wire->checking,
                                        .saved = wire->has_saved ? wire->saved : 0,
+                                       .left_ms = wire->has_left_ms ? wire->left_ms : -1,
+                                       .timed = wire->timed,
+                                       .foreseen_ms = wire->foreseen_ms,
+                                       .took_ms = wire->took_ms,
                                        .budget_micro = wire->budget_micro,
                                        .charged_micro = wire->charged_micro,
                                        .reserved_micro = wire->reserved_micro,

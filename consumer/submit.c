@@ -2,6 +2,8 @@
 #include "consumer/submit.h"
 #include "consumer/cheap.h"
 #include "consumer/client.h"
+#include "consumer/history.h"
+#include "consumer/manifest.h"
 #include "consumer/prepare.h"
 #include "consumer/rows.h"
 
@@ -109,9 +111,21 @@ static void cover_whole(const struct job_file *file, const struct order_part *pa
     quote->suggested_micro = larger(quote->suggested_micro, whole_micro);
 }
 
-/* Checks may not be for who asks least. */
-static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
-                       struct bourse_quote *ret_quote, struct bourse_error *error)
+/* A budget is of all parts; what a part alone has of it is not known. */
+static void add_order(const struct bourse_job *job, Bourse__V1__QuoteRequest *body)
+{
+    const struct job_file *file = job->file;
+    body->has_order_type = file->order != JOB_ORDER_LIMIT;
+    body->order_type = (uint32_t)file->order;
+    body->has_interruptions = file->interruptions != JOB_ABSENT;
+    body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
+    body->has_budget_micro = job->part_count == 1 && file->budget_micro > 0;
+    body->budget_micro = body->has_budget_micro ? file->budget_micro : 0;
+}
+
+/* At that cap, JOB_ABSENT: at any price. Checks may not be for who asks least. */
+static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t index,
+                     int64_t cap_micro, struct bourse_quote *ret_quote, struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
     bool apart = is_checks(job, index);
@@ -125,8 +139,8 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size
     body.subtasks = part->subtasks;
     body.slots = part->slots;
     body.at_most = part->at_most;
-    body.has_cap_micro = job->file->cap_micro != JOB_ABSENT;
-    body.cap_micro = body.has_cap_micro ? job->file->cap_micro : 0;
+    body.has_cap_micro = cap_micro != JOB_ABSENT;
+    body.cap_micro = body.has_cap_micro ? cap_micro : 0;
     Bourse__V1__Value value;
     body.value = value_of(job->file, &value);
     body.limit_ms = part->limit_ms;
@@ -134,13 +148,33 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size
     body.expect_ms = part->expect_ms;
     body.has_apart = apart;
     body.apart = apart;
+    add_order(job, &body);
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_QUOTE_REQUEST, &body.base, MESSAGE_QUOTE_REPLY, &answer,
                      error)) {
         return false;
     }
     rows_quote((const void *)answer, ret_quote);
-    ret_quote->limit_micro = limit_of(job->file, part, apart, ret_quote);
+    return true;
+}
+
+/* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. */
+static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
+                       struct bourse_quote *ret_quote, struct bourse_error *error)
+{
+    const struct order_part *part = &job->parts[index];
+    const int64_t cap_micro = job->file->cap_micro;
+    if (!quote_at(bourse, job, index, cap_micro, ret_quote, error)) {
+        return false;
+    }
+    const int64_t limit_micro = limit_of(job->file, part, is_checks(job, index), ret_quote);
+    if (limit_micro >= 0 && cap_micro == JOB_ABSENT &&
+        (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0 ||
+         ret_quote->explanation.refusal[0] != '\0') &&
+        !quote_at(bourse, job, index, limit_micro, ret_quote, error)) {
+        return false;
+    }
+    ret_quote->limit_micro = limit_micro;
     cover_whole(job->file, part, ret_quote);
     return true;
 }
@@ -182,12 +216,22 @@ static void add_levels(struct bourse_quote *all, const struct bourse_quote *part
     }
 }
 
+static bool starts(const struct bourse_quote *quote)
+{
+    return quote->explanation.starts_at_micro >= 0;
+}
+
 /* A job of several parts costs what they cost together, and needs a place for each. */
 static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
 {
-    bool explains =
-        all->slots_now > 0 && part->slots_now == 0; /* the first one that cannot start */
+    const bool explains = starts(all) && !starts(part); /* the first one that does not */
     all->slots_now = part->slots_now < all->slots_now ? part->slots_now : all->slots_now;
+    all->slots_taken = (uint32_t)larger(all->slots_taken, part->slots_taken);
+    all->taken_low_micro = part->slots_taken > 0 && (all->taken_low_micro == 0 ||
+                                                     part->taken_low_micro < all->taken_low_micro)
+                               ? part->taken_low_micro
+                               : all->taken_low_micro;
+    all->taken_high_micro = larger(all->taken_high_micro, part->taken_high_micro);
     all->price_low_micro =
         part->price_low_micro < all->price_low_micro ? part->price_low_micro : all->price_low_micro;
     all->price_high_micro = larger(all->price_high_micro, part->price_high_micro);
@@ -319,11 +363,13 @@ bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_q
     if (quotes == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    bool good = quote_parts(bourse, job, &quotes[0], &quotes[1], ret_quote, ret_limits, error);
+    bool good = history_learn(bourse, job, error) &&
+                quote_parts(bourse, job, &quotes[0], &quotes[1], ret_quote, ret_limits, error);
     if (good) {
         client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
                     quotes[1].checks_problem);
         ret_quote->makespan_ms = larger(ret_quote->makespan_ms, order_longest_ms(&job->graph));
+        good = manifest_expect(job, ret_quote, error);
     }
     free(quotes);
     return good;

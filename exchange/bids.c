@@ -53,6 +53,29 @@ uint32_t lanes_most(uint32_t subtasks, uint32_t at_most, uint32_t width)
     return subtasks < most ? subtasks : most;
 }
 
+int64_t limit_most(uint32_t subtasks, uint32_t at_most, uint32_t width, int64_t term_ns)
+{
+    const uint32_t lanes = at_most == 0 ? 1 : lanes_most(subtasks, at_most, width);
+    const int128 whole_ns = (int128)term_ns * width * lanes;
+    assert(whole_ns > 0);
+    const int128 most = (int128)INT64_MAX * NS_PER_HOUR / whole_ns;
+    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
+}
+
+bool caps_in_range(struct exchange *exchange, const struct exchange_submit *submit)
+{
+    for (uint32_t i = 0; i <= submit->part_count; i++) {
+        const struct exchange_part part = given_part(submit, i);
+        const int64_t most = limit_most(part.subtasks, part.at_most, part.slots, part.term_ns);
+        if (part.rate == RATE_NONE && part.cap_micro > most) {
+            reject(exchange, XREJECT_PRICE, i == 0 ? "cap_micro" : "parts.cap_micro",
+                   part.cap_micro, most);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Slot-time that the whole job is expected to take. */
 static int128 planned_ns(const struct job *job)
 {
@@ -102,6 +125,11 @@ int64_t part_limit(const struct exchange *exchange, const struct part *part, int
     return limit < whole ? limit : whole;
 }
 
+bool part_limit_is_of_budget(const struct part *part)
+{
+    return part->cap_micro < 0 || part->bid_micro < part->cap_micro;
+}
+
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell)
 {
     return book_limit(exchange->book, (enum rate)part->rate, part->bid_micro, cell);
@@ -110,8 +138,7 @@ int64_t part_limit_in(const struct exchange *exchange, const struct part *part, 
 bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit)
 {
     uint32_t count = (uint32_t)submit->part_count + 1;
-    job->parts = allocate(exchange, count * sizeof *job->parts);
-    if (job->parts == NULL) {
+    if (!job_has_parts(exchange, job, count)) {
         return false;
     }
     job->part_count = count;

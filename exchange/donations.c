@@ -101,6 +101,11 @@ void donation_ended(struct exchange *exchange, struct lease *lease)
     set_promise(exchange, lease, 0);
 }
 
+static int64_t at_most_all(int64_t before_ns, int64_t more_ns)
+{
+    return more_ns < INT64_MAX - before_ns ? before_ns + more_ns : INT64_MAX;
+}
+
 void donation_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
 {
     if (paid_ns == 0) {
@@ -108,10 +113,12 @@ void donation_settle(struct exchange *exchange, struct lease *lease, int64_t pai
     }
     if (lease->price_micro == 0) {
         struct member *owner = member_by_number(exchange, lease->job->owner);
-        int64_t before_ns = member_donated_ns(exchange, owner);
-        owner->donated_ns = paid_ns < INT64_MAX - before_ns ? before_ns + paid_ns : INT64_MAX;
+        struct member *giver = member_by_number(exchange, lease->provider);
+        owner->donated_ns = at_most_all(member_donated_ns(exchange, owner), paid_ns);
         owner->donated_day = today(exchange);
+        giver->given_ns = at_most_all(giver->given_ns, paid_ns);
         touch(exchange, &owner->tracked);
+        touch(exchange, &giver->tracked);
     }
     daily_settle(exchange, lease, paid_ns);
     set_promise(exchange, lease, lease->promised_ns > paid_ns ? lease->promised_ns - paid_ns : 0);
@@ -142,7 +149,8 @@ bool exchange_donated(const struct exchange *exchange, uint32_t account,
     }
     const int64_t rank = donation_rank(exchange, account);
     *ret_donated = (struct exchange_donated){.used_ns = member_donated_ns(exchange, member),
-                                             .is_waiting = first[account] != 0};
+                                             .is_waiting = first[account] != 0,
+                                             .given_ns = member->given_ns};
     ret_donated->promised_ns = rank - ret_donated->used_ns;
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         int64_t other = first[i] == 0 ? 0 : donation_rank(exchange, i);

@@ -49,14 +49,12 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t), limits->table_key);
     exchange->attempts =
         table_of(offsetof(struct attempt, key), sizeof(struct attempt_key), limits->table_key);
-    exchange->class_uses =
-        table_of(offsetof(struct class_use, key), sizeof(struct class_use_key), limits->table_key);
     struct list_link *lists[] = {
-        &exchange->id_ages,        &exchange->invitation_list, &exchange->provider_list,
-        &exchange->class_use_list, &exchange->job_list,        &exchange->wanting_asks,
-        &exchange->wanting_parts,  &exchange->refills,         &exchange->spreads,
-        &exchange->fronts,         &exchange->reports,         &exchange->dirty,
-        &exchange->challenges,     &exchange->exposures,
+        &exchange->id_ages,   &exchange->invitation_list, &exchange->provider_list,
+        &exchange->job_list,  &exchange->wanting_asks,    &exchange->wanting_parts,
+        &exchange->refills,   &exchange->spreads,         &exchange->fronts,
+        &exchange->reports,   &exchange->dirty,           &exchange->challenges,
+        &exchange->exposures,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
@@ -125,15 +123,6 @@ static void destroy_jobs(struct exchange *exchange)
     }
 }
 
-static void destroy_class_uses(struct exchange *exchange)
-{
-    while (!list_empty(&exchange->class_use_list)) {
-        struct class_use *use = LIST_ELEMENT(exchange->class_use_list.next, struct class_use, all);
-        list_remove(&use->all);
-        free(use);
-    }
-}
-
 void exchange_destroy(struct exchange **self)
 {
     struct exchange *exchange = *self;
@@ -142,7 +131,6 @@ void exchange_destroy(struct exchange **self)
     }
     destroy_jobs(exchange);
     destroy_providers(exchange);
-    destroy_class_uses(exchange);
     while (!list_empty(&exchange->invitation_list)) {
         struct invitation *invitation =
             LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
@@ -157,6 +145,7 @@ void exchange_destroy(struct exchange **self)
     free(exchange->enders);
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         free(exchange->members[i]->ended.jobs);
+        free(exchange->members[i]->uses);
         free(exchange->members[i]);
     }
     free(exchange->members);
@@ -164,7 +153,7 @@ void exchange_destroy(struct exchange **self)
                               &exchange->invitations,    &exchange->ids,
                               &exchange->devices,        &exchange->asks,
                               &exchange->jobs,           &exchange->leases,
-                              &exchange->attempts,       &exchange->class_uses};
+                              &exchange->attempts};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         table_fini(tables[i]);
     }
@@ -374,10 +363,13 @@ static bool id_enter(struct exchange *exchange, uint32_t account, struct id_entr
 {
     const struct exchange_command *command = exchange->command;
     entry->key = (struct id_key){.id = command->id, .account = account};
+    const uint64_t hash = account == exchange->id_account
+                              ? exchange->id_hash
+                              : table_hash_of(&exchange->ids, &entry->key);
     entry->body = command->body;
     entry->index = exchange->index;
     entry->log_time_ns = exchange->now_ns;
-    if (!table_insert(&exchange->ids, entry)) {
+    if (!table_insert_as(&exchange->ids, entry, hash)) {
         exchange->is_out_of_memory = true;
         free(entry);
         return false;
@@ -454,6 +446,14 @@ static uint32_t id_owner(const struct exchange *exchange)
             ? table_find(&exchange->members_by_key, &command->join.account)
             : NULL;
     return joined == NULL ? command->account : joined->number;
+}
+
+static const struct id_entry *find_id(struct exchange *exchange)
+{
+    const struct id_key key = {.id = exchange->command->id, .account = id_owner(exchange)};
+    exchange->id_account = key.account;
+    exchange->id_hash = table_hash_of(&exchange->ids, &key);
+    return table_find_as(&exchange->ids, &key, exchange->id_hash);
 }
 
 /* The answer that the id had before, or that it had another body then. */
@@ -638,11 +638,12 @@ static void step_message(struct exchange *exchange, const struct exchange_comman
         return;
     }
     const bool has_id = keeps_id(command->type);
-    const struct id_key key = {.id = command->id, .account = id_owner(exchange)};
-    const struct id_entry *known = has_id ? table_find(&exchange->ids, &key) : NULL;
-    if (known != NULL) {
-        answer_again(exchange, known);
-        return;
+    if (has_id) {
+        const struct id_entry *known = find_id(exchange);
+        if (known != NULL) {
+            answer_again(exchange, known);
+            return;
+        }
     }
     exchange->accept_as = command->account;
     if (member != NULL && member->is_frozen && !frozen_may(command->type)) {
@@ -673,7 +674,30 @@ void exchange_expect(const struct exchange *exchange, uint32_t account,
     } else if (command->type == EXCHANGE_CANCEL_JOB) {
         table_expect(&exchange->jobs, &command->cancel_job.job);
     } else if (command->type == EXCHANGE_REPLACE) {
+        table_expect(&exchange->asks, &command->replace.order);
         table_expect(&exchange->jobs, &command->replace.order);
+    } else if (command->type == EXCHANGE_CANCEL_ORDER) {
+        table_expect(&exchange->asks, &command->cancel_order.order);
+    } else if (command->type == EXCHANGE_ASK) {
+        const struct device_key device = {.device = command->ask.device, .provider = account};
+        table_expect(&exchange->asks, &command->id);
+        table_expect(&exchange->devices, &device);
+    }
+}
+
+void exchange_expect_next(const struct exchange *exchange, uint32_t account,
+                          const struct exchange_command *command)
+{
+    if (command->type == EXCHANGE_CANCEL_JOB) {
+        table_expect_element(&exchange->jobs, &command->cancel_job.job, sizeof(struct job));
+    } else if (command->type == EXCHANGE_REPLACE) {
+        table_expect_element(&exchange->asks, &command->replace.order, sizeof(struct ask));
+        table_expect_element(&exchange->jobs, &command->replace.order, sizeof(struct job));
+    } else if (command->type == EXCHANGE_CANCEL_ORDER) {
+        table_expect_element(&exchange->asks, &command->cancel_order.order, sizeof(struct ask));
+    } else if (command->type == EXCHANGE_ASK) {
+        const struct device_key device = {.device = command->ask.device, .provider = account};
+        table_expect_element(&exchange->devices, &device, sizeof(struct device));
     }
 }
 

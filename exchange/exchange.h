@@ -56,7 +56,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 11 };
+enum { EXCHANGE_RULES = 13 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
@@ -449,10 +449,13 @@ struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32
 enum exchange_status exchange_step(struct exchange *exchange,
                                    const struct exchange_command *command,
                                    struct exchange_effects *effects);
-/* That command of that account comes after the next one: what it will look for is brought closer to the processor meanwhile.
- * Changes nothing, and nobody has to say it. */
+/* That command of that account comes soon, two commands ahead at best: where it will look for things is brought closer to the
+ * processor meanwhile. And it comes next, when that has been said: what will be found there. Neither changes anything, and
+ * nobody has to say them. */
 void exchange_expect(const struct exchange *exchange, uint32_t account,
                      const struct exchange_command *command);
+void exchange_expect_next(const struct exchange *exchange, uint32_t account,
+                          const struct exchange_command *command);
 
 /* Log time at which a TICK has something to do, or INT64_MAX. */
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);
@@ -488,8 +491,6 @@ struct exchange_account_row {
 uint32_t exchange_account_count(const struct exchange *exchange);
 bool exchange_account(const struct exchange *exchange, uint32_t number,
                       struct exchange_account_row *ret_row);
-bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key,
-                             uint32_t *ret_number);
 
 struct exchange_donated {
     int64_t used_ns;     /* slot-time that its jobs had at price 0, as it has faded by now */
@@ -498,8 +499,9 @@ struct exchange_donated {
     bool is_waiting;     /* it is one of them, */
     uint32_t
         before; /* and so many of them have a lower rank, or the same and a bid that came first */
+    int64_t given_ns; /* slot-time that its own devices gave at price 0, ever */
 };
-/* How much the account has had of what is given away, and its place in the queue for more. False: no such account. */
+/* How much the account has had of what is given away, its place in the queue for more, and what it gave. False: no such account. */
 bool exchange_donated(const struct exchange *exchange, uint32_t account,
                       struct exchange_donated *ret_donated);
 
@@ -515,9 +517,16 @@ struct exchange_job_row {
     struct hash32 manifest;
     uint32_t lease_count;
     uint32_t saved; /* subtasks of which a checkpoint is kept */
+    /* Of so many results, but for checks, as far as their leases are known: what they were expected to take, and what they took. */
+    uint64_t timed;
+    int64_t foreseen_ns, took_ns;
+    int64_t
+        left_ns; /* until all is done, at that pace, on the lanes that it has; -1: it has none */
 };
 bool exchange_job(const struct exchange *exchange, const struct id128 *job,
                   struct exchange_job_row *ret_row);
+/* False too where there is none. */
+bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *job);
 /* The newest `limit` jobs of an account, newest first; returns how many. */
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
@@ -569,11 +578,17 @@ struct exchange_need {
     bool
         apart; /* the cheapest account is not the one to take it: nothing counts below the next one's price */
     int64_t budget_micro; /* 0: not said */
+    uint8_t type;         /* enum exchange_order_type */
+    bool is_firm_only;    /* it takes no interruptible leases */
 };
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
     uint32_t slots_now;
-    /* Of what is free; when nothing is, of what is leased, as if it were idle, and then of the cap alone. */
+    /* Of leases that it would take from their holders, for what it does not get of these, at such prices. */
+    uint32_t slots_taken;
+    int64_t taken_low_micro, taken_high_micro;
+    /* Of what is free; when nothing is, of what it takes; and then of what is leased, as if it were idle, and of the cap alone. The
+     * levels are of what is free, or of what is leased. */
     int64_t price_low_micro, price_high_micro;
     int64_t expected_micro, minimum_micro, suggested_micro; /* suggested 0: there is no price */
     int64_t makespan_ns;
@@ -600,15 +615,37 @@ struct exchange_explanation {
     uint32_t devices, fitting, asking, affordable, free;
     uint32_t donated; /* of the affordable: at 0, where the donation queue decides */
     uint32_t for_others,
-        closed;       /* of the fitting: with an ask, for others, or at other hours or days */
-    uint32_t spent;   /* of the closed: what they give a day is used up */
-    int64_t opens_ns; /* the first of the closed is open after so long, at the latest */
+        closed;     /* of the fitting: with an ask, for others, or at other hours or days */
+    uint32_t brief; /* of the fitting: with an ask that stands open to it, for shorter terms only */
+    int64_t brief_term_ns; /* the longest of those terms */
+    uint32_t spent;        /* of the closed: what they give a day is used up */
+    int64_t opens_ns;      /* the first of the closed is open after so long, at the latest */
     uint32_t
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
     int64_t avoided_ns; /* the first of these is tried again after so long */
     uint32_t own; /* of the affordable, of providers that made all that waits to be checked here */
+    bool
+        is_own_leases; /* all that is leased of the affordable is leased to jobs of this account: it takes none of these */
+    uint32_t
+        own_devices; /* would fit, and are of this account: no order trades with one of its owner */
+    /* Of what is not there yet: the code with which it would be refused (0: it would not), of whose device the ask is that it would meet
+     * first, and at which price; or the price at which it is filled then, first at least (-1: it is not), and whether with a lease
+     * that it takes from its holder. */
+    bool is_asked;
+    uint32_t refusal;
+    char refused_at[EXCHANGE_NAME_SIZE];
+    int64_t refused_at_micro;
+    int64_t starts_at_micro;
+    bool starts_with_lease;
+    uint8_t type;       /* enum exchange_order_type */
+    struct {            /* of a job that is to have all that it asks for at once */
+        uint32_t slots; /* that the part asks for; 0: it is no such job */
+        uint32_t free;  /* to it at its limit, of these */
+        int64_t limit_micro;
+        bool is_of_budget; /* the limit is what the budget covers for all of it, not the cap */
+    } whole;
     uint32_t
         interruptible; /* of the affordable, where leases may be taken: this job has borne all that it may */
     uint32_t predicate_count;
@@ -622,8 +659,9 @@ struct exchange_explanation {
     /* Of a job's part that waits, and only where no limit up to it would fill: the least with which it would take a lease from
      * its holder now; -1: none. By value likewise. */
     int64_t takes_at_micro;
-    enum rate rate; /* of the bid */
-    bool is_halted; /* the market: nothing fills now, whatever is changed */
+    int64_t takes_budget_micro; /* likewise: the least budget, at the limit that it has */
+    enum rate rate;             /* of the bid */
+    bool is_halted;             /* the market: nothing fills now, whatever is changed */
     struct exchange_remedy remedy;
     /* Where devices fit at its price and none is free: bids that one of these would be leased to before it. */
     bool has_ahead, is_ahead_partial; /* partial: as many at least */

@@ -1,7 +1,7 @@
 /* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the rest ask, who comes first.
  * The smallest change that would fill it is remedy.c. A read: pure, no trace. */
 #include "exchange/effort.h"
-#include "exchange/state.h"
+#include "exchange/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +24,12 @@ void predicate_text(const struct requirement_node *node, char *ret_text, size_t 
 
 /* One call. */
 struct explaining {
+    struct search search; /* of what was seen so far */
     const struct exchange *exchange;
     const struct exchange_need *need;
-    const struct part *part; /* of a job that is there; NULL: a need that is asked about */
+    const struct part *part;
     struct effort_plan plan;
     struct explained *seen; /* NULL: memory is short, and there will be no remedy */
-    size_t seen_count;
     struct exchange_explanation *why;
     uint32_t unrated; /* devices without the rate of a need by value */
 };
@@ -115,6 +115,25 @@ static bool is_conditional(const struct exchange *exchange, const struct exchang
     return !is_for_it || opens_ns > 0;
 }
 
+static bool is_brief(const struct exchange_need *need, const struct book_ask *ask,
+                     struct exchange_explanation *why)
+{
+    const bool is = ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns;
+    if (is) {
+        why->brief++;
+        why->brief_term_ns =
+            ask->max_term_ns > why->brief_term_ns ? ask->max_term_ns : why->brief_term_ns;
+    }
+    return is;
+}
+
+static void see(struct explaining *explaining, const struct explained *seen)
+{
+    if (explaining->seen != NULL) {
+        explaining->seen[explaining->search.count++] = *seen;
+    }
+}
+
 static void explain_device(struct explaining *explaining, const struct device *device)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -135,34 +154,33 @@ static void explain_device(struct explaining *explaining, const struct device *d
         need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
     seen.is_passed_over = is_simulated || operations == 0;
     seen.effort = effort_of(need->needs, seen.truth);
-    if (explaining->seen != NULL) {
-        explaining->seen[explaining->seen_count++] = seen;
-    }
+    see(explaining, &seen);
     why->simulated += is_simulated;
     explaining->unrated += operations == 0;
-    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0 ||
-        device->key.provider == need->account) {
+    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0) {
+        return;
+    }
+    if (device->key.provider == need->account) {
+        why->own_devices++;
         return;
     }
     why->fitting++;
     struct book_ask resting;
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
-        device->ask->slots < need->slots ||
-        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns) ||
-        is_conditional(exchange, need, device->ask, why)) {
+        device->ask->slots < need->slots || is_conditional(exchange, need, device->ask, why) ||
+        is_brief(need, ask, why)) {
         return;
     }
     why->asking++;
     bool is_affordable =
         need->cap_micro < 0 ||
         ask->price_micro <= book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
-    const int64_t avoided_ns =
-        part == NULL ? 0 : job_avoids_for_ns(exchange, part->job, device->key.provider);
+    const int64_t avoided_ns = job_avoids_for_ns(exchange, part->job, device->key.provider);
     bool is_avoided = avoided_ns > 0;
-    bool is_own = part != NULL && part->waiting > 0 && part_choice(part, device->key.provider) == 0;
+    bool is_own = part->waiting > 0 && part_choice(part, device->key.provider) == 0;
     const bool is_unsteady =
-        part != NULL && device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
+        device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
     bool is_free = ask->slots >= need->slots && !is_avoided && !is_own && !is_unsteady;
     why->interruptible += is_affordable && is_unsteady;
     why->own += is_affordable && is_own;
@@ -219,24 +237,63 @@ static size_t count_devices(const struct exchange *exchange)
     return count;
 }
 
-static void explain(const struct exchange *exchange, const struct exchange_need *need,
-                    const struct part *part, struct exchange_explanation *ret_explanation)
+/* Whether all that is leased of the devices in reach is leased to jobs of the part's account. */
+static bool are_own_leases(const struct exchange *exchange, const struct part *part)
 {
-    memset(ret_explanation, 0, sizeof *ret_explanation);
-    ret_explanation->fills_at_micro = ret_explanation->takes_at_micro = -1;
-    ret_explanation->rate = need->rate;
-    ret_explanation->is_halted = exchange->is_halted;
-    if (!requirement_well_formed(need->needs)) {
-        return;
+    uint64_t leased = 0;
+    uint64_t own = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            leased += part_reason_at(exchange, part, device) >= XREASON_BUSY ? device->leased : 0;
+        }
     }
-    struct explaining explaining = {
-        .exchange = exchange,
-        .need = need,
-        .part = part,
-        .plan = effort_plan(need->needs),
-        .seen = calloc(count_devices(exchange) + 1, sizeof *explaining.seen),
-        .why = ret_explanation,
-    };
+    const struct member *owner = member_by_number(exchange, part->job->owner);
+    for (const struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
+        for (const struct list_link *link = job->leases.next; link != &job->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            own += lease->device != NULL && lease->state != LEASE_ENDED &&
+                           lease->state != LEASE_PROMISED &&
+                           part_reason_at(exchange, part, lease->device) >= XREASON_BUSY
+                       ? lease->slots
+                       : 0;
+        }
+    }
+    return own > 0 && own == leased;
+}
+
+/* A lease that stands to be taken satisfies what its device does. */
+static void see_leases(struct explaining *explaining)
+{
+    const struct exchange *exchange = explaining->exchange;
+    const struct requirement *needs = explaining->need->needs;
+    for (uint32_t handle = 0; handle < spot_bound(exchange); handle++) {
+        size_t count;
+        const struct lease *lease = spot_lease(exchange, handle);
+        if (lease == NULL) {
+            continue;
+        }
+        const uint32_t cell = lease->device->cell;
+        const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+        struct explained seen = {.device = lease->device, .lease = lease};
+        seen.truth = effort_truth(&explaining->plan, attributes,
+                                  book_cell_digests(exchange->book, cell), count, NULL);
+        seen.effort = effort_of(needs, seen.truth);
+        seen.is_passed_over = requirement_passes_over(needs, attributes, count) ||
+                              (explaining->need->rate != RATE_NONE &&
+                               book_cell_rate(exchange->book, cell, explaining->need->rate) == 0);
+        see(explaining, &seen);
+    }
+}
+
+static void see_devices(struct explaining *explaining)
+{
+    const struct exchange *exchange = explaining->exchange;
     for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
@@ -244,31 +301,130 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             if (device->is_advertised) {
-                explain_device(&explaining, device);
+                explain_device(explaining, device);
             }
         }
     }
-    explain_simulated(ret_explanation);
-    explain_rate(ret_explanation, explaining.unrated);
-    if (part != NULL && (part->handle == BOOK_NONE || job_waits_for_all(part->job))) {
-        ret_explanation->fills_at_micro = -1; /* what one more slot costs is not the question */
-        free(explaining.seen);
+    see_leases(explaining);
+}
+
+/* What becomes of it when it comes now. */
+static void foretell(const struct search *search, const struct whole *whole,
+                     struct exchange_explanation *why)
+{
+    const struct altered as_it_is = search_unaltered(search);
+    const struct meeting meeting = search_meet(search, &as_it_is);
+    why->is_asked = true;
+    if (meeting.is_own || (meeting.meets && as_it_is.type == EXCHANGE_POST_ONLY)) {
+        why->refusal = meeting.is_own ? XREJECT_SELF_MATCH : XREJECT_WOULD_TRADE;
+        copy_name(why->refused_at, meeting.first->device->label);
+        why->refused_at_micro = meeting.first_micro;
+    } else if (whole != NULL) {
+        why->starts_at_micro = whole->fills ? whole->price_micro : -1;
+    } else if (meeting.from != NULL) {
+        why->starts_at_micro = meeting.price_micro;
+        why->starts_with_lease = meeting.from->lease != NULL;
+    }
+}
+
+/* A bid that is filled all at once: what one more slot costs is not the question. */
+static void explain_whole(const struct search *search, struct exchange_explanation *why)
+{
+    struct whole whole;
+    why->fills_at_micro = -1;
+    if (!search_whole(search, &whole)) {
         return;
     }
-    if (part != NULL && part->waiting > 0 && !exchange->is_halted && ret_explanation->free == 0) {
-        const int64_t takes_at_micro = part_takes_at(exchange, part);
-        const int64_t fills_at_micro = ret_explanation->fills_at_micro;
-        ret_explanation->takes_at_micro =
-            fills_at_micro < 0 || takes_at_micro < fills_at_micro ? takes_at_micro : -1;
+    const struct part *part = search->part;
+    why->whole.slots = whole.wanted;
+    why->whole.free = whole.free;
+    why->whole.limit_micro = part->bid_micro;
+    why->whole.is_of_budget = part_limit_is_of_budget(part);
+    if (!search->is_filed && !search->exchange->is_halted) {
+        foretell(search, &whole, why);
     }
-    if (ret_explanation->free == 0 && ret_explanation->affordable > 0) {
-        queue_find(exchange, need, part, explaining.seen, explaining.seen_count, ret_explanation);
+    if (whole.is_there && !whole.fills && part->job->part_count == 1 &&
+        !search->exchange->is_halted && why->refusal == 0) {
+        remedy_whole(search, &whole, &why->remedy);
     }
-    if (!exchange->is_halted && (part == NULL || part->waiting > 0)) {
-        remedy_find(exchange, need, part, explaining.seen, explaining.seen_count,
-                    &ret_explanation->remedy);
+}
+
+static void explain_lanes(const struct search *search, struct exchange_explanation *why)
+{
+    const struct part *part = search->part;
+    const bool is_halted = search->exchange->is_halted;
+    if (part->job->type == EXCHANGE_POST_ONLY) {
+        why->fills_at_micro = -1; /* no limit meets anybody */
     }
-    free(explaining.seen);
+    if (part->waiting > 0 && !is_halted && why->free == 0) {
+        int64_t takes_at_micro;
+        search_takes(search, &takes_at_micro, &why->takes_budget_micro);
+        why->takes_at_micro =
+            takes_at_micro > part->bid_micro &&
+                    (why->fills_at_micro < 0 || takes_at_micro < why->fills_at_micro)
+                ? takes_at_micro
+                : -1;
+    }
+    if (!search->is_filed && !is_halted) {
+        foretell(search, NULL, why);
+    }
+    if (why->refusal != 0) {
+        why->fills_at_micro = why->takes_at_micro = -1; /* with one's own it is not the limit */
+    }
+    if (why->free == 0 && why->affordable > 0) {
+        why->is_own_leases = search->is_filed && are_own_leases(search->exchange, part);
+        queue_find(search, why);
+    }
+    if (!is_halted && part->waiting > 0 && why->starts_at_micro < 0 &&
+        why->refusal != XREJECT_SELF_MATCH) {
+        remedy_find(search, &why->remedy);
+    }
+}
+
+/* `part` NULL: of a need that is only asked about. */
+static void explain(const struct exchange *exchange, const struct exchange_need *need,
+                    const struct part *part, struct exchange_explanation *ret_explanation)
+{
+    struct job asked;
+    memset(ret_explanation, 0, sizeof *ret_explanation);
+    ret_explanation->fills_at_micro = ret_explanation->takes_at_micro =
+        ret_explanation->takes_budget_micro = ret_explanation->starts_at_micro = -1;
+    ret_explanation->rate = need->rate;
+    ret_explanation->is_halted = exchange->is_halted;
+    if (!requirement_well_formed(need->needs)) {
+        return;
+    }
+    const bool is_filed = part != NULL;
+    struct exchange_need bidding = *need;
+    part = is_filed ? part : search_asked(exchange, need, &asked);
+    if (need->budget_micro > 0) {
+        bidding.cap_micro = part->bid_micro; /* which may be what the budget covers */
+    }
+    need = &bidding;
+    ret_explanation->type = part->job->type;
+    struct explained *seen =
+        calloc(count_devices(exchange) + spot_bound(exchange) + 1, sizeof *seen);
+    struct explaining explaining = {
+        .search =
+            {.exchange = exchange, .need = need, .part = part, .is_filed = is_filed, .seen = seen},
+        .exchange = exchange,
+        .need = need,
+        .part = part,
+        .plan = effort_plan(need->needs),
+        .seen = seen,
+        .why = ret_explanation,
+    };
+    see_devices(&explaining);
+    explain_simulated(ret_explanation);
+    explain_rate(ret_explanation, explaining.unrated);
+    if (seen == NULL || (is_filed && part->handle == BOOK_NONE)) {
+        ret_explanation->fills_at_micro = -1;
+    } else if (search_is_whole(&explaining.search)) {
+        explain_whole(&explaining.search, ret_explanation);
+    } else {
+        explain_lanes(&explaining.search, ret_explanation);
+    }
+    free(seen);
 }
 
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
@@ -296,7 +452,12 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
     }
     if (job->phase != JOB_PHASE_OPEN) { /* nothing would start it */
         *ret_explanation = (struct exchange_explanation){
-            .has_ended = true, .fills_at_micro = -1, .takes_at_micro = -1};
+            .has_ended = true,
+            .fills_at_micro = -1,
+            .takes_at_micro = -1,
+            .takes_budget_micro = -1,
+            .starts_at_micro = -1,
+        };
         return true;
     }
     static const struct requirement anything; /* a job without a bid has none left */

@@ -20,10 +20,15 @@ struct instrument { /* as long as a cell or a level is of it */
     uint32_t uses;
 };
 
+/* Conditions of an ask, as bits of what an order adds and as counts of a level. */
+enum { FOR_SOME, AT_HOURS, A_DAY, CONDITIONS };
+
 struct sums {
     uint32_t orders;
+    uint32_t with[CONDITIONS]; /* of these */
     uint64_t slots, free;
 };
+static_assert(sizeof(struct sums) == 32, "no padding: compared as bytes");
 
 struct level {
     struct level_key key;
@@ -41,6 +46,7 @@ struct level {
 struct entry { /* of an order: what it adds to which level */
     uint32_t level;
     uint32_t slots, free;
+    uint8_t conditions;
     bool is_noted; /* it may have changed in this step */
 };
 #define NO_LEVEL UINT32_MAX
@@ -293,8 +299,7 @@ static uint64_t number_next(struct feed *feed, enum exchange_change_type type, u
 static void level_settle(struct feed *feed, struct level *level)
 {
     level->is_touched = false;
-    if (level->now.orders != level->before.orders || level->now.slots != level->before.slots ||
-        level->now.free != level->before.free) {
+    if (memcmp(&level->now, &level->before, sizeof level->now) != 0) {
         level->number =
             number_next(feed, level->key.is_bid != 0 ? CHANGE_BIDS : CHANGE_ASKS, level->place);
     } else if (level->now.orders == 0 &&
@@ -318,7 +323,15 @@ struct sight { /* of an order: the level in which it is seen, and what it adds t
     struct instrument *instrument; /* ASK */
     uint32_t class_id;             /* BID */
     uint32_t slots, free;
+    uint8_t conditions;
 };
+
+static uint8_t conditions_of(const struct ask *ask)
+{
+    return (uint8_t)((ask->to_count > 0 ? 1U << FOR_SOME : 0U) |
+                     (ask->hours.count > 0 ? 1U << AT_HOURS : 0U) |
+                     (ask->daily_ns > 0 ? 1U << A_DAY : 0U));
+}
 
 /* False: it is not seen, or memory is short. */
 static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *ret_sight)
@@ -336,7 +349,8 @@ static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *
             (struct sight){.key = {.price_micro = ask.price_micro, .of = instrument->number},
                            .instrument = instrument,
                            .slots = order->slots,
-                           .free = ask.slots};
+                           .free = ask.slots,
+                           .conditions = conditions_of(order)};
         return true;
     }
     if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
@@ -359,6 +373,9 @@ static void leave_level(struct feed *feed, const struct entry *entry)
     level->now.orders--;
     level->now.slots -= entry->slots;
     level->now.free -= entry->free;
+    for (unsigned i = 0; i < CONDITIONS; i++) {
+        level->now.with[i] -= (uint32_t)entry->conditions >> i & 1U;
+    }
 }
 
 static void order_settle(struct exchange *exchange, uint32_t handle)
@@ -383,7 +400,13 @@ static void order_settle(struct exchange *exchange, uint32_t handle)
     level->now.orders++;
     level->now.slots += sight.slots;
     level->now.free += sight.free;
-    *entry = (struct entry){.level = level->place, .slots = sight.slots, .free = sight.free};
+    for (unsigned i = 0; i < CONDITIONS; i++) {
+        level->now.with[i] += (uint32_t)sight.conditions >> i & 1U;
+    }
+    *entry = (struct entry){.level = level->place,
+                            .slots = sight.slots,
+                            .free = sight.free,
+                            .conditions = sight.conditions};
 }
 
 void feed_note(struct exchange *exchange, uint32_t handle)
@@ -481,7 +504,10 @@ static struct exchange_change tell_level(const struct exchange *exchange, const 
     told.level = (struct exchange_level){.price_micro = level->key.price_micro,
                                          .orders = level->now.orders,
                                          .slots = level->now.slots,
-                                         .free = level->now.free};
+                                         .free = level->now.free,
+                                         .limited = level->now.with[FOR_SOME],
+                                         .timed = level->now.with[AT_HOURS],
+                                         .daily = level->now.with[A_DAY]};
     if (level->instrument != NULL) {
         memcpy(told.level.instrument, level->instrument->name, sizeof told.level.instrument);
     } else {

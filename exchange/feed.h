@@ -30,6 +30,8 @@ struct exchange_level {
     uint32_t orders; /* 0: the level is gone. Bids that want nothing now are not counted */
     uint64_t slots;  /* offered; wanted now */
     uint64_t free;   /* ASKS: of those, not leased */
+    uint32_t limited, timed,
+        daily; /* ASKS: orders for some accounts, at some hours, for so long a day only */
 };
 struct exchange_trade {
     char instrument[ATTRIBUTE_TEXT_SIZE];

@@ -513,20 +513,58 @@ static void match_ask(struct exchange *exchange, struct ask *ask)
 
 /* ---------------------------------------------------------------- the turns of a step */
 
-/* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once, not only
- * when it next has a result. Those that came back, and for whom no lane is free, go before what is queued. */
-static void spread(struct exchange *exchange, struct part *part)
+struct idle_lease {
+    struct lease *lease;
+    int64_t finish_ns;
+};
+
+static int compare_idle(const void *left, const void *right)
 {
-    struct job *job = part->job;
-    list_remove(&part->front);
-    list_append(&exchange->fronts, &part->front);
+    const struct idle_lease *a = left;
+    const struct idle_lease *b = right;
+    if (a->finish_ns != b->finish_ns) {
+        return a->finish_ns < b->finish_ns ? -1 : 1;
+    }
+    return (a->lease->id > b->lease->id) - (a->lease->id < b->lease->id);
+}
+
+/* Those of the part that have a free lane into `ret_idle`, where it is not NULL; returns how many. */
+static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
+{
+    const struct job *job = part->job;
+    const int64_t usual_ns = ret_idle == NULL ? 0 : part_usual_ns(part);
+    size_t count = 0;
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part && lease->state == LEASE_ACTIVE &&
             lease->live < lease->lane_count) {
-            lease_refill_later(exchange, lease);
+            if (ret_idle != NULL) {
+                ret_idle[count] = (struct idle_lease){lease, lease_takes_ns(lease, usual_ns)};
+            }
+            count++;
         }
     }
+    return count;
+}
+
+/* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once, not only
+ * when it next has a result; whoever would be done first takes first. Those that came back, and for whom no lane is free, go
+ * before what is queued. */
+static void spread(struct exchange *exchange, struct part *part)
+{
+    list_remove(&part->front);
+    list_append(&exchange->fronts, &part->front);
+    size_t count = find_idle(part, NULL);
+    struct idle_lease *idle = count == 0 ? NULL : allocate(exchange, count * sizeof *idle);
+    if (idle == NULL) {
+        return;
+    }
+    (void)find_idle(part, idle);
+    qsort(idle, count, sizeof *idle, compare_idle);
+    for (size_t i = 0; i < count; i++) {
+        lease_refill_later(exchange, idle[i].lease);
+    }
+    free(idle);
 }
 
 /* Until nobody wants anything, or memory is short: then this exchange is at its end, and no turn more

@@ -3,6 +3,8 @@
  * life, however its results come. */
 #include "exchange/state.h"
 
+#include "planner/online.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,10 +168,8 @@ void graph_drop(struct exchange *exchange, struct job *job)
 
 static bool goes_before(const struct graph *graph, uint32_t a, uint32_t b)
 {
-    if (graph->rank != NULL && graph->rank[a] != graph->rank[b]) {
-        return graph->rank[a] > graph->rank[b];
-    }
-    return a < b;
+    return online_goes_before((struct online_task){graph->rank == NULL ? 0 : graph->rank[a], a},
+                              (struct online_task){graph->rank == NULL ? 0 : graph->rank[b], b});
 }
 
 static void push_ready(struct part *part, uint32_t index)

@@ -213,6 +213,14 @@ void job_forget(struct exchange *exchange, struct job *job)
     job_free(job);
 }
 
+static void pages_free(struct job *job)
+{
+    if (job->pages != &job->only_page) {
+        free(job->pages);
+    }
+    job->pages = NULL;
+}
+
 void job_free(struct job *job)
 {
     checks_destroy(job);
@@ -224,9 +232,24 @@ void job_free(struct job *job)
     for (uint32_t i = 0; job->pages != NULL && i <= (job->subtasks - 1) / PAGE_SUBTASKS; i++) {
         free(job->pages[i]);
     }
-    free(job->parts);
-    free(job->pages);
+    pages_free(job);
+    if (job->parts != &job->only_part) {
+        free(job->parts);
+    }
     free(job);
+}
+
+bool job_has_parts(struct exchange *exchange, struct job *job, uint32_t count)
+{
+    job->parts = count == 1 ? &job->only_part : allocate(exchange, count * sizeof *job->parts);
+    return job->parts != NULL;
+}
+
+bool job_has_pages(struct exchange *exchange, struct job *job)
+{
+    const uint32_t pages = (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
+    job->pages = pages == 1 ? &job->only_page : allocate(exchange, pages * sizeof *job->pages);
+    return job->pages != NULL;
 }
 
 struct range {
@@ -399,8 +422,8 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         return false;
     }
     return needs_well_formed(exchange, "needs", submit->needs) &&
-           parts_in_range(exchange, submit) && graph_in_range(exchange, submit) &&
-           type_fits(exchange, submit) &&
+           parts_in_range(exchange, submit) && caps_in_range(exchange, submit) &&
+           graph_in_range(exchange, submit) && type_fits(exchange, submit) &&
            (submit->verify != EXCHANGE_VERIFY_CHEAP || checks_well_formed(exchange, submit));
 }
 
@@ -453,7 +476,6 @@ static bool submit_allowed(struct exchange *exchange, const struct exchange_subm
 static struct job *job_create(struct exchange *exchange, const struct exchange_submit *submit)
 {
     struct job *job = allocate(exchange, sizeof *job);
-    uint32_t pages = (submit->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
     if (job == NULL) {
         return NULL;
     }
@@ -474,8 +496,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->interruptions_left = submit->has_interruptions ? submit->interruptions : UINT32_MAX;
     job->has_checkpoints = submit->has_checkpoints;
     job->type = (uint8_t)submit->type;
-    job->pages = allocate(exchange, pages * sizeof *job->pages);
-    if (job->pages == NULL || !parts_create(exchange, job, submit)) {
+    if (!job_has_pages(exchange, job) || !parts_create(exchange, job, submit)) {
         job_free(job);
         return NULL;
     }
@@ -621,8 +642,7 @@ static void drop_pages(struct exchange *exchange, struct job *job)
             free(job->pages[i]);
         }
     }
-    free(job->pages);
-    job->pages = NULL;
+    pages_free(job);
 }
 
 /* Of a check nobody says that: it is the market's own. */

@@ -244,42 +244,82 @@ bool cell_take_with_terms(struct exchange *exchange, const struct device *device
 
 /* ---------------------------------------------------------------- classes */
 
-static struct class_use *use_of(const struct exchange *exchange, uint32_t account,
-                                uint32_t class_id)
+/* An account without open jobs keeps no more places than these. */
+enum { USES_KEPT = 16 };
+
+/* Its place, or the free one that it would have: one after the other from its number on. The account has any. */
+static struct class_use *use_of(const struct member *member, uint32_t class_id)
 {
-    const struct class_use_key key = {.account = account, .class_id = class_id};
-    return table_find(&exchange->class_uses, &key);
+    const uint32_t mask = member->use_capacity - 1;
+    uint32_t at = class_id & mask;
+    while (member->uses[at].parts != 0 && member->uses[at].class_id != class_id) {
+        at = (at + 1) & mask;
+    }
+    return &member->uses[at];
+}
+
+static bool is_used(const struct member *member, uint32_t class_id)
+{
+    return member->use_capacity != 0 && use_of(member, class_id)->parts != 0;
+}
+
+/* Half of the places stay free. */
+static bool uses_grow(struct exchange *exchange, struct member *member)
+{
+    const uint32_t old_capacity = member->use_capacity;
+    struct class_use *old = member->uses;
+    const uint32_t capacity = old_capacity == 0 ? 4 : 2 * old_capacity;
+    struct class_use *uses = allocate(exchange, capacity * sizeof *uses);
+    if (uses == NULL) {
+        return false;
+    }
+    member->uses = uses;
+    member->use_capacity = capacity;
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        if (old[i].parts != 0) {
+            *use_of(member, old[i].class_id) = old[i];
+        }
+    }
+    free(old);
+    return true;
 }
 
 bool class_use_add(struct exchange *exchange, uint32_t account, uint32_t class_id)
 {
-    struct class_use *use = use_of(exchange, account, class_id);
-    if (use == NULL) {
-        use = allocate(exchange, sizeof *use);
-        if (use == NULL) {
-            return false;
-        }
-        use->key = (struct class_use_key){.account = account, .class_id = class_id};
-        if (!table_insert(&exchange->class_uses, use)) {
-            exchange->is_out_of_memory = true;
-            free(use);
-            return false;
-        }
-        list_append(&exchange->class_use_list, &use->all);
-        member_by_number(exchange, account)->classes++;
+    struct member *member = member_by_number(exchange, account);
+    if (2 * (member->classes + 1) > member->use_capacity && !uses_grow(exchange, member)) {
+        return false;
     }
+    struct class_use *use = use_of(member, class_id);
+    member->classes += use->parts == 0;
+    use->class_id = class_id;
     use->parts++;
     return true;
 }
 
 static void class_use_drop(struct exchange *exchange, uint32_t account, uint32_t class_id)
 {
-    struct class_use *use = use_of(exchange, account, class_id);
-    if (--use->parts == 0) {
-        table_remove(&exchange->class_uses, &use->key);
-        list_remove(&use->all);
-        member_by_number(exchange, account)->classes--;
-        free(use);
+    struct member *member = member_by_number(exchange, account);
+    const uint32_t mask = member->use_capacity - 1;
+    struct class_use *hole = use_of(member, class_id);
+    assert(hole->parts > 0);
+    if (--hole->parts > 0) {
+        return;
+    }
+    if (--member->classes == 0 && member->use_capacity > USES_KEPT) {
+        free(member->uses);
+        member->uses = NULL;
+        member->use_capacity = 0;
+        return;
+    }
+    /* What would no longer be reached moves back: as in table_remove. */
+    uint32_t free_at = (uint32_t)(hole - member->uses);
+    for (uint32_t at = (free_at + 1) & mask; member->uses[at].parts != 0; at = (at + 1) & mask) {
+        if (((at - member->uses[at].class_id) & mask) >= ((at - free_at) & mask)) {
+            member->uses[free_at] = member->uses[at];
+            member->uses[at].parts = 0;
+            free_at = at;
+        }
     }
 }
 
@@ -305,7 +345,7 @@ bool class_take(struct exchange *exchange, const struct requirement *needs, enum
         return false;
     }
     (void)enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
-    uint32_t used = member->classes + (use_of(exchange, member->number, class_id) == NULL);
+    uint32_t used = member->classes + !is_used(member, class_id);
     if (used > most || !class_use_add(exchange, member->number, class_id)) {
         class_release(exchange, class_id);
         reject(exchange, XREJECT_LIMIT, "classes_per_account", used, most);

@@ -1,6 +1,7 @@
 #include "exchange/state.h"
 
 #include "base/checked.h"
+#include "planner/online.h"
 
 #include <stdlib.h>
 
@@ -298,22 +299,9 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     }
 }
 
-/* How many subtasks a lane may have in flight: enough work to hide the way there and back, but no more
- * than its share of half of what waits (guided self-scheduling), so that no lane ends long after the others. */
 static uint32_t lane_depth(const struct lease *lease)
 {
-    const struct part *part = lease->part;
-    int64_t window = WINDOW_LEAST;
-    if (lease->mean_ns > 0 && WINDOW_TARGET_NS / lease->mean_ns > window) {
-        window = WINDOW_TARGET_NS / lease->mean_ns;
-    }
-    /* Many lanes keep the broker busy with less in each, and wait less for one another. */
-    int64_t most = part->lanes > 0 ? WINDOW_JOB_MOST / part->lanes : WINDOW_MOST;
-    most = most < WINDOW_MOST ? most : WINDOW_MOST;
-    most = most > WINDOW_ALWAYS ? most : WINDOW_ALWAYS;
-    window = window < most ? window : most;
-    int64_t share = 1 + part->waiting / (2 * (part->lanes > 0 ? part->lanes : 1));
-    return (uint32_t)(window < share ? window : share);
+    return online_depth(lease->mean_ns, lease->part->lanes, lease->part->waiting);
 }
 
 static void become_idle(struct exchange *exchange, struct lease *lease)
@@ -353,13 +341,17 @@ static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t 
 struct busy_lane {
     struct lease *lease;
     uint32_t lane;
-    int64_t since_ns; /* what it runs now began then, as far as is known here */
+    int64_t finish_ns; /* of one that goes before what it has queued */
+    int64_t since_ns;  /* what it runs now began then, as far as is known here */
 };
 
 static int compare_busy(const void *left, const void *right)
 {
     const struct busy_lane *a = left;
     const struct busy_lane *b = right;
+    if (a->finish_ns != b->finish_ns) {
+        return a->finish_ns < b->finish_ns ? -1 : 1;
+    }
     if (a->since_ns != b->since_ns) {
         return a->since_ns < b->since_ns ? -1 : 1;
     }
@@ -381,6 +373,7 @@ static size_t lanes_with_room_in_front(const struct exchange *exchange, const st
                                        struct busy_lane *ret_lanes)
 {
     const struct job *job = part->job;
+    const int64_t usual_ns = part_usual_ns(part);
     size_t count = 0;
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
@@ -391,16 +384,22 @@ static size_t lanes_with_room_in_front(const struct exchange *exchange, const st
         uint32_t depth = lane_depth(lease);
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
             if (lease->lanes[lane].in_flight <= depth) {
+                const int64_t since_ns = lease->lanes[lane].unbilled_from_ns;
+                const int64_t takes_ns = lease_takes_ns(lease, usual_ns);
+                const struct online_lane front = {
+                    .load_ns = online_left_ns(takes_ns, exchange->now_ns - since_ns),
+                    .takes_ns = takes_ns};
                 ret_lanes[count++] =
-                    (struct busy_lane){lease, lane, lease->lanes[lane].unbilled_from_ns};
+                    (struct busy_lane){lease, lane, online_finish_ns(&front), since_ns};
             }
         }
     }
     return count;
 }
 
-/* What came back to the queue and found no free lane goes to the lanes that have run longest at what they
- * run, before what they have queued: a subtask lost with its provider has waited long enough. */
+/* What came back to the queue and found no free lane goes to the lanes that would be done with it first, of equals those
+ * that have run longest at what they run, before what they have queued: a subtask lost with its provider has waited long
+ * enough. */
 void part_retries_to_front(struct exchange *exchange, struct part *part)
 {
     struct job *job = part->job;

@@ -183,6 +183,11 @@ static bool take_ask(struct book_page *page, const struct ask *ask, const struct
         .slots = ask->slots,
         .free = resting->slots,
         .provider = resting->owner,
+        .to_count = ask->to_count,
+        .to = ask->to,
+        .hours = &ask->hours,
+        .daily_ns = ask->daily_ns,
+        .left_ns = ask->daily_ns == 0 ? 0 : daily_left_ns(page->exchange, ask),
     };
     cell_instrument(page->exchange, resting->cell, row.instrument);
     return page->visit(page->context, &row);

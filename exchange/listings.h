@@ -69,6 +69,11 @@ struct exchange_book_row {
     uint32_t free;                        /* ASK: not leased */
     uint32_t provider;                    /* ASK */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* ASK */
+    uint32_t to_count;                    /* ASK: account numbers; 0: for anybody */
+    const uint32_t *to;                   /* ASK; borrowed until the next step, */
+    const struct hours *hours;            /* like these */
+    int64_t daily_ns;                     /* ASK: 0, any; else */
+    int64_t left_ns;                      /* ASK: what leases may still be granted of today */
     uint32_t class_id; /* BID: equal numbers are equal needs and rates, within one call */
     enum rate rate;    /* BID: its price is the value of a unit of that work */
     const struct requirement *needs; /* BID; borrowed until the next step */

@@ -127,16 +127,6 @@ void apply_genesis(struct exchange *exchange, const struct exchange_genesis *gen
     }
 }
 
-bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key,
-                             uint32_t *ret_number)
-{
-    const struct member *member = table_find(&exchange->members_by_key, key);
-    if (member != NULL) {
-        *ret_number = member->number;
-    }
-    return member != NULL;
-}
-
 /* ---------------------------------------------------------------- invitations */
 
 static void invitation_drop(struct exchange *exchange, struct invitation *invitation)

@@ -1,4 +1,5 @@
-/* exchange/policy.h - the numbers that the exchange decides by: those of the protocol, and its own policy in one place.
+/* exchange/policy.h - the numbers that the exchange decides by: those of the protocol, and its own policy in one place; what depends on
+ * measured times is in planner/online.h.
  * Not for use outside exchange/. */
 #ifndef BOURSE_EXCHANGE_POLICY_H
 #define BOURSE_EXCHANGE_POLICY_H
@@ -53,6 +54,7 @@ enum {
     XREASON_LEASES_OVER = 17,
     XREASON_NOT_WHOLE = 18,
     XREASON_PROMISED = 19,
+    XREASON_WHOLE_BUDGET = 20,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
     XEND_CANCELLED = 2,
@@ -93,20 +95,11 @@ enum {
 #define LEASE_AGE_MOST_NS                                                                          \
     EXCHANGE_RUN_MOST_NS /* then a new one: slot-time of a lease stays within int64 */
 #define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* from when a job is submitted */
-#define CLOSING_NS (20 * NS_PER_S)  /* a closing job waits that long for its withdrawn attempts */
-#define AVOID_NS (10 * NS_PER_S)    /* a provider that failed a job gets no new lease of it */
-#define REFUTED_NS (60 * NS_PER_S)  /* one whose result was refuted, likewise */
-#define STRAGGLER_LEAST_NS NS_PER_S /* nothing that ran less is started once more elsewhere */
-#define MOVE_LEAST_NS                                                                              \
-    (50 * NS_PER_MS)              /* queued behind less, it is not worth the way back and forth */
-#define SERVES_NS (60 * NS_PER_S) /* blobs stay readable after a lease ended */
-#define WINDOW_TARGET_NS                                                                           \
-    (20 * NS_PER_MS) /* work in flight per lane: this much time, at least 2 subtasks */
+#define CLOSING_NS (20 * NS_PER_S) /* a closing job waits that long for its withdrawn attempts */
+#define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
+#define REFUTED_NS (60 * NS_PER_S) /* one whose result was refuted, likewise */
+#define SERVES_NS (60 * NS_PER_S)  /* blobs stay readable after a lease ended */
 enum {
-    WINDOW_LEAST = 2,
-    WINDOW_MOST = 256,      /* reached below 80 us only: by no-ops, not by what starts a process */
-    WINDOW_JOB_MOST = 2048, /* of all lanes of a job together, beyond WINDOW_ALWAYS in each */
-    WINDOW_ALWAYS = 64,
     VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */
     LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
@@ -114,8 +107,6 @@ enum {
     REFUSALS_KEPT = 256,     /* of one account: its oldest make room for its next */
     ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
-    STRAGGLER_TIMES = 2,           /* as long as the others took on average */
-    STRAGGLER_SAMPLES = 4,         /* that were accepted */
     MOVES_MOST = 4, /* attempts of a subtask that is still taken back from a slow lane */
     PAGE_SUBTASKS = 256,
     PARTS_MOST = 17,                   /* of a job, the first among them */

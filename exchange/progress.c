@@ -2,7 +2,22 @@
  * it: agents do not say when they begin, but begin in a known order (P18). */
 #include "exchange/state.h"
 
+#include "planner/online.h"
+
 #include <stdlib.h>
+
+/* Attempts that wait in their lane for another one, as far as anybody knows: of one that is not heard nothing is known. */
+static uint32_t behind_in(const struct lease *lease)
+{
+    uint32_t busy = 0;
+    if (lease->live == 0 || lease->state == LEASE_SUSPECT) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        busy += lease->lanes[i].in_flight > 0;
+    }
+    return lease->live > busy ? lease->live - busy : 0;
+}
 
 uint32_t job_queued(const struct job *job, const struct part *part)
 {
@@ -10,17 +25,69 @@ uint32_t job_queued(const struct job *job, const struct part *part)
     const uint32_t running = part == NULL ? job->running : part->running;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        uint32_t busy = 0;
-        if (lease->live == 0 || lease->state == LEASE_SUSPECT || /* of that one nothing is known */
-            (part != NULL && lease->part != part)) {
-            continue;
-        }
-        for (uint32_t i = 0; i < lease->lane_count; i++) {
-            busy += lease->lanes[i].in_flight > 0;
-        }
-        queued += lease->live > busy ? lease->live - busy : 0;
+        queued += part == NULL || lease->part == part ? behind_in(lease) : 0;
     }
     return queued < running ? queued : running;
+}
+
+static int64_t within(int128 ns)
+{
+    return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+/* Of a part, over its leases. */
+struct part_sum {
+    int128 took_ns;
+    uint64_t timed;
+    uint32_t behind; /* of those that run: in their lane */
+};
+
+/* Of those open, what runs is half done, as far as anybody knows. */
+static int128 left_of(const struct part *part, const struct part_sum *sum, uint32_t open)
+{
+    const uint32_t behind = sum->behind < part->running ? sum->behind : part->running;
+    const int128 usual_ns =
+        sum->timed < ONLINE_SAMPLES ? part->expect_ns : sum->took_ns / (int128)sum->timed;
+    return (2 * (int128)open - (part->running - behind)) * usual_ns / 2;
+}
+
+struct job_pace job_pace(const struct job *job)
+{
+    struct job_pace pace = {.left_ns = -1};
+    struct part_sum sums[PARTS_MOST] = {{.timed = 0}};
+    int128 foreseen_ns = 0;
+    int128 took_ns = 0;
+    int128 left_ns = 0;
+    uint64_t lanes = 0;
+    uint64_t open = 0;
+    assert(job->part_count <= PARTS_MOST);
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        struct part_sum *sum = &sums[lease->part->number];
+        sum->behind += behind_in(lease);
+        if (lease->mean_ns > 0) {
+            sum->timed += lease->accepted;
+            sum->took_ns += (int128)lease->mean_ns * lease->accepted;
+        }
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const struct part *part = &job->parts[i];
+        const uint32_t waiting = part->end - part->first - part->decided - part->checking;
+        lanes += part->lanes;
+        open += waiting;
+        left_ns += left_of(part, &sums[i], waiting);
+        if (!part_is_checks(part)) {
+            pace.timed += sums[i].timed;
+            foreseen_ns += (int128)part->expect_ns * (int128)sums[i].timed;
+            took_ns += sums[i].took_ns;
+        }
+    }
+    pace.foreseen_ns = within(foreseen_ns);
+    pace.took_ns = within(took_ns);
+    if (job->phase == JOB_PHASE_OPEN && !job->is_closing && lanes > 0 && open > 0) {
+        pace.left_ns = within(left_ns / (int128)(lanes < open ? lanes : open));
+    }
+    return pace;
 }
 
 /* Whether `later`, dispatched after `earlier` to the same lane, was begun before it: both waited there when the lane last had a

@@ -326,14 +326,32 @@ static void replace_devices(struct exchange *exchange, struct member *member,
     for_leases_of(exchange, provider, returned, NULL);
 }
 
-/* What an advertisement says, and in place of what it says of being a referee what its account is, and of its leases that
- * they are firm, until an ask says otherwise. One allocation, the caller's; NULL: out of memory. */
-static struct exchange_advertise *with_role(struct exchange *exchange,
-                                            const struct exchange_advertise *said, bool is_referee)
+enum { TRUST_OF_REFEREES = 1, TRUST_OF_OPERATORS = 2 };
+static const char trust_name[] = "trust";
+
+/* What the operator trusts an account with; 0: nothing but to trade. */
+static int64_t trust_in(uint32_t roles)
 {
+    return (roles & XROLE_OPERATOR) != 0  ? TRUST_OF_OPERATORS
+           : (roles & XROLE_REFEREE) != 0 ? TRUST_OF_REFEREES
+                                          : 0;
+}
+
+static bool is_of_the_market(const struct attribute *attribute)
+{
+    return checks_is_attribute(attribute) || terms_is_attribute(attribute) ||
+           strcmp(attribute->name, trust_name) == 0;
+}
+
+/* What an advertisement says, and in place of what it says of being a referee, or trusted, what its account is, and of its
+ * leases that they are firm, until an ask says otherwise. One allocation, the caller's; NULL: out of memory. */
+static struct exchange_advertise *with_roles(struct exchange *exchange,
+                                             const struct exchange_advertise *said, uint32_t roles)
+{
+    const int64_t trust = trust_in(roles);
     size_t attributes = 0;
     for (size_t i = 0; i < said->count; i++) {
-        attributes += said->devices[i].attribute_count + 1 + TERMS_ATTRIBUTES;
+        attributes += said->devices[i].attribute_count + 2 + TERMS_ATTRIBUTES;
     }
     struct exchange_advertise *whole =
         allocate(exchange, sizeof *whole + said->count * sizeof(struct exchange_device) +
@@ -350,13 +368,17 @@ static struct exchange_advertise *with_role(struct exchange *exchange,
         devices[i] = *device;
         devices[i].attributes = next;
         for (size_t k = 0; k < device->attribute_count; k++) {
-            if (!checks_is_attribute(&device->attributes[k]) &&
-                !terms_is_attribute(&device->attributes[k])) {
+            if (!is_of_the_market(&device->attributes[k])) {
                 *next++ = device->attributes[k];
             }
         }
-        if (is_referee) {
+        if ((roles & XROLE_REFEREE) != 0) {
             checks_attribute(next++);
+        }
+        if (trust > 0) {
+            *next = (struct attribute){.number = trust};
+            memcpy(next->name, trust_name, sizeof trust_name);
+            next++;
         }
         terms_attributes(&firm, next);
         next += TERMS_ATTRIBUTES;
@@ -387,8 +409,7 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
             return;
         }
     }
-    struct exchange_advertise *whole =
-        with_role(exchange, advertise, (member->roles & XROLE_REFEREE) != 0);
+    struct exchange_advertise *whole = with_roles(exchange, advertise, member->roles);
     uint32_t *cells = allocate(exchange, (advertise->count + 1) * sizeof *cells);
     if (whole != NULL && cells != NULL && cells_take(exchange, whole, cells)) {
         replace_devices(exchange, member, whole, cells);
@@ -459,6 +480,11 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     if (given->price_micro < 0 || given->price_micro > exchange->price_band_micro) {
         reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro,
                exchange->price_band_micro);
+        return;
+    }
+    if (given->price_micro > INT64_MAX / given->slots) {
+        reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro,
+               INT64_MAX / given->slots);
         return;
     }
     if (given->type != EXCHANGE_LIMIT && given->type != EXCHANGE_IOC &&

@@ -1,6 +1,6 @@
-/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes; when none is free, what is leased, as if
- * it were idle. A read: pure, no trace. */
-#include "exchange/state.h"
+/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes, and for the rest of its lanes the leases that it
+ * would take; when there is none of either, what is leased, as if it were idle. A read: pure, no trace. */
+#include "exchange/search.h"
 
 #include "base/checked.h"
 
@@ -11,9 +11,10 @@ struct quoting {
     const struct exchange_need *need;
     struct exchange_quote *quote;
     int64_t limit_micro;
-    int64_t floor_micro; /* no lane counts for less */
-    bool as_if_idle;     /* count what is leased too: the price of waiting for it */
-    uint32_t lanes_left; /* that the job could use at once */
+    int64_t floor_micro;     /* no lane counts for less */
+    bool as_if_idle;         /* count what is leased too: the price of waiting for it */
+    const struct part *part; /* as the need would bid */
+    uint32_t lanes_left;     /* that the job could use at once */
     uint32_t lanes_taken;
     uint64_t lanes_met;                            /* within the limit */
     int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
@@ -75,7 +76,9 @@ static uint32_t lanes_of(const struct exchange *exchange, const struct exchange_
     bool is_for_it = ask->owner != need->account && ask_is_for(standing, need->account) &&
                      (ask->max_term_ns == 0 || ask->max_term_ns >= need->term_ns);
     uint32_t slots = as_if_idle ? slots_if_idle(standing) : ask->slots;
-    return is_for_it ? slots / need->slots : 0;
+    return is_for_it && (!need->is_firm_only || !standing->terms.is_interruptible)
+               ? slots / need->slots
+               : 0;
 }
 
 struct rivals { /* the two accounts that ask least */
@@ -113,8 +116,8 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
         return true;
     }
     quote_level(quoting, ask, limit_micro, lanes * need->slots);
-    if (!is_within) {
-        return true; /* what it would have to be worth is told, and nothing else */
+    if (!is_within || (quoting->as_if_idle && quoting->quote->slots_taken > 0)) {
+        return true; /* what it would have to be worth is told, or what was free last, and nothing else */
     }
     struct exchange_quote *quote = quoting->quote;
     bool is_first = quoting->lanes_met == 0;
@@ -128,6 +131,38 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
     quote->slots_now += quoting->as_if_idle ? 0 : lanes * need->slots;
     quote_lanes(quoting, ask->price_micro, lanes);
     return true;
+}
+
+/* Those of what it does not get of what is free. */
+static bool quote_lease(void *context, uint32_t handle, const struct book_ask *exposed)
+{
+    struct quoting *quoting = context;
+    struct exchange_quote *quote = quoting->quote;
+    const struct exchange *exchange = quoting->exchange;
+    const struct exchange_need *need = quoting->need;
+    const struct lease *lease = spot_lease(exchange, handle);
+    const struct ask *ask = lease->device->ask;
+    const int128 lane_ns = (int128)need->term_ns * need->slots;
+    if (exposed->price_micro >
+            book_limit(exchange->book, need->rate, quoting->limit_micro, exposed->cell) ||
+        !lease_may_be_taken(exchange, quoting->part, lease) ||
+        (exposed->max_term_ns != 0 && exposed->max_term_ns < need->term_ns) ||
+        (ask->daily_ns != 0 && daily_left_ns(exchange, ask) < lane_ns)) {
+        return true;
+    }
+    const uint32_t room = exposed->slots / need->slots;
+    const uint32_t lanes = room < quoting->lanes_left ? room : quoting->lanes_left;
+    const int64_t price_micro = exposed->price_micro;
+    if (lanes > 0) {
+        const bool is_first = quote->slots_taken == 0;
+        quote->taken_low_micro =
+            is_first || price_micro < quote->taken_low_micro ? price_micro : quote->taken_low_micro;
+        quote->taken_high_micro =
+            price_micro > quote->taken_high_micro ? price_micro : quote->taken_high_micro;
+        quote->slots_taken += lanes * need->slots;
+        quote_lanes(quoting, price_micro, lanes);
+    }
+    return quoting->lanes_left > 0;
 }
 
 static int64_t clamp_micro(int128 value)
@@ -178,6 +213,8 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .limit_micro = need->cap_micro >= 0 ? need->cap_micro : exchange->price_band_micro,
         .lanes_left = need->subtasks < most ? need->subtasks : most,
     };
+    struct job asked;
+    quoting.part = search_asked(exchange, need, &asked);
     struct rivals rivals = {
         .exchange = exchange, .need = need, .first = EXCHANGE_NO_ACCOUNT, .second_micro = -1};
     bool is_askable = requirement_well_formed(need->needs);
@@ -195,10 +232,17 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
     if (is_askable) {
         book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
     }
+    if (is_askable && need->type == EXCHANGE_LIMIT && !exchange->is_halted) {
+        spot_walk(exchange, need->needs, need->rate, quote_lease, &quoting);
+    }
     if (is_askable && ret_quote->slots_now == 0) { /* it would wait, and then pay what they ask */
         quoting.as_if_idle = true;
         ret_quote->level_count = 0; /* what is free is among them */
         book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
+    }
+    if (ret_quote->slots_now == 0 && ret_quote->slots_taken > 0) {
+        ret_quote->price_low_micro = ret_quote->taken_low_micro;
+        ret_quote->price_high_micro = ret_quote->taken_high_micro;
     }
     if (quoting.lanes_taken == 0 && need->cap_micro >= 0 &&
         need->rate == RATE_NONE) { /* all that is known of its price */

@@ -85,9 +85,8 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
 
 /* ---------------------------------------------------------------- jobs and leases */
 
-/* What keeps a part from this device: of the reasons, numbered from far to near, the one it stops at. */
-static uint8_t reason_at(const struct exchange *exchange, const struct part *part,
-                         const struct device *device)
+uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
+                       const struct device *device)
 {
     const struct job *job = part->job;
     static_assert(XREASON_NO_DEVICE < XREASON_NO_ASK && XREASON_NO_ASK < XREASON_PRICE &&
@@ -145,7 +144,7 @@ static uint8_t part_reason(const struct exchange *exchange, const struct part *p
         for (const struct list_link *link = provider->devices.next; link != &provider->devices;
              link = link->next) {
             uint8_t nearer =
-                reason_at(exchange, part, LIST_ELEMENT(link, struct device, of_provider));
+                part_reason_at(exchange, part, LIST_ELEMENT(link, struct device, of_provider));
             reason = nearer > reason ? nearer : reason;
         }
     }
@@ -187,8 +186,13 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
         }
     }
     uint8_t reason;
-    (void)job_tightest_part(exchange, job, &reason);
-    return reason == XREASON_BUDGET && job_waits_for_all(job) ? XREASON_NOT_WHOLE : reason;
+    const struct part *tightest = job_tightest_part(exchange, job, &reason);
+    if (!job_waits_for_all(job)) {
+        return reason;
+    }
+    return reason == XREASON_BUDGET                                       ? XREASON_NOT_WHOLE
+           : reason == XREASON_PRICE && part_limit_is_of_budget(tightest) ? XREASON_WHOLE_BUDGET
+                                                                          : reason;
 }
 
 static void fill_job_row(const struct exchange *exchange, const struct job *job,
@@ -215,6 +219,11 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .manifest = job->manifest,
         .saved = job->saved_count,
     };
+    const struct job_pace pace = job_pace(job);
+    row->timed = pace.timed;
+    row->foreseen_ns = pace.foreseen_ns;
+    row->took_ns = pace.took_ns;
+    row->left_ns = pace.left_ns;
     copy_name(row->name, job->name);
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         row->lease_count++;
@@ -229,6 +238,12 @@ bool exchange_job(const struct exchange *exchange, const struct id128 *id,
         fill_job_row(exchange, job, ret_row);
     }
     return job != NULL;
+}
+
+bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *id)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    return job != NULL && job->phase == JOB_PHASE_OPEN;
 }
 
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,

@@ -52,6 +52,11 @@ struct ended_jobs {
     uint32_t place; /* of the account in exchange->enders, where it has any */
 };
 
+/* By how many parts of its open jobs an account uses a class. Not recorded. */
+struct class_use {
+    uint32_t class_id, parts; /* no parts: the place is free */
+};
+
 struct
     member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
     struct tracked tracked;
@@ -64,10 +69,13 @@ struct
     char name[EXCHANGE_NAME_SIZE];
     int64_t donated_ns;  /* slot-time that its jobs had for nothing, as it had faded */
     int64_t donated_day; /* on this day, since 1970 */
+    int64_t given_ns;    /* slot-time that its devices gave for nothing, ever */
     /* not recorded */
     int128 promised_ns;        /* slot-time that its leases at 0 may use yet */
     bool shares_name;          /* it was the first of that name, and not the last */
     struct provider *provider; /* or NULL */
+    struct class_use *uses;    /* by class, found by its number from there on */
+    uint32_t use_capacity;     /* a power of two, or 0 */
     uint32_t classes;          /* that its open jobs use */
     struct list_link jobs;     /* by age */
     uint32_t job_count;        /* ended ones too */
@@ -82,16 +90,6 @@ struct kind {
     struct tracked tracked; /* type 0: the number is free */
     uint32_t number;
     struct exchange_terms terms; /* of a cell, as its attributes say them. Not recorded */
-};
-
-/* By how many parts of its open jobs an account uses a class. Not recorded. */
-struct class_use_key {
-    uint32_t account, class_id;
-};
-struct class_use {
-    struct class_use_key key; /* compared as bytes: no padding (4 + 4) */
-    uint32_t parts;
-    struct list_link all;
 };
 
 struct invitation {
@@ -312,7 +310,7 @@ struct job {
     char name[EXCHANGE_NAME_SIZE];
     struct hash32 manifest;
     uint32_t subtasks, retries, error_limit, crash_limit;
-    struct part *parts;
+    struct part *parts; /* part_count of them */
     uint32_t part_count;
     uint8_t phase;   /* enum job_phase */
     uint8_t type;    /* enum exchange_order_type of its bids; LIMIT once all were filled at once */
@@ -335,7 +333,9 @@ struct job {
     uint32_t interruptions_left; /* then its bids take firm leases only; UINT32_MAX: any number */
     bool has_checkpoints;        /* it says so: a preempted attempt that saved nothing is free */
     /* not recorded */
-    struct page **pages;
+    struct page **pages;   /* NULL: it has ended */
+    struct part only_part; /* where `parts` and `pages` point when there is one of either */
+    struct page *only_page;
     struct graph *graph;   /* a record of its own; NULL: no subtask waits for another */
     struct checks *checks; /* NULL: none, or it has ended */
     struct saved **saved;  /* by subtask; NULL: none was ever kept */
@@ -445,8 +445,8 @@ struct exchange {
     uint32_t member_count, member_capacity;
     struct table members_by_key;
     struct table members_by_name; /* the first of each name; "" is none */
-    struct table invitations, ids, devices, asks, jobs, leases, attempts, class_uses;
-    struct list_link id_ages, invitation_list, provider_list, job_list, class_use_list;
+    struct table invitations, ids, devices, asks, jobs, leases, attempts;
+    struct list_link id_ages, invitation_list, provider_list, job_list;
     uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
     uint64_t subtask_count;
     /* Accounts that have ended jobs, a heap: whose oldest is oldest is on top. */
@@ -470,6 +470,8 @@ struct exchange {
         exposures;
     struct exchange_effects *effects;
     const struct exchange_command *command;
+    uint64_t id_hash; /* of its id under that account, where it was looked for */
+    uint32_t id_account;
     bool is_rejected;                 /* the present command */
     struct exchange_reject rejection; /* then: why */
     uint32_t accept_as;               /* account that its id is kept under */

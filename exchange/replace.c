@@ -17,6 +17,8 @@ static bool slots_reduced(uint32_t from, uint32_t to)
 static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
                          const struct exchange_replace *replace)
 {
+    const uint32_t slots = replace->has_slots ? replace->slots : ask->slots;
+    const int64_t price_micro = replace->has_price ? replace->price_micro : ask->price_micro;
     if (replace->has_budget) {
         reject(exchange, XREJECT_BUDGET, "budget_micro", replace->budget_micro, 0);
     } else if (replace->has_price && replace->rate != RATE_NONE) {
@@ -27,6 +29,8 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
                (replace->price_micro < 0 || replace->price_micro > exchange->price_band_micro)) {
         reject(exchange, XREJECT_PRICE, "price_micro", replace->price_micro,
                exchange->price_band_micro);
+    } else if (price_micro > INT64_MAX / slots) {
+        reject(exchange, XREJECT_PRICE, "price_micro", price_micro, INT64_MAX / slots);
     }
     return !exchange->is_rejected;
 }
@@ -70,6 +74,28 @@ static bool is_meant(const struct exchange_replace *replace, const struct part *
     return replace->part == EXCHANGE_ANY_PART || replace->part == part->number;
 }
 
+static bool part_in_range(struct exchange *exchange, const struct part *part,
+                          const struct exchange_replace *replace)
+{
+    const uint32_t at_most = replace->has_slots ? replace->slots : part->at_most;
+    const int64_t cap_micro = replace->has_price ? replace->price_micro : part->cap_micro;
+    if (at_most != 0 && at_most < part->width) {
+        reject(exchange, XREJECT_QUANTITY, "slots", at_most, part->width);
+        return false;
+    }
+    if (replace->has_price && replace->rate != part->rate) {
+        reject(exchange, XREJECT_PRICE, "value.rate", replace->rate, part->rate);
+        return false;
+    }
+    const int64_t most_micro =
+        limit_most(part->end - part->first, at_most, part->width, part->term_ns);
+    if (part->rate == RATE_NONE && cap_micro > most_micro) {
+        reject(exchange, XREJECT_PRICE, "price_micro", cap_micro, most_micro);
+        return false;
+    }
+    return true;
+}
+
 static bool bids_in_range(struct exchange *exchange, const struct job *job,
                           const struct exchange_replace *replace)
 {
@@ -93,14 +119,8 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
         return false;
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
-        const struct part *part = &job->parts[i];
-        if (replace->has_slots && is_meant(replace, part) && replace->slots != 0 &&
-            replace->slots < part->width) {
-            reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, part->width);
-            return false;
-        }
-        if (replace->has_price && is_meant(replace, part) && replace->rate != part->rate) {
-            reject(exchange, XREJECT_PRICE, "value.rate", replace->rate, part->rate);
+        if (is_meant(replace, &job->parts[i]) &&
+            !part_in_range(exchange, &job->parts[i], replace)) {
             return false;
         }
     }
@@ -189,13 +209,15 @@ static void replace_bids(struct exchange *exchange, struct job *job,
                          const struct exchange_replace *replace)
 {
     struct rebid wanted[PARTS_MOST];
+    const uint32_t count = job->part_count;
+    assert(count > 0);
     if (!bids_in_range(exchange, job, replace) || !bids_wanted(exchange, job, replace, wanted)) {
         return;
     }
     if (replace->has_budget) {
         raise_budget(exchange, job, replace->budget_micro);
     }
-    for (uint32_t i = 0; i < job->part_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct part *part = &job->parts[i];
         const bool is_told = is_changed(part, &wanted[i]);
         if (!keeps_place(part, &wanted[i])) {

@@ -272,6 +272,7 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
     }
 }
 
+/* Of what ran to its end: what was cancelled, or failed at once, says nothing of how long the others take. */
 static void update_mean(struct lease *lease, int64_t busy_ns)
 {
     int64_t sample =
@@ -341,7 +342,9 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         subtask->live = (uint8_t)(subtask->live - (ended.is_doubted ? 0 : 1));
         subtask_changed(exchange, job, ended.key.index);
         decide(exchange, lease, &ended, outcome, result);
-        update_mean(lease, result->busy_ns);
+        if (outcome == XOUTCOME_OK) {
+            update_mean(lease, result->busy_ns);
+        }
         leave(exchange, lease, outcome, is_given_up);
     }
     touch(exchange, &lease->tracked);

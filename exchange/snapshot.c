@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
+#include "exchange/snapshot_load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,11 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BS10", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BS11", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', '1', '0'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -90,6 +90,7 @@ static void put_member(struct writer *out, const struct exchange *exchange,
     writer_i64(out, balance.held_micro);
     writer_i64(out, member->donated_ns);
     writer_i64(out, member->donated_day);
+    writer_i64(out, member->given_ns);
 }
 
 static void put_invitation(struct writer *out, const struct invitation *invitation)
@@ -672,7 +673,7 @@ uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length)
         return NULL;
     }
     struct saving saving = {.exchange = exchange, .out = writer_over(bytes, length)};
-    writer_bytes(&saving.out, snapshot_magic, sizeof snapshot_magic);
+    writer_bytes(&saving.out, SNAPSHOT_MAGIC, 4);
     writer_u32(&saving.out, measure.count);
     walk_all(exchange, save_record, &saving);
     assert(!saving.out.failed && saving.out.position == length);

@@ -113,8 +113,9 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     balance.held_micro = reader_i64(in);
     member->donated_ns = reader_i64(in);
     member->donated_day = get_ns(in);
+    member->given_ns = reader_i64(in);
     bool good = reader_finished(in) && member->number == exchange->member_count &&
-                member->donated_ns >= 0 &&
+                member->donated_ns >= 0 && member->given_ns >= 0 &&
                 member->donated_day <= exchange->now_ns / (24 * NS_PER_HOUR);
     if (good && member->number >= ACCOUNT_FIRST_USER) {
         uint32_t number;
@@ -386,7 +387,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BS10", 4) != 0) {
+    if (magic == NULL || memcmp(magic, SNAPSHOT_MAGIC, 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define SNAPSHOT_MAGIC "BS11" /* snapshot.c has the form */
+
 #define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
 
 static inline bool get_bool(struct reader *in)

@@ -45,8 +45,7 @@ static bool get_parts(struct exchange *exchange, struct reader *in, struct job *
     if (in->failed || count == 0 || count > PARTS_MOST) {
         return false;
     }
-    job->parts = allocate(exchange, count * sizeof *job->parts);
-    if (job->parts == NULL) {
+    if (!job_has_parts(exchange, job, count)) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -149,9 +148,7 @@ bool load_job(struct exchange *exchange, struct reader *in)
                 job->subtasks <= JOB_SUBTASKS_LOADED_MAX &&
                 table_find(&exchange->jobs, &job->id) == NULL;
     if (good && job->phase == JOB_PHASE_OPEN) {
-        uint32_t pages = (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
-        job->pages = allocate(exchange, pages * sizeof *job->pages);
-        good = job->pages != NULL && (!job->is_checked || checks_create(exchange, job));
+        good = job_has_pages(exchange, job) && (!job->is_checked || checks_create(exchange, job));
         exchange->subtask_count += job->subtasks;
         member_by_number(exchange, job->owner)->open_subtasks += job->subtasks;
     }

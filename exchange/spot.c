@@ -203,47 +203,50 @@ static uint32_t lanes_to_take(const struct exchange *exchange, const struct part
 }
 
 /* The terms of the new lease are those of the ask as it stands now. */
+bool lease_may_be_taken(const struct exchange *exchange, const struct part *part,
+                        const struct lease *lease)
+{
+    const struct ask *ask = lease->device->ask;
+    return part->job->owner != lease->provider && part->job->owner != lease->job->owner &&
+           ask->price_micro <= lease->exposed_micro && part_may_take(exchange, part, ask);
+}
+
+/* But for the limit and the budget. What is post-only waits for others to come to it. */
+static bool may_challenge(const struct exchange *exchange, const struct part *part,
+                          const struct lease *lease)
+{
+    return !job_waits_for_all(part->job) && part->job->type != EXCHANGE_POST_ONLY &&
+           lease_may_be_taken(exchange, part, lease);
+}
+
 static bool may_take(const struct exchange *exchange, const struct part *part,
                      const struct lease *lease)
 {
-    const struct ask *ask = lease->device->ask;
-    return !job_waits_for_all(part->job) && part->job->owner != lease->job->owner &&
-           part->job->owner != lease->provider && ask->price_micro <= lease->exposed_micro &&
-           part_may_take(exchange, part, ask) && lanes_to_take(exchange, part, lease) > 0;
+    return may_challenge(exchange, part, lease) && lanes_to_take(exchange, part, lease) > 0;
 }
 
-int64_t part_takes_at(const struct exchange *exchange, const struct part *part)
+static bool wants(const struct part *part)
 {
-    const enum rate rate = (enum rate)part->rate;
-    int64_t least_micro = -1;
-    if (part->handle == BOOK_NONE || exchange->spot == NULL) {
-        return -1;
+    return part->handle != BOOK_NONE && part_order(part).slots > 0;
+}
+
+uint32_t spot_bound(const struct exchange *exchange)
+{
+    return exchange->spot == NULL ? 0 : exchange->spot->capacity;
+}
+
+const struct lease *spot_lease(const struct exchange *exchange, uint32_t handle)
+{
+    const struct spot *spot = exchange->spot;
+    return book_rests(spot->book, handle) ? spot->leases[handle] : NULL;
+}
+
+void spot_walk(const struct exchange *exchange, const struct requirement *needs, enum rate rate,
+               book_visit *visit, void *context)
+{
+    if (exchange->spot != NULL) {
+        book_walk_asks(exchange->spot->book, needs, rate, visit, context);
     }
-    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
-         at = at->next) {
-        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        for (const struct list_link *link = provider->leases.next; link != &provider->leases;
-             link = link->next) {
-            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_provider);
-            if (lease->exposed == BOOK_NONE || lease->slots < part->width ||
-                !book_class_accepts(exchange->book, part->class_id, lease->device->cell) ||
-                (lease->device->ask->max_term_ns != 0 &&
-                 lease->device->ask->max_term_ns < part->term_ns) ||
-                !may_take(exchange, part, lease)) {
-                continue;
-            }
-            int64_t limit_micro = lease->exposed_micro;
-            const int64_t operations =
-                rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, lease->device->cell, rate);
-            const bool has_limit =
-                rate == RATE_NONE ||
-                (operations > 0 && rate_value_for(limit_micro, operations, &limit_micro));
-            if (has_limit && (least_micro < 0 || limit_micro < least_micro)) {
-                least_micro = limit_micro;
-            }
-        }
-    }
-    return least_micro;
 }
 
 static bool skip_lease(void *context, uint32_t handle)
@@ -350,11 +353,6 @@ static bool challenge_from(struct exchange *exchange, struct lease *lease)
         }
         lease = lower;
     }
-}
-
-static bool wants(const struct part *part)
-{
-    return part->handle != BOOK_NONE && part_order(part).slots > 0;
 }
 
 void part_challenges(struct exchange *exchange, struct part *part)

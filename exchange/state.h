@@ -192,6 +192,9 @@ void job_check(struct exchange *exchange, struct job *job);  /* ended? budget go
 void job_settle(struct exchange *exchange, struct job *job);
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);
+/* Room for its parts, and for the pages of its subtasks: zeros. False: out of memory. */
+bool job_has_parts(struct exchange *exchange, struct job *job, uint32_t count);
+bool job_has_pages(struct exchange *exchange, struct job *job);
 void job_free(struct job *job); /* its own memory: no leases, in no table */
 
 /* ---- ended.c */
@@ -214,6 +217,13 @@ int64_t part_limit(const struct exchange *exchange, const struct part *part, int
                    int64_t budget_micro);
 /* What it gives for a slot-hour in that cell. */
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell);
+/* Of a job that waits for all that it asks for: its budget covers no more for all of that, whatever its cap. */
+bool part_limit_is_of_budget(const struct part *part);
+/* The highest limit at which a term of all that a bid asks for at a time costs no more than there can be of money; without
+ * a bound of its own it asks for one lane. */
+int64_t limit_most(uint32_t subtasks, uint32_t at_most, uint32_t width, int64_t term_ns);
+/* Whether no cap of the job's parts is above that; else it is refused. Everything else is in range. */
+bool caps_in_range(struct exchange *exchange, const struct exchange_submit *submit);
 /* Lanes that so many subtasks use at a time. */
 uint32_t lanes_most(uint32_t subtasks, uint32_t at_most, uint32_t width);
 /* The order id of its bid: the job's for the first part. */
@@ -227,6 +237,14 @@ uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
                       int64_t *ret_price_micro);
 /* Of the subtasks that run, how many wait in their lane for another one; of one part, or NULL: of all. */
 uint32_t job_queued(const struct job *job, const struct part *part);
+/* What was expected of the results that its leases brought so far, what these took, and how long the rest will take at that pace on the
+ * lanes that it has. */
+struct job_pace {
+    uint64_t timed; /* results, but for checks */
+    int64_t foreseen_ns, took_ns;
+    int64_t left_ns; /* -1: it has no lane, or has ended or is about to */
+};
+struct job_pace job_pace(const struct job *job);
 /* What it wants may be another number now: its bid is queued for matching when it wants some. */
 void part_wants(struct exchange *exchange, struct part *part);
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
@@ -249,6 +267,10 @@ void apply_replace(struct exchange *exchange, const struct exchange_replace *rep
 void part_help(struct exchange *exchange, struct lease *idle);
 void part_stragglers_due(struct exchange *exchange, struct part *part,
                          int64_t at_ns); /* its timer of that time */
+/* What a subtask of it takes: measured, else what its job expects; 0: nobody knows. */
+int64_t part_usual_ns(const struct part *part);
+/* The same on that lease, where nothing was measured on it as of the part. */
+int64_t lease_takes_ns(const struct lease *lease, int64_t usual_ns);
 
 /* ---- graph.c */
 /* Whether it is one, of so many subtasks; else what is wrong, as a refusal says it. */
@@ -342,8 +364,15 @@ void lease_expose(struct exchange *exchange, struct lease *lease);
 void device_expose_leases(struct exchange *exchange, const struct device *device);
 void job_expose_leases(struct exchange *exchange, const struct job *job);
 int64_t lease_exposed_ns(const struct lease *lease); /* from when on; INT64_MAX: never */
-/* The least limit with which the part would take a lease from its holder; -1: none is. A read. */
-int64_t part_takes_at(const struct exchange *exchange, const struct part *part);
+/* Whether that part, if its bid may take leases at all, may have this one, which stands to be taken; whatever either gives for it. */
+bool lease_may_be_taken(const struct exchange *exchange, const struct part *part,
+                        const struct lease *lease);
+/* Those that stand to be taken have handles below that; NULL: none has this one. */
+uint32_t spot_bound(const struct exchange *exchange);
+const struct lease *spot_lease(const struct exchange *exchange, uint32_t handle);
+/* The same in the order in which they are taken, of devices that the requirement accepts: book_walk_asks. */
+void spot_walk(const struct exchange *exchange, const struct requirement *needs, enum rate rate,
+               book_visit *visit, void *context);
 /* Its bid has found nothing to fill from: it may take a lease from another, in this step. */
 void part_challenges(struct exchange *exchange, struct part *part);
 bool spot_turn(struct exchange *exchange); /* false: nobody challenges anybody */
@@ -460,6 +489,9 @@ int64_t escrow_micro(int64_t price_micro, uint32_t slots,
                      int64_t term_ns); /* rounded up; INT64_MAX: too much */
 
 /* ---- reads.c */
+/* What keeps a part from this device: of the reasons, numbered from far to near, the one it stops at. */
+uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
+                       const struct device *device);
 /* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the whole. */
 const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
                                      uint8_t *ret_reason);
@@ -467,23 +499,6 @@ const struct part *job_tightest_part(const struct exchange *exchange, const stru
 /* ---- explain.c */
 /* A predicate as reports write it: memory >= 1024, kind = "gpu". */
 void predicate_text(const struct requirement_node *node, char *ret_text, size_t size);
-
-/* ---- remedy.c */
-struct explained { /* a device that is advertised, seen from a requirement */
-    const struct device *device;
-    uint64_t truth; /* the predicates that hold of it */
-    struct effort effort;
-    bool is_passed_over; /* simulated, and not asked for; or without the rate of a bid by value */
-};
-/* Of a need that is asked about (`part` is NULL), or of a job's part as it stands. The need is well formed; `seen` are all
- * devices there are. */
-void remedy_find(const struct exchange *exchange, const struct exchange_need *need,
-                 const struct part *part, const struct explained *seen, size_t count,
-                 struct exchange_remedy *ret_remedy);
-/* What comes before it, where all that it could have is leased; nothing when memory is short. */
-void queue_find(const struct exchange *exchange, const struct exchange_need *need,
-                const struct part *part, const struct explained *seen, size_t count,
-                struct exchange_explanation *why);
 
 /* ---- snapshot.c */
 void track(struct exchange *exchange, struct tracked *tracked,

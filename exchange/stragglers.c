@@ -1,24 +1,43 @@
 /* The end of a part, when nothing waits and lanes fall idle while others are still at work. What has run much longer than
- * the part's subtasks do is started once more elsewhere: the first accepted result wins. What only waits in the lane of a
- * slower lease is taken back, and goes to the idle one. */
+ * the part's subtasks do is started once more elsewhere: the first accepted result wins. What only waits in a lane that has
+ * more than its share is taken back, and goes to the idle one. How long is much, and who takes from whom, is
+ * planner/online.h's to say. */
 #include "exchange/state.h"
+
+#include "planner/online.h"
 
 #include <stdlib.h>
 
-/* The average of what was accepted, over the part's leases; 0 while too few were. */
-static int64_t mean_ns(const struct part *part)
+struct usual {
+    int64_t mean_ns; /* over the part's leases, of what was accepted */
+    uint64_t samples;
+};
+
+static struct usual usual_of(const struct part *part)
 {
     int128 sum = 0;
-    uint64_t count = 0;
+    struct usual usual = {0, 0};
     const struct job *job = part->job;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part) {
             sum += (int128)lease->mean_ns * lease->accepted;
-            count += lease->accepted;
+            usual.samples += lease->accepted;
         }
     }
-    return count < STRAGGLER_SAMPLES ? 0 : (int64_t)(sum / count);
+    usual.mean_ns = usual.samples == 0 ? 0 : (int64_t)(sum / usual.samples); /* within a lease */
+    return usual;
+}
+
+int64_t part_usual_ns(const struct part *part)
+{
+    const struct usual usual = usual_of(part);
+    return usual.samples < ONLINE_SAMPLES ? part->expect_ns : usual.mean_ns;
+}
+
+int64_t lease_takes_ns(const struct lease *lease, int64_t usual_ns)
+{
+    return lease->mean_ns > 0 ? lease->mean_ns : usual_ns;
 }
 
 static bool is_over(const struct part *part)
@@ -27,17 +46,6 @@ static bool is_over(const struct part *part)
     /* Checks are short, and not for everyone: they are not begun twice. */
     return job->phase != JOB_PHASE_OPEN || job->is_closing || part->waiting > 0 ||
            part_is_checks(part);
-}
-
-/* How long a subtask may run; INT64_MAX while nothing is known of the others. */
-static int64_t patience_ns(const struct part *part)
-{
-    int64_t mean = mean_ns(part); /* no longer than a lease */
-    if (mean == 0) {
-        return INT64_MAX;
-    }
-    return STRAGGLER_TIMES * mean > STRAGGLER_LEAST_NS ? STRAGGLER_TIMES * mean
-                                                       : STRAGGLER_LEAST_NS;
 }
 
 /* Whether it may be started once more: its lane runs it, and nobody else is at it. The lanes' use is known. */
@@ -64,8 +72,9 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
 {
     struct straggler first = {NULL, INT64_MAX};
     const struct job *job = part->job;
-    const int64_t patience = patience_ns(part);
-    for (struct list_link *at = job->leases.next; at != &job->leases && patience != INT64_MAX;
+    const struct usual usual = usual_of(part);
+    const int64_t patience = online_patience_ns(usual.mean_ns, usual.samples);
+    for (struct list_link *at = job->leases.next; at != &job->leases && patience != ONLINE_NEVER;
          at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part != part || lease == except || lease->live == 0 ||
@@ -132,62 +141,114 @@ void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t a
     watch(exchange, part, next_ns);
 }
 
-/* The last that a lane of a slower lease has queued behind what it runs; NULL: none. */
-static struct attempt *queued_behind(struct exchange *exchange, struct lease *slow)
+/* ---------------------------------------------------------------- what waits in other lanes */
+
+static bool may_be_moved(struct exchange *exchange, const struct attempt *attempt)
 {
-    for (struct list_link *at = slow->attempts.previous; at != &slow->attempts; at = at->previous) {
-        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        const struct subtask *subtask = job_subtask(exchange, slow->job, attempt->key.index);
-        if (!attempt->is_fenced && !attempt->is_doubted && !attempt->is_withdrawn &&
-            slow->lanes[attempt->lane].in_flight > 1 && subtask->state == SUBTASK_RUNNING &&
-            subtask->attempts < MOVES_MOST) {
-            return attempt;
+    const struct subtask *subtask = job_subtask(exchange, attempt->lease->job, attempt->key.index);
+    return !attempt->is_doubted && subtask->state == SUBTASK_RUNNING &&
+           subtask->attempts < MOVES_MOST;
+}
+
+/* The part's lanes, and of each that can give one what it would give. */
+struct loads {
+    struct online_lane *lanes;
+    struct attempt **last;
+    size_t count;
+    uint32_t coming; /* taken back, and not back yet: lanes that fell idle are theirs */
+};
+
+/* Where nothing is known of a lane what it runs now has run at least so long. */
+static void add_lease(struct exchange *exchange, struct lease *lease, int64_t usual_ns,
+                      struct loads *loads)
+{
+    struct online_lane *lanes = &loads->lanes[loads->count];
+    struct attempt **last = &loads->last[loads->count];
+    lease_find_unbilled(exchange, lease);
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        const int64_t so_far_ns = exchange->now_ns - lease->lanes[i].unbilled_from_ns;
+        const int64_t takes_ns = lease_takes_ns(lease, usual_ns);
+        lanes[i].takes_ns = takes_ns > so_far_ns ? takes_ns : so_far_ns;
+        if (lease->lanes[i].in_flight > 0) {
+            lanes[i].load_ns = online_left_ns(lanes[i].takes_ns, so_far_ns);
         }
     }
-    return NULL;
-}
-
-/* Those that were taken back and have not come back yet: lanes that fell idle are theirs. */
-static uint32_t on_their_way(const struct lease *lease)
-{
-    uint32_t count = 0;
-    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
-        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        count += attempt->is_withdrawn && !attempt->is_fenced;
-    }
-    return count;
-}
-
-/* What a subtask takes there, as far as is known: what it runs now has run at least so long. */
-static int64_t slowness_ns(const struct exchange *exchange, struct lease *lease, uint32_t lane)
-{
-    lease_find_unbilled(exchange, lease);
-    int64_t so_far_ns = exchange->now_ns - lease->lanes[lane].unbilled_from_ns;
-    return so_far_ns > lease->mean_ns ? so_far_ns : lease->mean_ns;
-}
-
-static void take_back(struct exchange *exchange, const struct lease *idle)
-{
-    const struct job *job = idle->job;
-    struct attempt *slowest = NULL;
-    int64_t slowest_ns = idle->mean_ns > MOVE_LEAST_NS ? idle->mean_ns : MOVE_LEAST_NS;
-    uint32_t coming = 0;
-    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part != idle->part || lease->state != LEASE_ACTIVE || lease == idle) {
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        const uint32_t lane = attempt->lane;
+        if (attempt->is_fenced) {
             continue;
         }
-        coming += on_their_way(lease);
-        struct attempt *queued = lease->live < 2 ? NULL : queued_behind(exchange, lease);
-        int64_t takes_ns = queued == NULL ? 0 : slowness_ns(exchange, lease, queued->lane);
-        if (takes_ns > slowest_ns) {
-            slowest_ns = takes_ns;
-            slowest = queued;
+        if (attempt->is_withdrawn) {
+            loads->coming++;
+        } else if (last[lane] == NULL) {
+            last[lane] = attempt; /* the one that runs, and is counted */
+        } else {
+            last[lane] = attempt;
+            lanes[lane].load_ns += lanes[lane].takes_ns;
+            lanes[lane].can_give = may_be_moved(exchange, attempt);
         }
     }
-    if (slowest != NULL && coming < idle->lane_count - idle->live) {
-        attempt_withdraw(exchange, slowest);
+    loads->count += lease->lane_count;
+}
+
+static bool has_queued(const struct part *part)
+{
+    const struct job *job = part->job;
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->part != part || lease->state != LEASE_ACTIVE || lease->live < 2) {
+            continue;
+        }
+        for (uint32_t i = 0; i < lease->lane_count; i++) {
+            if (lease->lanes[i].in_flight > 1) {
+                return true;
+            }
+        }
     }
+    return false;
+}
+
+/* Its first lane that has nothing, among all. */
+static size_t idle_lane(const struct lease *idle, size_t first)
+{
+    for (uint32_t i = 0; i < idle->lane_count; i++) {
+        if (idle->lanes[i].in_flight == 0) {
+            return first + i;
+        }
+    }
+    return ONLINE_NONE;
+}
+
+static void take_back(struct exchange *exchange, struct lease *idle)
+{
+    const struct part *part = idle->part;
+    const struct job *job = part->job;
+    if (!has_queued(part)) {
+        return;
+    }
+    /* More than enough: those of leases that are promised count, too. */
+    struct loads loads = {.lanes = allocate(exchange, part->lanes * sizeof *loads.lanes),
+                          .last = allocate(exchange, part->lanes * sizeof(struct attempt *))};
+    size_t thief = ONLINE_NONE;
+    const int64_t usual_ns = part_usual_ns(part);
+    for (struct list_link *at = job->leases.next;
+         loads.lanes != NULL && loads.last != NULL && at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->part == part && lease->state == LEASE_ACTIVE) {
+            thief = lease == idle ? idle_lane(idle, loads.count) : thief;
+            assert(loads.count + lease->lane_count <= part->lanes);
+            add_lease(exchange, lease, usual_ns, &loads);
+        }
+    }
+    if (thief != ONLINE_NONE && loads.coming < idle->lane_count - idle->live) {
+        size_t victim = online_victim(loads.lanes, loads.count, thief);
+        if (victim != ONLINE_NONE) {
+            attempt_withdraw(exchange, loads.last[victim]);
+        }
+    }
+    free(loads.lanes);
+    free(loads.last);
 }
 
 void part_help(struct exchange *exchange, struct lease *idle)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE = 64 }; /* of the cache */
+
 struct table table_of(size_t key_offset, size_t key_size, const uint64_t hash_key[2])
 {
     return (struct table){
@@ -26,33 +28,51 @@ static uint64_t rotate(uint64_t word, unsigned bits)
     return word << bits | word >> (64 - bits);
 }
 
-static void sip_rounds(uint64_t v[4], int count)
+struct sip {
+    uint64_t v0, v1, v2, v3;
+};
+
+static inline struct sip sip_round(struct sip s)
 {
-    while (count-- > 0) {
-        v[0] += v[1];
-        v[2] += v[3];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[3] = rotate(v[3], 16) ^ v[2];
-        v[0] = rotate(v[0], 32) + v[3];
-        v[2] += v[1];
-        v[3] = rotate(v[3], 21) ^ v[0];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[2] = rotate(v[2], 32);
-    }
+    s.v0 += s.v1;
+    s.v2 += s.v3;
+    s.v1 = rotate(s.v1, 13) ^ s.v0;
+    s.v3 = rotate(s.v3, 16) ^ s.v2;
+    s.v0 = rotate(s.v0, 32) + s.v3;
+    s.v2 += s.v1;
+    s.v3 = rotate(s.v3, 21) ^ s.v0;
+    s.v1 = rotate(s.v1, 17) ^ s.v2;
+    s.v2 = rotate(s.v2, 32);
+    return s;
 }
 
-static uint64_t whole_word(const uint8_t *bytes) /* one load, where the compiler sees it */
+static inline struct sip sip_word(struct sip s, uint64_t word)
+{
+    s.v3 ^= word;
+    s = sip_round(s);
+    s.v0 ^= word;
+    return s;
+}
+
+static inline uint64_t half_word(const uint8_t *bytes)
 {
     return (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16 |
-           (uint64_t)bytes[3] << 24 | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
+           (uint64_t)bytes[3] << 24;
+}
+
+static inline uint64_t whole_word(const uint8_t *bytes) /* one load, where the compiler sees it */
+{
+    return half_word(bytes) | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
            (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
 }
 
-static uint64_t last_word(const uint8_t *bytes, size_t size)
+/* Fewer than eight bytes. */
+static inline uint64_t last_word(const uint8_t *bytes, size_t size)
 {
-    uint64_t word = 0;
-    for (size_t i = 0; i < size; i++) {
-        word |= (uint64_t)bytes[i] << (8 * i);
+    size_t at = size & 4; /* all keys are of whole words of four, but for texts */
+    uint64_t word = at != 0 ? half_word(bytes) : 0;
+    for (; at < size; at++) {
+        word |= (uint64_t)bytes[at] << (8 * at);
     }
     return word;
 }
@@ -60,25 +80,20 @@ static uint64_t last_word(const uint8_t *bytes, size_t size)
 uint64_t table_hash(const uint64_t hash_key[2], const void *bytes, size_t size)
 {
     const uint8_t *at = bytes;
-    uint64_t v[4] = {
+    struct sip s = {
         hash_key[0] ^ UINT64_C(0x736f6d6570736575), hash_key[1] ^ UINT64_C(0x646f72616e646f6d),
         hash_key[0] ^ UINT64_C(0x6c7967656e657261), hash_key[1] ^ UINT64_C(0x7465646279746573)};
-    for (size_t left = size;; left -= 8, at += 8) {
-        bool is_last = left < 8;
-        uint64_t word = is_last ? last_word(at, left) | (uint64_t)size << 56 : whole_word(at);
-        v[3] ^= word;
-        sip_rounds(v, 2);
-        v[0] ^= word;
-        if (is_last) {
-            break;
-        }
+    size_t left = size;
+    for (; left >= 8; left -= 8, at += 8) {
+        s = sip_word(s, whole_word(at));
     }
-    v[2] ^= 0xff;
-    sip_rounds(v, 4);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
+    s = sip_word(s, last_word(at, left) | (uint64_t)size << 56);
+    s.v2 ^= 0xff;
+    s = sip_round(sip_round(sip_round(s)));
+    return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-static uint64_t hash_of(const struct table *table, const void *key)
+uint64_t table_hash_of(const struct table *table, const void *key)
 {
     return table_hash(table->hash_key, key, table->key_size);
 }
@@ -119,30 +134,56 @@ static bool grow(struct table *table)
     return true;
 }
 
-bool table_insert(struct table *table, void *element)
+bool table_insert_as(struct table *table, void *element, uint64_t hash)
 {
     if (2 * (table->count + 1) > table->capacity && !grow(table)) {
         return false;
     }
-    const uint8_t *key = key_of(table, element);
-    const uint64_t hash = hash_of(table, key);
-    size_t at = position_of(table, key, hash);
+    size_t at = position_of(table, key_of(table, element), hash);
     assert(table->slots[at].element == NULL);
     table->slots[at] = (struct table_slot){.element = element, .hash = hash};
     table->count++;
     return true;
 }
 
+bool table_insert(struct table *table, void *element)
+{
+    return table_insert_as(table, element, table_hash_of(table, key_of(table, element)));
+}
+
+void *table_find_as(const struct table *table, const void *key, uint64_t hash)
+{
+    return table->count == 0 ? NULL : table->slots[position_of(table, key, hash)].element;
+}
+
 void *table_find(const struct table *table, const void *key)
 {
-    return table->count == 0 ? NULL
-                             : table->slots[position_of(table, key, hash_of(table, key))].element;
+    return table->count == 0 ? NULL : table_find_as(table, key, table_hash_of(table, key));
 }
 
 void table_expect(const struct table *table, const void *key)
 {
     if (table->count > 0) {
-        __builtin_prefetch(&table->slots[(size_t)hash_of(table, key) & (table->capacity - 1)], 1);
+        __builtin_prefetch(&table->slots[(size_t)table_hash_of(table, key) & (table->capacity - 1)],
+                           1);
+    }
+}
+
+/* No element is read. */
+void table_expect_element(const struct table *table, const void *key, size_t size)
+{
+    if (table->count == 0) {
+        return;
+    }
+    const uint64_t hash = table_hash_of(table, key);
+    const size_t mask = table->capacity - 1;
+    size_t at = (size_t)hash & mask;
+    while (table->slots[at].element != NULL && table->slots[at].hash != hash) {
+        at = (at + 1) & mask;
+    }
+    const char *element = table->slots[at].element;
+    for (size_t line = 0; element != NULL && line < size; line += LINE) {
+        __builtin_prefetch(element + line, 1);
     }
 }
 
@@ -150,7 +191,7 @@ void table_remove(struct table *table, const void *key)
 {
     assert(table->capacity > 0);
     const size_t mask = table->capacity - 1;
-    size_t hole = position_of(table, key, hash_of(table, key));
+    size_t hole = position_of(table, key, table_hash_of(table, key));
     assert(table->slots[hole].element != NULL);
     table->slots[hole].element = NULL;
     table->count--;

@@ -12,6 +12,7 @@
 #include "exchange/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct planned_fill {
     struct part *part;

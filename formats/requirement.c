@@ -39,6 +39,8 @@ static const struct requirement_field fields[] = {
     {"int4", FIELD_OPS, "peak rate of one slot in 4-bit integers"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
     {"referee", FIELD_FLAG, "whether its account may judge the results of others"},
+    {"trust", FIELD_NUMBER,
+     "what the operator trusts its account with: 1 to judge the results of others, 2 the market"},
     {"firm", FIELD_FLAG, "whether nobody may take its leases from their holders"},
     {"notice", FIELD_DURATION,
      "how long before its end the holder of a lease is told that it is taken"},
@@ -91,6 +93,10 @@ enum units_kind requirement_field_units(const struct requirement_field *field)
 void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE])
 {
     const struct requirement_field *field = requirement_field(name);
+    if (field != NULL && field->type == FIELD_FLAG && (value == 0 || value == 1)) {
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", value == 1 ? "true" : "false");
+        return;
+    }
     units_short(field != NULL ? requirement_field_units(field) : UNITS_COUNT, value, ret_text);
 }
 
@@ -252,8 +258,12 @@ static bool take_quoted(struct parser *parser, struct token *ret_token)
             parser->at = c + 1;
             return true;
         }
-        if (*c == '\\' && (c[1] == '"' || c[1] == '\\')) {
+        if (*c == '\\') {
             c++;
+            if (*c != '"' && *c != '\\') {
+                fail(parser, "in quotes \\ stands before \" or \\ only: write \\\\ for one");
+                return false;
+            }
         }
         if (length + 1 >= sizeof ret_token->text) {
             fail(parser, "a text of more than 63 bytes");
@@ -433,8 +443,10 @@ static bool push(struct parser *parser, const struct requirement_node *node)
 {
     struct requirement *requirement = parser->requirement;
     if (requirement->count == REQUIREMENT_NODES_MAX) {
-        char what[64];
-        (void)snprintf(what, sizeof what, "more than %d conditions", REQUIREMENT_NODES_MAX);
+        char what[96];
+        (void)snprintf(what, sizeof what,
+                       "more than %d conditions, with each `and`, `or` and `not` counted as one",
+                       REQUIREMENT_NODES_MAX);
         fail(parser, what);
         return false;
     }
@@ -693,33 +705,79 @@ bool requirement_parse(const char *text, struct requirement *ret_requirement,
 
 /* ---------------------------------------------------------------- the map form */
 
-/* One entry's single value: an operator may lead it. */
-static void read_entry(struct parser *parser, const struct requirement_field *field,
-                       struct yaml_value value, bool alone)
+/* The word at the front of the text, whatever its letters' size, and what is behind it and blanks; NULL: another stands there. */
+static const char *behind(const char *text, const char *word)
 {
-    const char *text = yaml_text(value, ATTRIBUTE_TEXT_SIZE + 3, NULL);
-    if (text == NULL) {
-        return; /* refused there */
+    const size_t length = strlen(word);
+    char folded[ATTRIBUTE_TEXT_SIZE];
+    fold(text, folded);
+    if (strncmp(folded, word, length) != 0 || is_word(text[length])) {
+        return NULL;
     }
+    return text + length + strspn(text + length, " ");
+}
+
+/* `in (fr, de)` and `not in (fr, de)`, as in the text form. True: it is one of them, or was refused. A text that begins
+ * with `not` can stand in a list. */
+static bool read_membership(struct parser *parser, const struct requirement_field *field)
+{
+    const char *negated = behind(parser->at, "not");
+    const char *list = behind(negated != NULL ? negated : parser->at, "in");
+    if (list != NULL && *list == '(') {
+        advance(parser);
+        parse_membership(parser, field);
+        if (!parser->failed && parser->token.type != TOKEN_END) {
+            fail_at(parser, "nothing can follow the list of `in`");
+        }
+        return true;
+    }
+    if (negated != NULL && *negated != '\0') {
+        fail(parser, "`not` stands before `in` here, as in \"not in (fr, de)\"; before one value "
+                     "write !=, and a text that begins so in brackets, as in [\"not so\"]");
+        return true;
+    }
+    return false;
+}
+
+/* What is wrong with a value; its key says the field already. */
+static void refuse_entry(const struct parser *parser, const struct requirement_field *field,
+                         struct yaml_value value)
+{
+    const char *what = parser->problem->text;
+    size_t length = strlen(field->name);
+    bool named = strncmp(what, field->name, length) == 0 && what[length] == ':';
+    yaml_refuse(value, "%s", named ? what + length + 2 : what);
+}
+
+static void read_predicate(struct parser *parser, const struct requirement_field *field, bool alone)
+{
     struct token token = {.op = alone && is_ordered(field) ? REQUIREMENT_GE : REQUIREMENT_EQ};
-    parser->at = text;
     if (alone && !fail_if_foreign(parser, OPERATORS) && take_op(parser, &token)) {
         parser->at += strspn(parser->at, " ");
     }
-    if (parser->failed) {
-        yaml_refuse(value, "%s", parser->problem->text);
-        return;
-    }
-    if (strlen(parser->at) >= ATTRIBUTE_TEXT_SIZE) {
+    if (!parser->failed && strlen(parser->at) >= ATTRIBUTE_TEXT_SIZE) {
         fail(parser, "a text of more than 63 bytes");
-    } else {
+    }
+    if (!parser->failed) {
         (void)push_predicate(parser, field, token.op, parser->at);
     }
+}
+
+/* One entry's single value: an operator may lead one that is alone. */
+static void read_entry(struct parser *parser, const struct requirement_field *field,
+                       struct yaml_value value, bool alone)
+{
+    const char *text =
+        yaml_text(value, alone ? FORMAT_REQUIREMENT_BYTES : ATTRIBUTE_TEXT_SIZE + 3, NULL);
+    if (text == NULL) {
+        return; /* refused there */
+    }
+    parser->at = text;
+    if (!alone || !read_membership(parser, field)) {
+        read_predicate(parser, field, alone);
+    }
     if (parser->failed) {
-        const char *what = parser->problem->text;
-        size_t length = strlen(field->name);
-        bool named = strncmp(what, field->name, length) == 0 && what[length] == ':';
-        yaml_refuse(value, "%s", named ? what + length + 2 : what); /* the key says it already */
+        refuse_entry(parser, field, value);
     }
 }
 

@@ -6,7 +6,7 @@
  *     unary       = "not" unary | "(" or ")" | predicate
  *     predicate   = field ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
  *                 | field [ "not" ] "in" "(" value { "," value } ")"
- *     value       = word | '"' text '"'              \" and \\ inside quotes
+ *     value       = word | '"' text '"'              \" and \\ inside quotes, no other \
  *     word        = letters, digits and . _ - + / :
  *
  *     kind = cpu and memory >= 2GiB and not region = "eu west"
@@ -18,7 +18,7 @@
  *     needs: {kind: cpu, memory: 2GiB, region: [fr, de], cores: "< 64"}
  *
  * There a bare number or size means "at least", a bare text or flag "equal to", a list "one of",
- * and an operator may lead the value. Nested `and`s and `or`s of one kind become one node, so that
+ * and an operator may lead the value, `in (...)` and `not in (...)` too. Nested `and`s and `or`s of one kind become one node, so that
  * the same need is the same tree. Depth and nodes are capped. Pure. */
 #ifndef BOURSE_FORMATS_REQUIREMENT_H
 #define BOURSE_FORMATS_REQUIREMENT_H

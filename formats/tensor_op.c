@@ -92,7 +92,7 @@ static bool read_name(const struct words *words, size_t which, const char **ret_
 {
     const char *name = words->items[which];
     char text[80];
-    if (!words->has_holes && !template_path_safe(name)) {
+    if (!is_hole(words, which) && !template_path_safe(name)) {
         return REFUSE(words->problem, "\"%s\" is no file of the work folder", shown(name, text));
     }
     *ret_name = name;

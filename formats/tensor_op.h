@@ -43,7 +43,7 @@ struct tensor_op { /* points into the arguments */
 };
 
 /* False with the problem, which says how the operation is written. `has_holes`: the arguments are templates; what
- * has a hole, and what files and numbers to scale by are called, is not checked. */
+ * has a hole is not checked. */
 bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
                     struct tensor_op *ret_op, struct problem *ret_problem);
 

@@ -488,12 +488,6 @@ static void measure_text(const struct measure *measure, int64_t number,
     (void)snprintf(ret_text + length, UNITS_TEXT_SIZE - length, "%s", measure->suffix);
 }
 
-void units_bytes_text(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
-{
-    const struct measure measure = measure_of(UNITS_BYTES);
-    measure_text(&measure, bytes, ret_text);
-}
-
 void units_text(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE])
 {
     const struct measure measure = measure_of(kind);
@@ -574,6 +568,14 @@ void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
     } else {
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 "%s", sign, number, name);
     }
+}
+
+void units_slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    const uint64_t hundredths = magnitude(ns, &sign) / (UINT64_C(3600000000000) / 100);
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 ".%02" PRIu64, sign, hundredths / 100,
+                   hundredths % 100);
 }
 
 void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])

@@ -51,10 +51,9 @@ void units_explain(enum units_kind kind, enum units_status status, const char *t
 /* Back to text, exact: reading it gives the same number. All of int64 is welcome, INT64_MIN too,
  * though only money reads a sign. */
 enum { UNITS_TEXT_SIZE = 48 };
+/* In the largest unit that divides it: 2GiB, 512MB, 1000001B. */
 void units_text(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 void units_duration_text(int64_t ns, char ret_text[UNITS_TEXT_SIZE]); /* 1h30m, 250ms, 0s */
-/* The largest unit that divides: 2GiB, 512MB, 1000001B. */
-void units_bytes_text(int64_t bytes, char ret_text[UNITS_TEXT_SIZE]);
 /* At least 2 decimals: 2.00, 0.000001. */
 void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE]);
 
@@ -63,5 +62,7 @@ void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE]);
 void units_short(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE]);
+/* Slot-time in hours with 2 decimals, rounded down: 1.50. */
+void units_slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 
 #endif

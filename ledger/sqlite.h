@@ -10,6 +10,7 @@
 #define BOURSE_LEDGER_SQLITE_H
 
 #include "base/id.h"
+#include "base/problem.h"
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"
 #include "ledger/record.h"
@@ -86,6 +87,27 @@ enum { LEDGER_CHECK_TEXT = 256 };
 enum ledger_store_status ledger_check(sqlite3 *database, const struct key32 *log_key,
                                       char ret_error[LEDGER_CHECK_TEXT]);
 
+/* Holds every table against the records that a replay of the journal gives, one after another: each row, each column, bit for
+ * bit, and that there is no other row. Reads only, over `database`, in a transaction of the caller's. */
+struct ledger_comparison;
+/* Not OK: *ret_problem says why, and *ret_comparison is only good to be closed. */
+enum ledger_store_status ledger_comparison_open(sqlite3 *database,
+                                                struct ledger_comparison **ret_comparison,
+                                                struct problem *ret_problem);
+void ledger_comparison_close(struct ledger_comparison **self);
+/* The next record, and the batch with it, as ledger_store_append was told of them. CORRUPT: *ret_problem names table, row,
+ * column and both values, and the comparison is over. */
+enum ledger_store_status ledger_comparison_take(struct ledger_comparison *comparison,
+                                                const struct ledger_record *record,
+                                                const struct ledger_batch *batch,
+                                                struct problem *ret_problem);
+/* After the last of them: what follows from all together, and what no record leads to. Whether the checkpoint is signed is the
+ * caller's to see. */
+enum ledger_store_status ledger_comparison_end(struct ledger_comparison *comparison,
+                                               struct problem *ret_problem);
+/* Of the records so far. */
+const struct merkle *ledger_comparison_tree(const struct ledger_comparison *comparison);
+
 /* ---- readers: one per thread; each call sees one committed state */
 struct ledger_reader;
 enum ledger_store_status ledger_reader_open(const char *path, struct ledger_reader **ret_reader);
@@ -105,6 +127,8 @@ struct ledger_statement_row {
     uint32_t counterparty; /* account number, UINT32_MAX when none */
     struct id128 device;   /* whose lease it is about; zero: about none */
     int64_t fee_micro;     /* of a capture: what the market took beside it */
+    int64_t given_ns;      /* of a result: slot-time that it was settled for at price 0 */
+    bool is_failed;        /* of a result: it was not accepted */
 };
 /* The last `limit` money entries of `account` before entry `before` (0: from the end), newest
  * first. */
@@ -113,7 +137,7 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
                                                  struct ledger_statement_row *ret_rows,
                                                  size_t *ret_count);
 
-/* Accepted results of which `account` is the provider (amounts 0, kind RESULT), newest first, found among the `walk` entries
+/* Results of which `account` is the provider, accepted ones and failed ones that took time at price 0 (amounts 0, kind RESULT), newest first, found among the `walk` entries
  * before entry `before` (0: from the end): results have no index by provider, so a call looks at a bounded part of them.
  * *ret_next is `before` for the next call; 0: that was all. */
 enum { LEDGER_WALK = 1 << 15 };
@@ -156,6 +180,22 @@ enum ledger_store_status ledger_reader_others(struct ledger_reader *reader, cons
                                               uint64_t from, size_t limit, size_t max_bytes,
                                               struct ledger_outcome_row *ret_rows,
                                               size_t *ret_count);
+struct ledger_measured_row { /* an accepted result, and what its device was traded as */
+    uint64_t entry;
+    int64_t log_time_ns;
+    uint32_t index;
+    int64_t paid_ns;
+    uint8_t *result; /* malloc'ed, the caller frees */
+    size_t result_length;
+    char instrument[64]; /* "" where the device said none */
+};
+/* The first `limit` accepted results after entry `after`, ascending. */
+enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, uint64_t after,
+                                                size_t limit, struct ledger_measured_row *ret_rows,
+                                                size_t *ret_count);
+/* One more than the entry of the last result; 1: there is none. */
+enum ledger_store_status ledger_reader_results_end(struct ledger_reader *reader, uint64_t *ret_end);
+
 /* The receipt of the decided attempt of (job, index), against the newest checkpoint. NOT_FOUND
  * also while that checkpoint does not cover it yet. FULL: more than `capacity` (RECEIPT_TEXT_MAX
  * always suffices). */

@@ -13,6 +13,7 @@ enum statement {
     SELECT_TRADES,
     SELECT_OUTCOMES,
     SELECT_OTHERS,
+    SELECT_MEASURED,
     SELECT_DECIDED,
     SELECT_BATCH,
     SELECT_CHECKPOINT,
@@ -45,12 +46,12 @@ static const char *const statements[STATEMENTS] = {
         "  AND m.kind = " KIND_CAPTURE " AND fee.job = m.job AND fee.idx = m.idx"
         "  AND fee.attempt = m.attempt"
         " ORDER BY m.entry DESC",
-    [SELECT_RESULTS] =
-        "SELECT r.entry, r.log_index, r.log_time_ns, r.job, r.idx, f.device FROM results r"
-        " LEFT JOIN fills f ON f.lease = r.lease"
-        " WHERE r.entry < ?1 AND r.entry >= ?2 AND r.status = 0"
-        " AND r.provider = (SELECT key FROM accounts WHERE number = ?3)"
-        " ORDER BY r.entry DESC LIMIT ?4",
+    [SELECT_RESULTS] = "SELECT r.entry, r.log_index, r.log_time_ns, r.job, r.idx, f.device,"
+                       " iif(r.price = 0, r.paid_ns, 0) AS given, r.status <> 0 FROM results r"
+                       " LEFT JOIN fills f ON f.lease = r.lease"
+                       " WHERE r.entry < ?1 AND r.entry >= ?2 AND (r.status = 0 OR given > 0)"
+                       " AND r.provider = (SELECT key FROM accounts WHERE number = ?3)"
+                       " ORDER BY r.entry DESC LIMIT ?4",
     [SELECT_RESULTS_END] = "SELECT ifnull(max(entry), 0) + 1 FROM results",
     [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument, log_index FROM fills"
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
@@ -61,6 +62,10 @@ static const char *const statements[STATEMENTS] = {
         "SELECT " OUTCOME " FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
         " WHERE r.job = ?1 AND r.status <> 0 AND r.entry >= ?2 AND r.entry IS NOT o.entry"
         " ORDER BY r.entry LIMIT ?3",
+    [SELECT_MEASURED] =
+        "SELECT r.entry, r.log_time_ns, r.idx, r.paid_ns, r.bytes, f.instrument FROM results r"
+        " JOIN fills f ON f.lease = r.lease WHERE r.entry > ?1 AND r.status = 0"
+        " ORDER BY r.entry LIMIT ?2",
     [SELECT_DECIDED] = ("SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry"
                         " WHERE o.job = ?1 AND o.idx = ?2"),
     [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
@@ -208,13 +213,15 @@ static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_r
         .index = (uint32_t)sqlite3_column_int64(select, 4),
         .has_index = true,
         .counterparty = UINT32_MAX,
+        .given_ns = sqlite3_column_int64(select, 6),
+        .is_failed = sqlite3_column_int(select, 7) != 0,
     };
     (void)column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes); /* as in read_money */
     (void)column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
     *ret_row = row;
 }
 
-static enum ledger_store_status results_end(struct ledger_reader *reader, uint64_t *ret_end)
+enum ledger_store_status ledger_reader_results_end(struct ledger_reader *reader, uint64_t *ret_end)
 {
     sqlite3_stmt *select = reader->prepared[SELECT_RESULTS_END];
     int code = sqlite3_step(select);
@@ -229,7 +236,7 @@ enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uin
 {
     sqlite3_stmt *select = reader->prepared[SELECT_RESULTS];
     uint64_t end;
-    enum ledger_store_status status = results_end(reader, &end);
+    enum ledger_store_status status = ledger_reader_results_end(reader, &end);
     if (status != LEDGER_STORE_OK) {
         return status;
     }
@@ -381,6 +388,56 @@ enum ledger_store_status ledger_reader_others(struct ledger_reader *reader, cons
 {
     return read_outcomes(reader->prepared[SELECT_OTHERS], job, from, limit, max_bytes, ret_rows,
                          ret_count);
+}
+
+/* ---- measured times */
+
+static bool read_measured(sqlite3_stmt *select, struct ledger_measured_row *ret_row)
+{
+    struct ledger_measured_row row = {
+        .entry = (uint64_t)sqlite3_column_int64(select, 0),
+        .log_time_ns = sqlite3_column_int64(select, 1),
+        .index = (uint32_t)sqlite3_column_int64(select, 2),
+        .paid_ns = sqlite3_column_int64(select, 3),
+    };
+    const void *text = sqlite3_column_text(select, 5);
+    const size_t length = (size_t)sqlite3_column_bytes(select, 5);
+    if (text != NULL && length < sizeof row.instrument) {
+        memcpy(row.instrument, text, length);
+    }
+    if (!copy_blob(select, 4, &row.result, &row.result_length)) {
+        return false;
+    }
+    *ret_row = row;
+    return true;
+}
+
+enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, uint64_t after,
+                                                size_t limit, struct ledger_measured_row *ret_rows,
+                                                size_t *ret_count)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_MEASURED];
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    size_t count = 0;
+    int code = SQLITE_DONE;
+    (void)sqlite3_bind_int64(select, 1, after > INT64_MAX ? INT64_MAX : (sqlite3_int64)after);
+    (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)limit); /* as above */
+    while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        if (!read_measured(select, &ret_rows[count])) {
+            status = LEDGER_STORE_OUT_OF_MEMORY;
+            break;
+        }
+        count++;
+    }
+    status = end_walk(select, code, status);
+    if (status != LEDGER_STORE_OK) {
+        for (size_t i = 0; i < count; i++) {
+            free(ret_rows[i].result);
+        }
+        return status;
+    }
+    *ret_count = count;
+    return LEDGER_STORE_OK;
 }
 
 /* ---- receipts */

@@ -280,6 +280,15 @@ int tables_prepare_insert(sqlite3 *database, enum ledger_table table, sqlite3_st
     return sqlite3_prepare_v3(database, sql, -1, SQLITE_PREPARE_PERSISTENT, ret_statement, NULL);
 }
 
+int tables_prepare_row(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement)
+{
+    char sql[SQL_SIZE] = "SELECT ?";
+    for (size_t i = 1; i < COMMON_COLUMNS + column_count(&tables[table]); i++) {
+        append(sql, ", ?");
+    }
+    return sqlite3_prepare_v3(database, sql, -1, SQLITE_PREPARE_PERSISTENT, ret_statement, NULL);
+}
+
 static sqlite3_int64 integer_of(enum column_type type, const void *field)
 {
     switch (type) {

@@ -40,6 +40,8 @@ const char *table_name(enum ledger_table table);
 int tables_create(sqlite3 *database);
 /* "INSERT INTO results VALUES(?1, ?2, ...)", prepared. */
 int tables_prepare_insert(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
+/* "SELECT ?1, ?2, ...": a row of the table's shape, of what is bound to it. */
+int tables_prepare_row(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
 /* Binds entry, leaf (or NULL where it is not logged) and every column of the record; the record
  * must live until the step. */
 void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry,

@@ -222,4 +222,8 @@ typedef bool book_visit(void *context, uint32_t handle,
 void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
                     book_visit *visit, void *context);
 
+/* For tests: every invariant of the book, by a full walk: each order is where its price, sequence and slots say, no level is
+ * empty, and what is kept of the best of each cell and class is true. */
+bool book_is_sound(const struct book *book);
+
 #endif

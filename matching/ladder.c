@@ -9,8 +9,12 @@
 enum {
     PLACE_BITS = 6,
     PLACES = 1 << PLACE_BITS,
-    NODE_FLAG = 31, /* of a reference: bit 31 says that it is a node, not a block */
+    /* A reference: bit 31 says that it is a node, not a block; then, four bits from NODE_LEVEL on say which bits of a key
+     * choose the child, so that who walks down waits for the child alone. */
+    NODE_FLAG = 31,
+    NODE_LEVEL = 26,
 };
+static_assert(LADDER_ORDERS_MAX < 1 << NODE_LEVEL, "a node's number ends where its level begins");
 
 /* 64 neighbouring keys. Their lists lie apart, so that the blocks of a whole market stay in the cache: who comes to a key
  * brings in the line of its list, and no other. */
@@ -30,9 +34,9 @@ struct ladder_node {
     uint32_t children[PLACES];
 };
 
-static uint32_t reference_of_node(uint32_t node)
+static uint32_t reference_of_node(uint32_t node, unsigned shift)
 {
-    return node | (UINT32_C(1) << NODE_FLAG);
+    return node | (uint32_t)(shift / PLACE_BITS) << NODE_LEVEL | UINT32_C(1) << NODE_FLAG;
 }
 
 static bool is_node(uint32_t reference)
@@ -40,9 +44,19 @@ static bool is_node(uint32_t reference)
     return reference >> NODE_FLAG != 0;
 }
 
+static uint32_t number_of(uint32_t node)
+{
+    return node & ((UINT32_C(1) << NODE_LEVEL) - 1);
+}
+
+static unsigned shift_of(uint32_t node)
+{
+    return (node >> NODE_LEVEL & 15) * PLACE_BITS;
+}
+
 static struct ladder_node *node_of(const struct ladder_pool *pool, uint32_t reference)
 {
-    return &pool->nodes[reference & ~(UINT32_C(1) << NODE_FLAG)];
+    return &pool->nodes[number_of(reference)];
 }
 
 static inline unsigned lowest(uint64_t word)
@@ -175,7 +189,7 @@ static uint32_t take_node(struct ladder_pool *pool)
 
 static void give_node(struct ladder_pool *pool, uint32_t reference)
 {
-    uint32_t id = reference & ~(UINT32_C(1) << NODE_FLAG);
+    uint32_t id = number_of(reference);
     pool->nodes[id].prefix = pool->free_node;
     pool->free_node = id;
     pool->nodes_used--;
@@ -219,7 +233,21 @@ static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t k
     node->taken = bit(here & (PLACES - 1)) | bit(there & (PLACES - 1));
     node->children[here & (PLACES - 1)] = *ret_block;
     node->children[there & (PLACES - 1)] = reference;
-    return reference_of_node(id);
+    return reference_of_node(id, shift);
+}
+
+/* The block of a key, or NONE. Only the block's own prefix is compared: what the nodes passed over shows there. */
+static inline uint32_t find_block(const struct ladder_pool *pool, uint32_t reference, uint64_t key)
+{
+    while (is_node(reference)) {
+        const struct ladder_node *node = node_of(pool, reference);
+        unsigned place = (unsigned)(key >> shift_of(reference) & (PLACES - 1));
+        if ((node->taken >> place & 1) == 0) {
+            return LADDER_NONE;
+        }
+        reference = node->children[place];
+    }
+    return pool->blocks[reference].prefix == key >> PLACE_BITS ? reference : LADDER_NONE;
 }
 
 /* The block of a key, made where there is none. */
@@ -228,6 +256,10 @@ static APART uint32_t block_for(struct ladder_pool *pool, struct ladder *ladder,
     uint64_t prefix = key >> PLACE_BITS;
     if (ladder->root == LADDER_NONE) {
         return ladder->root = take_block(pool, prefix);
+    }
+    uint32_t found = find_block(pool, ladder->root, key);
+    if (found != LADDER_NONE) {
+        return found;
     }
     uint32_t *link = &ladder->root;
     for (;;) {
@@ -259,9 +291,8 @@ static void prune(struct ladder_pool *pool, struct ladder *ladder, uint64_t key,
     uint32_t *link = &ladder->root;
     uint32_t *above = NULL; /* to the node that `link` is in */
     while (*link != block) {
-        struct ladder_node *node = node_of(pool, *link);
         above = link;
-        link = &node->children[key >> node->shift & (PLACES - 1)];
+        link = &node_of(pool, *link)->children[key >> shift_of(*link) & (PLACES - 1)];
     }
     give_block(pool, block);
     if (ladder->near == block) {
@@ -311,7 +342,7 @@ static uint32_t block_after(const struct ladder_pool *pool, const struct ladder 
     uint32_t after = LADDER_NONE;
     while (is_node(reference)) {
         const struct ladder_node *node = node_of(pool, reference);
-        unsigned place = (unsigned)(key >> node->shift & (PLACES - 1));
+        unsigned place = (unsigned)(key >> shift_of(reference) & (PLACES - 1));
         uint64_t above = place == PLACES - 1 ? 0 : node->taken >> (place + 1) << (place + 1);
         if (above != 0) {
             after = node->children[lowest(above)];
@@ -329,7 +360,7 @@ static uint32_t block_before(const struct ladder_pool *pool, const struct ladder
     uint32_t before = LADDER_NONE;
     while (is_node(reference)) {
         const struct ladder_node *node = node_of(pool, reference);
-        unsigned place = (unsigned)(key >> node->shift & (PLACES - 1));
+        unsigned place = (unsigned)(key >> shift_of(reference) & (PLACES - 1));
         uint64_t below = node->taken & (bit(place) - 1);
         if (below != 0) {
             before = node->children[highest(below)];
@@ -567,7 +598,7 @@ static bool tree_is_sound(const struct ladder_pool *pool, uint32_t reference)
         return taken != 0;
     }
     const struct ladder_node *node = node_of(pool, reference);
-    if ((node->taken & (node->taken - 1)) == 0) {
+    if ((node->taken & (node->taken - 1)) == 0 || node->shift != shift_of(reference)) {
         return false; /* one child or none */
     }
     for (unsigned place = 0; place < PLACES; place++) {

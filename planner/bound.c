@@ -151,6 +151,17 @@ static double work_bound(const struct workload *graph, double *weights, double *
     return bound;
 }
 
+bool bound_work(const struct workload *graph, double *ret_bound)
+{
+    double *weights = malloc(2 * (size_t)graph->processor_count * sizeof *weights);
+    if (weights != NULL) {
+        *ret_bound = work_bound(graph, weights, weights + graph->processor_count);
+    }
+    bool ok = weights != NULL;
+    free(weights);
+    return ok;
+}
+
 bool bound_make(const struct workload *graph, double *ret_bound)
 {
     uint32_t count = graph->processor_count;

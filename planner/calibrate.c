@@ -1,6 +1,7 @@
 #include "planner/calibrate.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -274,6 +275,60 @@ static double p90_of(const struct fit *fit, const double figures[FIGURES])
     return p90 > 1 ? p90 : 1;
 }
 
+/* ---------------------------------------------------------------- outliers */
+
+/* Of the same bound and extents: for the model they are the same operation. */
+static bool is_alike(const struct point *a, const struct point *b)
+{
+    bool is_alike =
+        a->compute_s == b->compute_s && a->memory_s == b->memory_s && a->rest_s == b->rest_s;
+    for (int i = 0; i < OPERATION_EXTENTS; i++) {
+        is_alike = is_alike && a->extents[i] == b->extents[i];
+    }
+    return is_alike;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const int64_t *a = left;
+    const int64_t *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Integers, as histories have them; of months all are the same. */
+static int64_t in_picoseconds(const struct point *point)
+{
+    double value = point->seconds * 1e12;
+    return value < 9e18 ? (int64_t)value : INT64_MAX;
+}
+
+/* Samples of one operation are judged as those of a history. */
+static void leave_out_outliers(struct fit *fit)
+{
+    static_assert((int)CALIBRATE_MOST <= (int)HISTORY_KEEP_MOST,
+                  "all samples may be of one operation");
+    struct point kept[CALIBRATE_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < fit->count; i++) {
+        int64_t values[CALIBRATE_MOST];
+        uint32_t alike = 0;
+        uint32_t first = 0;
+        for (size_t k = 0; k < fit->count; k++) {
+            if (is_alike(&fit->points[i], &fit->points[k])) {
+                values[alike++] = in_picoseconds(&fit->points[k]);
+            }
+        }
+        qsort(values, alike, sizeof values[0], by_value);
+        uint32_t good = history_keep(values, alike, &first);
+        int64_t own = in_picoseconds(&fit->points[i]);
+        if (own >= values[first] && own <= values[first + good - 1]) {
+            kept[count++] = fit->points[i];
+        }
+    }
+    memcpy(fit->points, kept, count * sizeof kept[0]);
+    fit->count = count;
+}
+
 enum calibrate_status calibrate(const struct device_profile *profile, enum operation_class of,
                                 const struct calibrate_sample *samples, size_t count,
                                 struct cost_calibration *ret_calibration, size_t *ret_sample)
@@ -291,10 +346,12 @@ enum calibrate_status calibrate(const struct device_profile *profile, enum opera
             return CALIBRATE_BAD_SAMPLE;
         }
     }
+    leave_out_outliers(&fit);
     find_free(&fit);
     explain(&fit, figures);
     *ret_calibration = (struct cost_calibration){
-        .samples = (uint32_t)count,
+        .samples = (uint32_t)fit.count,
+        .outliers = (uint32_t)(count - fit.count),
         .launch_s = figures[LAUNCH],
         .compute_efficiency = 1 / figures[COMPUTE],
         .bandwidth_efficiency = 1 / figures[BANDWIDTH],

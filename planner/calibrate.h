@@ -8,7 +8,8 @@
  *
  * What the samples do not show is not guessed: an extent that never differs has no half, and what they are explained
  * as well without, to 2 %, is left out: a roof that none of them touches is taken to be reached whole. With fewer samples than CALIBRATE_HALVES for each, extents that differ share one
- * half. An outlier spoils a fit: a sample should be the median of several runs. Pure. */
+ * half. An outlier spoils a fit: of four samples of one operation or more, outliers are left out by the
+ * rule of histories (history.h); of fewer, a sample should be the median of several runs. Pure. */
 #ifndef BOURSE_PLANNER_CALIBRATE_H
 #define BOURSE_PLANNER_CALIBRATE_H
 

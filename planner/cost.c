@@ -266,25 +266,24 @@ enum cost_status cost_float32(const struct device_profile *profile,
     return status;
 }
 
-void cost_learn(const struct history *history, struct cost *cost)
+void cost_learn(const struct history_summary *history, struct cost *cost)
 {
-    struct history_summary summary = history_summarise(history);
-    if (summary.count == 0 || !is_known(&cost->bound_s)) {
+    if (history->count == 0 || !is_known(&cost->bound_s)) {
         return;
     }
-    double measured = cost->bound_s.value * (double)summary.median / HISTORY_BOUND;
-    double weight = (double)summary.count / (summary.count + HISTORY_MODEL_WEIGHT);
+    double measured = cost->bound_s.value * (double)history->median / HISTORY_BOUND;
+    double weight = (double)history->count / (history->count + HISTORY_MODEL_WEIGHT);
     double learnt = weight * measured + (1 - weight) * cost->time_s.value;
     double spread = cost->p90_s > 0 ? cost->p90_s / cost->time_s.value : 0;
-    if (summary.p90 > 0) {
-        spread = (double)summary.p90 / (double)summary.median;
+    if (history->p90 > 0) {
+        spread = (double)history->p90 / (double)history->median;
     }
     if (is_known(&cost->energy_j) && cost->time_s.value > 0) {
         cost->energy_j.value *= learnt / cost->time_s.value;
     }
     cost->time_s = (struct figure){.value = learnt, .source = FIGURE_MEASURED};
     cost->p90_s = learnt * spread;
-    cost->samples = summary.count;
+    cost->samples = history->count;
 }
 
 bool cost_price(const struct cost *cost, int64_t price_micro, int64_t *ret_micro)

@@ -30,6 +30,7 @@
 /* What a device reaches in one class of operations (calibrate.h finds it). */
 struct cost_calibration {
     uint32_t samples;               /* it rests on; 0: there is none */
+    uint32_t outliers;              /* left out of them */
     double launch_s;                /* >= 0 */
     double compute_efficiency;      /* above 0, at most 1 */
     double bandwidth_efficiency;    /* above 0, at most 1 */
@@ -92,9 +93,9 @@ enum cost_status cost_estimate(const struct device_profile *profile,
 enum cost_status cost_predict(const struct cost_device *device, const struct operation *operation,
                               struct cost *ret_cost);
 
-/* Lets what was measured speak: `history` holds samples of the operation's kind, type and like shapes on a device of the
+/* Lets what was measured speak: `history` is of samples of the operation's kind, type and like shapes on a device of the
  * same kind, in millionths of bound_s. Measurements may be below the bound: a cache is faster than the memory. */
-void cost_learn(const struct history *history, struct cost *cost);
+void cost_learn(const struct history_summary *history, struct cost *cost);
 
 /* Of a matmul or gemm for float32 arrays, whatever its own dtype. A device without an fp32 rate splits each
  * element into parts whose products keep float32's 24 bits: three parts of bf16 take 6 passes (XLA's "highest"

@@ -39,7 +39,7 @@ static int64_t median_of(const int64_t *sorted, uint32_t count)
 /* Three standard deviations, as MAD has them. */
 static int128 allowed_distance(const int64_t *sorted, uint32_t count, int64_t median)
 {
-    int64_t distances[HISTORY_SAMPLES];
+    int64_t distances[HISTORY_KEEP_MOST];
     for (uint32_t i = 0; i < count; i++) {
         distances[i] = sorted[i] > median ? sorted[i] - median : median - sorted[i];
     }
@@ -49,29 +49,39 @@ static int128 allowed_distance(const int64_t *sorted, uint32_t count, int64_t me
     return (int128)(mad > least ? mad : least) * 3 * 14826 / 10000;
 }
 
+uint32_t history_keep(const int64_t *sorted, uint32_t count, uint32_t *ret_first)
+{
+    assert(count <= HISTORY_KEEP_MOST);
+    *ret_first = 0;
+    if (count < HISTORY_DOUBTED) {
+        return count;
+    }
+    int64_t median = median_of(sorted, count);
+    int128 allowed = allowed_distance(sorted, count, median);
+    uint32_t first = 0;
+    uint32_t end = count;
+    while (median - sorted[first] > allowed) {
+        first++;
+    }
+    while (sorted[end - 1] - median > allowed) {
+        end--;
+    }
+    *ret_first = first;
+    return end - first;
+}
+
 struct history_summary history_summarise(const struct history *history)
 {
     int64_t sorted[HISTORY_SAMPLES];
     struct history_summary summary = {.count = 0};
+    uint32_t first = 0;
     assert(history->count <= HISTORY_SAMPLES);
     if (history->count == 0) {
         return summary;
     }
     memcpy(sorted, history->samples, history->count * sizeof sorted[0]);
     sort(sorted, history->count);
-    int64_t median = median_of(sorted, history->count);
-    int128 allowed = allowed_distance(sorted, history->count, median);
-    uint32_t first = 0;
-    uint32_t end = history->count;
-    if (history->count >= HISTORY_DOUBTED) {
-        while (median - sorted[first] > allowed) {
-            first++;
-        }
-        while (sorted[end - 1] - median > allowed) {
-            end--;
-        }
-    }
-    summary.count = end - first;
+    summary.count = history_keep(sorted, history->count, &first);
     summary.outliers = history->count - summary.count;
     summary.median = median_of(sorted + first, summary.count);
     if (summary.count >= HISTORY_P90_LEAST) {

@@ -4,11 +4,14 @@
 #include <assert.h>
 
 enum {
-    BITS_INDEX = 32,    /* of a row's number, a token */
-    BITS_FP32 = 32,     /* of what is kept in full precision whatever the type */
-    BITS_PIXEL = 8,     /* of an image as it is read */
-    BITS_SPARSE = 2,    /* of a kept element's place among its four */
-    LERP_OPERATIONS = 7 /* four products of a weight and a neighbour, three sums */
+    BITS_INDEX = 32,     /* of a row's number, a token */
+    BITS_FP32 = 32,      /* of what is kept in full precision whatever the type */
+    BITS_PIXEL = 8,      /* of an image as it is read */
+    BITS_SPARSE = 2,     /* of a kept element's place among its four */
+    LERP_OPERATIONS = 7, /* four products of a weight and a neighbour, three sums */
+    TRANSFORM = 10, /* a sample: 16 rows and columns of 8, each 11 products and 29 sums, for 64 */
+    PREDICTION = 4, /* a sample: the mean of four neighbours, three sums and a quotient */
+    RECOVERY = TRANSFORM + PREDICTION + 2 /* and scaled, and added to what was predicted */
 };
 
 /* ---------------------------------------------------------------- arithmetic that sticks */
@@ -116,22 +119,31 @@ static void count_conv(const struct operation *operation, struct wide_size *size
 
 /* F = 4 B H P d over P pairs of a query and a key: S T, or S T - S (S - 1) / 2 if causal [Dao 2022]. Keys and
  * values of shared heads are read once [Ainslie 2023]; a float32 sum is kept for each row. Of the softmax, five
- * operations a pair, nothing is counted: they are 5 / 4 d of the rest. */
+ * operations a pair, nothing is counted: they are 5 / 4 d of the rest. Backwards there are five products instead of two, F =
+ * 10 B H P d: weights are computed again from queries, keys and the sums of the rows [Dao 2023, algorithm 2]. */
 static void count_attention(const struct operation *operation, struct wide_size *size)
 {
     const struct attention_shape *s = &operation->shape.attention;
     uint32_t bits = dtype_bits(operation->dtype);
+    uint32_t sum_bits = dtype_sum_bits(operation->dtype);
     int64_t kv = s->kv == 0 ? s->heads : s->kv;
     wide pairs = PRODUCT(s->query, s->keys);
     if (s->causal != 0) {
         pairs -= PRODUCT(s->query, s->query - 1) / 2; /* below 2^80: exact */
     }
     wide queries = PRODUCT(s->batch, s->heads, s->query);
-    size->flops = times(PRODUCT(4, s->batch, s->heads, s->size), pairs);
-    size->read = plus(bytes_of(times(queries, (wide)s->size), bits),
-                      bytes_of(PRODUCT(2, s->batch, kv, s->keys, s->size), bits));
-    size->written = bytes_of(times(queries, (wide)s->size), dtype_sum_bits(operation->dtype));
+    wide values = PRODUCT(2, s->batch, kv, s->keys, s->size); /* and keys */
+    wide products = s->backward != 0 ? 5 : 2;
+    size->flops = times(times(2 * products, PRODUCT(s->batch, s->heads, s->size)), pairs);
+    size->read = plus(bytes_of(times(queries, (wide)s->size), bits), bytes_of(values, bits));
+    size->written = bytes_of(times(queries, (wide)s->size), sum_bits);
     size->working = bytes_of(queries, BITS_FP32);
+    if (s->backward !=
+        0) { /* the result, its gradient and the sums are read, three gradients written */
+        size->read = plus(size->read, times(2, size->written));
+        size->read = plus(size->read, size->working);
+        size->written = plus(size->written, bytes_of(values, sum_bits));
+    }
     set_extents(size, queries, (wide)s->keys, (wide)s->size);
 }
 
@@ -444,6 +456,27 @@ static void count_checkpoint(const struct operation *operation, struct wide_size
     set_extents(size, all, 1, 1);
 }
 
+/* Of S = 3 H W / 2 samples, decoding F = 16 S: scaled, transformed back in blocks of 8 x 8 [Loeffler 1989], predicted between
+ * samples of the frame before, added [ISO/IEC 13818-2]. Encoding does so, too, for the frame before, and takes the difference,
+ * transforms it and scales it: 28 S; and compares each block with `candidates` places: a difference, its absolute value and a
+ * sum for each pixel. Reading and writing codes bit by bit is not counted. */
+static void count_video(const struct operation *operation, struct wide_size *size)
+{
+    const struct frames_shape *s = &operation->shape.frames;
+    bool encodes = operation->kind == OPERATION_ENCODE_VIDEO;
+    wide pixels = PRODUCT(s->height, s->width);
+    wide samples = div_ceil(times(3, pixels), 2);
+    wide decoded = times((wide)s->frames, samples);
+    wide coded = PRODUCT(s->frames, s->bytes);
+    size->flops = times(RECOVERY + (encodes ? TRANSFORM + 2 : 0), decoded);
+    size->read = plus(decoded, encodes ? decoded : coded); /* the frame before, and the frame */
+    size->written = plus(decoded, encodes ? coded : 0);
+    if (encodes) {
+        size->flops = plus(size->flops, times(PRODUCT(3, s->frames, s->candidates), pixels));
+    }
+    set_extents(size, times((wide)s->frames, pixels), 1, 1);
+}
+
 void operation_count(const struct operation *operation, struct wide_size *ret_size)
 {
     static void (*const counts[OPERATION_KINDS])(const struct operation *, struct wide_size *) = {
@@ -482,6 +515,8 @@ void operation_count(const struct operation *operation, struct wide_size *ret_si
         [OPERATION_SGD] = count_sgd,
         [OPERATION_ADAM] = count_adam,
         [OPERATION_CHECKPOINT] = count_checkpoint,
+        [OPERATION_DECODE_VIDEO] = count_video,
+        [OPERATION_ENCODE_VIDEO] = count_video,
     };
     *ret_size = (struct wide_size){.extents = {1, 1, 1}};
     counts[operation->kind](operation, ret_size);

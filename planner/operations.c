@@ -44,6 +44,8 @@
     }
 #define IMAGE_SHAPE                                                                                \
     SIZE(image, batch), SIZE(image, height), SIZE(image, width), SIZE(image, channels)
+#define FRAMES_SHAPE                                                                               \
+    SIZE(frames, frames), SIZE(frames, height), SIZE(frames, width), SIZE(frames, bytes)
 #define NEW_IMAGE_SHAPE                                                                            \
     {                                                                                              \
         IMAGE_SHAPE, NAMED("new-height", image, new_height), NAMED("new-width", image, new_width)  \
@@ -73,7 +75,8 @@ static const struct operation_facts facts[OPERATION_KINDS] = {
                              MULTIPLIED,
                              {SIZE(attention, batch), SIZE(attention, heads),
                               SIZE(attention, query), SIZE(attention, keys), SIZE(attention, size),
-                              COUNT(attention, kv, 0, 0), FLAG(attention, causal)}},
+                              COUNT(attention, kv, 0, 0), FLAG(attention, causal),
+                              FLAG(attention, backward)}},
     [OPERATION_RELU] = {"relu", OPERATION_VECTOR, STORED, ELEMENTS_SHAPE},
     [OPERATION_SIGMOID] = {"sigmoid", OPERATION_VECTOR, FLOATS, ELEMENTS_SHAPE},
     [OPERATION_TANH] = {"tanh", OPERATION_VECTOR, FLOATS, ELEMENTS_SHAPE},
@@ -149,6 +152,11 @@ static const struct operation_facts facts[OPERATION_KINDS] = {
                               STORED,
                               {SIZE(optimiser, parameters), COUNT(optimiser, states, 0, 2),
                                FLAG(optimiser, master), FLAG(optimiser, async)}},
+    [OPERATION_DECODE_VIDEO] = {"decode-video", OPERATION_VECTOR, FLOATS, {FRAMES_SHAPE}},
+    [OPERATION_ENCODE_VIDEO] = {"encode-video",
+                                OPERATION_VECTOR,
+                                FLOATS,
+                                {FRAMES_SHAPE, COUNT(frames, candidates, 1, 64)}},
 };
 
 const struct operation_facts *operation_facts(enum operation_kind kind)

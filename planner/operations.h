@@ -64,6 +64,8 @@ enum operation_kind {
     OPERATION_SGD,
     OPERATION_ADAM,
     OPERATION_CHECKPOINT,
+    OPERATION_DECODE_VIDEO,
+    OPERATION_ENCODE_VIDEO,
     OPERATION_KINDS,
 };
 
@@ -114,8 +116,9 @@ struct batchnorm_shape {
 struct attention_shape {
     int64_t batch, heads, query, keys, size; /* `size` elements of a head; decoding: query = 1 */
 
-    int64_t kv;     /* 0: as many as heads; heads is a multiple of it (GQA; 1: MQA) */
-    int64_t causal; /* 0; 1: the queries are the last positions of the keys and look back only */
+    int64_t kv;       /* 0: as many as heads; heads is a multiple of it (GQA; 1: MQA) */
+    int64_t causal;   /* 0; 1: the queries are the last positions of the keys and look back only */
+    int64_t backward; /* 0; 1: the gradients of queries, keys and values, from that of the result */
 };
 
 struct elements_shape { /* relu ... swiglu (of its results), add, copy */
@@ -185,6 +188,13 @@ struct optimiser_shape { /* sgd, adam, checkpoint */
     int64_t async;    /* checkpoint: 0; 1: a copy is written, so that training goes on */
 };
 
+struct
+    frames_shape { /* decode-video, encode-video: a sample of brightness for each pixel, of two colours for each four */
+    int64_t frames, height, width, bytes; /* of a coded frame */
+
+    int64_t candidates; /* encode-video: 64: places looked at for each block */
+};
+
 struct operation {
     enum operation_kind kind;
     enum dtype dtype; /* load, tokenise: none */
@@ -207,6 +217,7 @@ struct operation {
         struct loss_shape loss;
         struct all_reduce_shape all_reduce;
         struct optimiser_shape optimiser;
+        struct frames_shape frames;
     } shape;
 };
 

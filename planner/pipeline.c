@@ -48,6 +48,8 @@ static bool is_good(const struct pipeline_input *input)
            all_between(input->fixed_s, layers * devices, 0, INFINITY) &&
            all_between(input->item_s, layers * devices, 0, INFINITY) &&
            all_between(input->weight_bytes, layers, 0, most) &&
+           (input->shared_bytes == NULL ||
+            all_between(input->shared_bytes, layers * layers, 0, most)) &&
            all_between(input->held_bytes, layers, 0, most) &&
            all_between(input->out_bytes, layers, 0, most) &&
            all_between(input->memory_bytes, devices, 0, INFINITY) &&
@@ -78,6 +80,15 @@ static double layer_time(const struct search *search, size_t layer, size_t devic
     return search->input->fixed_s[at] + search->items * search->input->item_s[at];
 }
 
+/* What a layer adds to the memory of the stage that begins at `first`. */
+static double layer_bytes(const struct pipeline_input *input, size_t first, size_t layer,
+                          double held_items)
+{
+    double shared =
+        input->shared_bytes == NULL ? 0 : input->shared_bytes[first * input->layer_count + layer];
+    return input->weight_bytes[layer] - shared + held_items * input->held_bytes[layer];
+}
+
 static double link_time(const struct search *search, size_t layer, size_t from, size_t to)
 {
     size_t at = from * search->input->device_count + to;
@@ -95,7 +106,7 @@ static struct way best_stage(const struct search *search, size_t layer, unsigned
     double memory = 0;
     for (size_t end = layer + 1; end <= input->layer_count; end++) {
         time += layer_time(search, end - 1, device);
-        memory += input->weight_bytes[end - 1] + held_items * input->held_bytes[end - 1];
+        memory += layer_bytes(input, layer, end - 1, held_items);
         if (!(time < search->limit) || memory > input->memory_bytes[device]) {
             break; /* more layers take more of both */
         }
@@ -165,9 +176,8 @@ static void read_stages(const struct search *search, unsigned set, size_t device
                                        .in_flight = in_flight_of(search, set)};
         for (size_t end = layer + way->layers; layer < end; layer++) {
             stage.time_s += layer_time(search, layer, device);
-            stage.memory_bytes += input->weight_bytes[layer] + (double)stage.in_flight *
-                                                                   search->items *
-                                                                   input->held_bytes[layer];
+            stage.memory_bytes += layer_bytes(input, stage.first_layer, layer,
+                                              (double)stage.in_flight * search->items);
         }
         set &= ~(1u << device);
         if (layer < input->layer_count) {
@@ -263,7 +273,7 @@ static void find_single(struct search *search, struct pipeline *best)
         double memory = 0;
         for (size_t layer = 0; layer < input->layer_count; layer++) {
             time += layer_time(search, layer, device);
-            memory += input->weight_bytes[layer] + search->items * input->held_bytes[layer];
+            memory += layer_bytes(input, 0, layer, search->items);
         }
         time *= (double)search->micro_batches;
         if (memory <= input->memory_bytes[device] && time < best->single_s) {

@@ -34,6 +34,9 @@ struct pipeline_input {
                               where it cannot run */
     const double *item_s;       /* and for each item */
     const double *weight_bytes; /* of each layer */
+    const double *
+        shared_bytes; /* of a layer's weights, what a stage that begins at `first` has by then, for the layers before
+                              it: [first * layer_count + layer]. NULL: no two layers share any */
     const double
         *held_bytes; /* of each layer, for each item; 0 where nothing comes back, as in inference */
     const double *out_bytes; /* for each item, from each layer to the next; of the last: unused */

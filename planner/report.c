@@ -30,8 +30,14 @@ static int64_t clamped(int64_t value, int64_t low, int64_t high)
 static bool is_good(const struct report *report)
 {
     if (report->submitted_ns < 0 || report->until_ns < report->submitted_ns ||
-        report->expect_ns < 0) {
+        report->expect_ns < 0 || report->planned_ns < 0 || report->left_ns < -1 ||
+        report->planned_micro < 0 || report->group_count > REPORT_GROUPS) {
         return false;
+    }
+    for (size_t i = 0; i < report->group_count; i++) {
+        if (report->groups[i].expect_ns < 0) {
+            return false;
+        }
     }
     for (size_t i = 0; i < report->attempt_count; i++) {
         const struct report_attempt *attempt = &report->attempts[i];
@@ -230,25 +236,68 @@ static void sum_checks(struct report *report)
     }
 }
 
-static bool find_median(struct report *report)
+/* Of the accepted among `count` subtasks from `first` on; -1: none is. `times` has room for all attempts. */
+static int64_t median_of(const struct report *report, uint32_t first, uint32_t count,
+                         int64_t *times)
 {
-    report->median_ns = -1;
+    size_t found = 0;
+    for (size_t i = 0; i < report->attempt_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        if (is_accepted_work(report, attempt) && attempt->index >= first &&
+            attempt->index - first < count) {
+            times[found++] = attempt->busy_ns;
+        }
+    }
+    qsort(times, found, sizeof *times, by_number);
+    return found == 0 ? -1 : times[(found - 1) / 2];
+}
+
+static bool find_medians(struct report *report)
+{
     int64_t *times = calloc(report->attempt_count + 1, sizeof *times);
     if (times == NULL) {
         return false;
     }
-    size_t count = 0;
-    for (size_t i = 0; i < report->attempt_count; i++) {
-        if (is_accepted_work(report, &report->attempts[i])) {
-            times[count++] = report->attempts[i].busy_ns;
-        }
-    }
-    if (count > 0) {
-        qsort(times, count, sizeof *times, by_number);
-        report->median_ns = times[(count - 1) / 2];
+    report->median_ns = median_of(report, 0, UINT32_MAX, times);
+    for (size_t i = 0; i < report->group_count; i++) {
+        struct report_group *group = &report->groups[i];
+        group->median_ns = median_of(report, group->first, group->count, times);
     }
     free(times);
     return true;
+}
+
+/* ---------------------------------------------------------------- predicted beside measured */
+
+static void add_predicted(struct report_predicted *sum, int64_t predicted_ns, int64_t measured_ns)
+{
+    sum->subtasks++;
+    sum->predicted_ns = sum_of(sum->predicted_ns, predicted_ns);
+    sum->measured_ns = sum_of(sum->measured_ns, measured_ns);
+}
+
+static void sum_predicted(struct report *report)
+{
+    const struct report_predicted none = {0, 0, 0};
+    report->predicted = none;
+    for (size_t d = 0; d < report->device_count; d++) {
+        report->devices[d].predicted = none;
+    }
+    for (size_t g = 0; g < report->group_count; g++) {
+        struct report_group *group = &report->groups[g];
+        group->predicted = none;
+        for (size_t i = 0; i < report->attempt_count && group->expect_ns > 0; i++) {
+            const struct report_attempt *attempt = &report->attempts[i];
+            if (!is_accepted_work(report, attempt) || attempt->index < group->first ||
+                attempt->index - group->first >= group->count) {
+                continue;
+            }
+            add_predicted(&group->predicted, group->expect_ns, attempt->busy_ns);
+            add_predicted(&report->devices[attempt->device].predicted, group->expect_ns,
+                          attempt->busy_ns);
+            add_predicted(&report->predicted, group->expect_ns, attempt->busy_ns);
+        }
+    }
 }
 
 static void find_slowest(struct report *report)
@@ -359,7 +408,8 @@ enum report_status report_make(struct report *report)
     report->expect_span_ns = expected_span(report);
     find_slowest(report);
     count_causes(report);
-    return find_median(report) ? REPORT_OK : REPORT_NO_MEMORY;
+    sum_predicted(report);
+    return find_medians(report) ? REPORT_OK : REPORT_NO_MEMORY;
 }
 
 void report_destroy(struct report **self)

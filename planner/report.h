@@ -17,6 +17,8 @@
 #ifndef BOURSE_PLANNER_REPORT_H
 #define BOURSE_PLANNER_REPORT_H
 
+#include "planner/picture.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +28,7 @@ enum {
     REPORT_SLOWEST = 5,
     REPORT_CAUSES = 32,
     REPORT_LANES_MAX = 1024, /* of one device */
-    REPORT_WIDTH_MIN = 40,
-    REPORT_WIDTH_MAX = 400,
+    REPORT_GROUPS = 17,
 };
 
 enum report_fate { REPORT_ACCEPTED, REPORT_FAILED, REPORT_LATE };
@@ -64,6 +65,21 @@ struct report_sum {
     uint32_t energy_known; /* 0: unknown, which is not none */
 };
 
+/* Accepted subtasks of which somebody predicted a time: what was predicted of them, and what they took. */
+struct report_predicted {
+    uint32_t subtasks;
+    int64_t predicted_ns, measured_ns;
+};
+
+struct report_group { /* subtasks that were predicted alike */
+    /* given */
+    uint32_t first, count;
+    int64_t expect_ns; /* of one; 0: nobody said */
+    /* made */
+    struct report_predicted predicted;
+    int64_t median_ns; /* of the accepted; -1: none */
+};
+
 struct report_device {
     /* given */
     char provider[REPORT_NAME_SIZE], name[REPORT_NAME_SIZE]; /* as others sent them */
@@ -72,6 +88,7 @@ struct report_device {
     int64_t shared_bytes;                      /* fetched once for all its attempts; -1: unknown */
     /* made */
     struct report_sum sum;
+    struct report_predicted predicted;
     int64_t moved_ns; /* its clock: this was added to its times */
     uint32_t cut;     /* attempts that stuck out even so */
 };
@@ -87,8 +104,16 @@ struct report {
     int64_t submitted_ns; /* by the market's log */
     int64_t until_ns;     /* when the job ended, or now */
     int64_t expect_ns;    /* what one subtask was to take; 0: nobody said */
+    int64_t planned_ns; /* from the first start to the last end, as planned; 0: nobody said, and */
+    int64_t planned_micro;  /* what it was to cost: then 0, too */
+    uint32_t planned_slots; /* on so many at once; 0: none was free then */
+    bool planned_is_guess;  /* what subtasks take was only guessed */
+    int64_t
+        left_ns; /* until all is done, as the market expects now; -1: it is, or nobody can tell */
     uint32_t subtasks;
     uint32_t checks; /* the last of the subtasks judge results of the others */
+    struct report_group groups[REPORT_GROUPS]; /* in order, none for checks */
+    size_t group_count;
     struct report_device *devices;
     size_t device_count;
     struct report_attempt *attempts;
@@ -97,6 +122,7 @@ struct report {
     uint64_t saved_bytes;     /* of all these checkpoints */
     /* made */
     struct report_sum total;
+    struct report_predicted predicted;
     int64_t first_ns, last_ns; /* first start, last end; first_ns -1: nothing ran */
     int64_t wait_ns;           /* from submitting to the first start; -1: nothing ran */
     int64_t span_ns;           /* from the first start to the last end; 0: nothing ran */
@@ -124,18 +150,9 @@ enum report_status report_make(struct report *report);
 /* Frees what malloc gave: report, devices, attempts. */
 void report_destroy(struct report **self);
 
-/* ---- pictures: text that the caller frees, NULL without memory. Names are made printable. */
+/* ---- pictures (picture.h): text that the caller frees, NULL without memory. Names are made printable. */
 
-struct report_style {
-    unsigned width; /* columns, kept between the two limits above */
-    bool ascii;     /* no character outside ASCII */
-    bool color;
-};
-/* One line per lane; per device where there are more than 32 lanes, and only the busiest of more than 32
- * devices. A column is a stretch of time: how full it is, or a cross where an attempt failed. */
-char *report_timeline(const struct report *report, const struct report_style *style);
-/* A whole SVG document that loads nothing. At most some 4,000 boxes: neighbours become one where there are more
- * or where they would be thinner than a line; each has a title that says what it holds. */
+char *report_timeline(const struct report *report, const struct picture_style *style);
 char *report_svg(const struct report *report);
 
 #endif

@@ -269,7 +269,8 @@ SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(
       FLAG);
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
-      DURATION, DURATION, FLAG, NESTED(value));
+      DURATION, DURATION, FLAG, NESTED(value), ORDER_TYPE, NUMBER(0, LIMIT_INTERRUPTIONS),
+      NUMBER(1, INT64_MAX));
 SHAPE(why_request, why_request, NUMBER(0, LIMIT_DEVICES - 1));
 SHAPE(why_refusal, why_refusal, LINE(0, LIMIT_TEXT_BYTES), COUNT, COUNT, MONEY, ANY);
 SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
@@ -282,9 +283,10 @@ SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, AN
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY, MANY(explain_change, LIMIT_CHANGES),
-      NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT, MONEY);
+      NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT, MONEY, COUNT, MONEY, FLAG, COUNT);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
-      MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
+      MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT, COUNT,
+      MONEY, MONEY);
 SHAPE(explain_request, explain_request, ID, COUNT, SUBTASK_INDEX);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
       TALLY, TALLY, TALLY, SUBTASK_INDEX, STATE, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES),
@@ -294,9 +296,9 @@ SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
-      NUMBER(JOB_REASON_NONE, JOB_REASON_PROMISED), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
+      NUMBER(JOB_REASON_NONE, JOB_REASON_WHOLE_BUDGET), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
       TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY,
-      TALLY);
+      MONEY, TALLY, COUNT, MONEY, MONEY);
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED, COUNT);
@@ -307,7 +309,7 @@ SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
 SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED, FLAG);
 SHAPE(statement_row, statement_row, COUNT, COUNT, MOMENT, NUMBER(0, UINT16_MAX), ANY, ANY, ID,
-      NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX, ID, MONEY);
+      NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX, ID, MONEY, COUNT, FLAG);
 SHAPE(statement_reply, statement_reply, MANY(statement_row, LIMIT_ROWS), COUNT);
 SHAPE(receipt_request, receipt_request, ID, SUBTASK_INDEX);
 SHAPE(receipt_reply, receipt_reply, SIZED(1, LIMIT_RECEIPT_BYTES));
@@ -330,7 +332,8 @@ SHAPE(provider_row, provider_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, COUNT,
       COUNT);
 SHAPE(providers_reply, providers_reply, MANY(provider_row, LIMIT_ROWS), COUNT, COUNT);
 SHAPE(book_request, book_request, NESTED(requirement), COUNT, ROWS_WANTED);
-SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT);
+SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT, COUNT, FLAG,
+      MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, DAILY, COUNT);
 SHAPE(book_needs, book_needs, COUNT, NESTED(requirement), COUNT);
 SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
 SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
@@ -339,7 +342,7 @@ SHAPE(trades_request, trades_request, COUNT, ROWS_WANTED);
 SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY, COUNT);
 SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
 SHAPE(market_request, market_request, COUNT, COUNT, COUNT, NUMBER(0, LIMIT_WAIT_MS));
-SHAPE(market_asks, market_asks, ATTRIBUTE_TEXT, MONEY, COUNT, COUNT, COUNT);
+SHAPE(market_asks, market_asks, ATTRIBUTE_TEXT, MONEY, COUNT, COUNT, COUNT, COUNT, COUNT, COUNT);
 SHAPE(market_bids, market_bids, COUNT, MONEY, COUNT, COUNT);
 SHAPE(market_trade, market_trade, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
 SHAPE(market_bar, market_bar, ATTRIBUTE_TEXT, MOMENT, MONEY, MONEY, MONEY, MONEY, COUNT, COUNT);
@@ -348,13 +351,17 @@ SHAPE(market_reply, market_reply, COUNT, COUNT, COUNT, FLAG, COUNT, FLAG, COUNT,
       MANY(market_trade, LIMIT_ROWS), MANY(market_bar, LIMIT_ROWS));
 SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
+SHAPE(history_request, history_request, MANY_SIZED(32, 32, LIMIT_WORKS), COUNT);
+SHAPE(history_row, history_row, HASH, NUMBER(0, 256), ATTRIBUTE_TEXT, COUNT, COUNT, COUNT, COUNT,
+      MOMENT);
+SHAPE(history_reply, history_reply, MANY(history_row, LIMIT_ROWS), FLAG);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
       NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), ORDER_TYPE,
       NESTED(value), MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS),
       MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG, SPAN, SPAN, DAILY, COUNT);
 SHAPE_EMPTY(donations_request, donations_request);
-SHAPE(donations_reply, donations_reply, COUNT, COUNT, COUNT, COUNT, NUMBER(1, UINT32_MAX));
+SHAPE(donations_reply, donations_reply, COUNT, COUNT, COUNT, COUNT, NUMBER(1, UINT32_MAX), COUNT);
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
 
 /* ---- blobs ---- */
@@ -408,7 +415,7 @@ SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOS
       DURATION, DURATION);
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
       FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
-      NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION);
+      NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION, MONEY, MONEY, NUMBER(0, UINT32_MAX));
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),
@@ -553,6 +560,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
 
     [MESSAGE_ORDER_REPLACE] = {"order-replace", &order_replace_shape, SMALL, true, TRADER,
                                MESSAGE_ACCEPTED},
+    [MESSAGE_HISTORY_REQUEST] = {"history-request", &history_request_shape, MEDIUM, false, MEMBER,
+                                 MESSAGE_HISTORY_REPLY},
+    [MESSAGE_HISTORY_REPLY] = {"history-reply", &history_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_LEASE_NOTICE] = {"lease-notice", &lease_notice_shape, SMALL, false, BROKER, 0},
 };
 

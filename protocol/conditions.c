@@ -40,6 +40,30 @@ bool conditions_to_wire(const char *const *to, size_t to_count, const struct hou
     return true;
 }
 
+bool conditions_hours(Bourse__V1__AskHours *const *windows, size_t count, int32_t offset_min,
+                      struct hours *ret_hours)
+{
+    struct hours hours = {.offset_min = offset_min};
+    if (count > HOURS_WINDOWS_MOST) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const Bourse__V1__AskHours *from = windows[i];
+        if (from->days > HOURS_ALL_DAYS || from->from_min > HOURS_DAY_MIN ||
+            from->till_min > HOURS_DAY_MIN) {
+            return false;
+        }
+        hours.windows[hours.count++] = (struct hours_window){.days = (uint8_t)from->days,
+                                                             .from_min = (uint16_t)from->from_min,
+                                                             .till_min = (uint16_t)from->till_min};
+    }
+    if (!hours_well_formed(&hours)) {
+        return false;
+    }
+    *ret_hours = hours;
+    return true;
+}
+
 const char *conditions_unknown(enum reject_code reject, int64_t value, const char *const *to,
                                size_t to_count)
 {

@@ -1,4 +1,4 @@
-/* protocol/conditions.h - conditions of an ask, from a client's words to the wire's: for whom it is, at which hours, and for how
+/* protocol/conditions.h - conditions of an ask, from a client's words to the wire's and back: for whom it is, at which hours, and for how
  * long a day (0: any).
  * Pure. */
 #ifndef BOURSE_PROTOCOL_CONDITIONS_H
@@ -27,6 +27,10 @@ struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_w
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
                         int64_t daily_ms, struct ask_conditions *conditions,
                         Bourse__V1__AskPlace *body);
+
+/* Hours as they came over the wire. False when they are not well formed: nothing is written. */
+bool conditions_hours(Bourse__V1__AskHours *const *windows, size_t count, int32_t offset_min,
+                      struct hours *ret_hours);
 
 /* Of the accounts `to` of an ask that was refused, the one that the refusal means by its `value`; NULL: it means none. */
 const char *conditions_unknown(enum reject_code reject, int64_t value, const char *const *to,

@@ -39,6 +39,7 @@ enum {
     LIMIT_GIVEN_WORK_BYTES = 768 << 10, /* all that one subtask is given, encoded */
     LIMIT_LEASES = 4096,                /* in one Statement */
     LIMIT_ROWS = 1000,                  /* in one reply */
+    LIMIT_WORKS = 64,                   /* asked about in one HistoryRequest */
     LIMIT_BARS = 1440,                  /* in one PricesReply: a day of minutes */
     LIMIT_WAIT_MS = 30 * 1000,          /* how long a MarketRequest may wait for its answer */
     LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */

@@ -84,6 +84,8 @@ enum message_type {
     MESSAGE_DONATIONS_REPLY = 106,
     MESSAGE_ORDER_REPLACE = 108, /* S: one's own */
     MESSAGE_LEASE_NOTICE = 109,  /* to the provider whose lease another bid has taken */
+    MESSAGE_HISTORY_REQUEST = 110,
+    MESSAGE_HISTORY_REPLY = 111,
 };
 
 /* Of the blob port; all others are of the control port. */
@@ -178,6 +180,8 @@ enum job_reason {
     JOB_REASON_NOT_WHOLE = 18,   /* it waits until all that it asks for can be had at once */
     JOB_REASON_PROMISED =
         19, /* it has taken a lease that begins when its former holder's notice ends */
+    JOB_REASON_WHOLE_BUDGET =
+        20, /* its budget does not cover all that it asks for at once, at what is asked */
 };
 
 enum order_type { /* what becomes of an order when it arrives */

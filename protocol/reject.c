@@ -60,8 +60,8 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_BUDGET] = {"BUDGET", "Choose a budget in the range given; `bourse quote` suggests one.",
                        EXIT_REFUSED},
     [REJECT_PRICE] = {"PRICE",
-                      "Choose a price inside the band given; a cap where the bid has a cap, a "
-                      "value of the same rate where it has a value.",
+                      "Choose a price inside the band or up to the limit given; a cap where the "
+                      "bid has a cap, a value of the same rate where it has a value.",
                       EXIT_REFUSED},
     [REJECT_QUANTITY] = {"QUANTITY", "Choose a quantity in the range given.", EXIT_REFUSED},
     [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",

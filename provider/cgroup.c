@@ -44,6 +44,7 @@ struct cgroup {
     char paths[CGROUP_HIERARCHIES][CGROUP_PATH_BYTES];
     char procs[CGROUP_HIERARCHIES][CGROUP_PATH_BYTES + 16];
     int memory_events, pids_events; /* kept open: they are read around every subtask; -1 without */
+    int memory_file;
 };
 
 /* Files of a group that a tree of ordinary files must lose before its folder can go. */
@@ -540,6 +541,7 @@ bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgrou
     group->cgroups = cgroups;
     group->memory_events = -1;
     group->pids_events = -1;
+    group->memory_file = -1;
     for (size_t i = 0; i < cgroups->count; i++) {
         const struct hierarchy *hierarchy = &cgroups->hierarchies[i];
         char *path = group->paths[i];
@@ -555,6 +557,7 @@ bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgrou
         if (hierarchy->has[0]) {
             group->memory_events =
                 open_file(path, cgroups->version == 2 ? "memory.events" : "memory.oom_control");
+            group->memory_file = open_file(path, "memory.stat");
         }
         if (hierarchy->has[1]) {
             group->pids_events = open_file(path, "pids.events");
@@ -570,6 +573,24 @@ size_t cgroup_procs(const struct cgroup *group, const char *ret_paths[CGROUP_HIE
         ret_paths[i] = group->procs[i];
     }
     return group->count;
+}
+
+int cgroup_memory_file(const struct cgroup *group)
+{
+    return group->memory_file;
+}
+
+bool cgroup_set_processes(const struct cgroup *group, uint32_t processes)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%u", (unsigned)processes);
+    bool set = true;
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->cgroups->hierarchies[i].has[1]) {
+            set = write_text(group->cgroups, group->paths[i], "pids.max", text) && set;
+        }
+    }
+    return set;
 }
 
 static uint64_t count_of(int file, const char *key)
@@ -630,6 +651,9 @@ void cgroup_destroy(struct cgroup **self)
         }
         if (group->pids_events >= 0) {
             (void)close(group->pids_events);
+        }
+        if (group->memory_file >= 0) {
+            (void)close(group->memory_file);
         }
         for (size_t i = 0; i < group->count; i++) {
             remove_group(group->cgroups, group->paths[i]);

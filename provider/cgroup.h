@@ -55,6 +55,11 @@ bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgrou
  * CGROUP_HIERARCHIES. */
 size_t cgroup_procs(const struct cgroup *group, const char *ret_paths[CGROUP_HIERARCHIES]);
 
+/* The group's memory.stat, open for reading as long as the group lives; -1 where no memory is counted. */
+int cgroup_memory_file(const struct cgroup *group);
+/* Another process limit than it was made with. */
+bool cgroup_set_processes(const struct cgroup *group, uint32_t processes);
+
 struct cgroup_events {      /* counters since the group was made */
     uint64_t out_of_memory; /* processes killed at the memory limit */
     uint64_t forks_refused; /* at the process limit */

@@ -334,6 +334,26 @@ static const char *read_word(struct yaml_value value, size_t most_bytes, const c
     return word;
 }
 
+bool config_name_fits(const char *name, struct problem *ret_problem)
+{
+    static const struct config *const any = NULL;
+    char shown[sizeof any->name];
+    text_printable(name, strlen(name), shown, sizeof shown);
+    if (name[0] == '\0') {
+        problem_set(ret_problem, "an empty name");
+    } else if (strlen(name) >= sizeof any->name) {
+        problem_set(ret_problem, "a name has at most %zu bytes", sizeof any->name - 1);
+    } else if (strcmp(shown, name) != 0) {
+        problem_set(ret_problem, "control characters do not belong in a name");
+    } else if (strncmp(name, SIMULATED_NAME, strlen(SIMULATED_NAME)) == 0) {
+        problem_set(ret_problem,
+                    "names that begin with \"" SIMULATED_NAME "\" are those of simulated devices");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static const char *read_name(struct yaml_value value, size_t most_bytes, const char *fallback)
 {
     const char *name = read_word(value, most_bytes, fallback);

@@ -101,4 +101,7 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
 /* The program offered as `name`, or as a path that is one of theirs; NULL: not offered. */
 const struct config_program *config_program(const struct config *config, const char *name);
 
+/* Whether the market takes it as the label of a machine, and the config as its `name`. */
+bool config_name_fits(const char *name, struct problem *ret_problem);
+
 #endif

@@ -161,6 +161,7 @@ static bool fill(int place, int source, const void *bytes, uint64_t size)
         if (source >= 0) {
             moved = sendfile(place, source, &offset, step);
         } else {
+            assert(bytes != NULL); /* the one or the other is there */
             moved = pwrite(place, (const char *)bytes + offset, step, offset);
             offset += moved > 0 ? moved : 0;
         }
@@ -315,8 +316,10 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
     case OUTCOME_TIME_LIMIT:
     case OUTCOME_CPU_LIMIT:
         if (memory && !bomb) {
-            (void)conclude(reply, OUTCOME_MEMORY_LIMIT, "killed at the memory limit of %llu bytes",
-                           (unsigned long long)jail->limits.memory_bytes);
+            (void)conclude(
+                reply, OUTCOME_MEMORY_LIMIT,
+                "killed when memory and files together reached their limits, %llu bytes",
+                (unsigned long long)(jail->limits.memory_bytes + jail->limits.disk_bytes));
         } else if (forks_refused > 0 && reply->outcome != OUTCOME_JAIL_FAILED) {
             (void)conclude(reply, OUTCOME_PROCESS_LIMIT, "could not start more than %u processes",
                            (unsigned)jail->limits.processes);

@@ -37,7 +37,8 @@ bool jail_install_worker(const char *source, const char *target, uid_t owner,
  *
  * `memory_bytes` is for all its processes together (and for each alone, where no cgroup counts).
  * `disk_bytes` is for the files in /work, /tmp and /dev/shm together; they live in memory, so the
- * jail's cgroup may hold memory_bytes + disk_bytes. */
+ * jail's cgroup may hold memory_bytes + disk_bytes, and the worker ends what takes more than
+ * memory_bytes beside them, at its next look: every 40 ms. */
 struct jail_limits {
     uint64_t memory_bytes;
     uint64_t disk_bytes;

@@ -27,7 +27,8 @@ enum {
     OPEN_WAIT_MS = 20000,
     LEAVE_WAIT_MS = 1000,
     END_WAIT_MS = 5000,
-    OWN_PROCESSES = 3, /* bwrap's and the worker, while it starts */
+    START_PROCESSES = 3, /* bwrap's and the worker, while it starts */
+    OWN_PROCESSES = 2,   /* bwrap and the worker, afterwards */
 };
 
 static bool copy_program(int source, int target)
@@ -92,9 +93,11 @@ static bool make_group(struct jail *jail, const struct jail_spec *spec, struct p
     if (spec->cgroups == NULL) {
         return true;
     }
+    /* Files live in memory, and a group cannot bound the one without the other: the worker watches that
+     * memory alone stays within its limit, and this is what the kernel holds to meanwhile. */
     struct cgroup_limits limits = {.memory_bytes =
                                        jail->limits.memory_bytes + jail->limits.disk_bytes,
-                                   .processes = jail->limits.processes + OWN_PROCESSES,
+                                   .processes = jail->limits.processes + START_PROCESSES,
                                    .cpu_milli = jail->limits.cpu_milli};
     return cgroup_create(spec->cgroups, spec->name, &limits, &jail->group, ret_problem);
 }
@@ -209,11 +212,18 @@ static bool send_setup(struct jail *jail, const struct jail_spec *spec)
 {
     uint8_t bytes[16];
     struct writer out = writer_over(bytes, sizeof bytes);
+    bool counts_processes = spec->cgroups != NULL && cgroups_processes(spec->cgroups);
+    int memory_file = jail->group != NULL ? cgroup_memory_file(jail->group) : -1;
+    const int files[3] = {jail->capture[0], jail->capture[1], memory_file};
     writer_u8(&out, WIRE_SETUP);
     writer_u32(&out, 0);
-    writer_u8(&out, spec->cgroups == NULL || !cgroups_memory(spec->cgroups));
-    writer_u8(&out, spec->cgroups == NULL || !cgroups_processes(spec->cgroups));
-    return packet_send(jail->socket, bytes, out.position, jail->capture, 2);
+    writer_u8(&out, memory_file < 0);
+    writer_u8(&out, !counts_processes);
+    if (counts_processes &&
+        !cgroup_set_processes(jail->group, jail->limits.processes + OWN_PROCESSES)) {
+        return false;
+    }
+    return packet_send(jail->socket, bytes, out.position, files, memory_file < 0 ? 2 : 3);
 }
 
 bool jail_open(struct launcher *launcher, const struct jail_spec *spec, struct jail **ret_jail,

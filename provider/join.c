@@ -77,7 +77,7 @@ struct joining {
     struct dialogue *dialogue;
     struct link *link;
     struct id128 request;
-    bool asked, accepted;
+    bool asked, accepted, refused;
     enum join_status status;
     bool settled;
 };
@@ -138,6 +138,7 @@ static void handle(struct joining *joining, const struct invitation *invitation,
         }
     } else if (event->type == DIALOGUE_REJECTED && id128_equal(&event->id, &joining->request)) {
         problem_set(problem, "%s", event->text);
+        joining->refused = true;
         settle(joining, JOIN_REFUSED);
     } else if (event->type == DIALOGUE_BROKEN) {
         problem_set(problem, "the broker sent something wrong: %s", event->text);
@@ -176,8 +177,9 @@ static void converse(struct joining *joining, const struct invitation *invitatio
     }
 }
 
+/* *ret_spent: the key has an account, or the broker's answer to that is not known. */
 static enum join_status redeem(const struct invitation *invitation, const struct identity *identity,
-                               const char *name, struct problem *problem)
+                               const char *name, bool *ret_spent, struct problem *problem)
 {
     struct dialogue_config config = {.identity = identity,
                                      .role = SESSION_PROVIDER,
@@ -198,7 +200,22 @@ static enum join_status redeem(const struct invitation *invitation, const struct
     if (zmq != NULL) {
         zmq_ctx_term(zmq);
     }
+    *ret_spent = joining.status == JOIN_OK || joining.status == JOIN_ALREADY ||
+                 (joining.asked && !joining.refused);
     return joining.status;
+}
+
+/* A key that no account came of is not left behind, nor a folder that was made for it. */
+static void take_back(const char *folder, bool was_key_there, bool was_folder_there)
+{
+    struct problem problem;
+    char path[PATH_BYTES];
+    if (!was_key_there && path_in(folder, MARKET_PROVIDER_KEY, path, &problem)) {
+        (void)unlink(path); /* it may not even have been made */
+    }
+    if (!was_folder_there) {
+        (void)rmdir(folder);
+    }
 }
 
 enum join_status join_market(const char *text, const char *folder, const char *name,
@@ -210,16 +227,25 @@ enum join_status join_market(const char *text, const char *folder, const char *n
     if (!invitation_read(text, &invitation, ret_problem)) {
         return JOIN_BAD_INVITATION;
     }
-    /* Whether it has expired is the broker's to say: it goes by log time, our clock may be wrong. */
-    if (!own_key(folder, &identity, ret_problem)) {
+    if (!path_in(folder, MARKET_PROVIDER_KEY, path, ret_problem)) {
         return JOIN_FILES;
     }
-    enum join_status status = redeem(&invitation, identity, name, ret_problem);
+    bool was_folder_there = access(folder, F_OK) == 0;
+    bool was_key_there = access(path, F_OK) == 0;
+    bool is_spent = false;
+    enum join_status status = JOIN_FILES;
+    /* Whether it has expired is the broker's to say: it goes by log time, our clock may be wrong. */
+    if (own_key(folder, &identity, ret_problem)) {
+        status = redeem(&invitation, identity, name, &is_spent, ret_problem);
+    }
     bool joined = status == JOIN_OK || status == JOIN_ALREADY;
     if (joined && (!path_in(folder, MARKET_FILE, path, ret_problem) ||
                    !market_write(path, &invitation.market, ret_problem) ||
                    !first_config(folder, name, ret_problem))) {
         status = JOIN_FILES;
+    }
+    if (!is_spent) {
+        take_back(folder, was_key_there, was_folder_there);
     }
     identity_destroy(&identity);
     return status;

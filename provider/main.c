@@ -102,7 +102,9 @@ static const char HELP_STATUS[] =
     "Shows what the running agent does: since when it is connected or not, its asks, leases, work "
     "and "
     "jails,\n"
-    "the results accepted since it started, whether it is paused or drains, and its last error.\n"
+    "the results accepted since it started, whether it is paused or drains, its last error, and, "
+    "where\n"
+    "the market answers, the slot-hours that it gave for nothing.\n"
     "\n"
     "  --json         one JSON object\n" OF_THE_AGENT "\n"
     "Exit status: 0 shown, 1 failed, 2 usage, 3 no agent runs here, 4 not yours.\n";
@@ -173,9 +175,9 @@ static const char HELP_EARNINGS[] =
     "Sums up what this provider was paid, from its own statement: by day (UTC), job and device, "
     "with "
     "the fee that\n"
-    "the market took of each beside it, and how many results were accepted, those included whose "
-    "pay was rounded\n"
-    "down to nothing.\n"
+    "the market took of each beside it, how many results were accepted, those included whose pay "
+    "was rounded\n"
+    "down to nothing, and the slot-hours that were given for nothing, at price 0.\n"
     "\n"
     "  --since DURATION  no further back than so long, such as 12h or 7d; else all\n"
     "  --json            one JSON object\n"
@@ -226,8 +228,7 @@ enum option_number {
 
 static int complain(const char *what)
 {
-    fprintf(stderr, "bourse-provider: %s\n", what);
-    return EXIT_USAGE;
+    return command_fail(EXIT_USAGE, what);
 }
 
 static bool read_term(const char *option, const char *text, int64_t *ret_ms)
@@ -327,6 +328,7 @@ static bool read_options(int argc, char **argv, struct options *options)
         }
         options->given |= UINT32_C(1) << number;
     }
+    command_fail_in_json(options->command.json);
     options->operand = optind < argc ? argv[optind] : NULL;
     options->operand_count = argc - optind;
     return true;
@@ -347,8 +349,7 @@ static int fail_run(int status, const struct problem *problem)
 
 static int fail(int status, const struct problem *problem)
 {
-    fprintf(stderr, "bourse-provider: %s\n", problem->text);
-    return status;
+    return command_fail(status, problem->text);
 }
 
 static int check_config(const struct options *options)
@@ -360,6 +361,18 @@ static int check_config(const struct options *options)
     }
     fprintf(stderr, "the config is fine\n");
     return EXIT_OK;
+}
+
+static void warn_of_figure(const char *name, const struct probe_figure *figure)
+{
+    char day[PROBE_DAY_SIZE];
+    if (probe_doubtful(figure)) {
+        probe_day(figure->at_s, day);
+        log_warning(
+            "%s is offered as measured on %s, %lld; now it is %lld: the machine is busy, or delete "
+            "profile.json in the agent's folder and start again",
+            name, day, (long long)figure->value, (long long)figure->latest);
+    }
 }
 
 static int run(const struct options *options)
@@ -382,6 +395,9 @@ static int run(const struct options *options)
     if (setup.no_tensor[0] != '\0') {
         log_warning("no matrices are computed here: %s", setup.no_tensor);
     }
+    warn_of_figure("gflops (in millions)", &setup.profile.mflops);
+    warn_of_figure("bandwidth", &setup.profile.bandwidth_bytes);
+    warn_of_figure("gemm_fp32", &setup.profile.gemm_mflops);
     int status = EXIT_OK;
     if (!policy_offers(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
                        identity_key(setup.identity), &offers, &problem)) {
@@ -444,6 +460,10 @@ static int join(const struct options *options)
     if (options->operand_count != 1) {
         return complain(
             "join needs exactly one invitation, the text that starts with bourse-invite-1.");
+    }
+    if (options->name != NULL && !config_name_fits(options->name, &problem)) {
+        fprintf(stderr, "bourse-provider: --name: %s; nothing was redeemed\n", problem.text);
+        return EXIT_USAGE;
     }
     const char *wanted = options->command.setup.folder;
     if (wanted == NULL && !setup_default_folder(folder, sizeof folder)) {
@@ -619,6 +639,9 @@ int main(int argc, char **argv)
     }
     if (!named && argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         return say(HELP);
+    }
+    if (!named && argc > 1 && strcmp(argv[1], "--version") == 0) {
+        return version(NULL);
     }
     const struct action *action = find_action(named ? argv[1] : "run");
     if (action == NULL) {

@@ -70,17 +70,17 @@ static void describe(struct offer *offer, const struct config *config,
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "cores", offer->device.slots);
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
-    number_attribute(offer, "gflops", profile->mflops / 1000);
-    number_attribute(offer, "bandwidth", profile->bandwidth_bytes);
-    number_attribute(offer, "fp64", operations(profile->mflops));
+    number_attribute(offer, "gflops", profile->mflops.value / 1000);
+    number_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
+    number_attribute(offer, "fp64", operations(profile->mflops.value));
     next_attribute(offer, "simulated")->number = 0; /* said, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     text_attribute(offer, "executor", "noop");
-    if (profile->gemm.mflops > 0) {
+    if (profile->gemm_mflops.value > 0) {
         text_attribute(offer, "executor", "tensor");
-        number_attribute(offer, "gemm_fp32", profile->gemm.mflops);
-        number_attribute(offer, "fp32", operations(profile->gemm.mflops));
+        number_attribute(offer, "gemm_fp32", profile->gemm_mflops.value);
+        number_attribute(offer, "fp32", operations(profile->gemm_mflops.value));
     }
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);
@@ -323,7 +323,7 @@ bool policy_offers(const struct config *config, const struct machine *machine,
         struct offer *offer = &ret_offers->items[i];
         if (offer->simulates == NULL) {
             describe(offer, config, machine, profile, isolation);
-        } else if (profile->gemm.mflops > 0) {
+        } else if (profile->gemm_mflops.value > 0) {
             describe_simulated(offer, config, isolation);
         } else {
             problem_set(ret_problem,

@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
-    PROFILE_VERSION = 2,
+    PROFILE_VERSION = 3,
     PROFILE_BYTES = 4096,
     LANES = 32,            /* independent sums: enough to fill the pipelines of wide units */
     STEPS = 20000,         /* per measurement */
@@ -81,48 +82,72 @@ int64_t probe_round(int64_t figure)
     return figure / scale * scale;
 }
 
-void probe_measure(struct profile *ret_profile)
+struct probe_figure probe_settle(const struct probe_figure *kept, int64_t measured, int64_t now_s)
 {
-    ret_profile->mflops = probe_round(measure_mflops());
-    ret_profile->bandwidth_bytes = probe_round(measure_bandwidth());
+    bool is_old = kept->at_s > now_s || now_s - kept->at_s > PROBE_KEPT_S;
+    bool is_faster = measured / 11 >= kept->value / 10;
+    bool is_slower = measured / 9 < kept->value / 10;
+    if (kept->value <= 0 || is_faster || (is_slower && is_old)) {
+        return (struct probe_figure){.value = measured, .at_s = now_s, .latest = measured};
+    }
+    return (struct probe_figure){
+        .value = kept->value, .at_s = is_slower ? kept->at_s : now_s, .latest = measured};
 }
 
-static bool read_profile(const char *file, const char *model, struct profile *ret_profile)
+bool probe_doubtful(const struct probe_figure *figure)
 {
+    return figure->latest < figure->value / 2;
+}
+
+void probe_day(int64_t at_s, char ret_text[PROBE_DAY_SIZE])
+{
+    struct tm day;
+    time_t at = (time_t)at_s;
+    if (gmtime_r(&at, &day) == NULL || strftime(ret_text, PROBE_DAY_SIZE, "%Y-%m-%d", &day) == 0) {
+        (void)snprintf(ret_text, PROBE_DAY_SIZE, "-");
+    }
+}
+
+static struct probe_figure read_figure(const json_t *root, const char *name, const char *at)
+{
+    return (struct probe_figure){.value = json_integer_value(json_object_get(root, name)),
+                                 .at_s = json_integer_value(json_object_get(root, at))};
+}
+
+/* What is kept of this model; all 0 where nothing is. */
+static struct profile read_profile(const char *file, const char *model)
+{
+    struct profile profile = {.engine = ""};
     uint8_t *bytes = NULL;
     size_t length = 0;
     if (!file_read(file, PROFILE_BYTES, &bytes, &length, NULL)) {
-        return false;
+        return profile;
     }
     json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, NULL);
     free(bytes);
     const char *known = json_string_value(json_object_get(root, "model"));
     const char *engine = json_string_value(json_object_get(root, "gemm_engine"));
     json_int_t version = json_integer_value(json_object_get(root, "version"));
-    struct profile profile = {
-        .mflops = json_integer_value(json_object_get(root, "mflops")),
-        .bandwidth_bytes = json_integer_value(json_object_get(root, "bandwidth_bytes")),
-        .gemm = {.mflops = json_integer_value(json_object_get(root, "gemm_mflops"))},
-    };
-    if (engine != NULL) {
-        (void)snprintf(profile.gemm.engine, sizeof profile.gemm.engine, "%s", engine);
+    if (version == PROFILE_VERSION && known != NULL && strcmp(known, model) == 0) {
+        profile.mflops = read_figure(root, "mflops", "mflops_at_s");
+        profile.bandwidth_bytes = read_figure(root, "bandwidth_bytes", "bandwidth_at_s");
+        profile.gemm_mflops = read_figure(root, "gemm_mflops", "gemm_at_s");
+        (void)snprintf(profile.engine, sizeof profile.engine, "%s", engine != NULL ? engine : "");
     }
-    bool good = version == PROFILE_VERSION && known != NULL && strcmp(known, model) == 0 &&
-                profile.mflops > 0 && profile.bandwidth_bytes > 0;
     json_decref(root);
-    if (good) {
-        *ret_profile = profile;
-    }
-    return good;
+    return profile;
 }
 
 static void write_profile(const char *file, const char *model, const struct profile *profile)
 {
     struct problem problem = {""};
-    json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:s, s:I}", "version", PROFILE_VERSION, "model",
-                             model, "mflops", (json_int_t)profile->mflops, "bandwidth_bytes",
-                             (json_int_t)profile->bandwidth_bytes, "gemm_engine",
-                             profile->gemm.engine, "gemm_mflops", (json_int_t)profile->gemm.mflops);
+    json_t *root = json_pack(
+        "{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:I}", "version", PROFILE_VERSION, "model", model,
+        "mflops", (json_int_t)profile->mflops.value, "mflops_at_s",
+        (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
+        (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
+        (json_int_t)profile->bandwidth_bytes.at_s, "gemm_engine", profile->engine, "gemm_mflops",
+        (json_int_t)profile->gemm_mflops.value, "gemm_at_s", (json_int_t)profile->gemm_mflops.at_s);
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(2));
     if (text != NULL && !file_write(file, text, strlen(text), 0600, &problem)) {
         log_warning("the measured profile is not kept: %s", problem.text);
@@ -132,17 +157,17 @@ static void write_profile(const char *file, const char *model, const struct prof
 }
 
 void probe_profile(const char *file, const char *model, const struct profile_gemm *gemm,
-                   struct profile *ret_profile)
+                   int64_t now_s, struct profile *ret_profile)
 {
-    bool kept = file != NULL && read_profile(file, model, ret_profile);
-    if (kept && strcmp(ret_profile->gemm.engine, gemm->engine) == 0) {
-        return;
-    }
-    if (!kept) {
-        probe_measure(ret_profile);
-    }
-    ret_profile->gemm = *gemm;
-    if (file != NULL) {
-        write_profile(file, model, ret_profile);
-    }
+    static const struct probe_figure none = {.value = 0};
+    const struct profile kept = read_profile(file, model);
+    bool is_same = strcmp(kept.engine, gemm->engine) == 0;
+    *ret_profile = (struct profile){
+        .mflops = probe_settle(&kept.mflops, probe_round(measure_mflops()), now_s),
+        .bandwidth_bytes =
+            probe_settle(&kept.bandwidth_bytes, probe_round(measure_bandwidth()), now_s),
+        .gemm_mflops = probe_settle(is_same ? &kept.gemm_mflops : &none, gemm->mflops, now_s),
+    };
+    (void)snprintf(ret_profile->engine, sizeof ret_profile->engine, "%s", gemm->engine);
+    write_profile(file, model, ret_profile);
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { REPORT_VERSION = 1 };
+enum { REPORT_VERSION = 1, MEASURED_SIZE = 96 };
 
 /* ---------------------------------------------------------------- for people */
 
@@ -122,8 +122,36 @@ static void figure_text(const struct attribute *attribute, char ret_text[UNITS_T
     (void)snprintf(ret_text + used, UNITS_TEXT_SIZE - used, "%s", unit);
 }
 
+/* The measured figure behind an attribute; NULL: there is none. */
+static const struct probe_figure *figure_behind(const struct profile *profile, const char *name)
+{
+    return strcmp(name, "bandwidth") == 0                                ? &profile->bandwidth_bytes
+           : strcmp(name, "gemm_fp32") == 0 || strcmp(name, "fp32") == 0 ? &profile->gemm_mflops
+           : strcmp(name, "gflops") == 0 || strcmp(name, "fp64") == 0    ? &profile->mflops
+                                                                         : NULL;
+}
+
+/* "": there is none. */
+static void measured_text(const struct profile *profile, const char *name,
+                          char ret_text[MEASURED_SIZE])
+{
+    const struct probe_figure *figure = figure_behind(profile, name);
+    ret_text[0] = '\0';
+    if (figure == NULL || figure->value <= 0) {
+        return;
+    }
+    char day[PROBE_DAY_SIZE];
+    probe_day(figure->at_s, day);
+    int used = snprintf(ret_text, MEASURED_SIZE, ", %s", day);
+    if (probe_doubtful(figure)) {
+        (void)snprintf(ret_text + used, MEASURED_SIZE - (size_t)used,
+                       "; %lld%% of that now: delete profile.json if it is not busy",
+                       (long long)(figure->latest * 100 / figure->value));
+    }
+}
+
 /* All that a job may ask for; programs have a list of their own. */
-static void print_attributes(FILE *out, const struct offer *offer)
+static void print_attributes(FILE *out, const struct offer *offer, const struct profile *profile)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
         const struct attribute *attribute = &offer->attributes[i];
@@ -134,9 +162,13 @@ static void print_attributes(FILE *out, const struct offer *offer)
         if (!attribute->is_text) {
             figure_text(attribute, figure);
         }
-        fprintf(out, "    %-12s %-24s %s\n", attribute->name,
-                attribute->is_text ? attribute->text : figure,
-                sources[source_of(offer, attribute->name)].phrase);
+        char measured[MEASURED_SIZE] = "";
+        enum source source = source_of(offer, attribute->name);
+        if (source == SOURCE_MEASURED) {
+            measured_text(profile, attribute->name, measured);
+        }
+        fprintf(out, "    %-12s %-24s %s%s\n", attribute->name,
+                attribute->is_text ? attribute->text : figure, sources[source].phrase, measured);
     }
 }
 
@@ -172,7 +204,7 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     print_size(out, "memory", offer->memory_bytes);
     print_size(out, "disk", offer->disk_bytes);
     fprintf(out, "  %-12s what jobs may ask for, and where it is from\n", "attributes");
-    print_attributes(out, offer);
+    print_attributes(out, offer, &setup->profile);
     if (!is_simulated(offer)) {
         print_programs(out, &setup->config);
     }
@@ -191,8 +223,8 @@ static void print_machine(FILE *out, const struct machine *machine)
 
 static void print_matrices(FILE *out, const struct setup *setup)
 {
-    if (setup->profile.gemm.mflops > 0) {
-        fprintf(out, "  %-12s computed by %s\n", "matrices", setup->profile.gemm.engine);
+    if (setup->profile.gemm_mflops.value > 0) {
+        fprintf(out, "  %-12s computed by %s\n", "matrices", setup->profile.engine);
     } else {
         fprintf(out, "  %-12s not computed: %s\n", "matrices", setup->no_tensor);
     }
@@ -326,13 +358,17 @@ static json_t *isolation_json(const struct setup *setup)
 bool report_json(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal)
 {
+    const struct profile *profile = &setup->profile;
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I, s:I, s:s}}", "version", REPORT_VERSION, "name",
-        setup->config.name, "offers", offers_json(offers), "refusal", offers == NULL ? refusal : "",
-        "machine", machine_json(&setup->machine), "isolation", isolation_json(setup), "profile",
-        "mflops", (json_int_t)setup->profile.mflops, "bandwidth_bytes",
-        (json_int_t)setup->profile.bandwidth_bytes, "gemm_fp32_mflops",
-        (json_int_t)setup->profile.gemm.mflops, "gemm_engine", setup->profile.gemm.engine);
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s}}", "version",
+        REPORT_VERSION, "name", setup->config.name, "offers", offers_json(offers), "refusal",
+        offers == NULL ? refusal : "", "machine", machine_json(&setup->machine), "isolation",
+        isolation_json(setup), "profile", "mflops", (json_int_t)profile->mflops.value,
+        "mflops_at_s", (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
+        (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
+        (json_int_t)profile->bandwidth_bytes.at_s, "gemm_fp32_mflops",
+        (json_int_t)profile->gemm_mflops.value, "gemm_at_s", (json_int_t)profile->gemm_mflops.at_s,
+        "gemm_engine", profile->engine);
     bool good = root != NULL && json_dumpf(root, out, JSON_COMPACT) == 0;
     if (good) {
         fputc('\n', out);

@@ -1,11 +1,13 @@
 #include "provider/setup.h"
 
+#include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/executors/tensor.h"
 #include "provider/jail.h"
 #include "provider/privilege.h"
 #include "provider/session.h"
+#include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
@@ -342,12 +344,14 @@ static bool load_market(struct setup *setup, struct problem *problem)
     return market_read(setup->config.market, &setup->market, problem);
 }
 
-/* In the agent's folder, where joining puts it: later perhaps than the config. */
+/* In the agent's folder, where joining puts it, or in that of its market on this machine, whose broker puts it
+ * there: later perhaps than the config. */
 static bool is_own_market(const struct config *config)
 {
     size_t length = strlen(config->folder);
+    const char *rest = config->market + length;
     return strncmp(config->market, config->folder, length) == 0 &&
-           strcmp(config->market + length, "/" MARKET_FILE) == 0;
+           (strcmp(rest, "/" MARKET_FILE) == 0 || strcmp(rest, "/../" MARKET_FILE) == 0);
 }
 
 /* Whether user `uid` may make folders in `folder`; of groups that is not looked at. */
@@ -410,6 +414,11 @@ bool setup_fits(const struct setup_options *options, struct problem *ret_problem
 bool setup_check(const struct setup_options *options, struct problem *ret_problem)
 {
     static struct setup setup;
+    if (options->folder != NULL && access(options->folder, F_OK) != 0) {
+        problem_set(ret_problem, "--dir %s: %s; `bourse-provider join INVITE --dir` makes it",
+                    options->folder, strerror(errno));
+        return false;
+    }
     return setup_fits(options, ret_problem) && setup_config(options, &setup.config, ret_problem) &&
            (is_own_market(&setup.config) || load_market(&setup, ret_problem));
 }
@@ -432,7 +441,7 @@ static void learn_machine(struct setup *setup)
         setup->tensor_path[0] = '\0';
         (void)snprintf(setup->no_tensor, sizeof setup->no_tensor, "%s", problem.text);
     }
-    probe_profile(file, setup->machine.model, &gemm, &setup->profile);
+    probe_profile(file, setup->machine.model, &gemm, clock_wall_ns() / NS_PER_S, &setup->profile);
 }
 
 static bool start_as_user(struct setup *setup, struct problem *problem)

@@ -67,8 +67,8 @@ bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash
                            const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,
                            size_t *ret_length, enum reject_code *ret_reject,
                            struct problem *ret_problem);
-/* The same, each piece given to `take` as it comes: once each, the one from offset 0 before any other, and all from 0 again after a
- * lost connection. The others may be given by two threads at a time, in any order. The first piece holds a MiB of the blob, or all of it. What was taken is the blob only when
+/* The same, each piece given to `take` as it comes: one at a time and in order, and all from 0 again after a lost connection. Two
+ * threads may take turns in giving them. The first piece holds a MiB of the blob, or all of it. What was taken is the blob only when
  * the call ends well: the hash is known at the end. False from `take`, with its problem, ends the call. */
 typedef bool blob_take(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
                        struct problem *ret_problem);

@@ -57,6 +57,30 @@ static bool not_ours(const char *path, uid_t owner, uid_t us, struct problem *re
 
 /* ---- private folders ---- */
 
+/* Folders that everybody's programs need: closing one would break the machine. */
+static bool is_shared(const char *path)
+{
+    static const char *const folders[] = {
+        "/",      "/bin", "/boot", "/dev",     "/etc",     "/home",   "/lib", "/lib64",
+        "/media", "/mnt", "/opt",  "/proc",    "/run",     "/sbin",   "/srv", "/sys",
+        "/tmp",   "/usr", "/var",  "/var/lib", "/var/log", "/var/tmp"};
+    static const char *const trees[] = {"/bin/",  "/boot/", "/dev/", "/lib/", "/lib64/",
+                                        "/proc/", "/sbin/", "/sys/", "/usr/"};
+    char real[PATH_MAX];
+    const char *place = realpath(path, real) != NULL ? real : path;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        if (strcmp(place, folders[i]) == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+        if (strncmp(place, trees[i], strlen(trees[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool folder_is_private(const char *path, const struct stat *status, uid_t us,
                               struct problem *ret_problem)
 {
@@ -71,7 +95,15 @@ static bool folder_is_private(const char *path, const struct stat *status, uid_t
     if (status->st_uid != us) {
         return not_ours(path, status->st_uid, us, ret_problem);
     }
-    if ((status->st_mode & 0067) != 0) { /* a group may pass through, and no more */
+    bool is_open = (status->st_mode & 0067) != 0; /* a group may pass through, and no more */
+    if (is_open && is_shared(path)) {
+        problem_set(
+            ret_problem,
+            "%s is the system's, open to other users, and must stay so; use a folder of its own",
+            path);
+        return false;
+    }
+    if (is_open) {
         problem_set(ret_problem,
                     "%s has mode %04o, open to other users; use a folder that is not, or, if "
                     "nothing else needs it, run: chmod 700 '%s'",

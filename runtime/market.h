@@ -13,6 +13,7 @@
  *     reserve         nothing but its size: room for cancels when the disk is full
  *     snapshots/      state-<index>.snapshot
  *     blobs/          blobs.db and large blobs as files
+ *     history.db      what work was measured to take
  *     broker.sock, blobs.sock   ipc endpoints
  *     blobs.fd        hands over blobs as open files
  *     provider/       the agent's folder: provider.yaml, provider.key, cache/, spool/ (0700, the
@@ -34,6 +35,7 @@
 #define MARKET_RESERVE "reserve"
 #define MARKET_SNAPSHOTS "snapshots"
 #define MARKET_BLOBS "blobs"
+#define MARKET_HISTORY "history.db"
 #define MARKET_SOCKET "broker.sock"
 #define MARKET_BLOB_SOCKET "blobs.sock"
 #define MARKET_FILE_SOCKET "blobs.fd" /* descriptor_path of the one before */

@@ -24,6 +24,7 @@
 enum {
     KEPT_ALLOCATION_BYTES = 8 << 20, /* smaller ones come from memory that is kept */
     KEPT_BYTES = 32 << 20,           /* at the end of each of malloc's arenas */
+    YIELDED_NICE = 10,               /* of threads that leave the processors to others */
 };
 
 /* A limit of one byte, not of none: the kernel ignores the limit when cores go to a program, except
@@ -134,8 +135,13 @@ struct
 static bool yield_thread(pid_t thread)
 {
     const struct scheduling attributes = {
-        .size = sizeof attributes, .policy = SCHED_OTHER, .nice = 10, .slice_ns = 100000};
+        .size = sizeof attributes, .policy = SCHED_OTHER, .nice = YIELDED_NICE, .slice_ns = 100000};
     return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
+}
+
+bool process_yield_thread(void)
+{
+    return getpriority(PRIO_PROCESS, 0) >= YIELDED_NICE || yield_thread(0); /* the caller's */
 }
 
 unsigned process_yield_threads(const char *name)

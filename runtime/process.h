@@ -21,6 +21,8 @@ void process_name_thread(const char *name);
 /* The threads of this process that are called `name` leave the processors to the others (nice 10), for ever. Returns
  * how many there are: 0 says that it was not done. */
 unsigned process_yield_threads(const char *name);
+/* The calling thread does so, for ever. False: it was not done. */
+bool process_yield_thread(void);
 /* For what getopt_long does not know (it says so itself): prints the option that may have been meant, if one is near. */
 struct option;
 void process_say_nearest_option(const char *word, const struct option *options);

@@ -2,29 +2,36 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+/* Who has the turn to read takes that to write before he gives the first away: so pieces are written one at a time, in
+ * order, while the next is read and hashed. Two writers would gain nothing, as a file system lets one of them in; who waits
+ * there is overtaken again and again, and holds a piece meanwhile. */
 struct relaying {
     const struct relay *relay;
-    pthread_mutex_t turn; /* who has it reads and hashes */
-    uint64_t next;
-    bool has_failed;
+    pthread_mutex_t reading, writing;
+    uint64_t next; /* to be read */
+    atomic_bool has_failed;
 };
 
+static atomic_uint under_way; /* relays in this process */
+
 /* The next piece, read and hashed. False: there is no more, or no more is wanted. */
-static bool take_turn(struct relaying *relaying, uint8_t *piece, uint64_t *ret_offset,
-                      size_t *ret_length)
+static bool take_piece(struct relaying *relaying, uint8_t *piece, uint64_t *ret_offset,
+                       size_t *ret_length)
 {
     const struct relay *relay = relaying->relay;
     const uint64_t left = relay->to - relaying->next;
-    if (relaying->has_failed || left == 0) {
+    if (atomic_load(&relaying->has_failed) || left == 0) {
         return false;
     }
     *ret_offset = relaying->next;
     *ret_length = left < RELAY_PIECE_BYTES ? (size_t)left : RELAY_PIECE_BYTES;
     if (!relay->read(relay->context, *ret_offset, piece, *ret_length)) {
-        relaying->has_failed = true;
+        atomic_store(&relaying->has_failed, true);
         return false;
     }
     sha256_add(relay->sum, piece, *ret_length);
@@ -32,50 +39,88 @@ static bool take_turn(struct relaying *relaying, uint8_t *piece, uint64_t *ret_o
     return true;
 }
 
+/* One piece, read and written. False: that was all. */
+static bool carry_one(struct relaying *relaying, uint8_t *piece)
+{
+    const struct relay *relay = relaying->relay;
+    uint64_t offset = 0;
+    size_t length = 0;
+    pthread_mutex_lock(&relaying->reading);
+    bool is_read = take_piece(relaying, piece, &offset, &length);
+    if (is_read) {
+        pthread_mutex_lock(&relaying->writing);
+    }
+    pthread_mutex_unlock(&relaying->reading);
+    if (!is_read) {
+        return false;
+    }
+    if (!atomic_load(&relaying->has_failed) &&
+        !relay->write(relay->context, offset, piece, length)) {
+        atomic_store(&relaying->has_failed, true);
+    }
+    pthread_mutex_unlock(&relaying->writing);
+    return true;
+}
+
 static void *carry(void *argument)
 {
     struct relaying *relaying = argument;
-    const struct relay *relay = relaying->relay;
     uint8_t *piece = malloc(RELAY_PIECE_BYTES);
-    uint64_t offset = 0;
-    size_t length = 0;
-    pthread_mutex_lock(&relaying->turn);
-    while (piece != NULL && take_turn(relaying, piece, &offset, &length)) {
-        const bool is_first = offset == relay->from;
-        if (!is_first) {
-            pthread_mutex_unlock(&relaying->turn);
-        }
-        bool is_written = relay->write(relay->context, offset, piece, length);
-        if (!is_first) {
-            pthread_mutex_lock(&relaying->turn);
-        }
-        relaying->has_failed = relaying->has_failed || !is_written;
+    while (piece != NULL && carry_one(relaying, piece)) {
+        continue;
     }
-    pthread_mutex_unlock(&relaying->turn);
     free(piece);
     return NULL;
+}
+
+/* More threads than processors would only wait for one another. */
+static bool has_processor(unsigned relays)
+{
+    cpu_set_t cpus;
+    return sched_getaffinity(0, sizeof cpus, &cpus) != 0 || (unsigned)CPU_COUNT(&cpus) > relays;
+}
+
+static bool start_helper(struct relaying *relaying, pthread_t *ret_helper)
+{
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
+    int failed = pthread_create(ret_helper, NULL, carry, relaying);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0;
+}
+
+/* What the caller carries; it has a helper as soon as there is a processor for one, as when another relay has ended. */
+static void carry_helped(struct relaying *relaying)
+{
+    pthread_t helper;
+    uint8_t *piece = malloc(RELAY_PIECE_BYTES);
+    bool is_helped = false;
+    bool goes_on = piece != NULL;
+    while (goes_on) {
+        is_helped = is_helped || /* alone, so that `next` is nobody else's */
+                    (relaying->relay->to - relaying->next > 2 * (uint64_t)RELAY_PIECE_BYTES &&
+                     has_processor(atomic_load(&under_way)) && start_helper(relaying, &helper));
+        goes_on = carry_one(relaying, piece);
+    }
+    free(piece);
+    if (is_helped) {
+        (void)pthread_join(helper, NULL); /* ours, and joined once */
+    }
 }
 
 bool relay_run(const struct relay *relay)
 {
     struct relaying relaying = {.relay = relay, .next = relay->from};
-    sigset_t all;
-    sigset_t before;
-    pthread_t helper;
     assert(relay->from <= relay->to);
-    bool is_helped = relay->to - relay->from > 2 * (uint64_t)RELAY_PIECE_BYTES;
-    pthread_mutex_init(&relaying.turn, NULL);
-    if (is_helped) {
-        (void)sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all,
-                              &before); /* the thread has the mask of its maker */
-        is_helped = pthread_create(&helper, NULL, carry, &relaying) == 0;
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    (void)carry(&relaying);
-    if (is_helped) {
-        (void)pthread_join(helper, NULL); /* ours, and joined once */
-    }
-    pthread_mutex_destroy(&relaying.turn);
-    return !relaying.has_failed && relaying.next == relay->to;
+    atomic_init(&relaying.has_failed, false);
+    pthread_mutex_init(&relaying.reading, NULL);
+    pthread_mutex_init(&relaying.writing, NULL);
+    (void)atomic_fetch_add(&under_way, 1);
+    carry_helped(&relaying);
+    (void)atomic_fetch_sub(&under_way, 1);
+    pthread_mutex_destroy(&relaying.writing);
+    pthread_mutex_destroy(&relaying.reading);
+    return !atomic_load(&relaying.has_failed) && relaying.next == relay->to;
 }

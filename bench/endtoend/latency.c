@@ -91,8 +91,10 @@ static void note_result(struct tracing *tracing, const struct ledger_record *rec
     tracing->taken_ns[tracing->count++] = record->log_time_ns - *sent_ns;
 }
 
-static bool note_effects(void *context, const struct exchange_effects *effects)
+static bool note_effects(void *context, const struct translation *said,
+                         const struct exchange_effects *effects)
 {
+    (void)said; /* only what came of it */
     struct tracing *tracing = context;
     for (size_t i = 0; i < effects->count && !tracing->out_of_memory; i++) {
         const struct exchange_effect *effect = &effects->items[i];

@@ -162,9 +162,10 @@ static int compare_attributes(const void *a, const void *b)
                   sizeof(struct hash32));
 }
 
-/* Devices with the same set of attributes are of one cell; to be a referee's is one. */
-static bool cell_of(const Bourse__V1__Device *device, bool is_referee, struct hash32 *ret_cell)
+/* Devices with the same set of attributes are of one cell; to be a referee's or an operator's is one. */
+static bool cell_of(const Bourse__V1__Device *device, uint32_t roles, struct hash32 *ret_cell)
 {
+    const uint8_t trusted = (uint8_t)(roles & (ROLE_REFEREE | ROLE_OPERATOR));
     struct hash32 parts[LIMIT_ATTRIBUTES + 2];
     size_t count = 0;
     if (device->n_attributes > LIMIT_ATTRIBUTES) {
@@ -180,7 +181,7 @@ static bool cell_of(const Bourse__V1__Device *device, bool is_referee, struct ha
         free(bytes);
     }
     parts[count++] = sha256_of(device->instrument, strlen(device->instrument));
-    parts[count++] = sha256_of(is_referee ? "referee" : "", is_referee ? 7 : 0);
+    parts[count++] = sha256_of(&trusted, sizeof trusted);
     qsort(parts, count, sizeof parts[0], compare_attributes);
     *ret_cell = sha256_of(parts, count * sizeof parts[0]);
     return true;
@@ -248,7 +249,7 @@ static bool taint(struct audit *audit, uint32_t account)
 static bool note_devices(struct audit *audit, const struct audit_command *command)
 {
     const Bourse__V1__Advertise *body = (const Bourse__V1__Advertise *)command->body;
-    const bool is_referee = (audit->accounts[command->account].roles & ROLE_REFEREE) != 0;
+    const uint32_t roles = audit->accounts[command->account].roles;
     for (size_t i = 0; i < body->n_devices; i++) {
         struct id128 id = codec_id(body->devices[i]->device);
         struct hash32 name = audit_id(&id);
@@ -259,10 +260,12 @@ static bool note_devices(struct audit *audit, const struct audit_command *comman
         if (device == NULL) {
             device = audit_map_add(&audit->devices, &name, sizeof *device);
         }
-        if (device == NULL || !cell_of(body->devices[i], is_referee, &device->cell)) {
+        if (device == NULL || !cell_of(body->devices[i], roles, &device->cell)) {
             return audit_out_of_memory(audit);
         }
         rates_of(body->devices[i], device->rates);
+        device->slots = body->devices[i]->slots;
+        device->owner_number = command->account;
         if (!note_instruments(audit, command->account, &id, body->devices[i])) {
             return false;
         }

@@ -442,14 +442,14 @@ static struct audit_lease *taken_lease(const struct audit *audit, const struct a
     return NULL;
 }
 
-/* Or, in the place of another's lease, at that one's rank and the increment. */
+/* Or, in the place of another's lease, at that one's rank and the increment; where both are the same, nobody can tell. */
 static bool check_price(struct audit *audit, const struct audit_ask *ask,
-                        const struct audit_bid *bid)
+                        const struct audit_bid *bid, bool *ret_is_plain)
 {
     const struct audit_row *row = &audit->rows.row;
-    struct audit_lease *taken =
-        row->price == price_of(audit, ask, bid) ? NULL : taken_lease(audit, ask, bid);
-    if (taken != NULL) {
+    struct audit_lease *taken = taken_lease(audit, ask, bid);
+    *ret_is_plain = taken == NULL;
+    if (taken != NULL && row->price != price_of(audit, ask, bid)) {
         taken->was_taken = true;
         return true;
     }
@@ -458,10 +458,10 @@ static bool check_price(struct audit *audit, const struct audit_ask *ask,
 }
 
 static bool check_terms(struct audit *audit, const struct audit_ask *ask,
-                        const struct audit_bid *bid)
+                        const struct audit_bid *bid, bool *ret_is_plain)
 {
     const struct audit_row *row = &audit->rows.row;
-    return check_price(audit, ask, bid) &&
+    return check_price(audit, ask, bid, ret_is_plain) &&
            audit_expect(audit, row->price <= limit_of(audit, ask, bid),
                         "its price is within the bid's limit") &&
            audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
@@ -485,8 +485,9 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
     struct hash32 lease_name = audit_number(row->lease);
     struct audit_ask *ask = audit_map_find(&audit->asks, &ask_name);
     const struct audit_bid *bid = audit_map_find(&audit->bids, &bid_name);
+    bool is_plain = false;
     if (!audit_expect(audit, row->lease > audit->last_lease, "leases are numbered upwards") ||
-        !check_sides(audit, ask, bid) || !check_terms(audit, ask, bid) ||
+        !check_sides(audit, ask, bid) || !check_terms(audit, ask, bid, &is_plain) ||
         !check_priority(audit, command, ask, bid)) {
         return false;
     }
@@ -508,16 +509,47 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
                                   .price = row->price,
                                   .bid = bid,
                                   .terms = ask->terms,
-                                  .filled_ns = row->log_time_ns};
+                                  .filled_ns = row->log_time_ns,
+                                  .slots = row->slots,
+                                  .has_begun = is_plain,
+                                  .is_plain = is_plain,
+                                  .counted = lease};
     struct hash32 device_name = audit_id(&row->device);
     struct audit_device *device = audit_map_find(&audit->devices, &device_name);
     if (device != NULL) {
         device->was_filled = true;
+        lease->device_slots = device->owner_number == ask->owner_number ? device->slots : 0;
         lease->before = device->last_lease;
         device->last_lease = lease;
     }
     audit->last_lease = row->lease;
     audit->report->fills++;
+    return true;
+}
+
+/* Work of a lease counts only while it has its slots. So whatever was filled on its device meanwhile, and took nobody's place, has had
+ * other slots: a lease that was taken, and said to be a fill from what is free, shows by what its former did after it. Each
+ * two leases are looked at once. */
+bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
+{
+    struct hash32 name = audit_id(&lease->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &name);
+    if (!lease->has_begun) {
+        lease->has_begun = true;
+        lease->counted = device == NULL ? lease : device->last_lease;
+    }
+    if (device == NULL) {
+        return true;
+    }
+    for (struct audit_lease *at = device->last_lease; at != lease->counted; at = at->before) {
+        at->beside += at->provider_number == lease->provider_number ? lease->slots : 0;
+        if (at->is_plain && at->device_slots > 0 &&
+            !audit_expect(audit, at->beside + at->slots <= at->device_slots,
+                          "its lease has slots that were not let to another meanwhile")) {
+            return false;
+        }
+    }
+    lease->counted = device->last_lease;
     return true;
 }
 

@@ -288,6 +288,11 @@ static bool check_outcome(struct audit *audit, struct audit_held *held,
         !check_saved(audit, lease, result)) {
         return false;
     }
+    const bool is_in_time =
+        held == NULL && (row->status == ATTEMPT_ACCEPTED || row->status == ATTEMPT_FAILED_PAID);
+    if (is_in_time && !audit_lease_worked(audit, lease)) {
+        return false;
+    }
     audit->report->results++;
     return check_charge(audit, lease, result);
 }

@@ -147,9 +147,10 @@ struct audit_invitation {
 };
 
 struct audit_device {
-    struct hash32 cell;   /* attributes as last advertised */
-    int64_t rates[RATES]; /* what they say of each; 0: nothing */
-    bool was_filled;      /* under any ask: leases outlive the ask that they came from */
+    struct hash32 cell;           /* attributes as last advertised */
+    int64_t rates[RATES];         /* what they say of each; 0: nothing */
+    bool was_filled;              /* under any ask: leases outlive the ask that they came from */
+    uint32_t slots, owner_number; /* as last advertised, and by whom */
     struct audit_lease *last_lease;
 };
 
@@ -239,6 +240,12 @@ struct audit_lease {
     int64_t filled_ns;
     bool was_taken;             /* another bid has taken it */
     struct audit_lease *before; /* on the same device, the newest first */
+    uint32_t slots;
+    uint32_t device_slots;       /* when it was filled; 0: not known */
+    bool is_plain;               /* it took nobody's place, so that its slots were free */
+    uint64_t beside;             /* slots of others that were let for certain when it was filled */
+    bool has_begun;              /* for certain */
+    struct audit_lease *counted; /* it is counted beside those up to this one */
 };
 
 struct audit_due { /* what the last result row must be followed by */
@@ -385,6 +392,8 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command);
 bool audit_bid_row(struct audit *audit, struct audit_command *command);
 bool audit_cancel_row(struct audit *audit, struct audit_command *command);
 bool audit_fill_row(struct audit *audit, struct audit_command *command);
+/* By the row at hand, of a result that came in time, that lease has its slots. */
+bool audit_lease_worked(struct audit *audit, struct audit_lease *lease);
 bool audit_flag_row(struct audit *audit, struct audit_command *command);
 
 /* ---- audit_checks.c */

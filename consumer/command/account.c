@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,6 +119,57 @@ int command_key(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- admin */
 
+/* ---------------------------------------------------------------- whose account */
+
+enum { KEY_DIGITS_LEAST = 8 }; /* fewer are no key to anybody */
+
+struct account_search {
+    const char *text;
+    bool is_key; /* it may be the first digits of one */
+    char found[BOURSE_HEX32_SIZE];
+    size_t matches;
+};
+
+static bool match_account(void *context, const struct bourse_account_row *row)
+{
+    struct account_search *search = context;
+    if (strcmp(row->name, search->text) == 0 ||
+        (search->is_key && strncasecmp(row->account, search->text, strlen(search->text)) == 0)) {
+        memcpy(search->found, row->account, sizeof search->found);
+        search->matches++;
+    }
+    return true;
+}
+
+/* A key, its first digits, or the name of one account alone. False after having said why not. */
+static bool find_account(struct invocation *invocation, const char *text,
+                         char ret_key[BOURSE_HEX32_SIZE], int *ret_status)
+{
+    const size_t length = strlen(text);
+    const bool is_hex = strspn(text, "0123456789abcdefABCDEF") == length;
+    struct account_search search = {.text = text, .is_key = is_hex && length >= KEY_DIGITS_LEAST};
+    bool is_halted;
+    struct bourse_error error;
+    if (is_hex && length == BOURSE_HEX32_SIZE - 1) {
+        memcpy(ret_key, text, BOURSE_HEX32_SIZE); /* also of who has never joined */
+        return true;
+    }
+    if (!bourse_accounts(invocation->bourse, match_account, &search, &is_halted, &error)) {
+        *ret_status = complain_with(invocation, &error);
+    } else if (search.matches == 0) {
+        *ret_status =
+            complain(invocation, BOURSE_NOT_FOUND,
+                     "no account '%.64s'; `bourse admin accounts` lists names and keys", text);
+    } else if (search.matches > 1) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE,
+                     "'%.64s' is %s accounts; say which by its key, as in `bourse admin accounts`",
+                     text, count_text(search.matches));
+    }
+    memcpy(ret_key, search.found, BOURSE_HEX32_SIZE);
+    return search.matches == 1;
+}
+
 static int done(struct invocation *invocation, bool ok, const struct bourse_error *error)
 {
     if (!ok) {
@@ -129,6 +181,8 @@ static int done(struct invocation *invocation, bool ok, const struct bourse_erro
 static int admin_mint(struct invocation *invocation)
 {
     int64_t micro = 0;
+    int found;
+    char key[BOURSE_HEX32_SIZE];
     struct bourse_error error;
     enum units_status status = units_money(invocation->words[2], &micro);
     if (status == UNITS_OVERFLOW || status == UNITS_INEXACT) {
@@ -141,10 +195,13 @@ static int admin_mint(struct invocation *invocation)
                         "'%s' is no amount of credits above zero, such as 12.50",
                         invocation->words[2]);
     }
-    return done(invocation,
-                bourse_mint(invocation->bourse, invocation->words[1], micro,
-                            option_text(invocation, "note", NULL), &error),
-                &error);
+    if (!find_account(invocation, invocation->words[1], key, &found)) {
+        return found;
+    }
+    return done(
+        invocation,
+        bourse_mint(invocation->bourse, key, micro, option_text(invocation, "note", NULL), &error),
+        &error);
 }
 
 static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
@@ -260,10 +317,14 @@ static int admin_accounts(struct invocation *invocation)
 
 static int admin_freeze(struct invocation *invocation)
 {
+    int found;
+    char key[BOURSE_HEX32_SIZE];
     struct bourse_error error;
+    if (!find_account(invocation, invocation->words[1], key, &found)) {
+        return found;
+    }
     return done(invocation,
-                bourse_freeze(invocation->bourse, invocation->words[1],
-                              !option_given(invocation, "undo"),
+                bourse_freeze(invocation->bourse, key, !option_given(invocation, "undo"),
                               option_text(invocation, "reason", NULL), &error),
                 &error);
 }

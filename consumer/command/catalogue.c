@@ -216,6 +216,8 @@ struct measured {
     struct history history;
 };
 
+#define BELOW (1 - 1e-9) /* less than that of a bound is not rounding */
+
 struct estimates {
     struct invocation *invocation;
     const struct operation *operation;
@@ -223,6 +225,7 @@ struct estimates {
     json_t *list;
     struct grid table;
     size_t feasible;
+    bool is_below; /* what was measured is less than a bound */
 };
 
 static json_t *json_estimate(const struct estimates *estimates,
@@ -269,11 +272,14 @@ static void estimate_one(struct estimates *estimates, const struct catalogue_dev
                                           measured != NULL ? measured->calibrations : NULL};
     enum cost_status status = cost_predict(&known, estimates->operation, &cost);
     if (status == COST_OK && measured != NULL) {
-        cost_learn(&measured->history, &cost);
+        const struct history_summary summary = history_summarise(&measured->history);
+        cost_learn(&summary, &cost);
     }
     cost_explain(status, device->id, &device->profile, estimates->operation, &cost, why,
                  sizeof why);
     estimates->feasible += status == COST_OK;
+    estimates->is_below = estimates->is_below ||
+                          (status == COST_OK && cost.time_s.value < cost.bound_s.value * BELOW);
     if (estimates->invocation->json) {
         (void)json_array_append_new(estimates->list,
                                     json_estimate(estimates, device, status, &cost, why));
@@ -332,8 +338,9 @@ static void print_size(const struct operation *operation, const struct operation
 
 static json_t *json_calibration(const struct cost_calibration *calibration)
 {
-    return json_pack("{s:I, s:f, s:f, s:f, s:[f,f,f], s:f}", "samples",
-                     (json_int_t)calibration->samples, "launch_s", calibration->launch_s,
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:[f,f,f], s:f}", "samples",
+                     (json_int_t)calibration->samples, "outliers",
+                     (json_int_t)calibration->outliers, "launch_s", calibration->launch_s,
                      "compute_efficiency", calibration->compute_efficiency, "bandwidth_efficiency",
                      calibration->bandwidth_efficiency, "half", calibration->half[0],
                      calibration->half[1], calibration->half[2], "p90", calibration->p90);
@@ -344,10 +351,14 @@ static void print_calibration(const struct operation *operation, const struct me
 {
     struct history_summary summary = history_summarise(&measured->history);
     const struct figure launch_s = {.value = calibration->launch_s, .source = FIGURE_CALIBRATED};
-    (void)printf("\nBy %u sample%s of class %s: %.3g %% of the peak", calibration->samples,
+    (void)printf("\nBy %u sample%s of class %s", calibration->samples,
                  text_plural(calibration->samples),
-                 operation_class_name(operation_class_of(operation->kind)),
-                 calibration->compute_efficiency * 100);
+                 operation_class_name(operation_class_of(operation->kind)));
+    if (calibration->outliers > 0) {
+        (void)printf(", without %u outlier%s", calibration->outliers,
+                     text_plural(calibration->outliers));
+    }
+    (void)printf(": %.3g %% of the peak", calibration->compute_efficiency * 100);
     if (calibration->half[0] + calibration->half[1] + calibration->half[2] > 0) {
         (void)printf(", half of that at %.4g x %.4g x %.4g", calibration->half[0],
                      calibration->half[1], calibration->half[2]);
@@ -393,6 +404,11 @@ static int print_estimates(struct estimates *estimates, const struct operation_s
     grid_print(&estimates->table, stdout, invocation->color);
     if (calibration != NULL) {
         print_calibration(operation, measured, calibration);
+        if (estimates->is_below) {
+            (void)fputs("The samples took less than the device needs by its figures: either they "
+                        "are of something else, or a figure is too low.\n",
+                        stdout);
+        }
     } else {
         (void)fputs("The least that each can need: dense peaks, everything moved once. \"?\": "
                     "rests on unverified figures.\n",
@@ -433,8 +449,8 @@ static int show_measured(struct invocation *invocation, const struct operation *
 {
     struct problem problem = {""};
     struct measured measured = {.calibrations = {{.samples = 0}}};
-    struct cost_calibration *calibration =
-        &measured.calibrations[operation_class_of(operation->kind)];
+    const enum operation_class class = operation_class_of(operation->kind);
+    struct cost_calibration *calibration = &measured.calibrations[class];
     if (device == NULL) {
         return complain(invocation, BOURSE_USAGE,
                         "--samples are of one device: name it, as in `bourse devices --estimate "
@@ -445,8 +461,14 @@ static int show_measured(struct invocation *invocation, const struct operation *
         return complain(invocation, BOURSE_LOCAL, "out of memory");
     }
     bool is_good = samples_read(path, samples, &problem) &&
-                   samples_apply(samples, &device->profile, operation, calibration,
-                                 &measured.history, &problem);
+                   samples_calibrate(samples, &device->profile, class, calibration, &problem);
+    if (is_good && calibration->samples == 0) {
+        (void)snprintf(problem.text, sizeof problem.text,
+                       "%.100s: 0 samples of class %s; %d are needed", plain_text(path),
+                       operation_class_name(class), CALIBRATE_LEAST);
+        is_good = false;
+    }
+    samples_remember(samples, &device->profile, operation, &measured.history);
     free(samples);
     return is_good ? show_estimates(invocation, operation, device, &measured)
                    : complain(invocation, BOURSE_USAGE, "--samples: %s", problem.text);

@@ -172,6 +172,19 @@ bool child_stop(struct child *child, int timeout_ms)
     return gone;
 }
 
+int child_result(struct child *child, int timeout_ms)
+{
+    int status = 0;
+    bool ended = child->fd >= 0 && wait_gone(child, timeout_ms) &&
+                 waitpid(child->pid, &status, WNOHANG) == child->pid;
+    if (ended) {
+        child_close(child);
+    } else {
+        (void)child_stop(child, timeout_ms);
+    }
+    return ended && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 void child_close(struct child *child)
 {
     if (child->fd >= 0) {

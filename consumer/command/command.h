@@ -46,6 +46,7 @@ struct option_set {
     size_t count;
 };
 struct option_set command_options(const struct command *command);
+bool command_takes(const struct command *command, const char *option);
 
 const struct command *commands(size_t *ret_count);
 const struct command *command_find(const char *name); /* NULL: none */
@@ -126,6 +127,7 @@ int command_logs(struct invocation *invocation);
 int command_fetch(struct invocation *invocation);
 int command_watch(struct invocation *invocation);
 int command_report(struct invocation *invocation);
+int command_history(struct invocation *invocation);
 int command_cancel(struct invocation *invocation);
 int command_explain(struct invocation *invocation);
 int command_devices(struct invocation *invocation);

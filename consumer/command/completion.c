@@ -1,6 +1,7 @@
 #include "consumer/command/completion.h"
 
 #include "consumer/command/output.h"
+#include "planner/templates/template.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -41,6 +42,13 @@ static unsigned place_of(const char *label, size_t length)
     return islower((unsigned char)label[0]) ? PLACE_WORDS : 0;
 }
 
+static void add_word(struct places *places, const char *word, size_t length)
+{
+    size_t used = strlen(places->words);
+    (void)snprintf(places->words + used, sizeof places->words - used, "%s%.*s", used > 0 ? " " : "",
+                   (int)length, word);
+}
+
 /* "mint ACCOUNT | halt", "JOB [INDEX]", "FILE|DIR ...": alternatives, each a first word and what follows it. */
 static struct places places_of(const struct command *command)
 {
@@ -57,11 +65,16 @@ static struct places places_of(const struct command *command)
             continue;
         }
         bool repeats = strncmp(at, "...", length) == 0;
-        unsigned place = !repeats ? place_of(at, length) : places.rest == 0 ? places.first : 0;
-        if (place == PLACE_WORDS) {
-            size_t used = strlen(places.words);
-            (void)snprintf(places.words + used, sizeof places.words - used, "%s%.*s",
-                           used > 0 ? " " : "", (int)length, at);
+        bool is_template = strncmp(at, "TEMPLATE", length) == 0;
+        unsigned place = is_template        ? PLACE_WORDS
+                         : !repeats         ? place_of(at, length)
+                         : places.rest == 0 ? places.first
+                                            : 0;
+        for (size_t i = 0; is_template && i < template_count(); i++) {
+            add_word(&places, template_at(i)->name, strlen(template_at(i)->name));
+        }
+        if (place == PLACE_WORDS && !is_template) {
+            add_word(&places, at, length);
         }
         places.first |= is_first ? place : 0;
         places.rest |= is_first ? 0 : place;
@@ -87,6 +100,9 @@ static struct places places_of_value(const char *label)
     if (strcmp(label, "TYPE") == 0) {
         return (struct places){.first = PLACE_WORDS,
                                .words = "limit ioc fok post-only all-or-none"};
+    }
+    if (strcmp(label, "OBJECTIVE") == 0) {
+        return (struct places){.first = PLACE_WORDS, .words = "time price energy value"};
     }
     if (strcmp(label, "SCHEDULER") == 0) {
         return (struct places){
@@ -342,6 +358,8 @@ static void zsh_action(FILE *to, const struct places *places, unsigned which)
         (void)fputc('(', to);
         print_names(to);
         (void)fputc(')', to);
+    } else if ((which & PLACE_WORDS) != 0 && (which & PLACE_FILES) != 0) {
+        (void)fprintf(to, "{compadd -- %s; _files}", places->words);
     } else if ((which & PLACE_WORDS) != 0) {
         (void)fprintf(to, "(%s)", places->words);
     } else if ((which & PLACE_JOBS) != 0) {

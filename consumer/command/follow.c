@@ -29,7 +29,38 @@ static bool is_wanted(const struct book_view *view, const struct bourse_depth *d
     return depth->is_bid || view->instrument == NULL || strcmp(depth->of, view->instrument) == 0;
 }
 
-/* One line, whose keys are those of `book --json`, but that asks have `orders` for `providers`. */
+/* "2 for some accounts only, 1 at some hours", of the asks of a level; or "". */
+static void conditions_text(const struct bourse_depth *level, char ret_text[CELL_SIZE])
+{
+    const struct {
+        uint32_t orders;
+        const char *what;
+    } conditions[] = {{level->limited, "for some accounts only"},
+                      {level->timed, "at some hours only"},
+                      {level->daily, "for so long a day"}};
+    size_t used = 0;
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
+        if (conditions[i].orders > 0 && used < CELL_SIZE) {
+            used +=
+                (size_t)snprintf(ret_text + used, CELL_SIZE - used, "%s%u %s", used > 0 ? ", " : "",
+                                 conditions[i].orders, conditions[i].what);
+        }
+    }
+}
+
+static bool has_conditions(const struct bourse_news *news)
+{
+    bool has = false;
+    for (size_t i = 0; i < news->level_count; i++) {
+        const struct bourse_depth *level = &news->levels[i];
+        has = has || level->limited > 0 || level->timed > 0 || level->daily > 0;
+    }
+    return has;
+}
+
+/* One line, whose keys are those of `book --json`, but that asks have `orders` for `providers`, and of their conditions how many have
+ * which. */
 static void print_json_book(const struct book_view *view, const struct bourse_news *news)
 {
     json_t *asks = json_array();
@@ -45,9 +76,11 @@ static void print_json_book(const struct book_view *view, const struct bourse_ne
         } else if (is_wanted(view, level)) {
             (void)json_array_append_new(
                 asks,
-                json_pack("{s:s, s:I, s:I, s:I, s:I}", "instrument", level->of, "price_micro",
-                          (json_int_t)level->price_micro, "slots", (json_int_t)level->slots, "free",
-                          (json_int_t)level->free, "orders", (json_int_t)level->orders));
+                json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "instrument", level->of,
+                          "price_micro", (json_int_t)level->price_micro, "slots",
+                          (json_int_t)level->slots, "free", (json_int_t)level->free, "orders",
+                          (json_int_t)level->orders, "limited", (json_int_t)level->limited, "timed",
+                          (json_int_t)level->timed, "daily", (json_int_t)level->daily));
         }
     }
     (void)print_json(json_pack("{s:I, s:I, s:o, s:o}", "index", (json_int_t)news->index,
@@ -58,9 +91,12 @@ static void print_json_book(const struct book_view *view, const struct bourse_ne
 
 static void print_grids(const struct book_view *view, const struct bourse_news *news, FILE *to)
 {
-    static const char *const ask_titles[] = {"INSTRUMENT", "ASK", "FREE", "SLOTS", "ASKS"};
+    static const char *const ask_titles[] = {"INSTRUMENT", "ASK",  "FREE",
+                                             "SLOTS",      "ASKS", "CONDITIONS"};
     static const char *const bid_titles[] = {"BID", "WANTED", "JOBS", "NEEDS"};
-    CLEANUP(grid_fini) struct grid asks = grid_of(5, ask_titles, "lrrrr");
+    CLEANUP(grid_fini)
+    struct grid asks =
+        has_conditions(news) ? grid_of(6, ask_titles, "lrrrrl") : grid_of(5, ask_titles, "lrrrr");
     CLEANUP(grid_fini) struct grid bids = grid_of(4, bid_titles, "rrrl");
     for (size_t i = 0; i < news->level_count; i++) {
         const struct bourse_depth *level = &news->levels[i];
@@ -69,8 +105,14 @@ static void print_grids(const struct book_view *view, const struct bourse_news *
                                    count_text(level->slots), count_text(level->orders), level->of};
             grid_add(&bids, cells);
         } else if (is_wanted(view, level)) {
-            const char *cells[] = {level->of, ask_text(level->price_micro), count_text(level->free),
-                                   count_text(level->slots), count_text(level->orders)};
+            char conditions[CELL_SIZE];
+            conditions_text(level, conditions);
+            const char *cells[] = {level->of,
+                                   ask_text(level->price_micro),
+                                   count_text(level->free),
+                                   count_text(level->slots),
+                                   count_text(level->orders),
+                                   conditions};
             grid_add(&asks, cells);
         }
     }
@@ -104,14 +146,18 @@ static void print_changes(const struct book_view *view, const struct bourse_news
             continue;
         }
         (void)printf("%s  %s  %s  %s", time_text(news->log_time_ms), level->is_bid ? "bid" : "ask",
-                     level->is_bid ? money_text(level->price_micro) : ask_text(level->price_micro),
+                     level->is_bid ? limit_text(level->price_micro, level->rate)
+                                   : ask_text(level->price_micro),
                      plain_text(level->of));
         if (level->orders == 0) {
             (void)puts("  gone");
         } else if (level->is_bid) {
             (void)printf("  wants %s\n", count_text(level->slots));
         } else {
-            (void)printf("  free %s of %s\n", count_text(level->free), count_text(level->slots));
+            char conditions[CELL_SIZE];
+            conditions_text(level, conditions);
+            (void)printf("  free %s of %s%s%s\n", count_text(level->free), count_text(level->slots),
+                         conditions[0] == '\0' ? "" : "; ", conditions);
         }
     }
 }

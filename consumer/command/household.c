@@ -174,16 +174,19 @@ static bool write_broker_config(const struct household *household,
 {
     char path[PATH_SIZE];
     char credits[UNITS_TEXT_SIZE];
+    char band[UNITS_TEXT_SIZE];
     char text[CONFIG_SIZE];
     units_money_text(wishes->credits_micro, credits);
+    units_money_text(PRICE_BAND_MICRO, band);
     int length = snprintf(
         text, sizeof text,
         "# Written by `bourse up`. docs/operator.md lists the keys.\n"
         "genesis: # counts for the first start only\n"
+        "  price_band: \"%s\"\n"
         "  accounts:\n"
         "    - {key: \"%s\", name: owner, roles: [consumer, operator], credits: \"%s\"}\n"
         "    - {key: \"%s\", name: provider, roles: [provider, referee], credits: \"0\"}\n",
-        owner, credits, provider);
+        band, owner, credits, provider);
     return join_path(path, household->folder, MARKET_BROKER_CONFIG) && length > 0 &&
            file_write(path, text, (size_t)length, 0600, ret_problem);
 }
@@ -290,22 +293,48 @@ static bool make_agent_folder(const struct household *household, char ret_folder
 }
 
 bool household_furnish(const struct household *household, const struct household_wishes *wishes,
-                       bool *ret_first, struct problem *ret_problem)
+                       struct household_made *ret_made, struct problem *ret_problem)
 {
     char agent[PATH_SIZE];
     char owner[65] = "";
     char provider[65] = "";
-    *ret_first = !exists(household->folder, MARKET_BROKER_CONFIG);
+    bool first = !exists(household->folder, MARKET_BROKER_CONFIG);
+    *ret_made = (struct household_made){.broker_config = false};
     if (!make_agent_folder(household, agent, ret_problem) ||
         !become_agent(household, ret_problem)) {
         return false;
     }
-    bool made = (!*ret_first || public_key(agent, MARKET_PROVIDER_KEY, provider, ret_problem)) &&
-                (exists(agent, MARKET_PROVIDER_CONFIG) ||
-                 write_provider_config(household, agent, wishes, ret_problem));
-    if (!become_self(household, ret_problem) || !made) {
-        return false;
+    ret_made->agent_key = first && !exists(agent, MARKET_PROVIDER_KEY);
+    ret_made->agent_config = !exists(agent, MARKET_PROVIDER_CONFIG);
+    bool made =
+        (!first || public_key(agent, MARKET_PROVIDER_KEY, provider, ret_problem)) &&
+        (!ret_made->agent_config || write_provider_config(household, agent, wishes, ret_problem));
+    if (!become_self(household, ret_problem) || !made || !first) {
+        return made;
     }
-    return !*ret_first || (public_key(household->folder, MARKET_OWNER_KEY, owner, ret_problem) &&
-                           write_broker_config(household, wishes, owner, provider, ret_problem));
+    ret_made->owner_key = !exists(household->folder, MARKET_OWNER_KEY);
+    ret_made->broker_config = true;
+    return public_key(household->folder, MARKET_OWNER_KEY, owner, ret_problem) &&
+           write_broker_config(household, wishes, owner, provider, ret_problem);
+}
+
+static void remove_made(const char *folder, const char *name, bool was_made)
+{
+    char path[PATH_SIZE];
+    if (was_made && join_path(path, folder, name)) {
+        (void)unlink(path); /* what was not even made is not there */
+    }
+}
+
+void household_clear(const struct household *household, const struct household_made *made)
+{
+    char agent[PATH_SIZE];
+    if (join_path(agent, household->folder, MARKET_PROVIDER)) {
+        remove_made(agent, MARKET_PROVIDER_CONFIG, made->agent_config);
+        remove_made(agent, MARKET_PROVIDER_KEY, made->agent_key);
+        (void)rmdir(agent); /* unless something is in it */
+    }
+    remove_made(household->folder, MARKET_BROKER_CONFIG, made->broker_config);
+    remove_made(household->folder, MARKET_OWNER_KEY, made->owner_key);
+    (void)rmdir(household->folder);
 }

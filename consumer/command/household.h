@@ -7,6 +7,7 @@
 #ifndef BOURSE_CONSUMER_COMMAND_HOUSEHOLD_H
 #define BOURSE_CONSUMER_COMMAND_HOUSEHOLD_H
 
+#include "base/checked.h"
 #include "base/problem.h"
 
 #include <limits.h>
@@ -22,6 +23,9 @@ struct household {
     char user[64];
 };
 
+/* Written into the market's broker.yaml: no order's price is higher. */
+#define PRICE_BAND_MICRO (INT64_C(1000) * MICRO_PER_CREDIT)
+
 struct household_wishes { /* count only where the config files are not there yet */
     int64_t price_micro;
     int64_t credits_micro;
@@ -32,9 +36,14 @@ struct household_wishes { /* count only where the config files are not there yet
 /* Resolves and checks (or makes) the folder. The problem says what would mend it. */
 bool household_open(const char *folder, const char *user, bool create,
                     struct household *ret_household, struct problem *ret_problem);
-/* Makes keys and config files that are not there yet. *ret_first: this is the market's first start.
- */
+/* What a start made: at first all of it. */
+struct household_made {
+    bool owner_key, broker_config, agent_key, agent_config;
+};
+/* Makes keys and config files that are not there yet; what it made is in *ret_made also when it failed. */
 bool household_furnish(const struct household *household, const struct household_wishes *wishes,
-                       bool *ret_first, struct problem *ret_problem);
+                       struct household_made *ret_made, struct problem *ret_problem);
+/* Removes what was made, and the folders if nothing else is in them. */
+void household_clear(const struct household *household, const struct household_made *made);
 
 #endif

@@ -119,6 +119,11 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
             print_tasks(invocation, row, tasks);
         }
         print_leases(stdout, row, true, invocation->color);
+        char left[CELL_SIZE];
+        job_left(row, left);
+        if (left[0] != '\0') {
+            (void)printf("\n%s\n", left);
+        }
         if (row->saved > 0) {
             (void)printf("\n%u subtask%s a checkpoint, from which the next attempt goes on\n",
                          row->saved, row->saved == 1 ? " has" : "s have");
@@ -403,14 +408,15 @@ int command_logs(struct invocation *invocation)
     int status = 0;
     char id[BOURSE_ID_SIZE];
     uint32_t index = 0;
-    bool one = invocation->word_count > 1;
+    const char *const subtask = take_subtask_word(invocation);
+    const bool one = subtask != NULL;
     bool follow = option_given(invocation, "follow");
     if (!connect_broker(invocation, &status) ||
         !resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-    if (one && !resolve_subtask(invocation, id, tasks, invocation->words[1], &index, &status)) {
+    if (one && !resolve_subtask(invocation, id, tasks, subtask, &index, &status)) {
         return status;
     }
     struct log_request request = {.invocation = invocation,
@@ -575,7 +581,7 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation)
         (void)fprintf(to, "  %s%lld waiting bids come before it\n",
                       explanation->ahead_partial ? "at least " : "", (long long)explanation->ahead);
     }
-    if (explanation->has_fills_at) {
+    if (explanation->has_fills_at && explanation->starts_at_micro < 0) {
         bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
         (void)fprintf(to, "  it would start now at %s%s\n",
                       limit_text(explanation->fills_at_micro, explanation->rate),
@@ -593,7 +599,7 @@ static int explain_file(struct invocation *invocation, const char *path)
         !bourse_quote(invocation->bourse, job, &quote, &error)) {
         return complain_with(invocation, &error);
     }
-    bool fits = quote.slots_now > 0;
+    bool fits = quote.explanation.starts_at_micro >= 0;
     int status = fits ? BOURSE_OK : BOURSE_NO_MATCH;
     if (invocation->json) {
         return print_json(quote.has_explanation
@@ -607,6 +613,22 @@ static int explain_file(struct invocation *invocation, const char *path)
         (void)printf("%s\n", fits ? "it would start now" : "nothing on the market fits now");
     }
     return status;
+}
+
+/* Of what is neither an order that stands nor a job of this account, who may have no jobs. */
+static int explain_nothing(struct invocation *invocation, const char *word,
+                           struct bourse_error *error)
+{
+    if (strcmp(error->name, "ROLE") == 0) {
+        error->status = BOURSE_NOT_FOUND;
+        (void)snprintf(error->name, sizeof error->name, "NOT_FOUND");
+        (void)snprintf(
+            error->text, sizeof error->text,
+            "order: no order of this account that stands begins with %.40s; it has ended, "
+            "or never was: `bourse order list` has those that stand",
+            word);
+    }
+    return complain_with(invocation, error);
 }
 
 /* Of a job that has ended: how, and what can be done. */
@@ -663,11 +685,8 @@ int command_explain(struct invocation *invocation)
     if (!is_sure && explain_order(invocation, word, &status)) {
         return status;
     }
-    if (!is_job) {
-        return complain_with(invocation, &error);
-    }
-    if (!bourse_explain(invocation->bourse, id, &explanation, &error)) {
-        return complain_with(invocation, &error);
+    if (!is_job || !bourse_explain(invocation->bourse, id, &explanation, &error)) {
+        return explain_nothing(invocation, word, &error);
     }
     bool is_open = strcmp(explanation.state, "open") == 0;
     CLEANUP(bourse_tasks_destroy)

@@ -21,6 +21,9 @@ struct offer {
 };
 /* Each false after having said why, with the exit status. */
 bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status);
+void offer_show(FILE *to, const struct offer *offer);
+/* Devices fit, and every ask for one is above the limit; nor does it take a lease. */
+bool offer_is_too_dear(const struct bourse_quote *quote);
 bool offer_agree(struct invocation *invocation, const struct offer *offer,
                  int *ret_status); /* asks */
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
@@ -33,6 +36,8 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation);
 
 /* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are numbers. */
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
+/* Of the words JOB INDEX, or JOB/INDEX, the second: the first is cut at the stroke. NULL: no subtask is named. */
+const char *take_subtask_word(struct invocation *invocation);
 /* The subtask that `text` means: a number, or the name of one of `tasks`, which may be NULL. False after having said which ones
  * there are, with the exit status. */
 bool resolve_subtask(struct invocation *invocation, const char *id,

@@ -20,6 +20,7 @@ struct matmul {
     bool is_submitted;
     int64_t started_ns, ended_ns; /* from the agreement to the last tile */
     uint64_t sent_bytes;
+    uint32_t replans, slots; /* slots: at a time, by the last of them */
     struct bourse_product_check check;
     bool was_checked;
     double check_s;
@@ -182,6 +183,9 @@ static bool submit_product(struct matmul *matmul, int *ret_status)
     bool good =
         offer_make(invocation, offer, ret_status) && offer_agree(invocation, offer, ret_status);
     matmul->started_ns = clock_monotonic_ns();
+    if (good) {
+        bourse_product_prepare(matmul->product);
+    }
     good = good && offer_place(invocation, offer, matmul->id, ret_status);
     matmul->is_submitted = good;
     matmul->sent_bytes = offer->summary.input_bytes;
@@ -209,6 +213,18 @@ static bool until_enough(void *context, const struct bourse_job_row *row)
     return row->accepted < collecting->enough;
 }
 
+/* What it cannot be told, or will not take, changes nothing: the job goes on as it is. */
+static void replan(struct matmul *matmul, const struct bourse_job_row *row)
+{
+    struct bourse_replan made;
+    struct bourse_error error;
+    if (row->state == BOURSE_OPEN &&
+        bourse_product_replan(matmul->invocation->bourse, matmul->product, row, &made, &error)) {
+        matmul->replans += made.is_made;
+        matmul->slots = made.slots;
+    }
+}
+
 static bool collect_once(struct matmul *matmul, struct collecting *collecting, int64_t left_ms,
                          struct bourse_job_row *ret_row, struct bourse_error *error)
 {
@@ -233,6 +249,9 @@ static bool collect_tiles(struct matmul *matmul, struct bourse_job_row *ret_row,
         int64_t left_ms = most_ms == 0 ? 0 : (until_ns - clock_monotonic_ns()) / NS_PER_MS;
         left_ms = most_ms != 0 && left_ms < 1 ? 1 : left_ms;
         good = collect_once(matmul, &collecting, left_ms, ret_row, error);
+        if (good) {
+            replan(matmul, ret_row);
+        }
     } while (good && ret_row->state == BOURSE_OPEN);
     progress_end(&collecting.progress);
     matmul->ended_ns = clock_monotonic_ns();
@@ -352,6 +371,9 @@ static int report_json(const struct matmul *matmul, const struct bourse_job_row 
                          product.is_split, "predicted_ms", (json_int_t)product.predicted_ms,
                          "single_ms", (json_int_t)product.single_ms, "checked",
                          matmul->was_checked && matmul->check.is_right));
+    (void)json_object_set_new(value, "replans", json_integer(matmul->replans));
+    (void)json_object_set_new(value, "slots",
+                              json_integer(matmul->slots > 0 ? matmul->slots : product.slots));
     if (matmul->was_checked) {
         (void)json_object_set_new(value, "freivalds", json_check(&matmul->check));
         (void)json_object_set_new(value, "check_seconds", json_real(matmul->check_s));

@@ -2,7 +2,6 @@
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
@@ -56,27 +55,21 @@ static bool add_entry(void *context, const struct bourse_entry *entry)
     return true;
 }
 
-/* Hours of a slot, with two decimals. */
-static const char *slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
-{
-    const int64_t hundredths = ns / (NS_PER_HOUR / 100);
-    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%lld.%02lld", (long long)(hundredths / 100),
-                   (long long)(hundredths % 100));
-    return ret_text;
-}
-
 static void print_donated(const struct bourse_donated *donated)
 {
-    char used[UNITS_TEXT_SIZE];
-    char promised[UNITS_TEXT_SIZE];
+    char hours[UNITS_TEXT_SIZE];
+    if (donated->given_ns > 0) {
+        units_slot_hours(donated->given_ns, hours);
+        (void)printf("given      %s slot-hours for nothing, all in all\n", hours);
+    }
     if (donated->used_ns == 0 && donated->promised_ns == 0 && donated->place == 0) {
         return;
     }
-    (void)printf("donated    %s slot-hours lately; half of it counts a week later",
-                 slot_hours(donated->used_ns, used));
+    units_slot_hours(donated->used_ns, hours);
+    (void)printf("donated    %s slot-hours lately; half of it counts a week later", hours);
     if (donated->promised_ns > 0) {
-        (void)printf("; leases for nothing may use %s more",
-                     slot_hours(donated->promised_ns, promised));
+        units_slot_hours(donated->promised_ns, hours);
+        (void)printf("; leases for nothing may use %s more", hours);
     }
     if (donated->place > 0) {
         (void)printf("; place %u of %u in the queue for what is given away", donated->place,
@@ -120,9 +113,10 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
         if (with_balance) {
             (void)json_object_set_new(
                 value, "donated",
-                json_pack("{s:I, s:I, s:I, s:I}", "used_ns", (json_int_t)donated.used_ns,
+                json_pack("{s:I, s:I, s:I, s:I, s:I}", "used_ns", (json_int_t)donated.used_ns,
                           "promised_ns", (json_int_t)donated.promised_ns, "waiting",
-                          (json_int_t)donated.waiting, "place", (json_int_t)donated.place));
+                          (json_int_t)donated.waiting, "place", (json_int_t)donated.place,
+                          "given_ns", (json_int_t)donated.given_ns));
         }
         (void)(with_entries ? json_object_set(value, "entries", statement.list) : 0);
         json_decref(statement.list);
@@ -278,7 +272,8 @@ int command_receipt(struct invocation *invocation)
     uint32_t one = 0;
     bool all = option_given(invocation, "all");
     const char *folder = option_text(invocation, "output", NULL);
-    if (all == (invocation->word_count == 2)) {
+    const char *const subtask = take_subtask_word(invocation);
+    if (all == (subtask != NULL)) {
         return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX or name, or --all");
     }
     if (all && folder == NULL && !invocation->json) {
@@ -290,7 +285,7 @@ int command_receipt(struct invocation *invocation)
     }
     if (!all) {
         CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-        if (!resolve_subtask(invocation, id, tasks, invocation->words[1], &one, &status)) {
+        if (!resolve_subtask(invocation, id, tasks, subtask, &one, &status)) {
             return status;
         }
     }

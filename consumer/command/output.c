@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "formats/units.h"
 #include "formats/value.h"
+#include "planner/online.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -292,6 +293,14 @@ json_t *json_job(const struct bourse_job_row *row)
     if (row->saved > 0) {
         (void)json_object_set_new(value, "saved", json_integer(row->saved));
     }
+    int64_t percent = 0;
+    (void)json_object_set_new(value, "left_ms",
+                              row->left_ms < 0 ? json_null() : json_integer(row->left_ms));
+    (void)json_object_set_new(value, "pace",
+                              json_pack("{s:I, s:I, s:I, s:b}", "timed", (json_int_t)row->timed,
+                                        "foreseen_ms", (json_int_t)row->foreseen_ms, "took_ms",
+                                        (json_int_t)row->took_ms, "drifts",
+                                        (int)job_drifts(row, &percent)));
     return value;
 }
 
@@ -344,6 +353,19 @@ json_t *json_explanation(const struct bourse_explanation *explanation)
         (void)json_object_set_new(value, "takes_at_micro",
                                   json_integer((json_int_t)explanation->takes_at_micro));
     }
+    if (explanation->starts_at_micro >= 0) {
+        (void)json_object_set_new(value, "starts_at_micro",
+                                  json_integer((json_int_t)explanation->starts_at_micro));
+        (void)json_object_set_new(value, "starts_with_lease",
+                                  json_boolean(explanation->starts_with_lease));
+    }
+    if (explanation->refusal[0] != '\0') {
+        (void)json_object_set_new(value, "refusal", json_string(explanation->refusal));
+    }
+    if (explanation->own_devices > 0) {
+        (void)json_object_set_new(value, "own_devices",
+                                  json_integer((json_int_t)explanation->own_devices));
+    }
     if (explanation->ahead >= 0) {
         (void)json_object_set_new(value, "ahead", json_integer((json_int_t)explanation->ahead));
         (void)json_object_set_new(value, "ahead_partial", json_boolean(explanation->ahead_partial));
@@ -376,6 +398,14 @@ json_t *json_quote(const struct bourse_quote *quote)
         (json_int_t)quote->suggested_micro, "limit_micro", (json_int_t)quote->limit_micro,
         "makespan_ms", (json_int_t)quote->makespan_ms, "levels", levels, "index",
         (json_int_t)quote->index);
+    if (quote->slots_taken > 0) {
+        (void)json_object_set_new(value, "slots_taken",
+                                  json_integer((json_int_t)quote->slots_taken));
+        (void)json_object_set_new(value, "taken_low_micro",
+                                  json_integer((json_int_t)quote->taken_low_micro));
+        (void)json_object_set_new(value, "taken_high_micro",
+                                  json_integer((json_int_t)quote->taken_high_micro));
+    }
     if (quote->suggested_cap_micro >= 0) {
         (void)json_object_set_new(value, "suggested_cap_micro",
                                   json_integer((json_int_t)quote->suggested_cap_micro));
@@ -447,18 +477,40 @@ void pace_note(struct pace *pace, const struct bourse_job_row *row)
     }
 }
 
-bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour,
-             int64_t *ret_left_ms)
+bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour)
 {
     uint64_t done = job_done(row);
     int64_t elapsed_ns = clock_monotonic_ns() - pace->since_ns;
     if (!pace->is_known || done <= pace->first || done >= row->subtasks || elapsed_ns < 1) {
         return false;
     }
-    int64_t since = (int64_t)(done - pace->first);
-    return checked_muldiv_floor(since, NS_PER_HOUR, elapsed_ns, ret_per_hour) &&
-           checked_muldiv_floor(elapsed_ns / NS_PER_MS, (int64_t)(row->subtasks - done), since,
-                                ret_left_ms);
+    return checked_muldiv_floor((int64_t)(done - pace->first), NS_PER_HOUR, elapsed_ns,
+                                ret_per_hour);
+}
+
+bool job_drifts(const struct bourse_job_row *row, int64_t *ret_percent)
+{
+    int64_t share = 0;
+    if (!online_drifts(row->foreseen_ms, row->took_ms, row->timed) ||
+        !checked_muldiv_floor(row->took_ms, 100, row->foreseen_ms, &share)) {
+        return false;
+    }
+    *ret_percent = share - 100;
+    return true;
+}
+
+bool job_outgrows(const struct bourse_job_row *row, int64_t *ret_micro)
+{
+    int64_t percent = 0;
+    int64_t micro = 0;
+    const int64_t done = (int64_t)row->accepted + row->failed;
+    if (row->state != BOURSE_OPEN || !job_drifts(row, &percent) || percent < 0 || done == 0 ||
+        !checked_muldiv_ceil(row->charged_micro, row->subtasks, done, &micro) ||
+        micro <= row->budget_micro) {
+        return false;
+    }
+    *ret_micro = micro;
+    return true;
 }
 
 /* ---------------------------------------------------------------- progress */
@@ -494,32 +546,43 @@ void progress_text(struct progress *progress, bool force, const char *format, ..
     (void)fflush(stderr);
 }
 
-void job_line(const struct bourse_job_row *row, const struct pace *pace,
-              char ret_text[JOB_LINE_SIZE])
+void job_left(const struct bourse_job_row *row, char ret_text[CELL_SIZE])
 {
-    char left[CELL_SIZE] = "";
-    int64_t per_hour = 0;
-    int64_t left_ms = 0;
-    if (pace_of(pace, row, &per_hour, &left_ms)) {
-        (void)snprintf(left, sizeof left, ", about %.60s left", duration_text(left_ms));
+    size_t used = 0;
+    int64_t percent = 0;
+    ret_text[0] = '\0';
+    if (row->left_ms >= 0 && row->timed > 0) {
+        used =
+            (size_t)snprintf(ret_text, CELL_SIZE, "about %.60s left", duration_text(row->left_ms));
     }
+    if (row->state == BOURSE_OPEN && job_drifts(row, &percent)) {
+        (void)snprintf(ret_text + used, CELL_SIZE - used,
+                       "%ssubtasks take %" PRId64 "%% %s than expected", used > 0 ? ", " : "",
+                       percent < 0 ? -percent : percent, percent < 0 ? "less" : "longer");
+    }
+}
+
+void job_line(const struct bourse_job_row *row, char ret_text[JOB_LINE_SIZE])
+{
+    char left[CELL_SIZE];
+    job_left(row, left);
     char checking[CELL_SIZE] = "";
     if (row->checking > 0) {
         (void)snprintf(checking, sizeof checking, "%u checking, ", row->checking);
     }
     const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
     (void)snprintf(ret_text, JOB_LINE_SIZE,
-                   "%.8s  %u/%u done, %u failed, %u running, %s%u waiting, %s credits%s%s%s%s",
+                   "%.8s  %u/%u done, %u failed, %u running, %s%u waiting, %s credits%s%s%s%s%s",
                    row->id, row->accepted, row->subtasks, row->failed, row->running - row->queued,
-                   checking, row->waiting + row->queued, money_text(row->charged_micro), left,
-                   why[0] != '\0' ? " (" : "", why, why[0] != '\0' ? ")" : "");
+                   checking, row->waiting + row->queued, money_text(row->charged_micro),
+                   left[0] != '\0' ? ", " : "", left, why[0] != '\0' ? " (" : "", why,
+                   why[0] != '\0' ? ")" : "");
 }
 
 void progress_job(struct progress *progress, const struct bourse_job_row *row)
 {
     char line[JOB_LINE_SIZE];
-    pace_note(&progress->pace, row);
-    job_line(row, &progress->pace, line);
+    job_line(row, line);
     progress_text(progress, row->state != BOURSE_OPEN, "%s", line);
 }
 
@@ -575,4 +638,17 @@ void screen_draw(struct screen *screen, const char *text)
         at += line + (at[line] == '\n');
     }
     (void)fflush(stdout);
+}
+
+int listing_show(struct invocation *invocation, struct listing *listing, const char *name)
+{
+    if (invocation->json) {
+        json_t *value = json_object();
+        (void)json_object_set_new(value, name, listing->list);
+        return print_json(value, BOURSE_OK);
+    }
+    if (!invocation->quiet) {
+        grid_print(&listing->table, stdout, invocation->color);
+    }
+    return BOURSE_OK;
 }

@@ -51,6 +51,15 @@ json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);
 json_t *json_outcome(const struct bourse_outcome *outcome);
 
+/* Whether its subtasks take so much more or less than was expected that what was planned with it no longer holds; by how many percent. */
+bool job_drifts(const struct bourse_job_row *row, int64_t *ret_percent);
+
+/* "about 3m left, subtasks take 35% longer than expected", as far as that is known; or "". */
+void job_left(const struct bourse_job_row *row, char ret_text[CELL_SIZE]);
+/* Whether an open job, whose subtasks take longer than was expected, would cost more than its budget if the rest cost as much as what it was charged
+ * for so far; how much in all. */
+bool job_outgrows(const struct bourse_job_row *row, int64_t *ret_micro);
+
 /* How fast a job goes, since it was first seen. */
 struct pace {
     bool is_known;
@@ -59,9 +68,8 @@ struct pace {
 };
 void pace_note(struct pace *pace, const struct bourse_job_row *row); /* of each row: starts it */
 uint64_t job_done(const struct bourse_job_row *row);                 /* with any end */
-/* Subtasks in an hour, and the time that is left at that pace; false as long as nobody can tell. */
-bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour,
-             int64_t *ret_left_ms);
+/* Subtasks in an hour; false as long as nobody can tell. */
+bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour);
 
 /* One line on stderr, redrawn on a terminal, a line of its own now and then elsewhere when asked
  * for. */
@@ -69,15 +77,14 @@ struct progress {
     bool on; /* draw at all */
     bool terminal;
     int64_t drawn_ns;
-    struct pace pace;
     bool has_line;
 };
 struct progress progress_start(const struct invocation *invocation);
 void progress_job(struct progress *progress, const struct bourse_job_row *row);
-/* What it draws: done, failed, running, waiting (for a device, or behind another one on it), cost, time left, why it waits. */
+/* What it draws: done, failed, running, waiting (for a device, or behind another one on it), cost, time left, how far subtasks are from what was
+ * expected, why it waits. */
 enum { JOB_LINE_SIZE = 512 };
-void job_line(const struct bourse_job_row *row, const struct pace *pace,
-              char ret_text[JOB_LINE_SIZE]);
+void job_line(const struct bourse_job_row *row, char ret_text[JOB_LINE_SIZE]);
 __attribute__((format(printf, 3, 4))) void progress_text(struct progress *progress, bool force,
                                                          const char *format, ...);
 void progress_end(struct progress *progress);
@@ -91,5 +98,15 @@ void screen_draw(struct screen *screen, const char *text);
 
 /* Asks on the terminal. 1 yes, 0 no, -1 when there is no terminal to ask on. */
 int ask_yes_no(const char *question);
+
+enum { CONDITIONS_TEXT = 256 }; /* of an ask, in a row: the whole is in --json */
+/* Rows on their way to where they are shown: JSON, ids, or a table. */
+struct listing {
+    json_t *list; /* NULL: to the table */
+    bool quiet;
+    struct grid table;
+};
+/* JSON under that name, or the table; ids were printed as they came. */
+int listing_show(struct invocation *invocation, struct listing *listing, const char *name);
 
 #endif

@@ -47,6 +47,12 @@ struct option_set command_options(const struct command *command)
     return set;
 }
 
+bool command_takes(const struct command *command, const char *option)
+{
+    const struct option_set set = command_options(command);
+    return set_find(&set, option) != NULL;
+}
+
 /* ---------------------------------------------------------------- help */
 
 static void print_option(FILE *to, const struct option_spec *option)

@@ -1,13 +1,17 @@
-/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/portfolio.h), and shows the schedule. */
+/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/portfolio.h), and shows the schedule: in tables, as a
+ * timeline, as a picture in a file. */
 #include "consumer/command/plan_dag.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/command/output.h"
+#include "consumer/command/picture.h"
 #include "formats/dag.h"
 #include "planner/portfolio.h"
+#include "planner/usage.h"
 #include "runtime/files.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +25,19 @@ struct plan {
     bool is_auto;
     enum portfolio_method method; /* otherwise */
     uint32_t *sequence;           /* the tasks by start */
+    struct usage *usage;
+    bool is_contended;
 };
+
+/* What is more is not listed in tables; --json has all. */
+enum { TASKS_SHOWN = 100, PROCESSORS_SHOWN = 32, LINKS_SHOWN = 16 };
 
 static void plan_fini(struct plan *plan)
 {
     dag_file_destroy(&plan->file);
     workload_destroy(&plan->graph);
     schedule_destroy(&plan->schedule);
+    usage_destroy(&plan->usage);
     free(plan->sequence);
 }
 
@@ -202,8 +212,7 @@ static bool read_method(struct plan *plan)
         names[i] = portfolio_name((enum portfolio_method)i);
         if (strcmp(names[i], text) == 0) {
             plan->method = (enum portfolio_method)i;
-            bool is_possible =
-                plan->method != PORTFOLIO_EXACT || !option_given(plan->invocation, "contended");
+            bool is_possible = plan->method != PORTFOLIO_EXACT || !plan->is_contended;
             if (!is_possible) {
                 (void)complain(plan->invocation, BOURSE_USAGE,
                                "--scheduler exact knows no --contended links; use auto");
@@ -272,7 +281,7 @@ static int make_schedule(struct plan *plan)
     const struct workload *graph = plan->graph;
     struct portfolio_options options = portfolio_defaults();
     char text[200];
-    options.is_contended = option_given(plan->invocation, "contended");
+    options.is_contended = plan->is_contended;
     if (!plan->is_auto && plan->method == PORTFOLIO_EXACT) {
         options.exact_steps = PORTFOLIO_PROOF_STEPS;
     }
@@ -303,7 +312,9 @@ static int make_schedule(struct plan *plan)
     case SCHEDULER_NO_MEMORY:
         return no_memory(plan);
     }
-    return schedule_sequence(graph, plan->schedule, plan->sequence) ? BOURSE_OK : no_memory(plan);
+    plan->usage = usage_create(graph, plan->schedule);
+    bool is_ready = plan->usage != NULL && schedule_sequence(graph, plan->schedule, plan->sequence);
+    return is_ready ? BOURSE_OK : no_memory(plan);
 }
 
 /* ---------------------------------------------------------------- showing it */
@@ -324,6 +335,42 @@ static uint32_t best_single(const struct workload *graph, double *ret_time)
         *ret_time = time < *ret_time ? time : *ret_time;
     }
     return best;
+}
+
+/* Of the whole makespan. */
+static double share_of(const struct plan *plan, double busy)
+{
+    return busy / plan->schedule->makespan;
+}
+
+static json_t *json_processors(const struct plan *plan)
+{
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < plan->graph->processor_count; i++) {
+        const struct usage_processor *use = &plan->usage->processors[i];
+        (void)json_array_append_new(rows, json_pack("{s:s, s:i, s:f, s:f}", "processor",
+                                                    plan->file->processors[i], "tasks",
+                                                    (int)use->tasks, "busy", use->busy, "share",
+                                                    share_of(plan, use->busy)));
+    }
+    return rows;
+}
+
+static json_t *json_links(const struct plan *plan)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < plan->usage->link_count; i++) {
+        const struct usage_link *use = &plan->usage->links[i];
+        json_t *row =
+            json_pack("{s:s, s:s, s:i, s:f, s:f}", "src", plan->file->processors[use->from], "dst",
+                      plan->file->processors[use->to], "transfers", (int)use->transfers, "bytes",
+                      use->bytes, "busy", use->busy);
+        if (plan->is_contended) {
+            (void)json_object_set_new(row, "share", json_real(share_of(plan, use->busy)));
+        }
+        (void)json_array_append_new(rows, row);
+    }
+    return rows;
 }
 
 static int show_json(const struct plan *plan)
@@ -351,16 +398,18 @@ static int show_json(const struct plan *plan)
                            ? json_null()
                            : json_pack("{s:s, s:f}", "processor", file->processors[single],
                                        "makespan", single_makespan);
-    return print_json(json_pack("{s:s, s:s, s:b, s:o, s:f, s:f, s:f, s:b, s:s, s:s, s:o, s:o}",
-                                "name", file->name, "time_unit", file->time_unit, "contended",
-                                (int)option_given(plan->invocation, "contended"), "schedule", rows,
-                                "makespan", schedule->makespan, "lower_bound",
-                                plan->portfolio.bound, "gap", gap_of(plan), "proved",
-                                (int)plan->portfolio.is_proved, "scheduler",
-                                plan->is_auto ? "auto" : portfolio_name(plan->method), "found_by",
-                                portfolio_name(plan->portfolio.found_by), "makespans", methods,
-                                "best_single", baseline),
-                      BOURSE_OK);
+    json_t *value = json_pack(
+        "{s:s, s:s, s:b, s:o, s:f, s:f, s:f, s:b, s:s, s:s, s:o, s:o}", "name", file->name,
+        "time_unit", file->time_unit, "contended", (int)plan->is_contended, "schedule", rows,
+        "makespan", schedule->makespan, "lower_bound", plan->portfolio.bound, "gap", gap_of(plan),
+        "proved", (int)plan->portfolio.is_proved, "scheduler",
+        plan->is_auto ? "auto" : portfolio_name(plan->method), "found_by",
+        portfolio_name(plan->portfolio.found_by), "makespans", methods, "best_single", baseline);
+    (void)json_object_set_new(value, "processors", json_processors(plan));
+    (void)json_object_set_new(value, "links", json_links(plan));
+    (void)json_object_set_new(value, "transfers", json_integer(plan->usage->transfers));
+    (void)json_object_set_new(value, "bytes_moved", json_real(plan->usage->bytes));
+    return print_json(value, BOURSE_OK);
 }
 
 struct number {
@@ -374,12 +423,28 @@ static struct number number_of(double value)
     return number;
 }
 
+static struct number percent_of(const struct plan *plan, double busy)
+{
+    struct number number;
+    (void)snprintf(number.text, sizeof number.text, "%.0f%%", floor(100 * share_of(plan, busy)));
+    return number;
+}
+
+static void say_others(size_t count, const char *what)
+{
+    if (count > 0) {
+        (void)printf("and %zu more %s%s: --json has them\n", count, what, text_plural(count));
+    }
+}
+
 static void show_tasks(const struct plan *plan)
 {
     static const char *const titles[] = {"TASK", "PROCESSOR", "START", "FINISH"};
     const struct schedule *schedule = plan->schedule;
+    uint32_t count = plan->graph->task_count;
+    uint32_t shown = count <= TASKS_SHOWN ? count : TASKS_SHOWN;
     struct grid table = grid_of(4, titles, "llrr");
-    for (uint32_t i = 0; i < plan->graph->task_count; i++) {
+    for (uint32_t i = 0; i < shown; i++) {
         uint32_t task = plan->sequence[i];
         struct number start = number_of(schedule->start[task]);
         struct number finish = number_of(schedule->finish[task]);
@@ -390,37 +455,69 @@ static void show_tasks(const struct plan *plan)
     }
     grid_print(&table, stdout, plan->invocation->color);
     grid_fini(&table);
+    say_others(count - shown, "task");
 }
 
 static void show_processors(const struct plan *plan)
 {
     static const char *const titles[] = {"PROCESSOR", "TASKS", "BUSY", "SHARE"};
-    const struct schedule *schedule = plan->schedule;
+    uint32_t count = plan->graph->processor_count;
+    uint32_t shown = count <= PROCESSORS_SHOWN ? count : PROCESSORS_SHOWN;
     struct grid table = grid_of(4, titles, "lrrr");
-    for (uint32_t p = 0; p < plan->graph->processor_count; p++) {
-        uint32_t count = 0;
-        double busy = 0;
-        for (uint32_t t = 0; t < plan->graph->task_count; t++) {
-            bool is_here = schedule->processor[t] == p;
-            count += is_here;
-            busy += is_here ? workload_cost(plan->graph, t, p) : 0;
-        }
+    for (uint32_t p = 0; p < shown; p++) {
+        const struct usage_processor *use = &plan->usage->processors[p];
         char tasks[16];
-        char share[16];
-        struct number time = number_of(busy);
-        (void)snprintf(tasks, sizeof tasks, "%u", count);
-        (void)snprintf(share, sizeof share, "%.0f%%", 100 * busy / schedule->makespan);
-        const char *cells[] = {plain_text(plan->file->processors[p]), tasks, time.text, share};
+        struct number busy = number_of(use->busy);
+        struct number share = percent_of(plan, use->busy);
+        (void)snprintf(tasks, sizeof tasks, "%u", use->tasks);
+        const char *cells[] = {plain_text(plan->file->processors[p]), tasks, busy.text, share.text};
         grid_add(&table, cells);
     }
     (void)putchar('\n');
     grid_print(&table, stdout, plan->invocation->color);
     grid_fini(&table);
+    say_others(count - shown, "processor");
+}
+
+/* Where links carry any number at once, none of them has a share. */
+static void show_links(const struct plan *plan)
+{
+    static const char *const titles[] = {"LINK", "TRANSFERS", "BYTES", "BUSY", "SHARE"};
+    const struct usage *usage = plan->usage;
+    if (!plan->is_contended || usage->link_count == 0) {
+        return;
+    }
+    size_t shown = usage->link_count <= LINKS_SHOWN ? usage->link_count : LINKS_SHOWN;
+    struct grid table = grid_of(5, titles, "lrrrr");
+    for (size_t i = 0; i < shown; i++) {
+        const struct usage_link *use = &usage->links[i];
+        char name[CELL_SIZE];
+        char transfers[16];
+        struct number bytes = number_of(use->bytes);
+        struct number busy = number_of(use->busy);
+        struct number share = percent_of(plan, use->busy);
+        (void)snprintf(name, sizeof name, "%.70s -> %.70s",
+                       plain_text(plan->file->processors[use->from]),
+                       plain_text(plan->file->processors[use->to]));
+        (void)snprintf(transfers, sizeof transfers, "%u", use->transfers);
+        const char *cells[] = {name, transfers, bytes.text, busy.text, share.text};
+        grid_add(&table, cells);
+    }
+    (void)putchar('\n');
+    grid_print(&table, stdout, plan->invocation->color);
+    grid_fini(&table);
+    say_others(usage->link_count - shown, "link");
+}
+
+/* "73 units" */
+static const char *unit_of(const struct plan *plan)
+{
+    return plain_text(plan->file->time_unit);
 }
 
 static void show_figures(const struct plan *plan)
 {
-    const char *unit = plain_text(plan->file->time_unit);
+    const char *unit = unit_of(plan);
     const char *blank = unit[0] != '\0' ? " " : "";
     double single_makespan = 0;
     uint32_t single = best_single(plan->graph, &single_makespan);
@@ -441,17 +538,75 @@ static void show_figures(const struct plan *plan)
     } else {
         (void)printf("best single  none: no processor can run all tasks\n");
     }
+    (void)printf("moved        %.9g bytes in %u transfer%s\n", plan->usage->bytes,
+                 plan->usage->transfers, text_plural(plan->usage->transfers));
+}
+
+/* ---------------------------------------------------------------- drawing it */
+
+static struct picture *draw(const struct plan *plan)
+{
+    const struct picture_schedule drawn = {
+        .task_count = plan->graph->task_count,
+        .processor_count = plan->graph->processor_count,
+        .processor = plan->schedule->processor,
+        .start = plan->schedule->start,
+        .finish = plan->schedule->finish,
+        .makespan = plan->schedule->makespan,
+        .unit = plan->file->time_unit,
+        .task_names = (const char *const *)plan->file->tasks,
+        .processor_names = (const char *const *)plan->file->processors,
+    };
+    return picture_of_schedule(&drawn);
+}
+
+static int write_svg(struct plan *plan, const char *path)
+{
+    CLEANUP(picture_destroy) struct picture *picture = draw(plan);
+    int status = BOURSE_OK;
+    char line[300];
+    if (picture == NULL) {
+        return no_memory(plan);
+    }
+    (void)snprintf(line, sizeof line,
+                   "%u tasks on %u processors: makespan %.9g %.40s, found by %s; no schedule is "
+                   "below %.9g; %.9g bytes moved",
+                   plan->graph->task_count, plan->graph->processor_count, plan->schedule->makespan,
+                   unit_of(plan), portfolio_name(plan->portfolio.found_by), plan->portfolio.bound,
+                   plan->usage->bytes);
+    picture->title = plan->file->name[0] != '\0' ? plan->file->name : plan->path;
+    picture->line = line;
+    picture->note = plan->is_contended ? "Planned: nothing has run. Links carry one transfer at a "
+                                         "time."
+                                       : "Planned: nothing has run.";
+    (void)write_picture(plan->invocation, path, picture_svg(picture), &status);
+    return status;
+}
+
+static void show_timeline(struct plan *plan, unsigned width)
+{
+    CLEANUP(picture_destroy) struct picture *picture = draw(plan);
+    const struct picture_style style = picture_style_of(plan->invocation, width);
+    print_picture(picture != NULL ? picture_timeline(picture, &style) : NULL);
 }
 
 int plan_dag(struct invocation *invocation)
 {
-    struct plan plan = {.invocation = invocation, .path = option_text(invocation, "dag", "")};
+    struct plan plan = {.invocation = invocation,
+                        .path = option_text(invocation, "dag", ""),
+                        .is_contended = option_given(invocation, "contended")};
+    unsigned width = 0;
+    const char *svg = NULL;
     int status = BOURSE_USAGE;
-    if (read_method(&plan)) {
+    if (picture_width(invocation, &width) && picture_path(invocation, &svg, &status) &&
+        read_method(&plan)) {
         status = read_graph(&plan);
     }
     if (status == BOURSE_OK) {
         status = make_schedule(&plan);
+    }
+    if (status == BOURSE_OK && svg != NULL) {
+        status = write_svg(&plan, svg);
     }
     if (status == BOURSE_OK && invocation->json) {
         status = show_json(&plan);
@@ -460,6 +615,8 @@ int plan_dag(struct invocation *invocation)
     } else if (status == BOURSE_OK) {
         show_tasks(&plan);
         show_processors(&plan);
+        show_links(&plan);
+        show_timeline(&plan, width);
         show_figures(&plan);
     }
     plan_fini(&plan);

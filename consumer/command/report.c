@@ -1,19 +1,16 @@
 /* report: where a job's time and money went. planner/report.h has the arithmetic and the pictures. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
+#include "consumer/command/picture.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/report.h"
-#include "runtime/files.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* A clock that is off by less is not worth a line: the result's start is in whole milliseconds, and takes a moment
  * to arrive. */
@@ -117,18 +114,6 @@ static void print_head(const struct report *report)
                  ns_text(report->wait_ns), ns_text(report->span_ns));
 }
 
-static void print_timeline(const struct invocation *invocation, const struct report *report,
-                           unsigned width)
-{
-    const struct report_style style = {
-        .width = width, .ascii = !locale_is_utf8(), .color = invocation->color};
-    char *text = report_timeline(report, &style);
-    if (text != NULL) {
-        (void)printf("\n%s", text);
-    }
-    free(text);
-}
-
 static void print_expected(const struct report *report)
 {
     if (report->expect_ns == 0 || report->median_ns < 0) {
@@ -142,6 +127,85 @@ static void print_expected(const struct report *report)
                      ns_text(report->span_ns));
     }
     (void)putchar('\n');
+}
+
+/* How far it is from what was predicted. */
+static const char *off_text(int64_t predicted, int64_t measured, char text[CELL])
+{
+    if (predicted <= 0 || measured < 0) {
+        return "-";
+    }
+    const double percent = ((double)measured / (double)predicted - 1) * 100;
+    (void)snprintf(text, CELL, "%+.0f%%", percent);
+    return text;
+}
+
+/* All of it, as the quote said when it was submitted. What goes on has not cost or taken it all yet. */
+static void print_plan(const struct report *report, bool color)
+{
+    const char *titles[] = {report->planned_is_guess ? "PLAN (A GUESS)" : "PLAN", "PLANNED",
+                            "MEASURED", "OFF"};
+    if (report->planned_ns == 0) {
+        return;
+    }
+    char off[CELL];
+    (void)putchar('\n');
+    CLEANUP(grid_fini) struct grid table = grid_of(4, titles, "lrrr");
+    const char *makespan[] = {"makespan", ns_text(report->planned_ns), ns_text(report->span_ns),
+                              off_text(report->planned_ns, report->span_ns, off)};
+    grid_add(&table, makespan);
+    const char *cost[] = {"cost", money_text(report->planned_micro),
+                          money_text(report->total.charge_micro),
+                          off_text(report->planned_micro, report->total.charge_micro, off)};
+    grid_add(&table, cost);
+    const char *lanes[] = {
+        "slots", report->planned_slots > 0 ? count_text(report->planned_slots) : "-", "", ""};
+    grid_add(&table, lanes);
+    grid_print(&table, stdout, color);
+}
+
+/* Of one that is open. */
+static void print_left(const struct report *report)
+{
+    if (report->left_ns >= 0) {
+        (void)printf("\nabout %s left, at the pace measured on the lanes that it has\n",
+                     ns_text(report->left_ns));
+    }
+}
+
+static void add_predicted(struct grid *table, const char *what,
+                          const struct report_predicted *predicted)
+{
+    char off[CELL];
+    const char *cells[] = {what, count_text(predicted->subtasks), ns_text(predicted->predicted_ns),
+                           ns_text(predicted->measured_ns),
+                           off_text(predicted->predicted_ns, predicted->measured_ns, off)};
+    if (predicted->subtasks > 0) {
+        grid_add(table, cells);
+    }
+}
+
+/* What was known when it was submitted, beside what came of it: busy time of accepted subtasks. */
+static void print_predicted(const struct report *report, bool color)
+{
+    static const char *const titles[] = {"PREDICTED", "SUBTASKS", "TIME", "MEASURED", "OFF"};
+    char name[CELL_SIZE];
+    if (report->predicted.subtasks == 0) {
+        return;
+    }
+    (void)putchar('\n');
+    CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "lrrrr");
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct report_device *device = &report->devices[i];
+        (void)snprintf(name, sizeof name, "%.70s/%.70s", device->provider, device->name);
+        add_predicted(&table, name, &device->predicted);
+    }
+    for (size_t i = 0; i < report->group_count && report->group_count > 1; i++) {
+        (void)snprintf(name, sizeof name, "part %zu", i + 1);
+        add_predicted(&table, name, &report->groups[i].predicted);
+    }
+    add_predicted(&table, "total", &report->predicted);
+    grid_print(&table, stdout, color);
 }
 
 static void print_checks(const struct report *report)
@@ -308,6 +372,47 @@ static json_t *json_sum(const struct report_sum *sum)
                      "energy_known", (int)sum->energy_known);
 }
 
+static json_t *json_predicted(const struct report_predicted *predicted)
+{
+    return json_pack("{s:i, s:I, s:I}", "subtasks", (int)predicted->subtasks, "predicted_ns",
+                     (json_int_t)predicted->predicted_ns, "measured_ns",
+                     (json_int_t)predicted->measured_ns);
+}
+
+/* null: nothing was predicted, or it is not known any more. */
+static json_t *json_plan(const struct report *report)
+{
+    if (report->predicted.subtasks == 0) {
+        return json_null();
+    }
+    json_t *groups = json_array();
+    for (size_t i = 0; i < report->group_count; i++) {
+        const struct report_group *group = &report->groups[i];
+        json_t *value = json_predicted(&group->predicted);
+        (void)json_object_set_new(value, "first", json_integer((json_int_t)group->first));
+        (void)json_object_set_new(value, "count", json_integer((json_int_t)group->count));
+        (void)json_object_set_new(value, "expect_ns", json_integer((json_int_t)group->expect_ns));
+        (void)json_object_set_new(value, "median_ns", json_known(group->median_ns));
+        (void)json_array_append_new(groups, value);
+    }
+    json_t *value = json_predicted(&report->predicted);
+    (void)json_object_set_new(value, "groups", groups);
+    return value;
+}
+
+/* null: there was no quote, or its manifest is not there any more. */
+static json_t *json_planned(const struct report *report)
+{
+    return report->planned_ns == 0
+               ? json_null()
+               : json_pack("{s:I, s:I, s:I, s:I, s:i, s:b}", "makespan_ns",
+                           (json_int_t)report->planned_ns, "measured_makespan_ns",
+                           (json_int_t)report->span_ns, "cost_micro",
+                           (json_int_t)report->planned_micro, "measured_cost_micro",
+                           (json_int_t)report->total.charge_micro, "slots",
+                           (int)report->planned_slots, "guess", (int)report->planned_is_guess);
+}
+
 static json_t *json_device(const struct report_device *device)
 {
     json_t *value = json_sum(&device->sum);
@@ -320,6 +425,9 @@ static json_t *json_device(const struct report_device *device)
     (void)json_object_set_new(value, "price_high_micro", json_known(device->price_high_micro));
     (void)json_object_set_new(value, "moved_ns", json_integer((json_int_t)device->moved_ns));
     (void)json_object_set_new(value, "cut", json_integer((json_int_t)device->cut));
+    if (device->predicted.subtasks > 0) {
+        (void)json_object_set_new(value, "plan", json_predicted(&device->predicted));
+    }
     return value;
 }
 
@@ -355,6 +463,9 @@ static json_t *json_report(const struct report *report, const struct bourse_task
         "expect_ns", json_known(report->expect_ns > 0 ? report->expect_ns : -1), "expect_span_ns",
         json_known(report->expect_span_ns), "total", json_sum(&report->total), "devices", devices,
         "slowest", slowest, "failures", causes);
+    (void)json_object_set_new(value, "plan", json_plan(report));
+    (void)json_object_set_new(value, "planned", json_planned(report));
+    (void)json_object_set_new(value, "left_ns", json_known(report->left_ns));
     if (report->saved + report->restored > 0) {
         (void)json_object_set_new(value, "checkpoints",
                                   json_pack("{s:i, s:I, s:i}", "saved", (int)report->saved, "bytes",
@@ -372,43 +483,6 @@ static json_t *json_report(const struct report *report, const struct bourse_task
 
 /* ---------------------------------------------------------------- the command */
 
-/* A picture of that name is drawn anew; a pipe, or what a link such as /dev/stdout leads to, is written to. */
-static bool put_svg(struct invocation *invocation, const char *path, const char *text,
-                    int *ret_status)
-{
-    struct problem problem = {.text = ""};
-    struct stat facts;
-    bool ok;
-    if (lstat(path, &facts) != 0 || S_ISREG(facts.st_mode)) {
-        ok = file_write(path, text, strlen(text), 0666 & ~invocation->umask, &problem);
-    } else {
-        FILE *file = fopen(path, "we");
-        ok = file != NULL && fputs(text, file) >= 0;
-        ok = (file == NULL || fclose(file) == 0) && ok;
-        problem_set(&problem, "%s: %s", path, strerror(errno));
-    }
-    if (!ok) {
-        *ret_status = complain(invocation, BOURSE_LOCAL, "%s", problem.text);
-    }
-    return ok;
-}
-
-static bool write_svg(struct invocation *invocation, const struct report *report, const char *path,
-                      int *ret_status)
-{
-    if (!may_replace(invocation, "--svg", path, "<svg", 4, "picture", ret_status)) {
-        return false;
-    }
-    char *text = report_svg(report);
-    if (text == NULL) {
-        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
-        return false;
-    }
-    bool ok = put_svg(invocation, path, text, ret_status);
-    free(text);
-    return ok;
-}
-
 static void print_report(const struct invocation *invocation, const struct report *report,
                          const struct bourse_tasks *tasks, const struct before *before,
                          unsigned width)
@@ -424,8 +498,12 @@ static void print_report(const struct invocation *invocation, const struct repor
     }
     (void)putchar('\n');
     print_devices(report, invocation->color);
-    print_timeline(invocation, report, width);
+    const struct picture_style style = picture_style_of(invocation, width);
+    print_picture(report_timeline(report, &style));
+    print_plan(report, invocation->color);
+    print_left(report);
     print_expected(report);
+    print_predicted(report, invocation->color);
     print_checks(report);
     print_saved(report);
     print_slowest(report, tasks);
@@ -436,9 +514,9 @@ static void print_report(const struct invocation *invocation, const struct repor
 int command_report(struct invocation *invocation)
 {
     int status = 0;
-    int64_t width = terminal_width(STDOUT_FILENO);
+    unsigned width = 0;
     char id[BOURSE_ID_SIZE];
-    if (!option_count(invocation, "width", REPORT_WIDTH_MIN, REPORT_WIDTH_MAX, &width)) {
+    if (!picture_width(invocation, &width)) {
         return BOURSE_USAGE;
     }
     if (!connect_broker(invocation, &status) ||
@@ -450,8 +528,9 @@ int command_report(struct invocation *invocation)
     if (!consumer_report(invocation->bourse, id, &report, &error)) {
         return complain_with(invocation, &error);
     }
-    const char *path = option_text(invocation, "svg", NULL);
-    if (path != NULL && !write_svg(invocation, report, path, &status)) {
+    const char *path = NULL;
+    if (!picture_path(invocation, &path, &status) ||
+        (path != NULL && !write_picture(invocation, path, report_svg(report), &status))) {
         return status;
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
@@ -464,6 +543,6 @@ int command_report(struct invocation *invocation)
                                   json_integer((json_int_t)before.charged_micro));
         return print_json(value, BOURSE_OK);
     }
-    print_report(invocation, report, tasks, &before, (unsigned)width);
+    print_report(invocation, report, tasks, &before, width);
     return BOURSE_OK;
 }

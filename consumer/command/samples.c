@@ -119,19 +119,28 @@ static void remember(const struct device_profile *profile, const struct calibrat
     }
 }
 
-bool samples_apply(const struct samples *samples, const struct device_profile *profile,
-                   const struct operation *operation, struct cost_calibration *ret_calibration,
-                   struct history *ret_history, struct problem *ret_problem)
+void samples_remember(const struct samples *samples, const struct device_profile *profile,
+                      const struct operation *operation, struct history *ret_history)
 {
-    enum operation_class class = operation_class_of(operation->kind);
+    *ret_history = (struct history){.count = 0};
+    for (size_t i = 0; i < samples->count; i++) {
+        if (is_same(&samples->rows[i].operation, operation)) {
+            remember(profile, &samples->rows[i], ret_history);
+        }
+    }
+}
+
+bool samples_calibrate(const struct samples *samples, const struct device_profile *profile,
+                       enum operation_class class, struct cost_calibration *ret_calibration,
+                       struct problem *ret_problem)
+{
     struct calibrate_sample rows[CALIBRATE_MOST];
     size_t lines[CALIBRATE_MOST];
     size_t count = 0;
     size_t bad = 0;
-    *ret_history = (struct history){.count = 0};
+    *ret_calibration = (struct cost_calibration){.samples = 0};
     for (size_t i = 0; i < samples->count; i++) {
-        const struct calibrate_sample *row = &samples->rows[i];
-        if (operation_class_of(row->operation.kind) != class) {
+        if (operation_class_of(samples->rows[i].operation.kind) != class) {
             continue;
         }
         if (count == CALIBRATE_MOST) {
@@ -139,10 +148,10 @@ bool samples_apply(const struct samples *samples, const struct device_profile *p
                          CALIBRATE_MOST, operation_class_name(class));
         }
         lines[count] = samples->lines[i];
-        rows[count++] = *row;
-        if (is_same(&row->operation, operation)) {
-            remember(profile, row, ret_history);
-        }
+        rows[count++] = samples->rows[i];
+    }
+    if (count == 0) {
+        return true;
     }
     switch (calibrate(profile, class, rows, count, ret_calibration, &bad)) {
     case CALIBRATE_OK:

@@ -1,4 +1,4 @@
-/* consumer/command/samples.h - `devices --samples FILE`: times that operations were measured to take on one device.
+/* consumer/command/samples.h - `devices --samples FILE`, `plan TEMPLATE --samples DEVICE=FILE`: times that operations were measured to take on one device.
  *
  *     # operation                          time
  *     matmul:4096x4096x4096:bf16           195us
@@ -23,10 +23,14 @@ struct samples {
 /* False with what is wrong, and in which line: "FILE:3: ...". `path` is borrowed. */
 bool samples_read(const char *path, struct samples *ret_samples, struct problem *ret_problem);
 
-/* What the samples say of `operation` on `profile`: they calibrate its class, and those of the very same operation
- * are its history. False with what is wrong with them: too few, or one that the device could not do. */
-bool samples_apply(const struct samples *samples, const struct device_profile *profile,
-                   const struct operation *operation, struct cost_calibration *ret_calibration,
-                   struct history *ret_history, struct problem *ret_problem);
+/* Those of one class calibrate it. None of that class: no calibration, and true. False with what is wrong with them: too few, or one that
+ * the device could not do. */
+bool samples_calibrate(const struct samples *samples, const struct device_profile *profile,
+                       enum operation_class class, struct cost_calibration *ret_calibration,
+                       struct problem *ret_problem);
+
+/* Those of the very same operation are its history, in millionths of its bound on `profile`. */
+void samples_remember(const struct samples *samples, const struct device_profile *profile,
+                      const struct operation *operation, struct history *ret_history);
 
 #endif

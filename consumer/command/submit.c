@@ -1,318 +1,19 @@
-/* submit, run, quote, plan: from a job to the market, with the price shown first. */
+/* submit, resume, run: from a job to the market, with the price shown first. */
 #include "consumer/submit.h"
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
-#include "consumer/command/plan_dag.h"
 #include "consumer/command/watch.h"
 #include "consumer/prepare.h"
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/limits.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
-#include "planner/estimate.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---------------------------------------------------------------- the plan and the quote */
-
-static void show_plan(FILE *to, const struct bourse_job_summary *job)
-{
-    (void)fprintf(to, "Plan for %s\n", plain_text(job->name));
-    if (job->continues[0] != '\0') {
-        (void)fprintf(to, "  continues     job %s, with what is left of it\n",
-                      short_id(job->continues));
-    }
-    (void)fprintf(to, "  program       %s\n", plain_text(job->program));
-    (void)fprintf(to, "  subtasks      %llu", (unsigned long long)job->subtasks);
-    if (job->parts == 1) {
-        (void)fprintf(to, ", %u slot%s each", job->slots, text_plural(job->slots));
-    }
-    if (job->at_most > 0) {
-        (void)fprintf(to, ", at most %u slot%s at a time", job->at_most, text_plural(job->at_most));
-    }
-    if (job->parts > 1) {
-        (void)fprintf(to, "\n                in %u parts, for devices, slots or terms that differ",
-                      job->parts);
-    }
-    if (job->checks > 0) {
-        (void)fprintf(to, "\n  checks        %llu, each by a referee before its result is paid",
-                      (unsigned long long)job->checks);
-    }
-    if (job->way_ms > 0) {
-        (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
-                      duration_text(job->way_ms));
-    }
-    (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
-                  job->inputs == 1 ? "" : "s", bytes_text(job->input_bytes));
-    if (job->skipped > 0) {
-        (void)fprintf(to, " (%llu matches left out: folders and links)",
-                      (unsigned long long)job->skipped);
-    }
-    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n", duration_text(job->expect_ms),
-                  job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
-                  duration_text(job->limit_ms));
-}
-
-/* How the subtasks would spread over the levels on offer; what the quote sums up. */
-static bool estimate_of(const struct bourse_job_summary *job, const struct bourse_quote *quote,
-                        struct estimate_row rows[BOURSE_LEVELS_MAX], struct estimate *ret_estimate)
-{
-    struct estimate_level levels[BOURSE_LEVELS_MAX];
-    if (job->value_micro >= 0) {
-        return false; /* devices that differ in speed do not take equal shares */
-    }
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        levels[i] = (struct estimate_level){.price_micro = quote->levels[i].price_micro,
-                                            .slots = quote->levels[i].slots};
-    }
-    const struct estimate_job asked = {.subtasks = job->subtasks,
-                                       .width = job->slots,
-                                       .at_most = job->at_most,
-                                       .cap_micro = job->cap_micro,
-                                       .expect_ns = job->expect_ms * NS_PER_MS};
-    return estimate_make(&asked, levels, quote->level_count, rows, ret_estimate) == ESTIMATE_OK;
-}
-
-static void show_spread(FILE *to, const struct bourse_job_summary *job,
-                        const struct bourse_quote *quote, bool color)
-{
-    static const char *const titles[] = {"PRICE", "SLOTS", "LANES", "SUBTASKS", "BUSY", "COST"};
-    struct estimate_row rows[BOURSE_LEVELS_MAX];
-    struct estimate estimate;
-    if (job->parts > 1 || job->way_ms > 0 || !estimate_of(job, quote, rows, &estimate)) {
-        return; /* nothing to run on, as the quote says; or not alike, or not at once */
-    }
-    CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "rrrrrr");
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        const char *cells[] = {money_text(quote->levels[i].price_micro),
-                               count_text(quote->levels[i].slots),
-                               count_text(rows[i].lanes),
-                               count_text(rows[i].subtasks),
-                               duration_text(rows[i].busy_ns / NS_PER_MS),
-                               money_text(rows[i].cost_micro)};
-        grid_add(&table, cells);
-    }
-    grid_print(&table, to, color);
-    (void)fprintf(to, "%llu lanes, %llu rounds, %s from the first start (no less than %s)\n\n",
-                  (unsigned long long)estimate.lanes, (unsigned long long)estimate.rounds,
-                  duration_text(estimate.makespan_ns / NS_PER_MS),
-                  duration_text(estimate.lower_bound_ns / NS_PER_MS));
-}
-
-static json_t *json_spread(const struct bourse_job_summary *job, const struct bourse_quote *quote)
-{
-    struct estimate_row rows[BOURSE_LEVELS_MAX];
-    struct estimate estimate;
-    if (job->parts > 1 || job->way_ms > 0 || !estimate_of(job, quote, rows, &estimate)) {
-        return json_null();
-    }
-    json_t *levels = json_array();
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        (void)json_array_append_new(levels, json_pack("{s:I, s:i, s:I, s:I, s:I}", "price_micro",
-                                                      (json_int_t)quote->levels[i].price_micro,
-                                                      "lanes", (int)rows[i].lanes, "subtasks",
-                                                      (json_int_t)rows[i].subtasks, "busy_ns",
-                                                      (json_int_t)rows[i].busy_ns, "cost_micro",
-                                                      (json_int_t)rows[i].cost_micro));
-    }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "lanes", (json_int_t)estimate.lanes,
-                     "rounds", (json_int_t)estimate.rounds, "makespan_ns",
-                     (json_int_t)estimate.makespan_ns, "lower_bound_ns",
-                     (json_int_t)estimate.lower_bound_ns, "cost_micro",
-                     (json_int_t)estimate.cost_micro, "levels", levels);
-}
-
-/* Devices fit, and every ask for one is above the limit. */
-static bool is_too_dear(const struct bourse_quote *quote)
-{
-    const struct bourse_explanation *why = &quote->explanation;
-    return quote->has_explanation && why->asking > 0 && why->affordable == 0;
-}
-
-static void show_quote(FILE *to, const struct bourse_job_summary *job,
-                       const struct bourse_quote *quote, int64_t budget_micro)
-{
-    (void)fputs("Quote\n", to);
-    if (quote->level_count == 0) {
-        bool is_dear = is_too_dear(quote);
-        (void)fprintf(to, "  on offer now  nothing %s\n",
-                      !is_dear                ? "that fits"
-                      : job->value_micro >= 0 ? "that is worth it"
-                                              : "within the cap");
-    } else if (quote->slots_now == 0) {
-        (void)fputs("  on offer now  nothing that is free; of those that fit, once they are:\n",
-                    to);
-    } else {
-        (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
-                      quote->slots_now, text_plural(quote->slots_now),
-                      money_text(quote->price_low_micro), money_text(quote->price_high_micro),
-                      job->cap_micro >= 0     ? " (within the cap)"
-                      : job->value_micro >= 0 ? " (worth it)"
-                                              : "");
-    }
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        const struct bourse_level *level = &quote->levels[i];
-        (void)fprintf(to, "                %s x %u slot%s of %u provider%s",
-                      money_text(level->price_micro), level->slots, text_plural(level->slots),
-                      level->providers, text_plural(level->providers));
-        if (level->worth_micro >= 0) {
-            (void)fprintf(to, ", %s: worth %s%s", plain_text(level->instrument),
-                          money_text(level->worth_micro),
-                          level->worth_micro < level->price_micro ? ", too dear" : "");
-        }
-        (void)fputc('\n', to);
-    }
-    if (quote->suggested_micro > 0) {
-        (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
-                      duration_text(quote->makespan_ms));
-        (void)fprintf(to, "  least         %s credits, or it cannot start\n",
-                      money_text(quote->minimum_micro));
-    }
-    if (budget_micro > 0) {
-        (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
-                      money_text(budget_micro),
-                      budget_micro == quote->suggested_micro && job->budget_micro < 0
-                          ? " (1.5 times the expected cost, a lease of each slot, and one more)"
-                          : "");
-    }
-    if (job->value_micro >= 0) {
-        (void)fprintf(to, "  value         %s credits\n",
-                      limit_text(job->value_micro, job->value_rate));
-    }
-    if (quote->limit_micro >= 0) {
-        (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
-                      money_text(quote->limit_micro),
-                      job->cap_micro >= 0 ? "" : " (1.5 times what is on offer)");
-    }
-    if (quote->suggested_cap_micro >= 0) {
-        (void)fprintf(
-            to,
-            "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
-            "to begin with\n",
-            money_text(quote->suggested_cap_micro), quote->suggested_cap_trades,
-            quote->suggested_cap_trades == 1 ? "" : "s");
-    }
-    if (quote->has_explanation && quote->slots_now == 0) {
-        print_explanation(to, &quote->explanation);
-    }
-    if (quote->checks_problem[0] != '\0') {
-        (void)fprintf(to, "  checks        none can be made: %s\n", quote->checks_problem);
-    }
-}
-
-static json_t *json_summary(const struct bourse_job_summary *job)
-{
-    json_t *value =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:b, s:s}", "name",
-                  job->name, "program", job->program, "subtasks", (json_int_t)job->subtasks,
-                  "inputs", (json_int_t)job->inputs, "input_bytes", (json_int_t)job->input_bytes,
-                  "skipped", (json_int_t)job->skipped, "slots", (int)job->slots, "at_most",
-                  (int)job->at_most, "limit_ms", (json_int_t)job->limit_ms, "term_ms",
-                  (json_int_t)job->term_ms, "expect_ms", (json_int_t)job->expect_ms,
-                  "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
-    (void)json_object_set_new(value, "parts", json_integer((json_int_t)job->parts));
-    if (job->checks > 0) {
-        (void)json_object_set_new(value, "checks", json_integer((json_int_t)job->checks));
-    }
-    if (job->way_ms > 0) {
-        (void)json_object_set_new(value, "way_ms", json_integer((json_int_t)job->way_ms));
-    }
-    if (job->continues[0] != '\0') {
-        (void)json_object_set_new(value, "continues", json_string(job->continues));
-    }
-    if (job->cap_micro >= 0) {
-        (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
-    }
-    if (job->value_micro >= 0) {
-        (void)json_object_set_new(value, "value_micro", json_integer((json_int_t)job->value_micro));
-        json_add_rate(value, job->value_rate);
-    }
-    return value;
-}
-
-bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
-{
-    struct bourse_error error;
-    bourse_job_summary(offer->job, &offer->summary);
-    if (!submit_quote(invocation->bourse, offer->job, &offer->quote, offer->limits, &error)) {
-        *ret_status = complain_with(invocation, &error);
-        return false;
-    }
-    offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
-                                                           : offer->quote.suggested_micro;
-    if (!option_money(invocation, "budget", &offer->budget_micro)) {
-        *ret_status = BOURSE_USAGE;
-        return false;
-    }
-    return true;
-}
-
-static int quote_or_plan(struct invocation *invocation, bool plan)
-{
-    int status = 0;
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    struct bourse_error error;
-    if (!bourse_job_load(invocation->words[0], &job, &error)) {
-        return complain_with(invocation, &error);
-    }
-    struct offer *offer = calloc(1, sizeof *offer);
-    if (offer == NULL) {
-        return complain(invocation, BOURSE_LOCAL, "out of memory");
-    }
-    offer->job = job;
-    if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
-        bool starts = offer->quote.slots_now > 0 && offer->quote.checks_problem[0] == '\0';
-        status = starts ? BOURSE_OK : BOURSE_NO_MATCH;
-        if (invocation->json) {
-            json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
-                                      "budget_micro", (json_int_t)offer->budget_micro);
-            (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
-            (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
-            status = print_json(value, status);
-        } else if (invocation->quiet) {
-            (void)printf("%s\n", money_text(offer->quote.expected_micro));
-        } else {
-            if (plan) {
-                show_plan(stdout, &offer->summary);
-                show_spread(stdout, &offer->summary, &offer->quote, invocation->color);
-            }
-            show_quote(stdout, &offer->summary, &offer->quote, offer->budget_micro);
-        }
-    }
-    free(offer);
-    return status;
-}
-
-int command_quote(struct invocation *invocation)
-{
-    return quote_or_plan(invocation, false);
-}
-
-int command_plan(struct invocation *invocation)
-{
-    bool has_graph = option_given(invocation, "dag");
-    if (has_graph && invocation->word_count > 0) {
-        return complain(invocation, BOURSE_USAGE,
-                        "plan takes a job's FILE or --dag FILE, not both; see `bourse help plan`");
-    }
-    if (has_graph) {
-        return plan_dag(invocation);
-    }
-    if (invocation->word_count == 0) {
-        return complain(invocation, BOURSE_USAGE, "plan needs FILE; see `bourse help plan`");
-    }
-    if (option_given(invocation, "scheduler") || option_given(invocation, "contended")) {
-        return complain(invocation, BOURSE_USAGE,
-                        "--scheduler and --contended are for --dag: the market schedules what is "
-                        "submitted to it");
-    }
-    return quote_or_plan(invocation, true);
-}
 
 /* ---------------------------------------------------------------- placing it */
 
@@ -321,15 +22,18 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
 {
     const struct bourse_quote *quote = &offer->quote;
     bool waits = option_given(invocation, "anyway");
-    bool fits = quote->slots_now > 0 || !quote->has_explanation || quote->explanation.fitting > 0;
+    bool can_wait = command_takes(invocation->command, "anyway");
+    bool fits = quote->slots_now > 0 || quote->slots_taken > 0 || !quote->has_explanation ||
+                quote->explanation.fitting > 0;
     if (quote->checks_problem[0] != '\0' && !waits) {
-        *ret_status = complain(invocation, BOURSE_NO_MATCH,
-                               "%s; with --anyway the job waits for that", quote->checks_problem);
+        *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->checks_problem,
+                               can_wait ? "; with --anyway the job waits for that" : "");
     } else if (!fits && !waits) {
-        *ret_status = complain(invocation, BOURSE_NO_MATCH,
-                               "%s; with --anyway the job waits for a device that fits",
-                               quote->explanation.text);
-    } else if (offer->budget_micro == 0 && quote->suggested_micro == 0 && is_too_dear(quote)) {
+        *ret_status =
+            complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
+                     can_wait ? "; with --anyway the job waits for a device that fits" : "");
+    } else if (offer->budget_micro == 0 && quote->suggested_micro == 0 &&
+               offer_is_too_dear(quote)) {
         *ret_status = complain(
             invocation, BOURSE_USAGE,
             "every ask for what fits is above what the job would pay, so that no budget can be "
@@ -345,9 +49,9 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
                                money_text(quote->minimum_micro));
     } else if (offer->budget_micro < quote->minimum_micro && !waits) {
         *ret_status = complain(invocation, BOURSE_REFUSED,
-                               "budget: %s credits, a lease takes %s: hold that or more; with "
-                               "--anyway the job waits for a lower price",
-                               money_text(offer->budget_micro), money_text(quote->minimum_micro));
+                               "budget: %s credits, a lease takes %s: hold that or more%s",
+                               money_text(offer->budget_micro), money_text(quote->minimum_micro),
+                               can_wait ? "; with --anyway the job waits for a lower price" : "");
     } else {
         return true;
     }
@@ -357,8 +61,7 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
 bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
     if (!invocation->quiet && !invocation->json) {
-        show_plan(stderr, &offer->summary);
-        show_quote(stderr, &offer->summary, &offer->quote, offer->budget_micro);
+        offer_show(stderr, offer);
     }
     if (!can_start(invocation, offer, ret_status)) {
         return false;
@@ -410,7 +113,8 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
     const struct bourse_explanation *why = &offer->quote.explanation;
     const enum job_order order = offer->job->file->order;
     bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
-    if (invocation->json || !rests || offer->summary.cap_micro < 0 || !is_too_dear(&offer->quote)) {
+    if (invocation->json || !rests || offer->summary.cap_micro < 0 ||
+        !offer_is_too_dear(&offer->quote)) {
         return;
     }
     (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
@@ -487,6 +191,22 @@ static bool check_options(struct invocation *invocation)
            option_duration_ms(invocation, "wait-at-most", &ignored);
 }
 
+/* A job of type ioc or fok that found nothing has ended when it is accepted. */
+static bool has_ended_at_once(struct invocation *invocation, const struct bourse_job *job,
+                              const char *id, struct bourse_job_row *ret_row)
+{
+    struct bourse_error error; /* it was accepted, whatever is not known of it */
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if ((job->file->order != JOB_ORDER_IOC && job->file->order != JOB_ORDER_FOK) ||
+        !bourse_jobs(invocation->bourse, id, &jobs, &error) || bourse_jobs_count(jobs) != 1) {
+        return false;
+    }
+    *ret_row = *bourse_jobs_row(jobs, 0);
+    ret_row->leases = NULL; /* they go with the list */
+    ret_row->lease_count = 0;
+    return ret_row->state != BOURSE_OPEN;
+}
+
 /* Places the job and, when asked to, waits for it and fetches what it left. */
 static int submit_and_wait(struct invocation *invocation, struct bourse_job *job)
 {
@@ -498,18 +218,23 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     if (!offer_and_place(invocation, job, id, &status)) {
         return status;
     }
+    struct bourse_job_row row;
     if (!wait) {
+        const bool has_ended = has_ended_at_once(invocation, job, id, &row);
+        status = has_ended ? job_exit_status(&row) : BOURSE_OK;
         if (invocation->json) {
-            return print_json(json_pack("{s:s}", "job", id), BOURSE_OK);
+            return print_json(has_ended ? json_job(&row) : json_pack("{s:s}", "job", id), status);
         }
         (void)puts(invocation->quiet ? id : short_id(id));
-        return BOURSE_OK;
+        if (has_ended && !invocation->quiet) {
+            say_ended(&row);
+        }
+        return status;
     }
     if (!invocation->json) {
         (void)puts(invocation->quiet ? id : short_id(id));
         (void)fflush(stdout);
     }
-    struct bourse_job_row row;
     if (!watch_job(invocation, id, &row, &status)) {
         return status;
     }

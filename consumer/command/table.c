@@ -131,6 +131,24 @@ static const struct option_spec plan_options[] = {
     {"dag", 0, "FILE", "a task graph in JSON (bourse-dag-1), to be scheduled offline"},
     {"scheduler", 0, "SCHEDULER", "of --dag: auto, heft, peft, cpop, exact ... (auto)"},
     {"contended", 0, NULL, "of --dag: links carry one transfer at a time (any number)"},
+    {"templates", 0, NULL, "the templates there are; of TEMPLATE its parameters"},
+    {"file", 'f', "FILE", "what to plan, in YAML: template, parameters, devices, limits"},
+    {"set", 0, "NAME=VALUE", "a parameter of the template; may be repeated"},
+    {"devices", 0, "LIST", "h100:8,tpu-v5p:4@4.20: of the catalogue, with prices; or `market`"},
+    {"samples", 0, "DEVICE=FILE", "times measured on that one, as of `devices`; may be repeated"},
+    {"pcie", 0, "RATE", "between devices and their machine (31.5GB/s,5us)"},
+    {"fabric", 0, "RATE", "between alike devices of one machine (the catalogue's; or none)"},
+    {"network", 0, "RATE", "between machines (100Gbit/s,10us; or none)"},
+    {"storage", 0, "RATE", "how fast each device loads data, as in 7GB/s (not known)"},
+    {"stream", 0, NULL, "weights that do not fit come over PCIe at each pass (they are refused)"},
+    {"objective", 0, "OBJECTIVE", "time, price, energy or value (time)"},
+    {"deadline", 0, "TIME", "the plan may take, as in 10m"},
+    {"budget", 0, "CREDITS", "the plan may cost"},
+    {"worth", 0, "CREDITS", "of value: what an hour sooner is worth"},
+    {"place", 0, "STEP=DEVICE", "where a step has to be; may be repeated"},
+    {"fall-back", 0, NULL, "a step that cannot run where it is placed may be anywhere"},
+    {"svg", 0, "FILE", "of --dag and TEMPLATE: write the timeline as a picture"},
+    {"width", 0, "N", "columns of the timeline, 40 to 400 (the terminal's, else 80)"},
 };
 static const struct option_spec order_options[] = {
     {"price", 0, "CREDITS", "of an ask: the least for a slot and an hour; 0 is a donation"},
@@ -244,14 +262,17 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_quote},
     {.name = "plan",
-     .arguments = "FILE",
+     .arguments = "FILE|TEMPLATE",
      .summary = "how a job would run, before anything is spent",
      OPTIONS(plan_options),
      .words_max = 1,
      .run = command_plan,
-     .details = "With --dag instead of FILE, no market is asked: tasks with their cost on each "
-                "processor,\n"
-                "and bytes between them, become a schedule, beside a bound that none can beat."},
+     .details =
+         "With --dag instead of FILE, no market is asked: tasks with their cost on each "
+         "processor,\n"
+         "and bytes between them, become a schedule, beside a bound that none can beat.\n"
+         "With TEMPLATE, nor is it: the work is put on devices of the catalogue, or on those\n"
+         "on offer, by time, price, energy or value. ./NAME is a file of a template's name."},
     {.name = "ps",
      .arguments = "[JOB]",
      .summary = "list your jobs, or one with its tasks and leases",
@@ -259,7 +280,7 @@ static const struct command table[] = {
      .run = command_ps,
      .details = JOB_WORDS},
     {.name = "logs",
-     .arguments = "JOB [INDEX|TASK]",
+     .arguments = "JOB [INDEX|TASK]|JOB/INDEX",
      .summary = "what a job's programs printed",
      OPTIONS(logs_options),
      .words_min = 1,
@@ -289,6 +310,16 @@ static const struct command table[] = {
      .run = command_report,
      .details = JOB_WORDS
      "\nA column of the timeline is as high as its lane was busy; x is where an attempt failed."},
+    {.name = "history",
+     .arguments = "JOB|FILE",
+     .summary = "what a job's work was measured to take on this market",
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_history,
+     .details = JOB_WORDS "\nOf a job, or of a job file, before it is submitted: for each program, "
+                          "size of inputs and class "
+                          "of devices the median of the last measured times, by whomever. plan, "
+                          "quote and submit go by them."},
     {.name = "cancel",
      .arguments = "JOB",
      .summary = "cancel a job; unused money comes back",
@@ -398,7 +429,7 @@ static const struct command table[] = {
      OPTIONS(ledger_options),
      .run = command_ledger},
     {.name = "receipt",
-     .arguments = "JOB [INDEX|TASK]",
+     .arguments = "JOB [INDEX|TASK]|JOB/INDEX",
      .summary = "proofs of a job's results",
      OPTIONS(receipt_options),
      .words_min = 1,

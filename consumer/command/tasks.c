@@ -51,6 +51,19 @@ static void name_tasks(const struct bourse_tasks *tasks, char ret_text[BOURSE_TE
     }
 }
 
+const char *take_subtask_word(struct invocation *invocation)
+{
+    if (invocation->word_count > 1) {
+        return invocation->words[1];
+    }
+    char *stroke = strchr(invocation->words[0], '/');
+    if (stroke == NULL || stroke[1] == '\0') {
+        return NULL;
+    }
+    *stroke = '\0';
+    return stroke + 1;
+}
+
 bool resolve_subtask(struct invocation *invocation, const char *id,
                      const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
                      int *ret_status)

@@ -25,6 +25,7 @@ enum { POLL_MS = 50, STOP_MS = 20000, LOG_TAIL = 2048, PATH_SIZE = PATH_MAX, CAL
 struct embedded {
     struct invocation *invocation;
     struct household household;
+    struct household_made made;
     struct child broker, provider;
     int signals;
     bool detach;
@@ -92,10 +93,13 @@ static bool pause_ok(struct embedded *embedded, const char *what, int *ret_statu
         return false;
     }
     if (clock_monotonic_ns() > embedded->deadline_ns) {
-        *ret_status =
-            complain(embedded->invocation, BOURSE_TIMED_OUT,
-                     "%s; look into broker.log and provider.log in %s, or give --wait more time",
-                     what, embedded->household.folder);
+        char log[PATH_SIZE];
+        char tail[LOG_TAIL];
+        path_in(embedded, embedded->provider.fd >= 0 ? "provider.log" : "broker.log", log);
+        log_tail(log, tail);
+        *ret_status = complain(embedded->invocation, BOURSE_TIMED_OUT,
+                               "%s; %s ends with: %s; give --wait more time if that is well", what,
+                               log, tail);
         return false;
     }
     return true;
@@ -289,8 +293,17 @@ static bool read_wishes(struct invocation *invocation, struct household_wishes *
                                         .credits_micro = 1000 * MICRO_PER_CREDIT,
                                         .programs = option_text(invocation, "programs", NULL)};
     *ret_wait_ms = 120000;
-    return option_money(invocation, "price", &wishes->price_micro) &&
-           option_money(invocation, "credits", &wishes->credits_micro) &&
+    if (!option_money(invocation, "price", &wishes->price_micro)) {
+        return false;
+    }
+    if (wishes->price_micro > PRICE_BAND_MICRO) {
+        (void)complain(
+            invocation, BOURSE_USAGE,
+            "--price %s: a market takes no price above its band, %s credits per slot-hour",
+            option_text(invocation, "price", ""), money_text(PRICE_BAND_MICRO));
+        return false;
+    }
+    return option_money(invocation, "credits", &wishes->credits_micro) &&
            option_count(invocation, "slots", 1, 4096, &wishes->slots) &&
            option_duration_ms(invocation, "wait", ret_wait_ms);
 }
@@ -326,24 +339,67 @@ static bool already_up(struct embedded *embedded, int *ret_status)
     return count > 0;
 }
 
+/* The agent itself says whether it can be what was asked for. Run before anything else is, so that a wrong option leaves
+ * nothing behind. */
+static bool agent_agrees(struct embedded *embedded, int *ret_status)
+{
+    char agent[PATH_SIZE];
+    char log[PATH_SIZE];
+    char tail[LOG_TAIL];
+    char *arguments[] = {(char *)(uintptr_t) "bourse-provider",
+                         (char *)(uintptr_t) "run",
+                         (char *)(uintptr_t) "--check-config",
+                         (char *)(uintptr_t) "--dir",
+                         agent,
+                         NULL};
+    struct problem problem = {.text = ""};
+    struct child child = {.fd = -1};
+    path_in(embedded, MARKET_PROVIDER, agent);
+    path_in(embedded, "check.log", log);
+    if (!child_start("check", arguments[0], arguments, log, true, &child, &problem)) {
+        *ret_status = complain(embedded->invocation, BOURSE_LOCAL, "%s", problem.text);
+        return false;
+    }
+    int result = child_result(&child, STOP_MS);
+    log_tail(log, tail);
+    (void)unlink(log);
+    if (result != 0) {
+        *ret_status = complain(embedded->invocation, BOURSE_USAGE, "nothing is started: %s",
+                               tail[0] != '\0' ? tail : "bourse-provider does not answer");
+    }
+    return result == 0;
+}
+
 static bool furnish(struct embedded *embedded, const struct household_wishes *wishes,
                     int *ret_status)
 {
     struct invocation *invocation = embedded->invocation;
+    struct household_made *made = &embedded->made;
     struct problem problem = {.text = ""};
-    bool first = false;
-    if (!household_furnish(&embedded->household, wishes, &first, &problem)) {
+    bool furnished = household_furnish(&embedded->household, wishes, made, &problem);
+    if (!furnished) {
         *ret_status = complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+    } else if (made->agent_config) {
+        furnished = agent_agrees(embedded, ret_status);
+    }
+    if (!furnished) {
+        household_clear(&embedded->household, made);
         return false;
     }
-    bool wished = option_given(invocation, "price") || option_given(invocation, "slots") ||
-                  option_given(invocation, "programs") || option_given(invocation, "credits");
-    if (!first && wished && !invocation->quiet) {
-        (void)fprintf(stderr,
-                      "bourse: the market is there already: --price, --slots, --programs and "
-                      "--credits count for the "
-                      "first start only;\n        edit %s/provider/provider.yaml instead\n",
-                      embedded->household.folder);
+    bool agent_wished = option_given(invocation, "price") || option_given(invocation, "slots") ||
+                        option_given(invocation, "programs");
+    if (!made->agent_config && agent_wished && !invocation->quiet) {
+        (void)fprintf(
+            stderr,
+            "bourse: the market is there already: --price, --slots and --programs count for the "
+            "first start only;\n        edit %s/provider/provider.yaml instead\n",
+            embedded->household.folder);
+    }
+    if (!made->broker_config && option_given(invocation, "credits") && !invocation->quiet) {
+        (void)fprintf(
+            stderr,
+            "bourse: the market is there already: --credits counts for the first start only; "
+            "`bourse admin mint` makes more\n");
     }
     return true;
 }
@@ -405,6 +461,10 @@ int command_up(struct invocation *invocation)
     bool up = start_both(&embedded, &status) && list_children(&embedded, &status);
     if (up) {
         say_ready(&embedded);
+    } else {
+        /* The next one goes by its own options; the keys are the market's accounts by now. */
+        embedded.made = (struct household_made){.agent_config = embedded.made.agent_config};
+        household_clear(&embedded.household, &embedded.made);
     }
     if (up && embedded.detach) {
         return BOURSE_OK;

@@ -26,14 +26,37 @@ void say_how_to_return(const char *id)
         id, id, id, id, id);
 }
 
+struct watching {
+    struct progress progress;
+    bool is_quiet, was_warned;
+};
+
+/* Once: what was agreed to no longer holds. */
+static void warn_of_budget(struct watching *watching, const struct bourse_job_row *row)
+{
+    int64_t micro = 0;
+    if (watching->was_warned || watching->is_quiet || !job_outgrows(row, &micro)) {
+        return;
+    }
+    watching->was_warned = true;
+    progress_end(&watching->progress);
+    (void)fprintf(
+        stderr,
+        "bourse: subtasks take longer than expected: at this pace job %.8s costs about %s "
+        "credits, and its budget is %s.\n        `bourse order replace %.8s --budget "
+        "CREDITS` raises it.\n",
+        row->id, money_text(micro), money_text(row->budget_micro), row->id);
+}
+
 static bool on_row(void *context, const struct bourse_job_row *row)
 {
-    struct progress *progress = context;
+    struct watching *watching = context;
     if (row == NULL) {
-        progress_text(progress, true,
+        progress_text(&watching->progress, true,
                       "the broker cannot be reached; the job goes on, waiting for it");
     } else {
-        progress_job(progress, row);
+        progress_job(&watching->progress, row);
+        warn_of_budget(watching, row);
     }
     return true;
 }
@@ -46,10 +69,11 @@ bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_
         *ret_status = BOURSE_USAGE;
         return false;
     }
-    struct progress progress = progress_start(invocation);
+    struct watching watching = {.progress = progress_start(invocation),
+                                .is_quiet = invocation->quiet};
     struct bourse_error error;
-    bool ended = bourse_wait(invocation->bourse, id, most_ms, on_row, &progress, ret_row, &error);
-    progress_end(&progress);
+    bool ended = bourse_wait(invocation->bourse, id, most_ms, on_row, &watching, ret_row, &error);
+    progress_end(&watching.progress);
     if (ended) {
         return true;
     }

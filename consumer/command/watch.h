@@ -4,7 +4,7 @@
 
 #include "consumer/command/command.h"
 
-/* The exit status that tells how a job ended: 0, 1 or 9. */
+/* The exit status that tells how a job ended: 0, 1, 9, or 5 where it got nothing or its time was over. */
 int job_exit_status(const struct bourse_job_row *row);
 
 /* Waits with progress, at most --wait-at-most. True: the job has ended, *ret_row tells how. False:

@@ -100,8 +100,7 @@ static void add_watched(struct grid *table, const struct watched *watched)
     char done[64];
     char rate[32] = "-";
     int64_t per_hour = 0;
-    int64_t left_ms = 0;
-    bool has_pace = pace_of(&watched->pace, row, &per_hour, &left_ms);
+    bool has_pace = pace_of(&watched->pace, row, &per_hour);
     (void)snprintf(done, sizeof done, "%u/%u", row->accepted, row->subtasks);
     const char *cells[] = {short_id(row->id),
                            state_of(row),
@@ -109,7 +108,7 @@ static void add_watched(struct grid *table, const struct watched *watched)
                            count_text(row->failed),
                            count_text(row->running - row->queued),
                            has_pace ? rate_text(per_hour, rate) : "-",
-                           has_pace ? duration_text(left_ms) : "-",
+                           row->left_ms >= 0 ? duration_text(row->left_ms) : "-",
                            money_text(row->charged_micro),
                            row->name,
                            row->running > 0 ? "" : row->reason_text};
@@ -170,7 +169,7 @@ static void print_changes(struct view *view)
         watched->told_done = job_done(&watched->row);
         if (!view->invocation->quiet) {
             char line[JOB_LINE_SIZE];
-            job_line(&watched->row, &watched->pace, line);
+            job_line(&watched->row, line);
             (void)printf("%s%s%s\n", line, is_over ? ": " : "",
                          is_over ? watched->row.state_text : "");
         } else if (is_over) {

@@ -12,7 +12,8 @@ enum { ANSWER_MS = 15000 }; /* the agent waits OWNER_WAIT_NS for the broker at m
 
 /* ---------------------------------------------------------------- asking */
 
-static int fail(int status, const char *text)
+/* Beside an answer, which has been printed. */
+static int warn(int status, const char *text)
 {
     fprintf(stderr, "bourse-provider: %s\n", text);
     return status;
@@ -41,7 +42,7 @@ static json_t *ask(const struct command *command, const struct control_request *
     struct problem problem = {""};
     json_t *answer = NULL;
     if (!setup_folder(&command->setup, folder, sizeof folder, &problem)) {
-        *ret_status = fail(EXIT_USAGE, problem.text);
+        *ret_status = command_fail(EXIT_USAGE, problem.text);
         return NULL;
     }
     enum control_status status = control_ask(folder, request, timeout_ms, &answer, &problem);
@@ -54,7 +55,7 @@ static json_t *ask(const struct command *command, const struct control_request *
     if (*ret_status == EXIT_OK) {
         return answer;
     }
-    (void)fail(*ret_status, problem.text);
+    (void)command_fail(*ret_status, problem.text);
     json_decref(answer);
     return NULL;
 }
@@ -90,7 +91,7 @@ static const char *moment(int64_t ms, char ret_text[32])
     time_t seconds = (time_t)(ms / 1000);
     struct tm local;
     if (localtime_r(&seconds, &local) == NULL ||
-        strftime(ret_text, 32, "%Y-%m-%d %H:%M", &local) == 0) {
+        strftime(ret_text, 32, "%Y-%m-%d %H:%M:%S", &local) == 0) {
         (void)snprintf(ret_text, 32, "?");
     }
     return ret_text;
@@ -245,6 +246,10 @@ static void print_status(const json_t *answer)
            (long long)number(answer, "jails"), plural(number(answer, "jails")));
     printf("%-12s %lld accepted since it started, %lld refused\n", "results",
            (long long)number(results, "accepted"), (long long)number(results, "refused"));
+    if (number(answer, "given_ns") > 0) {
+        units_slot_hours(number(answer, "given_ns"), span);
+        printf("%-12s %s slot-hours for nothing, all in all\n", "given", span);
+    }
     if (json_is_object(error)) {
         printf("%-12s %s ago: %s\n", "last error", duration(now_ms - number(error, "at_ms"), span),
                text(error, "text"));
@@ -256,7 +261,12 @@ int command_status(const struct command *command)
 {
     const struct control_request request = {.command = CONTROL_STATUS};
     int status;
+    int64_t given_ns;
     json_t *answer = ask(command, &request, ANSWER_MS, &status);
+    if (is_true(json_object_get(answer, "market"), "connected") &&
+        command_given(command, &given_ns)) {
+        (void)json_object_set_new(answer, "given_ns", json_integer(given_ns));
+    }
     if (answer != NULL && command->json) {
         print_json(answer);
     } else if (answer != NULL) {
@@ -282,7 +292,7 @@ static void print_pause(const json_t *answer)
 
 static int fail_frozen(void)
 {
-    return fail(EXIT_REFUSED, "the operator froze this account; no ask of it stands until that is "
+    return warn(EXIT_REFUSED, "the operator froze this account; no ask of it stands until that is "
                               "undone: ask the operator why");
 }
 
@@ -306,7 +316,7 @@ int command_pause(const struct command *command)
     return frozen ? fail_frozen()
            : withdrawn
                ? EXIT_OK
-               : fail(EXIT_UNREACHABLE,
+               : warn(EXIT_UNREACHABLE,
                       "the broker has not said that the asks are gone: it drops them itself "
                       "when it misses the agent, and what it still sends is given back");
 }
@@ -330,7 +340,7 @@ int command_resume(const struct command *command)
     json_decref(answer);
     return frozen     ? fail_frozen()
            : offering ? EXIT_OK
-                      : fail(connected ? EXIT_REFUSED : EXIT_UNREACHABLE,
+                      : warn(connected ? EXIT_REFUSED : EXIT_UNREACHABLE,
                              "resumed, but not all asks stand yet; `bourse-provider status` and "
                              "`bourse-provider why` say more");
 }
@@ -364,6 +374,6 @@ int command_drain(const struct command *command)
     }
     json_decref(answer);
     return left == 0 ? EXIT_OK
-                     : fail(EXIT_FAILED, "the agent was ended before it was drained; its log says "
+                     : warn(EXIT_FAILED, "the agent was ended before it was drained; its log says "
                                          "what became of the work");
 }

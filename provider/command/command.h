@@ -27,11 +27,17 @@ struct command {
     int64_t since_ms; /* earnings: so long ago; 0: all */
 };
 
+/* Says what is wrong, on stderr, or as JSON on stdout when told so before; returns the status. */
+void command_fail_in_json(bool json);
+int command_fail(int status, const char *text);
+
 int command_status(const struct command *command);
 int command_pause(const struct command *command);
 int command_resume(const struct command *command);
 int command_drain(const struct command *command);
 int command_why(const struct command *command);
 int command_earnings(const struct command *command);
+/* Slot-time that this provider gave for nothing, ever, as the market counts it; it says nothing. False: the market does not answer. */
+bool command_given(const struct command *command, int64_t *ret_given_ns);
 
 #endif

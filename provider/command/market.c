@@ -19,15 +19,9 @@ enum { LOCAL_MS = 3000, MARKET_MS = 15000, VERSION = 1 };
 
 /* ---------------------------------------------------------------- reaching the market */
 
-static int fail(int status, const char *text)
-{
-    fprintf(stderr, "bourse-provider: %s\n", text);
-    return status;
-}
-
 static int fail_market(const struct bourse_error *error)
 {
-    return fail(bourse_exit_status(error->status), error->text);
+    return command_fail(bourse_exit_status(error->status), error->text);
 }
 
 /* The key is its owner's alone: root reads it as that user, and is nobody else any more. */
@@ -44,37 +38,62 @@ static bool become_owner(const char *folder, struct problem *problem)
     return facts.st_uid == 0 || privilege_drop(facts.st_uid, facts.st_gid, problem);
 }
 
-static struct bourse *open_market(const struct command *command, int *ret_status)
+/* NULL: *ret_status and the problem say why not. */
+static struct bourse *reach_market(const struct command *command, int timeout_ms, int *ret_status,
+                                   struct problem *ret_problem)
 {
     static struct config config; /* large */
-    struct problem problem = {""};
     struct bourse_error error = {.status = BOURSE_OK};
     char key[CONFIG_PATH_SIZE + 32];
     *ret_status = EXIT_USAGE;
-    if (!setup_config(&command->setup, &config, &problem) ||
-        !become_owner(config.folder, &problem)) {
-        (void)fail(EXIT_USAGE, problem.text);
+    if (!setup_config(&command->setup, &config, ret_problem) ||
+        !become_owner(config.folder, ret_problem)) {
         return NULL;
     }
     (void)snprintf(key, sizeof key, "%s/%s", config.folder, MARKET_PROVIDER_KEY);
     if (access(key, F_OK) != 0 || access(config.market, F_OK) != 0) {
-        problem_set(&problem,
+        problem_set(ret_problem,
                     "%s is of no market yet: `bourse-provider join INVITE` joins one; --dir names "
                     "another folder",
                     config.folder);
-        (void)fail(EXIT_USAGE, problem.text);
         return NULL;
     }
     struct bourse_options options = {.market = config.market,
                                      .key = key,
                                      .program = "bourse-provider " BOURSE_VERSION,
-                                     .timeout_ms = MARKET_MS};
+                                     .timeout_ms = timeout_ms};
     struct bourse *bourse = NULL;
     if (!bourse_open(&options, &bourse, &error)) {
-        *ret_status = fail_market(&error);
+        *ret_status = bourse_exit_status(error.status);
+        problem_set(ret_problem, "%s", error.text);
         return NULL;
     }
     return bourse;
+}
+
+static struct bourse *open_market(const struct command *command, int *ret_status)
+{
+    struct problem problem = {""};
+    struct bourse *bourse = reach_market(command, MARKET_MS, ret_status, &problem);
+    if (bourse == NULL) {
+        (void)command_fail(*ret_status, problem.text);
+    }
+    return bourse;
+}
+
+bool command_given(const struct command *command, int64_t *ret_given_ns)
+{
+    struct problem problem = {""};
+    struct bourse_donated donated;
+    struct bourse_error error;
+    int status;
+    struct bourse *bourse = reach_market(command, LOCAL_MS, &status, &problem);
+    bool good = bourse != NULL && bourse_donated(bourse, &donated, &error);
+    bourse_close(&bourse);
+    if (good) {
+        *ret_given_ns = donated.given_ns;
+    }
+    return good;
 }
 
 /* Takes the value over. */
@@ -386,8 +405,10 @@ int command_why(const struct command *command)
 /* ---------------------------------------------------------------- earnings */
 
 struct sum {
-    char name[BOURSE_ID_SIZE]; /* a day, a job, a device */
+    char name[BOURSE_ID_SIZE];    /* a day, a job, a device */
+    char label[BOURSE_NAME_SIZE]; /* of a device that is on the market; else "" */
     int64_t paid_micro, fee_micro;
+    int64_t given_ns; /* slot-time for nothing */
     uint64_t results;
 };
 struct sums {
@@ -458,6 +479,7 @@ static bool add(struct earnings *earnings, const struct bourse_entry *entry, uin
         }
         of[i]->paid_micro += entry->amount_micro;
         of[i]->fee_micro += entry->fee_micro;
+        of[i]->given_ns += entry->given_ns;
         of[i]->results += results;
     }
     return true;
@@ -474,41 +496,70 @@ static bool take_entry(void *context, const struct bourse_entry *entry)
            add(earnings, entry, 0);
 }
 
-/* What was accepted counts also where its pay was rounded down to nothing. */
+/* What was accepted counts also where its pay was rounded down to nothing, and what was given away also where the program failed. */
 static bool take_result(void *context, const struct bourse_entry *entry)
 {
     struct earnings *earnings = context;
-    return entry->time_ms >= earnings->from_ms && add(earnings, entry, 1);
+    return entry->time_ms >= earnings->from_ms && add(earnings, entry, entry->failed ? 0 : 1);
 }
 
-static void print_sums(const char *title, const struct sums *sums)
+struct naming {
+    struct sums *devices;
+    char account[BOURSE_HEX32_SIZE];
+};
+
+static bool name_device(void *context, const struct bourse_device *device)
 {
-    printf("\n%-10s  %12s  %12s  %10s\n", title, "EARNED", "FEE", "RESULTS");
+    struct naming *naming = context;
+    for (size_t i = 0; i < naming->devices->count; i++) {
+        struct sum *sum = &naming->devices->rows[i];
+        if (strcmp(sum->name, device->id) == 0 && strcmp(device->account, naming->account) == 0) {
+            memcpy(sum->label, device->label, sizeof sum->label);
+        }
+    }
+    return true;
+}
+
+/* Slot-hours only where there is something given away. */
+static void print_sums(const char *title, const struct sums *sums, bool with_given)
+{
+    printf("\n%-10s  %12s  %12s  %10s", title, "EARNED", "FEE", "RESULTS");
+    printf(with_given ? "  %12s\n" : "\n", "GIVEN");
     for (size_t i = 0; i < sums->count; i++) {
         const struct sum *sum = &sums->rows[i];
         char paid[UNITS_TEXT_SIZE];
         char fee[UNITS_TEXT_SIZE];
-        printf("%-10.10s  %12s  %12s  %10llu\n", sum->name, money(sum->paid_micro, paid),
-               money(sum->fee_micro, fee), (unsigned long long)sum->results);
+        char given[UNITS_TEXT_SIZE];
+        units_slot_hours(sum->given_ns, given);
+        const char *name = sum->label[0] == '\0' ? sum->name : printable(sum->label);
+        printf("%-10.*s  %12s  %12s  %10llu", sum->label[0] == '\0' ? 10 : 32, name,
+               money(sum->paid_micro, paid), money(sum->fee_micro, fee),
+               (unsigned long long)sum->results);
+        printf(with_given ? "  %12s\n" : "\n", given);
     }
 }
 
 static void print_earnings(const struct earnings *earnings, int64_t available_micro)
 {
+    const struct sum *all = &earnings->all;
     char text[UNITS_TEXT_SIZE];
     char span[BOURSE_ID_SIZE] = "";
     if (earnings->from_ms > 0) {
         day_of(earnings->from_ms, span);
     }
-    printf("%-10s %s for %llu results%s%s\n", "earned", money(earnings->all.paid_micro, text),
-           (unsigned long long)earnings->all.results, span[0] == '\0' ? "" : " since ", span);
+    printf("%-10s %s for %llu results%s%s\n", "earned", money(all->paid_micro, text),
+           (unsigned long long)all->results, span[0] == '\0' ? "" : " since ", span);
     printf("%-10s %s, the market's part of what consumers paid beside that\n", "fees",
-           money(earnings->all.fee_micro, text));
+           money(all->fee_micro, text));
+    if (all->given_ns > 0) {
+        units_slot_hours(all->given_ns, text);
+        printf("%-10s %s slot-hours for nothing\n", "given", text);
+    }
     printf("%-10s %s\n", "balance", money(available_micro, text));
     if (earnings->days.count > 0) {
-        print_sums("DAY (UTC)", &earnings->days);
-        print_sums("JOB", &earnings->jobs);
-        print_sums("DEVICE", &earnings->devices);
+        print_sums("DAY (UTC)", &earnings->days, all->given_ns > 0);
+        print_sums("JOB", &earnings->jobs, all->given_ns > 0);
+        print_sums("DEVICE", &earnings->devices, all->given_ns > 0);
     }
 }
 
@@ -517,12 +568,24 @@ static json_t *sums_json(const struct sums *sums, const char *name)
     json_t *list = json_array();
     for (size_t i = 0; i < sums->count; i++) {
         const struct sum *sum = &sums->rows[i];
-        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", name, sum->name,
-                                                    "earned_micro", (json_int_t)sum->paid_micro,
-                                                    "fee_micro", (json_int_t)sum->fee_micro,
-                                                    "results", (json_int_t)sum->results));
+        json_t *row =
+            json_pack("{s:s, s:I, s:I, s:I, s:I}", name, sum->name, "earned_micro",
+                      (json_int_t)sum->paid_micro, "fee_micro", (json_int_t)sum->fee_micro,
+                      "results", (json_int_t)sum->results, "given_ns", (json_int_t)sum->given_ns);
+        if (sum->label[0] != '\0') {
+            (void)json_object_set_new(row, "label", json_string(sum->label));
+        }
+        (void)json_array_append_new(list, row);
     }
     return list;
+}
+
+static bool name_devices(struct bourse *bourse, const struct bourse_account *account,
+                         struct earnings *earnings, struct bourse_error *error)
+{
+    struct naming naming = {.devices = &earnings->devices};
+    (void)snprintf(naming.account, sizeof naming.account, "%s", account->key);
+    return earnings->devices.count == 0 || bourse_devices(bourse, name_device, &naming, error);
 }
 
 static bool collect(struct bourse *bourse, const struct command *command, struct earnings *earnings,
@@ -537,7 +600,8 @@ static bool collect(struct bourse *bourse, const struct command *command, struct
                             : account.log_time_ms - command->since_ms;
     return bourse_balance(bourse, balance, error) &&
            bourse_provided(bourse, take_result, earnings, error) &&
-           bourse_statement(bourse, 0, take_entry, earnings, error);
+           bourse_statement(bourse, 0, take_entry, earnings, error) &&
+           name_devices(bourse, &account, earnings, error);
 }
 
 int command_earnings(const struct command *command)
@@ -552,18 +616,21 @@ int command_earnings(const struct command *command)
     }
     bool good = collect(bourse, command, &earnings, &balance, &error);
     bourse_close(&bourse);
-    status = good ? EXIT_OK : fail_market(&error);
+    status = EXIT_OK;
     if (earnings.is_out_of_memory) {
-        status = fail(EXIT_FAILED, "out of memory");
-    } else if (good && command->json) {
+        status = command_fail(EXIT_FAILED, "out of memory");
+    } else if (!good) {
+        status = fail_market(&error);
+    } else if (command->json) {
         print_json(json_pack(
-            "{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "since_ms", (json_int_t)earnings.from_ms,
-            "earned_micro", (json_int_t)earnings.all.paid_micro, "fee_micro",
-            (json_int_t)earnings.all.fee_micro, "results", (json_int_t)earnings.all.results,
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "since_ms",
+            (json_int_t)earnings.from_ms, "earned_micro", (json_int_t)earnings.all.paid_micro,
+            "fee_micro", (json_int_t)earnings.all.fee_micro, "results",
+            (json_int_t)earnings.all.results, "given_ns", (json_int_t)earnings.all.given_ns,
             "balance_micro", (json_int_t)balance.available_micro, "days",
             sums_json(&earnings.days, "day"), "jobs", sums_json(&earnings.jobs, "job"), "devices",
             sums_json(&earnings.devices, "device")));
-    } else if (good) {
+    } else {
         print_earnings(&earnings, balance.available_micro);
     }
     free(earnings.days.rows);

@@ -323,11 +323,16 @@ static void handle(struct worker *worker, struct reader *in, int *files, size_t 
     case WIRE_SETUP:
         worker->watch_memory = reader_u8(in) != 0;
         worker->count_processes = reader_u8(in) != 0;
-        if (file_count != 2 || !reader_finished(in) || worker->capture[0] >= 0) {
+        if (file_count != (worker->watch_memory ? 2 : 3) || !reader_finished(in) ||
+            worker->capture[0] >= 0) {
             _exit(1);
         }
         worker->capture[0] = files[0];
         worker->capture[1] = files[1];
+        if (!worker->watch_memory) {
+            worker->memory_file = files[2];
+            worker->own_bytes = watch_group_memory(worker, true);
+        }
         return;
     case WIRE_RUN:
         if (worker->capture[0] < 0) {
@@ -386,7 +391,7 @@ static bool hide(const struct worker *worker)
 int main(void)
 {
     static uint8_t bytes[WIRE_MESSAGE_BYTES + 64];
-    struct worker worker = {.socket = WIRE_SOCKET, .capture = {-1, -1}};
+    struct worker worker = {.socket = WIRE_SOCKET, .capture = {-1, -1}, .memory_file = -1};
     if (!prepare(&worker)) {
         (void)fprintf(stderr, "bourse-worker: cannot set up the jail: %s\n", strerror(errno));
         return 1;
@@ -396,9 +401,9 @@ int main(void)
         return 1;
     }
     for (;;) {
-        int files[2];
+        int files[3];
         size_t file_count;
-        ssize_t length = packet_receive(worker.socket, bytes, sizeof bytes, files, 2, &file_count);
+        ssize_t length = packet_receive(worker.socket, bytes, sizeof bytes, files, 3, &file_count);
         if (length <= 0) {
             return 0; /* the agent closed the jail */
         }

@@ -65,7 +65,7 @@ static uint64_t used_cpu_ns(const struct watch *watch, uint64_t alive_ns)
     return total_ns > watch->cpu_before_ns ? total_ns - watch->cpu_before_ns : 0;
 }
 
-/* The files that the resident maps are in its memory. */
+/* Of what /proc sums up: the files that the resident maps are in its memory. */
 static uint64_t memory_bound(const struct watch *watch)
 {
     return watch->run->memory_bytes + (watch->run->tensor_threads > 0 ? watch->run->disk_bytes : 0);
@@ -139,7 +139,16 @@ static bool passed_limit(struct watch *watch)
         verdict(watch->outcome, OUTCOME_DISK_LIMIT, "files take more room than the disk limit");
         return true;
     }
-    if (!watch->worker->watch_memory && !watch->worker->count_processes && run->cpu_ns == 0) {
+    const struct worker *worker = watch->worker;
+    if (!worker->watch_memory) {
+        uint64_t memory_bytes = watch_group_memory(worker, !run->keep);
+        if (memory_bytes > run->memory_bytes + worker->own_bytes) {
+            watch->outcome->peak_memory_bytes = memory_bytes - worker->own_bytes;
+            verdict(watch->outcome, OUTCOME_MEMORY_LIMIT, "more memory used than the limit");
+            return true;
+        }
+    }
+    if (!worker->watch_memory && !worker->count_processes && run->cpu_ns == 0) {
         return false;
     }
     struct load load = watch_load();
@@ -147,7 +156,7 @@ static bool passed_limit(struct watch *watch)
         verdict(watch->outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
         return true;
     }
-    if (watch->worker->watch_memory && load.resident_bytes > memory_bound(watch)) {
+    if (worker->watch_memory && load.resident_bytes > memory_bound(watch)) {
         watch->outcome->peak_memory_bytes = load.resident_bytes;
         verdict(watch->outcome, OUTCOME_MEMORY_LIMIT, "more memory used than the limit");
         return true;

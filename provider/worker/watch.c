@@ -1,5 +1,6 @@
-/* What the processes of the jail use, summed over /proc: the fallback where no cgroup counts for
- * us, and the CPU time of processes that still run. */
+/* What the processes of the jail use. Where a cgroup counts their memory, that is asked, for its limit
+ * is of memory and files together. Else it is summed over /proc, as is the CPU time of processes that
+ * still run. */
 #include "provider/worker/worker.h"
 
 #include <ctype.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Fields of /proc/PID/stat behind the command's name, which may hold anything but ends with the
@@ -69,6 +71,45 @@ struct load watch_load(void)
     }
     (void)closedir(proc);
     return load;
+}
+
+/* The number behind `key ` at the start of a line; 0 without. */
+static uint64_t stat_value(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0 && line[length] == ' ') {
+            return strtoull(line + length + 1, NULL, 10);
+        }
+    }
+    return 0;
+}
+
+/* Files of the folders and what was printed: they live in memory, and the group counts them as shared. */
+static uint64_t file_bytes(const struct worker *worker, bool work_too)
+{
+    uint64_t bytes = stage_usage(worker, work_too).used_bytes;
+    for (size_t i = 0; i < 2; i++) {
+        struct stat status;
+        bytes += fstat(worker->capture[i], &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
+    }
+    return bytes;
+}
+
+uint64_t watch_group_memory(const struct worker *worker, bool work_too)
+{
+    char text[8192];
+    /* Files come and go meanwhile: what is written or removed between the three looks is not taken for memory. */
+    uint64_t before = file_bytes(worker, work_too);
+    ssize_t length = pread(worker->memory_file, text, sizeof text - 1, 0);
+    uint64_t after = file_bytes(worker, work_too);
+    text[length > 0 ? length : 0] = '\0';
+    uint64_t files = before > after ? before : after;
+    uint64_t shared = stat_value(text, "shmem");
+    /* Version 2 says "anon", version 1 "rss". */
+    return stat_value(text, "anon") + stat_value(text, "rss") +
+           (shared > files ? shared - files : 0);
 }
 
 bool watch_alone(pid_t pid)

@@ -6,7 +6,7 @@
  *
  *     agent                              worker
  *       |  <------------------------ HELLO |  what it sees of its confinement
- *       |  SETUP (2 descriptors) --------> |  where stdout and stderr are kept
+ *       |  SETUP (2 or 3 descriptors) ---> |  where stdout and stderr are kept, and what counts its memory
  *       |  RUN --------------------------> |
  *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then stdin, if any
  *       |  GO ---------------------------> |  the agent has filled and closed them
@@ -31,7 +31,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 5,
+    WIRE_VERSION = 6,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */
@@ -42,8 +42,9 @@ enum {
 
 enum wire_kind {
     WIRE_HELLO =
-        1,       /* u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers */
-    WIRE_SETUP,  /* u8 watch memory, u8 count processes */
+        1,      /* u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers */
+    WIRE_SETUP, /* u8 watch memory, u8 count processes; where memory is not to be watched in /proc, the
+                       third descriptor is memory.stat of the jail's control group */
     WIRE_RUN,    /* u8 whether the body is in the first descriptor, u64 its length, else the body
                        itself; a further descriptor is stdin as it is */
     WIRE_PLACES, /* u32 count of descriptors in this message */

@@ -30,7 +30,9 @@ struct worker {
     int null;             /* /dev/null */
     int ruleset;          /* Landlock; -1 without */
     int capture[2];       /* the agent's files for stdout and stderr */
-    bool watch_memory;    /* there is no memory cgroup: RLIMIT_AS and a watch */
+    bool watch_memory;    /* there is no memory cgroup: RLIMIT_AS and a watch of /proc */
+    int memory_file;      /* else memory.stat of the jail's, which is watched */
+    uint64_t own_bytes;   /* of that, what the jail takes before anything runs in it */
     bool count_processes; /* there is no pids cgroup: RLIMIT_NPROC and a watch */
     struct resident resident;
 };
@@ -104,12 +106,14 @@ struct usage stage_usage(const struct worker *worker, bool work_too);
 /* saved.c: sends the files of the checkpoint, if they are as they should be; else the detail says why not. */
 void saved_send(const struct worker *worker, const struct run *run, struct outcome *outcome);
 
-/* watch.c: what the processes of the jail use, from /proc. */
+/* watch.c: what the processes of the jail use, from /proc or as their control group counts it. */
 struct load {
     uint64_t cpu_ns, resident_bytes;
     uint32_t processes; /* with threads, without the worker */
 };
 struct load watch_load(void);
+/* Memory of the jail's control group that is no file of its folders: anonymous, and shared without a file there. */
+uint64_t watch_group_memory(const struct worker *worker, bool work_too);
 bool watch_alone(pid_t pid); /* only it and the worker are alive */
 
 /* start.c: new processes. */

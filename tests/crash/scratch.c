@@ -12,11 +12,15 @@ void scratch_path(const char *name, char ret_path[SCRATCH_PATH_SIZE])
 {
     static unsigned serial;
     const char *folder = getenv("TMPDIR");
+    struct timespec now; /* a process that was killed leaves folders, and its number comes again */
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
     if (access("/dev/shm", W_OK | X_OK) == 0) {
         folder = "/dev/shm";
     }
-    (void)snprintf(ret_path, SCRATCH_PATH_SIZE, "%.150s/bourse-crash-%ld-%u-%.40s",
-                   folder == NULL ? "/tmp" : folder, (long)getpid(), ++serial, name); /* fits */
+    (void)snprintf(ret_path, SCRATCH_PATH_SIZE, "%.150s/bourse-crash-%ld-%" PRIx64 "-%u-%.40s",
+                   folder == NULL ? "/tmp" : folder, (long)getpid(),
+                   (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec, ++serial,
+                   name); /* fits */
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)

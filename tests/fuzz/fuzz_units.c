@@ -26,7 +26,7 @@ static void check_numbers(const char *text)
         units_explain(UNITS_DURATION, status, text, explained, sizeof explained);
     }
     if (units_bytes(text, &number) == UNITS_OK) {
-        units_bytes_text(number, written);
+        units_text(UNITS_BYTES, number, written);
         assert(units_bytes(written, &again) == UNITS_OK && again == number);
         units_bytes_short(number, written);
     }

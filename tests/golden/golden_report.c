@@ -11,7 +11,7 @@
 #define GOLDEN_FILE BOURSE_SOURCE_DIR "/tests/golden/report.txt"
 
 static void print_timeline(FILE *to, const char *title, const struct report *report,
-                           struct report_style style)
+                           struct picture_style style)
 {
     char *text = report_timeline(report, &style);
     (void)fprintf(to, "== %s\n%s", title, text != NULL ? text : "no memory\n");
@@ -28,15 +28,15 @@ static void print_all(FILE *to)
         (void)fprintf(stderr, "the samples are no reports\n");
         exit(EXIT_FAILURE);
     }
-    print_timeline(to, "4 subtasks, 80 columns", small, (struct report_style){.width = 80});
+    print_timeline(to, "4 subtasks, 80 columns", small, (struct picture_style){.width = 80});
     print_timeline(to, "4 subtasks, 40 columns, ASCII", small,
-                   (struct report_style){.width = 40, .ascii = true});
+                   (struct picture_style){.width = 40, .ascii = true});
     print_timeline(to, "4 subtasks, color", small,
-                   (struct report_style){.width = 80, .color = true});
-    print_timeline(to, "10,000 subtasks, 80 columns", large, (struct report_style){.width = 80});
+                   (struct picture_style){.width = 80, .color = true});
+    print_timeline(to, "10,000 subtasks, 80 columns", large, (struct picture_style){.width = 80});
     print_timeline(to, "10,000 subtasks, 80 columns, ASCII", large,
-                   (struct report_style){.width = 80, .ascii = true});
-    print_timeline(to, "60 devices, 80 columns", wide, (struct report_style){.width = 80});
+                   (struct picture_style){.width = 80, .ascii = true});
+    print_timeline(to, "60 devices, 80 columns", wide, (struct picture_style){.width = 80});
     char *svg = report_svg(small);
     (void)fprintf(to, "== 4 subtasks, SVG\n%s", svg != NULL ? svg : "no memory\n");
     free(svg);

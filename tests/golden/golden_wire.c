@@ -416,6 +416,25 @@ static void put_provider(struct text *text, struct cast *cast)
     item.given = given;
     dispatch.n_work = 1;
     put_vector(text, cast, MESSAGE_DISPATCH, NULL, &dispatch.base);
+
+    Bourse__V1__Output files[] = {BOURSE__V1__OUTPUT__INIT, BOURSE__V1__OUTPUT__INIT};
+    Bourse__V1__Output *all_files[] = {&files[0], &files[1]};
+    Bourse__V1__Saved saved =
+        BOURSE__V1__SAVED__INIT; /* as a result leaves it, but for the attempt */
+    files[0].name = "log";
+    files[1].name = "state/epoch-7";
+    for (uint32_t i = 0; i < 2; i++) {
+        files[i].hash = binary(cast->hash, 32);
+        files[i].size = 1000 + i;
+    }
+    saved.n_files = 2;
+    saved.files = all_files;
+    saved.has_attempt = 1;
+    saved.attempt = 3;
+    item.attempt = 4;
+    item.n_given = 0;
+    item.saved = &saved;
+    put_vector(text, cast, MESSAGE_DISPATCH, NULL, &dispatch.base);
 }
 
 static Bourse__V1__Result result_of(const struct cast *cast, uint32_t index)
@@ -560,11 +579,63 @@ static void put_consumer(struct text *text, struct cast *cast)
     row.held_micro = INT64_MIN;
     row.has_job = 1;
     row.job = binary(cast->job.bytes, 16);
-    Bourse__V1__StatementRow *rows[] = {&row};
+    Bourse__V1__StatementRow given = row; /* a result, of a program that failed */
+    given.kind = 13;
+    given.amount_micro = 0;
+    given.held_micro = 0;
+    given.has_given_ns = 1;
+    given.given_ns = 5400000000000;
+    given.has_failed = 1;
+    given.failed = 1;
+    Bourse__V1__StatementRow *rows[] = {&row, &given};
     Bourse__V1__StatementReply statement = BOURSE__V1__STATEMENT_REPLY__INIT;
-    statement.n_rows = 1;
+    statement.n_rows = 2;
     statement.rows = rows;
     put_vector(text, cast, MESSAGE_STATEMENT_REPLY, NULL, &statement.base);
+
+    Bourse__V1__DonationsReply donations = BOURSE__V1__DONATIONS_REPLY__INIT;
+    donations.index = 44;
+    donations.used_ns = 7000000000;
+    donations.promised_ns = 20000000000;
+    donations.waiting = 3;
+    donations.has_place = 1;
+    donations.place = 2;
+    donations.has_given_ns = 1;
+    donations.given_ns = 5400000000000;
+    put_vector(text, cast, MESSAGE_DONATIONS_REPLY, NULL, &donations.base);
+}
+
+/* An ask for anybody, and one with conditions. */
+static void put_book(struct text *text, struct cast *cast)
+{
+    Bourse__V1__BookAsk asks[] = {BOURSE__V1__BOOK_ASK__INIT, BOURSE__V1__BOOK_ASK__INIT};
+    Bourse__V1__BookAsk *all_asks[] = {&asks[0], &asks[1]};
+    Bourse__V1__AskHours night = BOURSE__V1__ASK_HOURS__INIT;
+    Bourse__V1__AskHours *hours[] = {&night};
+    for (uint32_t i = 0; i < 2; i++) {
+        asks[i].provider = 3 + i;
+        asks[i].instrument = "gpu.nvidia.h100-sxm5";
+        asks[i].price_micro = 2500000;
+        asks[i].slots = 8;
+        asks[i].free = 5;
+    }
+    asks[1].has_to = asks[1].has_for_you = 1;
+    asks[1].to = 2;
+    asks[1].for_you = 1;
+    night.days = 0x1f;
+    night.from_min = 22 * 60;
+    night.till_min = 7 * 60;
+    asks[1].n_hours = 1;
+    asks[1].hours = hours;
+    asks[1].has_offset_min = asks[1].has_daily_ms = asks[1].has_left_ms = 1;
+    asks[1].offset_min = -210;
+    asks[1].daily_ms = 28800000;
+    asks[1].left_ms = 3600000;
+    Bourse__V1__BookReply reply = BOURSE__V1__BOOK_REPLY__INIT;
+    reply.n_asks = 2;
+    reply.asks = all_asks;
+    reply.index = 1234;
+    put_vector(text, cast, MESSAGE_BOOK_REPLY, NULL, &reply.base);
 }
 
 /* From the beginning; then what came after. */
@@ -579,6 +650,9 @@ static void put_market(struct text *text, struct cast *cast)
     asks.orders = 2;
     asks.slots = 16;
     asks.free = 9;
+    asks.has_limited = asks.has_timed = asks.has_daily = 1;
+    asks.limited = 2;
+    asks.timed = asks.daily = 1;
     Bourse__V1__MarketReply reply = BOURSE__V1__MARKET_REPLY__INIT;
     reply.feed = 0x0102030405060708;
     reply.after = reply.through = 70;
@@ -660,6 +734,34 @@ static void put_market(struct text *text, struct cast *cast)
     prices.index = 1240;
     prices.log_time_ms = 1700000004000;
     put_vector(text, cast, MESSAGE_PRICES_REPLY, NULL, &prices.base);
+}
+
+static void put_history(struct text *text, struct cast *cast)
+{
+    struct hash32 name = sha256_of("work", strlen("work"));
+    ProtobufCBinaryData works[] = {binary(name.bytes, 32)};
+    Bourse__V1__HistoryRequest asked = BOURSE__V1__HISTORY_REQUEST__INIT;
+    asked.n_works = 1;
+    asked.works = works;
+    asked.has_skip = 1;
+    asked.skip = 1000;
+    put_vector(text, cast, MESSAGE_HISTORY_REQUEST, NULL, &asked.base);
+    static char device_class[] = "gpu.nvidia.h100-sxm5";
+    Bourse__V1__HistoryRow row = BOURSE__V1__HISTORY_ROW__INIT;
+    row.work = works[0];
+    row.size = 83; /* 1.5 to 1.75 times 2^20 bytes */
+    row.device_class = device_class;
+    row.samples = 31;
+    row.outliers = 1;
+    row.median_ns = 1500000000;
+    row.has_p90_ns = 1;
+    row.p90_ns = 1700000000;
+    row.at_ms = 1700000004000;
+    Bourse__V1__HistoryRow *rows[] = {&row};
+    Bourse__V1__HistoryReply reply = BOURSE__V1__HISTORY_REPLY__INIT;
+    reply.n_rows = 1;
+    reply.rows = rows;
+    put_vector(text, cast, MESSAGE_HISTORY_REPLY, NULL, &reply.base);
 }
 
 static void put_blobs(struct text *text, struct cast *cast)
@@ -768,7 +870,9 @@ static void make_vectors(struct text *text, struct cast *cast)
     put_provider(text, cast);
     put_results(text, cast);
     put_consumer(text, cast);
+    put_book(text, cast);
     put_market(text, cast);
+    put_history(text, cast);
     put_blobs(text, cast);
     put_manifest(text, cast);
     put_invitation(text, cast);

@@ -28,6 +28,13 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
 
+# What is wrong is refused before anything is made; a first start that does not come up leaves its options to the next one.
+expect 2 'nothing is started: .*slots: 4096, but this process' "$bourse" up --dir "$work/first" --detach --slots 4096
+expect 2 'price 99999: .*band, 1000.00 credits' "$bourse" up --dir "$work/first" --detach --price 99999
+[ ! -e "$work/first" ] || fail "a wrong option left a market: $(ls -R "$work/first")"
+expect 8 'ends with' "$bourse" up --dir "$work/first" --detach --price 7 --wait 1ms
+[ ! -e "$work/first/provider/provider.yaml" ] || fail "a start that timed out kept its options"
+
 if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>err; then
     cat out err market/*.log >&2
     grep -q 'isolat' market/provider.log && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
@@ -36,6 +43,8 @@ fi
 expect 4 'runs in .* already' "$bourse" up --dir "$work/market" --detach
 expect 0 'available +50.00' "$bourse" balance
 [ "$(stat -c %a market/owner.key)" = 600 ] || fail "owner.key is open"
+
+expect 2 'control characters do not belong in a name' "$bourse" admin invite --role provider --name $'x\ny'
 
 # One program: its output, its errors, its exit status.
 expect 0 '^hello$' "$bourse" run -y -- echo hello
@@ -63,6 +72,7 @@ job=$(cat out)
 expect 0 "^$job$" "$bourse" ps "${job:0:8}" --quiet
 expect 0 '"accepted":8' "$bourse" ps last --json
 expect 0 '^did in/a b/f 3.txt$' "$bourse" logs last 2
+expect 0 '^did in/a b/f 3.txt$' "$bourse" logs last/2
 expect 0 '8 files of 8' "$bourse" fetch last -o results
 for i in 1 2 3 4 5 6 7 8; do
     printf 'file %s\nfile %s\n' "$i" "$i" | cmp - "results/in/a b/f $i.txt" || fail "output $i differs"
@@ -131,6 +141,12 @@ expect 0 "\"device\":\"$device\"" "$bourse" devices --json --needs 'kind = cpu'
 expect 0 '"devices":\[\]' "$bourse" devices --json --needs 'kind = tpu'
 expect 2 'did you mean' "$bourse" devices --needs 'knd = tpu'
 
+# Work is planned on what is on offer, by what the agent measured, at its price.
+expect 0 '"form":"(single|split|graph)".*"devices":\[\{"device":"[^"]*provider[^"]*","id":null,"machine":0,"hour_micro":[0-9]+' \
+    "$bourse" plan matmul --set dtype=fp32 --devices market --json
+expect 0 'estimated +from measured figures' "$bourse" plan matmul --set dtype=fp32 --devices market
+expect 2 'not both' "$bourse" plan matmul --devices market --devices h100
+
 expect 0 'provider +present +1 ' "$bourse" providers
 expect 0 '"state":"present"' "$bourse" providers --json
 instrument=$("$bourse" devices --json | sed -E 's/.*"instrument":"([^"]*)".*/\1/')
@@ -172,6 +188,13 @@ expect 0 '^at once$' "$bourse" run -y --order fok -- echo 'at once'
 expect 5 'nothing that it asked for at once could be had' \
     "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --order ioc -- true
 expect 0 'nothing that it asked for at once could be had' "$bourse" ps last
+printf 'name: now\norder: fok\nneeds: memory >= 900TiB\nrun: ["true"]\n' >now.yaml
+expect 5 'cancelled: .* nothing that it asked for at once could be had' \
+    "$bourse" submit -y --anyway --budget 1 now.yaml
+expect 5 '"state":"cancelled"' "$bourse" submit -y --anyway --budget 1 --json now.yaml
+expect 5 '^[0-9a-f]{32}$' "$bourse" submit -y --anyway --budget 1 --quiet --order ioc now.yaml
+expect 0 '^[0-9a-f]{8}' "$bourse" submit -y --anyway --budget 1 --order limit now.yaml
+expect 0 '.' "$bourse" cancel last
 expect 5 'WOULD_TRADE' "$bourse" run -y --order post-only -- true
 expect 2 'every ask for what fits is above what the job would pay' "$bourse" run -y --value '0.000001 per fp64 TFLOP-hour' -- true
 expect 2 "'gtc' is none of" "$bourse" run -y --order gtc -- true

@@ -95,7 +95,7 @@ expect 0 '^nvidia-h100-sxm5 .*compute$' "$bourse" devices --estimate matmul:8192
 grep -qE '^google-tpu-v5p .*compute, as dense$' out || fail "no word of a missing sparse mode: $(cat out)"
 expect 0 '^matmul +matrix +MxNxK\[,batch=1\]\[,sparse\] +fp64 fp32 tf32 fp16 bf16 fp8 int8 int4$' "$bourse" devices --operations
 expect 0 '"name":"tokenise","class":"look-up","shape":"BYTES\[,piece=6\]\[,per-token=4\]","types":\[\]' "$bourse" devices --operations --json
-[ "$("$bourse" devices --operations --quiet | sort -u | wc -l)" -eq 35 ] || fail "not 35 operations"
+[ "$("$bourse" devices --operations --quiet | sort -u | wc -l)" -eq 37 ] || fail "not 37 operations"
 expect 2 'it stands alone' "$bourse" devices --operations --catalogue
 
 # Measured times: launch 5 us and 80 % of the peak of 989.4 T; 137,438,953,472 operations are 173.6 us, and 5.
@@ -111,7 +111,18 @@ printf '%s\n' matmul:4096x4096x4096:bf16\ 27{8,9,7,6}us >>samples
 expect 0 '"source":"measured"\},"p90_s":[0-9.e-]*,"samples":4,' \
     "$bourse" devices --estimate matmul:4096x4096x4096:bf16 --samples samples nvidia-h100-sxm5 --json
 expect 2 'samples: 0 samples of class move; 3 are needed' "$bourse" devices --estimate copy:9:fp32 --samples samples nvidia-h100-sxm5
+# What a plan rests on: the very operation was measured, or its class was, or neither.
+on_h100=("$bourse" plan matmul --set dtype=bf16 --devices h100)
+expect 0 '^multiply +h100-sxm5 .* measured \(4\)$' "${on_h100[@]}" --samples h100=samples
+expect 0 '^multiply +h100-sxm5 .* calibrated$' "${on_h100[@]}" --set n=3000 --samples h100=samples
+expect 0 '"source":"calibrated","verified":true,"samples":0' "${on_h100[@]}" --set n=3000 --samples h100=samples --json
+expect 0 '^multiply +h100-sxm5 .* declared$' "${on_h100[@]}"
+expect 2 'h200. is not DEVICE=FILE' "${on_h100[@]}" --samples h200
+expect 2 'no nvidia-h200-sxm is among the devices' "${on_h100[@]}" --samples h200=samples
+expect 2 'none.txt' "${on_h100[@]}" --samples h100=none.txt
+expect 2 'h9000' "${on_h100[@]}" --samples h9000=samples
 echo 'matmul:4x4x4:int4 1us' >>samples
+expect 2 'samples:10: by its figures the device cannot' "${on_h100[@]}" --samples h100=samples
 expect 2 'samples:10: by its figures the device cannot' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples nvidia-h100-sxm5
 echo 'matmul:4x4x4:bf16 0us' >>samples
 expect 2 'samples:11: "0us" is no time above 0' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples nvidia-h100-sxm5

@@ -29,8 +29,11 @@ market_up --credits 100 --slots 1 --programs sh,sleep,true
 until_true 20 offered 1 || fail "nothing on offer"
 own admin invite --role consumer --credits 5 --name ada >invitation 2>invite.log || fail "invite"
 mkdir -m 700 "$work/ada"
+expect 3 "no account 'ada'" "$bourse" admin mint ada 0.01 # nobody yet
 own join "$(cat invitation)" --key "$work/ada/key" --market "$work/ada/market.yaml" >join.log 2>&1 ||
     fail "join: $(cat join.log)"
+expect 0 '' "$bourse" admin mint ada 0.01
+expect 0 ' ada +consumer +5.01 ' "$bourse" admin accounts
 expect 2 ':4: hours: "22:00" is no window' env sh -c "printf 'price: 0\n\n\nhours: 22:00\n' >bad.yaml; '$provider' run --check-config --config bad.yaml"
 
 # ---------------------------------------------------------------- who had less goes first
@@ -50,12 +53,32 @@ until_true 30 is_done ada "$poor" || fail "the second account's job is not done:
 until_true 30 is_done own "$rich" || fail "the third job is not done"
 expect 0 '"used_ns":[1-9][0-9]{9}' "$bourse" balance --json "${as_ada[@]}"
 expect 0 'earned +0.00 for 3 results' "$provider" earnings --market "$market"
+given() { "$@" 2>/dev/null | grep -oE '"given_ns":[1-9][0-9]*' | head -n 1; }
+expect 0 '"results":3,"given_ns":[1-9]' "$provider" earnings --json --market "$market"
+mkdir -m 700 "$work/donor" # the agent's folder may be another user's
+install -m 600 "$folder/provider.key" "$work/donor/key"
+by_market=$(given "$bourse" balance --json --key "$work/donor/key")
+for command in earnings status; do
+    [ "$(given "$provider" "$command" --json --market "$market")" = "$by_market" ] ||
+        fail "$command and balance do not agree on what was given: $by_market"
+done
+expect 0 '^given +0.00 slot-hours for nothing' "$provider" earnings --market "$market"
+expect 0 '^given +0.00 slot-hours for nothing, all in all' "$provider" status --market "$market"
+expect 0 '^given +0.00 slot-hours for nothing, all in all' "$bourse" balance --key "$work/donor/key"
 
 # ---------------------------------------------------------------- for one alone
 
 again 'to: [ada]'
 only_ada() { "$provider" status --market "$market" >out 2>&1 && grep -q 'at 0.00 credits per slot-hour to ada$' out; }
 until_true 30 only_ada || fail "status does not say whom it is for: $(cat out)"
+expect 0 'CONDITIONS' "$bourse" book
+expect 0 ' donated +1 +1 +1 +to 1 account, not you$' "$bourse" book
+expect 0 ' donated +1 +1 +1 +to 1 account: you$' "$bourse" book "${as_ada[@]}"
+expect 0 '"to":1,"for_you":true' "$bourse" book --json "${as_ada[@]}"
+"$bourse" book --follow --json >follow.json 2>&1 &
+follow=$!
+until_true 20 grep -q '"limited":1,"timed":0,"daily":0' follow.json || fail "the feed has no conditions: $(cat follow.json)"
+kill "$follow"
 mine=$(submit own mine 0 0.01)
 hers=$(submit ada hers 0 0.01)
 until_true 30 is_done ada "$hers" || fail "the job that it is for is not done"
@@ -65,12 +88,23 @@ again 'to: [ada, nobody-here]'
 refused() { grep -q "the broker refused the ask: to: 'nobody-here': Name an account of this market" agent.log; }
 until_true 30 refused || fail "an account that is none was taken: $(tail -n 3 agent.log)"
 
+# ---------------------------------------------------------------- for short terms
+
+printf 'name: lasting\nlimit: 2m\nbudget: 0.50\nrun: ["true"]\n' >lasting.yaml
+lasting=$(own submit lasting.yaml -y --anyway --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+again 'term: 1m'
+too_brief() { own explain "$lasting" >out 2>&1 && grep -q "$let_for" out; }
+let_for='the one on offer is let for a term of 1m 0s at most: ask for a .limit. and .term. no longer than that'
+until_true 30 too_brief || fail "explain does not say that terms are too short: $(cat out)"
+own cancel "$lasting" >cancel.log 2>&1 || fail "cancel"
+
 # ---------------------------------------------------------------- at its hours, by the log
 
 hour() { printf '%02d' $(((10#$(date -u +%H) + $1) % 24)); } # so many from now
 again "hours: $(hour 6):00-$(hour 7):30"
 closed() { "$provider" why --market "$market" >out 2>&1 && grep -q "outside the ask's hours, which begin in" out; }
 until_true 30 closed || fail "why does not say that it is outside the hours: $(cat out)"
+expect 0 " [0-9:]+-[0-9:]+ \\(UTC\\+00:00\\)$" "$bourse" book
 late=$(submit own late 0 0.01)
 expect 0 '1 is offered at other hours, which begin in' "$bourse" explain "$late"
 again 'hours: 00:00-24:00'
@@ -82,6 +116,7 @@ expect 2 ':2: daily: less than `term`' env sh -c "printf 'term: 2m\ndaily: 1m\n'
 again 'daily: 1m' 'term: 1m'
 bounded() { "$provider" status --market "$market" >out 2>&1 && grep -q '; 1m of slots a day (UTC+00:00)' out; }
 until_true 30 bounded || fail "status does not say how much a day: $(cat out)"
+expect 0 ' 1m 0s a day, 1m 0s left$' "$bourse" book
 once=$(submit own once 1 0.01)
 until_true 60 is_done own "$once" || fail "nothing runs although the day has begun: $(cat ps.json)"
 used_up() { "$provider" why --market "$market" >out 2>&1 && grep -q 'gives 1m of slots a day, and what today has left is less' out; }

@@ -49,7 +49,7 @@ recorded() { [ -e record.0 ] && [ "$(wc -l <record.0)" -ge "$1" ]; }
 until_true 30 recorded 20 || fail "the client does nothing"
 
 # More callers than there are descriptors, who say nothing and stay.
-callers=()
+callers=() crowded_s=$SECONDS
 for _ in $(seq 120); do
     { exec {caller}<>"/dev/tcp/127.0.0.1/$broker_port"; } 2>/dev/null || break
     callers+=("$caller")
@@ -59,7 +59,9 @@ crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l)
 [ "$crowded" -ge 120 ] || fail "the broker has only $crowded descriptors open"
 # Whoever needs a new descriptor waits or is put off; nothing ends.
 for _ in 1 2 3; do # local ones as well
-    offered 1 && fail "a caller finds a descriptor where there is none"
+    if offered 1 && [ $((SECONDS - crowded_s)) -lt 4 ]; then # after 5 s of silence the first are hung up on
+        fail "a caller finds a descriptor where there is none"
+    fi
     gone "$broker" && fail "a local caller ended the broker: $(tail -n 3 broker.log)"
 done
 gone "$broker" && fail "the broker ended: $(tail -n 3 broker.log)"

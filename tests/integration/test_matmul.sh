@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The product of two matrices as one job over two agents: put together exactly, refused before anything is sent when it
 # cannot be, gone on with after an interruption, never given a name when it is wrong; and with one agent at a quarter of its
-# speed, that one gets as many tiles as its speed is worth, and the two together are no slower than the faster alone.
+# speed, that one gets as many tiles as its speed is worth, and the two together are no slower than the faster alone; planned for
+# the slow one alone, it is planned anew.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
@@ -174,6 +175,22 @@ for _ in 1 2 3; do # other programs of this machine may come between
 done
 [ "$worth" = yes ] || fail "the slow agent's share is not what its speed is worth: $(cat out)"
 [ "$gains" = yes ] || fail "two agents are slower than the faster one alone"
+
+# ---------------------------------------------------------------- tiles take longer than planned
+
+# Planned for the slow agent alone, which looks four times as fast as it is; the fast one comes once the job runs. It was planned for one
+# slot at a time: that the other helps is because it is planned anew.
+"$bin/bourse-provider" pause --dir "$market/provider" >/dev/null || fail "the first agent does not pause"
+"${product[@]}" --no-check --tiles 10x10 --json >out 2>err &
+late=$!
+started+=("$late")
+begun() { "$bourse" ps last --json >row 2>/dev/null && [ "$(field state row)" = open ] && [ "$(number running row)" -gt 0 ]; }
+until_true 60 begun || fail "it does not begin: $(cat err)"
+"$bin/bourse-provider" resume --dir "$market/provider" >/dev/null || fail "the first agent does not go on"
+wait "$late" || fail "planned anew it ended with $?: $(cat err)"
+grep -qE '"replans":[1-9][0-9]*,"slots":2,' out || fail "it was not planned anew for two slots: $(cat out)"
+fast=$(share provider tiles) slow=$(share second tiles)
+[ "$slow" -gt 0 ] && [ "$fast" -gt 0 ] && [ $((fast + slow)) -eq 100 ] || fail "$fast and $slow tiles: $(cat out)"
 
 touch enough
 market_audit

@@ -107,7 +107,7 @@ wait "$command" || status=$?
 [ "$status" -eq 9 ] || fail "a cancelled product ends with $status: $(cat late.err)"
 has "$(cat late.err)" "-o late.npy --resume ${id:0:8}"
 nothing_left
-go_on "$agent"
+# The agent stays halted until the kill: a product that is done by then cannot be killed.
 "${product[@]}" -o late.npy --resume "$id" >late.out 2>late.err </dev/null &
 command=$!
 started+=("$command")
@@ -115,6 +115,7 @@ six_jobs() { "$bourse" ps --quiet >ids && [ "$(wc -l <ids)" -eq 6 ]; }
 until_true 60 six_jobs || fail "it is not submitted again: $(cat late.err)"
 kill -KILL "$command"
 wait "$command" 2>/dev/null || true
+go_on "$agent"
 nothing_left
 expect 0 'checked' "${product[@]}" -o late.npy --resume "$id"
 cmp late.npy right.npy || fail "after a kill it is another"

@@ -78,7 +78,13 @@ unset BOURSE_MARKET BOURSE_KEY
 expect 0 '"isolation' "$bin/bourse-provider" probe --json
 grep -q '"isolation":{"level":0' out && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
 mkdir -m 700 attic
+for name in sim.fake '' $'attic\nroof'; do # it costs nothing: no invitation, no key, no folder
+    expect 2 'name.*nothing was redeemed' "$bin/bourse-provider" join "$for_provider" --name "$name" --dir "$work/misnamed"
+    [ ! -e "$work/misnamed" ] || fail "a join that was refused left a folder"
+done
 expect 0 '' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
+expect 4 'token: It is unknown' "$bin/bourse-provider" join "$for_provider" --dir "$work/late"
+[ ! -e "$work/late" ] || fail "a join that the broker refused left a folder"
 expect 0 'not used' "$bin/bourse-provider" join "$for_provider" --dir "$work/attic"
 # An invitation for another role makes no provider, and an agent with such a key, or none that is known, ends.
 mkdir -m 700 wrong

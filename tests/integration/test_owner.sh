@@ -43,6 +43,11 @@ mkdir -m 700 nobody
 expect 3 'no agent runs in .*bourse-provider run' "$provider" status --dir nobody
 expect 3 'no agent runs in' "$provider" drain --dir nobody/further
 ! grep -q draining err || fail "nobody drains: $(cat err)"
+expect 3 '"error":.*"name":"NOT_FOUND".*"exit":3' "$provider" status --json --dir nobody
+[ ! -s err ] || fail "an error as JSON is on stderr too: $(cat err)"
+expect 2 '"exit":2' "$provider" earnings --json --dir nobody
+expect 0 '^bourse-provider [0-9]' "$provider" --version
+expect 2 'dir nowhere: No such file' "$provider" run --check-config --dir nowhere
 expect 2 'choose one' "$provider" pause --now --after-running --dir nobody
 expect 2 '"2" has no unit' "$provider" pause --for 2 --dir nobody
 expect 2 'from 1ms to 366d' "$provider" pause --for 400d --dir nobody
@@ -149,7 +154,7 @@ kill -TERM "$agent"
 wait "$agent" || fail "the agent ended with $?"
 agent_start "$folder"
 must_stand '"until_ms":[1-9]'
-own 0 'paused until 20' pause --for 300ms
+own 0 'paused until 20[-0-9]+ [0-9]+:[0-9]+:[0-9]+' pause --for 300ms
 must_stand '"state":"offering"'
 [ ! -e "$folder/paused" ] || fail "the pause is over and still kept"
 

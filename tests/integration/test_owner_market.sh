@@ -134,6 +134,7 @@ if [ "$(id -u)" -eq 0 ]; then # the key of another user, which stays that user's
         "$bourse" order place "$device" --price 0.03 --key "$folder/provider.key"
 fi
 by_hand 3 "ACCOUNT: to: 'nosuch': Name an account of this market" "$device" --price 0.03 --to nosuch
+by_hand 2 'daily: 30s is not between 1m and ' "$device" --price 0.03 --daily 30s
 by_hand 2 'an ask is limit, ioc or post-only' "$device" --price 0.03 --order fok
 by_hand 0 '^[0-9a-f]{32}$' "$device" --price 0.03 --order ioc # nobody buys: the agent's own is back
 until_true 20 priced 10000 || fail "the agent's own ask is not back: $("$bourse" devices)"
@@ -147,6 +148,8 @@ expect 0 '"price_micro":30000' "$bourse" trades --json --limit 1
 expect 0 "${order:0:8} +ask +post-only" "$bourse" order list --key "$work/hand/key"
 expect 0 'asks? comes? before it' "$bourse" explain "${order:0:8}" --key "$work/hand/key"
 expect 0 "\"order\":\"$order\"" "$bourse" explain "$order" --json --key "$work/hand/key"
+expect 3 'NOT_FOUND' "$bourse" explain 00000000000000000000000000000001 --key "$work/hand/key"
+expect 3 'no order of this account that stands begins with 0001; it has ended' "$bourse" explain 0001 --key "$work/hand/key"
 expect 2 'an ask, which has no --cap' "$bourse" order replace "$order" --cap 0.02 --key "$work/hand/key"
 expect 0 "$order" "$bourse" order replace "$order" --price 0.02 --key "$work/hand/key"
 priced 20000 || fail "the ask has not another price: $("$bourse" devices)"
@@ -182,13 +185,14 @@ must_end "$job"
 tiny=$(submit tiny 'executor: noop' 'array: 1-300')
 must_end "$tiny"
 own 0 '"results":[1-9]' earnings --json
+own 0 '"devices":\[[^]]*"label":"' earnings --json
 ledger=$(sqlite3 -readonly "$market/ledger.db" "
     SELECT (SELECT COALESCE(SUM(amount), 0) FROM transfers
             WHERE kind = 4 AND credit = (SELECT number FROM accounts WHERE roles & 2 ORDER BY number LIMIT 1)) || ' ' ||
            (SELECT COUNT(*) FROM results WHERE status = 0)")
 payments=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM transfers WHERE kind = 4 AND lower(hex(job)) = '$tiny'")
 [ "$payments" -lt 300 ] || fail "every no-op was worth a micro-credit: $payments payments"
-grep -q "\"job\":\"$tiny\",\"earned_micro\":[0-9]*,\"fee_micro\":[0-9]*,\"results\":300}" out || fail "no-ops are missing: $(cat out)"
+grep -q "\"job\":\"$tiny\",\"earned_micro\":[0-9]*,\"fee_micro\":[0-9]*,\"results\":300,\"given_ns\":0}" out || fail "no-ops are missing: $(cat out)"
 sed -E 's/^(.*),"days".*/\1/' out >head.json
 [ "$(number earned_micro head.json) $(number results head.json)" = "$ledger" ] ||
     fail "earnings says $(cat head.json), the ledger: $ledger"

@@ -52,6 +52,36 @@ best=$("$bourse" plan --dag "$golden/heft.json" --contended --quiet)
 [ "$best" -ge 73 ] && [ "$best" -le "$slower" ] || fail "contended: $best"
 expect 2 'knows no --contended' "$bourse" plan --dag "$golden/heft.json" --scheduler exact --contended
 
+# What people see, byte for byte; the same as a picture, which replaces pictures alone.
+LC_ALL=C "$bourse" plan --dag "$golden/heft.json" --contended --width 70 --svg 'p "1".svg' >out
+diff "$golden/heft.txt" out || fail "not what tests/golden/dag/heft.txt holds"
+diff "$golden/heft.svg" 'p "1".svg' || fail "not what tests/golden/dag/heft.svg holds"
+"$bourse" plan --dag "$golden/peft.json" --svg 'p "1".svg' --quiet >out || fail "a picture is not drawn anew"
+cmp -s "$golden/heft.svg" 'p "1".svg' && fail "the picture is the old one"
+echo precious >notes
+expect 2 'is no picture' "$bourse" plan --dag "$golden/heft.json" --svg notes
+[ "$(cat notes)" = precious ] || fail "a file was written over"
+"$bourse" plan --dag "$golden/heft.json" --svg /dev/stdout --quiet | grep -q '^<svg' || fail "a picture through a pipe"
+expect 2 '40 to 400' "$bourse" plan --dag "$golden/heft.json" --width 20
+
+# 20,000 tasks on 100 processors: no more lines than a person reads, all of it in JSON.
+{
+    printf '{"format":"bourse-dag-1","name":"<b>&\\u001b[31m","processors":['
+    seq 100 | sed 's/.*/{"id":"p&"}/' | paste -sd,
+    printf '],"links":[],"tasks":['
+    costs=$(seq 100 | sed 's/.*/1/' | paste -sd,)
+    seq 20000 | sed "s/.*/{\"id\":\"t&\",\"cost\":[$costs]}/" | paste -sd,
+    printf '],"edges":[]}\n'
+} >many.json
+"$bourse" plan --dag many.json --scheduler heft --svg many.svg >out || fail "20,000 tasks"
+[ "$(wc -l <out)" -lt 200 ] || fail "$(wc -l <out) lines"
+grep -q '^and 19900 more tasks: --json has them$' out || fail "$(cat out)"
+grep -q '^69 more processors ' out || fail "$(cat out)"
+[ "$(grep -c '<rect' many.svg)" -lt 4100 ] || fail "$(grep -c '<rect' many.svg) boxes"
+grep -q '&lt;b&gt;&amp;?\[31m' many.svg || fail "$(head -n 4 many.svg)"
+"$bourse" plan --dag many.json --scheduler heft --json >out
+[ "$(grep -o '"task":' out | wc -l)" -eq 20000 ] && [ "$(grep -o '"share":1.0' out | wc -l)" -eq 100 ] || fail "not all"
+
 # Refusals: the exit status, the stable name in text and JSON, and who it is about.
 write() { # PROCESSORS LINKS TASKS EDGES
     printf '{"format":"bourse-dag-1","processors":[%s],"links":[%s],"tasks":[%s],"edges":[%s]}\n' "$@" >g.json
@@ -110,4 +140,5 @@ expect 2 'not both' "$bourse" plan job.yaml --dag g.json
 expect 2 'plan needs FILE' "$bourse" plan
 expect 2 'are for --dag' "$bourse" plan job.yaml --scheduler heft
 expect 2 'are for --dag' "$bourse" plan job.yaml --contended
+expect 2 'are for --dag' "$bourse" plan job.yaml --svg x.svg
 echo "graph files: ok"

@@ -14,6 +14,7 @@ array: 0-11
 run: [sh, -c, 'sleep 0.$(($1 % 3 + 1)); echo did $1; test $1 != 7', sh, "{index}"]
 expect: 200ms
 YAML
+"$bourse" quote job.yaml --json >quote.json || fail "quote"
 "$bourse" submit job.yaml -y --wait --quiet >id || [ $? -eq 1 ] || fail "submit ended with $?"
 job=$(cat id)
 
@@ -21,6 +22,9 @@ LC_ALL=C "$bourse" report "$job" >table || fail "report"
 has "$(cat table)" 'failed, 11 of 12 subtasks accepted'
 has "$(cat table)" 'attempts that do not count: program failed (1)'
 has "$(cat table)" 'expected 200ms a subtask, measured '
+# All of it as the quote had it, beside what it came to.
+grep -qE '^makespan +1.2s +[0-9.]+m?s +[+-][0-9]+%$' table || fail "no planned makespan: $(cat table)"
+grep -qE '^cost +0[0-9.]* +0[0-9.]* +[+-][0-9]+%$' table || fail "no planned cost: $(cat table)"
 grep -q 'unknown$' table || fail "an energy that no result says is not unknown: $(cat table)"
 grep -qE '^provider/.*x.* [0-9]+%$' table || fail "no failure in the timeline: $(cat table)"
 ! LC_ALL=C grep -q '[^ -~]' table || fail "not plain text: $(cat table)"
@@ -36,6 +40,12 @@ grep -q $'\033' coloured || fail "no color when asked for"
 "$bourse" report "$job" --json --svg picture.svg >json || fail "report --json"
 "$bourse" ps "$job" --json >ps.json || fail "ps"
 [ "$(number charged_micro json)" = "$(number charged_micro ps.json)" ] || fail "charged: $(cat json ps.json)"
+planned=$(grep -oE '"planned":\{[^}]*\}' json) || fail "no plan: $(cat json)"
+has "$planned" "\"makespan_ns\":$(number makespan_ms quote.json)000000,"
+has "$planned" "\"cost_micro\":$(number expected_micro quote.json),"
+has "$planned" "\"measured_cost_micro\":$(number charged_micro ps.json),"
+has "$planned" "\"measured_makespan_ns\":$(number span_ns json),"
+has "$planned" '"slots":2,"guess":false'
 [ "$(number bytes_out json)" -gt 0 ] || fail "no bytes out: $(cat json)"
 has "$(cat json)" '"energy_mj":null'
 has "$(cat picture.svg)" '&lt;uneven&gt; &amp; &quot;odd&quot;'
@@ -66,6 +76,17 @@ has "$(cat err)" '/nowhere/picture.svg'
 got=0
 "$bourse" report ffff >out 2>err || got=$?
 [ "$got" -eq 3 ] || fail "no such job ended with $got"
+
+# While it runs, what its subtasks take is told beside what was expected, with how long the rest will take.
+printf 'name: slow\narray: 0-23\nexpect: 100ms\nrun: [sleep, "0.4"]\n' >slow.yaml
+"$bourse" submit slow.yaml -y --quiet >id || fail "submit of slow"
+drifting() { "$bourse" ps "$(cat id)" >table && grep -qE '^about .* left, subtasks take [0-9]+% longer than expected$' table; }
+until_true 60 drifting || fail "no drift: $(cat table)"
+"$bourse" ps "$(cat id)" --json >ps.json || fail "ps of slow"
+has "$(cat ps.json)" '"drifts":true'
+"$bourse" report "$(cat id)" >table || fail "report of what runs"
+grep -qE '^about .* left, at the pace measured' table || [ "$(field state ps.json)" != open ] || has "$(cat table)" '24 of 24'
+"$bourse" cancel "$(cat id)" >/dev/null || true # it may be done
 
 # Attempts that failed are among the attempts, and what they cost is in the cost.
 printf 'name: thrice\nretries: 2\nrun: [sh, -c, "sleep 0.2; exit 1"]\n' >thrice.yaml

@@ -85,6 +85,16 @@ START_TEST(hostile_variables_stay_with_the_program)
 }
 END_TEST
 
+static void reopen(struct fixture *fixture, const struct jail_limits *limits)
+{
+    struct problem problem;
+    struct jail_spec spec = fixture_spec(fixture);
+    jail_close(&fixture->jail);
+    spec.limits = *limits;
+    ck_assert_msg(jail_open(fixture->launcher, &spec, &fixture->jail, &problem), "%s",
+                  problem.text);
+}
+
 START_TEST(a_fork_bomb_ends_at_its_limit)
 {
     struct fixture fixture = fixture_open(_i);
@@ -108,6 +118,34 @@ START_TEST(a_memory_hog_ends_at_its_limit)
     fixture_ends(fixture_run(&fixture, request, (const char *const[]){"memory-together", NULL}),
                  OUTCOME_MEMORY_LIMIT);
     fixture_tight(PROBE(&fixture, "self"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* Files live in memory; the room for them is nevertheless no room for memory, nor the other way round. */
+START_TEST(room_for_files_is_no_memory)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct jail_limits limits = {
+        .memory_bytes = 64 * MIB, .disk_bytes = 512 * MIB, .processes = 16};
+    reopen(&fixture, &limits);
+    fixture_ends(PROBE(&fixture, "memory-together"), OUTCOME_MEMORY_LIMIT);
+    fixture_ends(PROBE(&fixture, "memory-shared"), OUTCOME_MEMORY_LIMIT);
+    fixture_tight(PROBE(&fixture, "large-files"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_process_limit_is_of_the_programs_own)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct jail_limits limits = {.memory_bytes = 96 * MIB, .disk_bytes = 32 * MIB, .processes = 1};
+    reopen(&fixture, &limits);
+    fixture_ends(PROBE(&fixture, "fork-once"), OUTCOME_PROCESS_LIMIT);
+    fixture_tight(PROBE(&fixture, "self"));
+    limits.processes = 2;
+    reopen(&fixture, &limits);
+    fixture_tight(PROBE(&fixture, "fork-once"));
     fixture_close(&fixture);
 }
 END_TEST
@@ -276,6 +314,8 @@ int main(void)
         hostile_variables_stay_with_the_program,
         a_fork_bomb_ends_at_its_limit,
         a_memory_hog_ends_at_its_limit,
+        room_for_files_is_no_memory,
+        a_process_limit_is_of_the_programs_own,
         a_disk_filler_ends_at_its_limit,
         descriptors_are_limited,
         descriptors_in_flight_of_one_jail_do_not_stop_another,

@@ -428,6 +428,51 @@ _Noreturn static void eat_memory_together(void)
     }
 }
 
+/* Memory that no file of a folder is behind, and that belongs to no process alone. */
+_Noreturn static void eat_shared_memory(void)
+{
+    size_t size = (size_t)192 << 20;
+    char *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        _exit(7);
+    }
+    memset(shared, 1, size);
+    for (;;) {
+        (void)pause();
+    }
+}
+
+/* Files that are much larger than the memory limit come and go. */
+static void write_and_remove(void)
+{
+    static char block[65536];
+    for (int round = 0; round < 6; round++) {
+        const char *name = round % 2 == 0 ? "/work/large" : "/dev/shm/large";
+        int file = open(name, O_WRONLY | O_CREAT, 0600);
+        for (size_t i = 0; i < (192 << 20) / sizeof block; i++) {
+            if (write(file, block, sizeof block) != (ssize_t)sizeof block) {
+                gap("write", strerror(errno));
+                return;
+            }
+        }
+        (void)close(file);
+        (void)unlink(name);
+    }
+}
+
+static void fork_once(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(0);
+    }
+    if (pid < 0) {
+        (void)fprintf(stderr, "fork: %s\n", strerror(errno));
+        _exit(3);
+    }
+    (void)waitpid(pid, NULL, 0);
+}
+
 static void fill_disk(const char *path)
 {
     static char block[65536];
@@ -562,6 +607,12 @@ int main(int argc, char **argv)
         eat_memory((size_t)1 << 33);
     } else if (strcmp(mode, "memory-together") == 0) {
         eat_memory_together();
+    } else if (strcmp(mode, "memory-shared") == 0) {
+        eat_shared_memory();
+    } else if (strcmp(mode, "large-files") == 0) {
+        write_and_remove();
+    } else if (strcmp(mode, "fork-once") == 0) {
+        fork_once();
     } else if (strcmp(mode, "disk") == 0) {
         fill_disk(rest[0]);
     } else if (strcmp(mode, "many-files") == 0) {

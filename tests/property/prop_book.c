@@ -1,4 +1,5 @@
-/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. Bids by value are compared
+/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. After every step the book is sound, and
+ * every question about the order that changed has the same answer. Bids by value are compared
  * as fractions, by whole parts and what remains (Euclid), where the book multiplies crosswise. */
 #include "base/random.h"
 #include "matching/book.h"
@@ -412,6 +413,7 @@ START_TEST(the_book_and_the_slow_matcher_agree)
             compare_match(&slow, book, handle, true);
             crossings += compare_match(&slow, book, handle, false);
         }
+        ck_assert(book_is_sound(book));
         if (step % 64 == 0) {
             compare_walk(&slow, book, (uint32_t)random_below(&random, slow.shape.classes));
         }

@@ -1,6 +1,7 @@
 /* What explain suggests is true: in random books, a job that waits is submitted anew with the change, and fills at the
  * price that was said. No smaller number of changes would have done; and as many bids come before it as were counted. An ask
- * is replaced to ask what was said, and is filled at that; at no higher price would it be. */
+ * is replaced to ask what was said, and is filled at that; at no higher price would it be. And of bids of all types, where
+ * leases may be taken and asks of one's own stand: what is foretold of one that is not there yet comes true when it comes. */
 #include "base/random.h"
 #include "exchange/lifecycle.h"
 #include "exchange/listings.h"
@@ -41,7 +42,8 @@ static struct {
     uint32_t device_count;
     struct known_job jobs[2 * JOBS]; /* of others, and those of its own that run */
     uint32_t job_count;
-    bool has_own; /* asks of the consumer's: what would trade with them is refused */
+    bool has_own;  /* asks of the consumer's: what would trade with them is refused */
+    bool has_spot; /* leases of some asks may be taken */
 } known;
 
 static uint32_t granted, suggested, alone; /* over all books: the test must have tested */
@@ -138,6 +140,7 @@ static void any_offers(struct random *random, uint32_t owner, uint32_t count)
             .price_micro = device->price_micro,
             .max_term_ns = device->max_term_ns,
         };
+        ask.ask.terms.is_interruptible = known.has_spot && random_below(random, 3) > 0;
         apply(&ask); /* refused where it would trade with its own account's job */
         bool stands = count_of(EFFECT_ACCEPT) == 1;
         if (stands && random_below(random, 6) == 0) {
@@ -158,6 +161,8 @@ struct wish { /* a job, its needs clause by clause */
     uint32_t slots, at_most;
     int64_t cap_micro, budget_micro, limit_ns, term_ns;
     enum rate rate; /* the cap is the value of a unit of that work; NONE: it is per slot-hour */
+    enum exchange_order_type type;
+    bool is_firm_only;
 };
 
 static void any_clause(struct random *random, char *ret_text, size_t size)
@@ -230,6 +235,8 @@ static struct id128 submit_wish(uint32_t account, const struct wish *wish,
     job.submit.at_most = wish->at_most;
     job.submit.limit_ns = wish->limit_ns;
     job.submit.term_ns = wish->term_ns;
+    job.submit.type = wish->type;
+    job.submit.has_interruptions = wish->is_firm_only;
     apply(&job);
     return job.id;
 }
@@ -266,6 +273,7 @@ static void any_jobs(struct random *random, uint32_t account, uint32_t count)
         struct wish wish;
         struct requirement needs;
         any_wish(random, &wish);
+        wish.clause_count /= known.has_spot ? 2 : 1; /* more of them have what is to be taken */
         read_needs(&wish, UINT32_MAX, &needs);
         struct id128 id = submit_wish(account, &wish, &needs);
         if (count_of(EFFECT_ACCEPT) == 1) {
@@ -634,6 +642,186 @@ START_TEST(an_ask_is_filled_at_the_price_that_is_said_and_no_higher)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- what is not there yet */
+
+static uint32_t started, taken, refused_own, refused_trade, whole_started, left_waiting,
+    changed_type;
+
+struct filled { /* of one job, by the last command */
+    uint32_t slots;
+    int64_t first_micro, dearest_micro; /* -1: nothing */
+};
+
+static struct filled filled_of(struct id128 job)
+{
+    struct filled filled = {.first_micro = -1, .dearest_micro = -1};
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        const struct ledger_record *record = &effect->ledger;
+        if (effect->type != EFFECT_LEDGER || record->kind != LEDGER_FILL ||
+            !id128_equal(&record->job, &job)) {
+            continue;
+        }
+        filled.first_micro = filled.slots == 0 ? record->price_micro : filled.first_micro;
+        filled.dearest_micro =
+            record->price_micro > filled.dearest_micro ? record->price_micro : filled.dearest_micro;
+        filled.slots += record->slots;
+    }
+    return filled;
+}
+
+static bool is_whole(const struct wish *wish)
+{
+    return wish->type == EXCHANGE_FOK || wish->type == EXCHANGE_ALL_OR_NONE;
+}
+
+static void any_order(struct random *random, struct wish *ret_wish)
+{
+    any_wish(random, ret_wish);
+    ret_wish->clause_count /= 2;
+    ret_wish->slots = 1 + ret_wish->slots / 3;
+    ret_wish->at_most = ret_wish->slots * (uint32_t)random_below(random, 3);
+    ret_wish->cap_micro *= ret_wish->cap_micro < 0 ? 1 : 1 + (int64_t)random_below(random, 2);
+    ret_wish->type = random_below(random, 2) == 0
+                         ? EXCHANGE_LIMIT
+                         : (enum exchange_order_type)random_below(random, EXCHANGE_ALL_OR_NONE + 1);
+    ret_wish->is_firm_only = random_below(random, 6) == 0;
+    if (ret_wish->type == EXCHANGE_ALL_OR_NONE && ret_wish->rate != RATE_NONE) {
+        ret_wish->rate = RATE_NONE; /* it is not by value */
+        ret_wish->cap_micro = 2 * price;
+    }
+}
+
+static void check_changed(const struct wish *wish, const struct exchange_remedy *remedy,
+                          struct id128 instead, bool is_filed)
+{
+    struct wish changed = *wish;
+    bool has_cap = wish->cap_micro >= 0;
+    for (uint32_t i = 0; i < remedy->count; i++) {
+        has_cap = has_cap || remedy->changes[i].kind == REMEDY_CAP;
+        changed_type += remedy->changes[i].kind == REMEDY_ORDER;
+    }
+    changed.slots = remedy->slots;
+    changed.cap_micro = has_cap ? remedy->cap_micro : -1;
+    changed.term_ns = remedy->term_ns;
+    changed.budget_micro = remedy->budget_micro;
+    changed.type = (enum exchange_order_type)remedy->type;
+    if (is_filed) {
+        cancel_job(CONSUMER, instead);
+    }
+    const struct id128 id = submit_wish(CONSUMER, &changed, &remedy->needs);
+    const struct filled filled = filled_of(id);
+    char text[1024];
+    ck_assert(requirement_text(&remedy->needs, text, sizeof text));
+    ck_assert_msg(filled.slots > 0, "type %d, %u changes of kind %d..., needs %s, slots %u of %u",
+                  (int)wish->type, remedy->count, (int)remedy->changes[0].kind, text, remedy->slots,
+                  wish->slots);
+    ck_assert_int_eq(is_whole(&changed) ? filled.dearest_micro : filled.first_micro,
+                     remedy->price_micro);
+    suggested++;
+    alone += remedy->takes;
+    bring_back();
+}
+
+/* It comes as it was asked about, and what was said of it is so; then all is as it was. */
+static void check_foretold(const struct wish *wish, const struct requirement *needs)
+{
+    static struct exchange_explanation why;
+    const struct exchange_need need = {.needs = needs,
+                                       .account = CONSUMER,
+                                       .subtasks = 4,
+                                       .slots = wish->slots,
+                                       .at_most = wish->at_most,
+                                       .cap_micro = wish->cap_micro,
+                                       .limit_ns = wish->limit_ns,
+                                       .term_ns = wish->term_ns,
+                                       .rate = wish->rate,
+                                       .budget_micro = wish->budget_micro,
+                                       .type = (uint8_t)wish->type,
+                                       .is_firm_only = wish->is_firm_only};
+    exchange_explain(market.exchange, &need, &why);
+    keep();
+    const struct id128 id = submit_wish(CONSUMER, wish, needs);
+    const struct exchange_effect *refusal = nth(EFFECT_REJECT, 0);
+    const struct filled filled = filled_of(id);
+    ck_assert_uint_eq(why.refusal, refusal == NULL ? 0 : refusal->reject.code);
+    const int64_t is_at = is_whole(wish) ? filled.dearest_micro : filled.first_micro;
+    ck_assert_msg(why.starts_at_micro == is_at, "type %d: it was to start at %lld, and %lld is so",
+                  (int)wish->type, (long long)why.starts_at_micro, (long long)is_at);
+    bring_back();
+    started += filled.slots > 0;
+    whole_started += filled.slots > 0 && is_whole(wish);
+    taken += why.starts_with_lease;
+    refused_own += why.refusal == REJECT_SELF_MATCH;
+    refused_trade += why.refusal == REJECT_WOULD_TRADE;
+    left_waiting += refusal == NULL && filled.slots == 0;
+    if (why.remedy.count > 0) {
+        check_changed(wish, &why.remedy, id, false);
+    }
+    free(saved);
+}
+
+/* It waits: the same for what is there. */
+static void check_filed(const struct wish *wish, const struct requirement *needs)
+{
+    static struct exchange_explanation why;
+    const struct id128 id = submit_wish(CONSUMER, wish, needs);
+    if (count_of(EFFECT_ACCEPT) == 0 || filled_of(id).slots > 0 || job_row(id).state != JOB_OPEN) {
+        return;
+    }
+    ck_assert(exchange_explain_job(market.exchange, &id, EXCHANGE_ANY_PART, &why));
+    ck_assert_int_eq(why.starts_at_micro, -1);
+    if (why.remedy.count > 0) {
+        keep();
+        check_changed(wish, &why.remedy, id, true);
+        free(saved);
+    }
+    cancel_job(CONSUMER, id);
+}
+
+START_TEST(what_is_foretold_comes_true)
+{
+    printf("seed %d\n", _i);
+    struct random random = random_seeded(1000 + (uint64_t)_i);
+    suggested = alone = 0;
+    started = taken = refused_own = refused_trade = whole_started = left_waiting = changed_type = 0;
+    for (int i = 0; i < 2 * BOOKS; i++) {
+        open_market();
+        known.has_spot = true;
+        any_offers(&random, PROVIDER, 1 + (uint32_t)random_below(&random, 10));
+        any_offers(&random, OTHER_PROVIDER, (uint32_t)random_below(&random, 10));
+        any_jobs(&random, RIVAL, (uint32_t)random_below(&random, JOBS));
+        any_jobs(&random, RIVAL, (uint32_t)random_below(&random, JOBS / 2));
+        if (random_below(&random, 2) == 0) {
+            any_offers(&random, CONSUMER, 1 + (uint32_t)random_below(&random, 3));
+        }
+        for (int k = 0; k < JOBS; k++) {
+            struct wish wish;
+            struct requirement needs;
+            any_order(&random, &wish);
+            read_needs(&wish, UINT32_MAX, &needs);
+            check_foretold(&wish, &needs);
+            check_filed(&wish, &needs);
+        }
+        exchange_destroy(&market.exchange);
+        exchange_effects_fini(&market.effects);
+    }
+    printf("%u start, %u with a lease, %u whole; %u and %u refused, %u wait; %u changes, %u take, "
+           "%u of type\n",
+           started, taken, whole_started, refused_own, refused_trade, left_waiting, suggested,
+           alone, changed_type);
+    ck_assert_uint_gt(started, 10);
+    ck_assert_uint_gt(taken, 0);
+    ck_assert_uint_gt(whole_started, 0);
+    ck_assert_uint_gt(refused_own, 0);
+    ck_assert_uint_gt(refused_trade, 0);
+    ck_assert_uint_gt(left_waiting, 10);
+    ck_assert_uint_gt(suggested, 30);
+    ck_assert_uint_gt(alone, 0);
+    ck_assert_uint_gt(changed_type, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("explain");
@@ -641,6 +829,7 @@ int main(void)
     tcase_add_loop_test(tests, what_is_suggested_fills, 1, SEEDS + 1);
     tcase_add_loop_test(tests, an_ask_is_filled_at_the_price_that_is_said_and_no_higher, 1,
                         SEEDS + 1);
+    tcase_add_loop_test(tests, what_is_foretold_comes_true, 1, SEEDS + 1);
     tcase_set_timeout(tests, 120);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

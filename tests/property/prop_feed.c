@@ -19,6 +19,7 @@ struct row {
     int64_t price_micro;
     uint32_t orders;
     uint64_t slots, free;
+    uint32_t limited, timed, daily;
 };
 
 struct follower {
@@ -84,6 +85,9 @@ static void take_level(struct follower *follower, const struct exchange_level *l
     row->orders = level->orders;
     row->slots = level->slots;
     row->free = level->free;
+    row->limited = level->limited;
+    row->timed = level->timed;
+    row->daily = level->daily;
 }
 
 static void take_trade(struct follower *follower, const struct exchange_trade *trade)
@@ -172,6 +176,9 @@ static bool add_listed(void *context, const struct exchange_book_row *order)
     row->orders++;
     row->slots += order->slots;
     row->free += order->is_bid ? 0 : order->free;
+    row->limited += !order->is_bid && order->to_count > 0;
+    row->timed += !order->is_bid && order->hours->count > 0;
+    row->daily += !order->is_bid && order->daily_ns > 0;
     return true;
 }
 
@@ -186,7 +193,8 @@ static bool has_row(const struct follower *follower, const struct row *wanted)
         const struct row *row = &follower->rows[i];
         if (row->is_bid == wanted->is_bid && row->price_micro == wanted->price_micro &&
             row->orders == wanted->orders && row->slots == wanted->slots &&
-            row->free == wanted->free &&
+            row->free == wanted->free && row->limited == wanted->limited &&
+            row->timed == wanted->timed && row->daily == wanted->daily &&
             (row->is_bid ? row->rate == wanted->rate && same_needs(&row->needs, &wanted->needs)
                          : strcmp(row->instrument, wanted->instrument) == 0)) {
             return true;

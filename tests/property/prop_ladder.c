@@ -1,4 +1,5 @@
-/* The ladder against a slow, obvious one: an array of orders, searched for every question. */
+/* The ladder against a slow, obvious one: an array of orders, searched for every question. After every step the ladder that changed
+ * is sound; every 64 steps all orders of all ladders come in the order of the slow one, forwards and backwards. */
 #include "base/random.h"
 #include "matching/ladder.h"
 
@@ -103,6 +104,7 @@ START_TEST(orders_come_by_key_and_sequence)
             ladder_insert(pool, &ladders[order->ladder], handle, order->key);
             ck_assert_uint_eq(ladder_key(pool, handle), order->key);
         }
+        ck_assert(ladder_is_sound(pool, &ladders[order->ladder]));
         if (step % 64 == 0) {
             compare(pool, ladders, orders);
         }

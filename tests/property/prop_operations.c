@@ -56,7 +56,7 @@ static struct sample any_sample(struct random *random, enum operation_kind kind)
     }
     char form[OPERATION_TEXT_SIZE];
     operation_form(kind, form);
-    static const char *const flags[] = {"training", "causal", "gradient",
+    static const char *const flags[] = {"training", "causal", "backward", "gradient",
                                         "momentum", "master", "async"};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (strstr(form, flags[i]) != NULL && random_below(random, 2) == 0) {

@@ -1,6 +1,6 @@
 /* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of
- * asks, jobs, other terms and cancels from a printed seed; after every command the fills are the same, nothing that
- * rests could trade, but for what waits to be filled all at once, and no slot is let twice. Where asks give slots away, whose turn
+ * asks, some good for a while, jobs, asks that are reduced and replaced, and cancels from a printed seed; after every command the fills and what stands are the same, and nothing that
+ * rests could trade, but for what waits to be filled all at once. Where asks give slots away, whose turn
  * it is depends on every fill before: there each fill is looked at in its turn. */
 #include "base/checked.h"
 #include "base/random.h"
@@ -23,6 +23,7 @@ enum {
     PEOPLE = 4,  /* each trades both ways */
     DEVICES = 3, /* of each */
     FIRST = 3,   /* account */
+    GOOD_SECONDS_MOST = 8,
 };
 static_assert(PEOPLE * DEVICES == SLOW_DEVICES && 2 * COMMANDS < SLOW_JOBS, "there is room");
 static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S;
@@ -38,7 +39,9 @@ struct pair {
     int64_t now_ns;
     uint64_t index;
     uint32_t next_id;
+    int64_t good_till_ns[SLOW_DEVICES];     /* of the ask that stands; 0: until it is withdrawn */
     uint64_t filled, refused, whole, given; /* so that the scripts are known to meet all of it */
+    uint64_t reduced, replaced, expired;
     bool has_gifts;
     uint64_t seed;
 };
@@ -256,7 +259,7 @@ static bool see_order(void *context, const struct exchange_order_row *row)
     return true;
 }
 
-/* Jobs that have ended, orders that stand and free slots are the same. */
+/* Jobs that have ended, their escrow, and orders that stand are the same. */
 static void check_state(struct pair *pair)
 {
     struct slow_market *slow = &pair->slow;
@@ -264,9 +267,8 @@ static void check_state(struct pair *pair)
         struct exchange_job_row row;
         slow_must(exchange_job(pair->exchange, &slow->jobs[i].id, &row), "a job is lost");
         slow_must((row.state == 0) == slow->jobs[i].is_open, "a job is open, or not");
-        slow_must(row.budget_micro - row.reserved_micro == slow->jobs[i].is_open
-                      ? slow->jobs[i].free_micro
-                      : row.budget_micro,
+        slow_must(row.budget_micro - row.reserved_micro ==
+                      (slow->jobs[i].is_open ? slow->jobs[i].free_micro : row.budget_micro),
                   "escrow is another");
     }
     for (uint32_t owner = FIRST; owner < FIRST + PEOPLE; owner++) {
@@ -408,7 +410,14 @@ static void place(struct pair *pair)
                                      .slots = given.slots,
                                      .price_micro = given.price,
                                      .type = given.type};
+    if (draw(pair, 3) == 0) {
+        made.ask.good_till_ns =
+            pair->now_ns + (int64_t)(1 + draw(pair, GOOD_SECONDS_MOST)) * NS_PER_S;
+    }
     apply(pair, &made);
+    if (code_of(pair) == 0) {
+        pair->good_till_ns[device] = made.ask.good_till_ns;
+    }
     if (pair->has_gifts) {
         const uint32_t code = slow_put(&pair->slow, device, &given);
         ck_assert_uint_eq(code_of(pair), code);
@@ -418,6 +427,58 @@ static void place(struct pair *pair)
     }
     ck_assert_uint_eq(code_of(pair), slow_place(&pair->slow, device, &given));
     check_fills(pair, "an ask");
+}
+
+/* Asks whose time is over are gone; nothing is filled by that. */
+static void expire(struct pair *pair)
+{
+    struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(pair, &tick);
+    check_fills(pair, "time that passes");
+    for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
+        struct slow_ask *ask = &pair->slow.asks[i];
+        if (ask->stands && pair->good_till_ns[i] != 0 && pair->good_till_ns[i] <= pair->now_ns) {
+            ask->stands = false;
+            pair->expired++;
+        }
+    }
+}
+
+/* An ask at another price, or of more slots, arrives anew; with fewer it keeps its place. Refused, it stays as it was. */
+static void replace(struct pair *pair)
+{
+    const uint32_t device = draw(pair, SLOW_DEVICES);
+    struct slow_ask given = pair->slow.asks[device];
+    if (!given.stands) {
+        return;
+    }
+    struct exchange_command made = command_of(pair, EXCHANGE_REPLACE, given.owner);
+    made.replace = (struct exchange_replace){.order = given.order};
+    if (draw(pair, 2) == 0) {
+        made.replace.has_slots = true;
+        given.slots = made.replace.slots = 1 + draw(pair, 6);
+    } else {
+        made.replace.has_price = true;
+        given.price = made.replace.price_micro = (1 + draw(pair, 5)) * unit_micro;
+    }
+    const struct slow_ask before = pair->slow.asks[device];
+    const bool keeps_place = given.price == before.price && given.slots <= before.slots;
+    apply(pair, &made);
+    if (keeps_place) {
+        ck_assert_uint_eq(code_of(pair), 0);
+        pair->slow.asks[device].slots = given.slots;
+        pair->reduced += given.slots < before.slots;
+        check_fills(pair, "an ask of fewer slots");
+        return;
+    }
+    pair->slow.asks[device].stands = false; /* it is not in its own way */
+    const uint32_t code = slow_place(&pair->slow, device, &given);
+    if (code != 0) {
+        pair->slow.asks[device] = before;
+    }
+    ck_assert_uint_eq(code_of(pair), code);
+    pair->replaced += code == 0;
+    check_fills(pair, "an ask on other terms");
 }
 
 static void withdraw(struct pair *pair)
@@ -442,6 +503,8 @@ static void cancel(struct pair *pair)
     if (job == &slow->jobs[slow->job_count] || !job->is_open) {
         return;
     }
+    pair->now_ns += GOOD_SECONDS_MOST * NS_PER_S; /* so that no ask's time is over while it waits */
+    expire(pair);
     struct exchange_command made = command_of(pair, EXCHANGE_CANCEL_JOB, job->owner);
     made.cancel_job.job = job->id;
     apply(pair, &made);
@@ -465,8 +528,13 @@ static void run_script(struct pair *pair)
         const uint32_t dice = draw(pair, 16);
         pair->now_ns += NS_PER_S; /* all within the first term */
         pair->slow.fill_count = 0;
+        expire(pair);
         if (dice < 7) {
             submit(pair);
+        } else if (dice < 12) {
+            place(pair);
+        } else if (dice < 14 && !pair->has_gifts) {
+            replace(pair);
         } else if (dice < 14) {
             place(pair);
         } else if (dice < 15) {
@@ -486,6 +554,9 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     uint64_t filled = 0;
     uint64_t refused = 0;
     uint64_t whole = 0;
+    uint64_t reduced = 0;
+    uint64_t replaced = 0;
+    uint64_t expired = 0;
     for (uint64_t i = 0; i < SCRIPTS_A_SEED; i++) {
         const uint64_t seed = (uint64_t)_i * SCRIPTS_A_SEED + i;
         open_pair(&pair, seed);
@@ -497,11 +568,17 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
         filled += pair.filled;
         refused += pair.refused;
         whole += pair.whole;
+        reduced += pair.reduced;
+        replaced += pair.replaced;
+        expired += pair.expired;
         close_pair(&pair);
     }
-    ck_assert_uint_gt(filled, 3 * SCRIPTS_A_SEED);
+    ck_assert_uint_gt(filled, 2 * SCRIPTS_A_SEED);
     ck_assert_uint_gt(refused, SCRIPTS_A_SEED / 10);
     ck_assert_uint_gt(whole, SCRIPTS_A_SEED / 10);
+    ck_assert_uint_gt(reduced, SCRIPTS_A_SEED / 25);
+    ck_assert_uint_gt(replaced, SCRIPTS_A_SEED / 10);
+    ck_assert_uint_gt(expired, SCRIPTS_A_SEED / 10);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* Random markets of interruptible leases, of jobs that save their state and of others, against a slow model of what is saved: every lease that is taken was due to be, at the price that is due, and nobody takes
- * one while a slot is free; whoever took from another never loses to him; and when nobody comes or changes his limit, taking
+ * one while a slot is free; whoever took from another never loses to him on that device, by price or by value; the limit that explain names takes one; and when nobody comes or changes his limit, taking
  * comes to an end. Halfway the market goes on from its snapshot. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
@@ -41,7 +41,8 @@ struct seen_saved {
 struct seen_job {
     struct id128 id;
     uint32_t account;
-    int64_t limit_micro;
+    int64_t limit_micro; /* of a slot-hour; or, by value, of so much work an hour */
+    enum rate rate;
     bool has_checkpoints;
     struct seen_saved saved[SUBTASKS];
 };
@@ -49,11 +50,14 @@ struct seen_job {
 static struct seen_lease leases[LEASES];
 static uint64_t last_fill;
 static struct seen_job jobs[BIDS];
+static uint32_t value_takers, value_losers, named_count;
 static uint32_t job_count, taken_count, saved_count, free_count, drop_count;
 static struct exchange_terms terms[DEVICES];
 static uint32_t device_slots[DEVICES];
-static bool took[BIDS][BIDS]; /* the first from the second */
-static bool is_calm;          /* whatever is not taken comes to its end */
+static int64_t operations
+    [DEVICES]; /* that they do in a second: no two prices of a unit of work are quite the same */
+static bool took[DEVICES][BIDS][BIDS]; /* there, the first from the second */
+static bool is_calm;                   /* whatever is not taken comes to its end */
 
 static uint32_t draw(uint32_t bound)
 {
@@ -88,6 +92,16 @@ static uint32_t free_slots(void)
     return count;
 }
 
+/* For a slot-hour of that device, which are numbered from 1. */
+static int64_t limit_on(const struct seen_job *job, uint32_t device)
+{
+    const int64_t band = 10 * price;
+    const int64_t limit = job->rate == RATE_NONE
+                              ? job->limit_micro
+                              : rate_limit(job->limit_micro, operations[device - 1]);
+    return limit < band ? limit : band;
+}
+
 /* Another's fill was just seen: it is what takes this lease. */
 static void on_taken(const struct seen_lease *lease)
 {
@@ -100,11 +114,14 @@ static void on_taken(const struct seen_lease *lease)
     ck_assert_int_ge(market.now_ns, lease->granted_ns + lease->terms.minimum_run_ns);
     ck_assert_uint_ne(jobs[winner].account, jobs[loser].account);
     ck_assert_uint_ne(jobs[winner].account, SELLER);
-    ck_assert_int_eq(by->price_micro, jobs[loser].limit_micro + EXCHANGE_INCREMENT_MICRO);
-    ck_assert_int_le(by->price_micro, jobs[winner].limit_micro);
+    ck_assert_int_eq(by->price_micro,
+                     limit_on(&jobs[loser], by->device) + EXCHANGE_INCREMENT_MICRO);
+    ck_assert_int_le(by->price_micro, limit_on(&jobs[winner], by->device));
     ck_assert_uint_eq(free_slots(), 0);
-    took[winner][loser] = true;
-    ck_assert(!took[loser][winner]);
+    took[by->device - 1][winner][loser] = true;
+    ck_assert(!took[by->device - 1][loser][winner]);
+    value_takers += jobs[winner].rate != RATE_NONE;
+    value_losers += jobs[loser].rate != RATE_NONE;
     taken_count++;
 }
 
@@ -187,10 +204,15 @@ static void open_market(uint64_t seed)
     memset(took, 0, sizeof took);
     is_calm = false;
     job_count = taken_count = saved_count = free_count = drop_count = 0;
+    value_takers = value_losers = named_count = 0;
     memset(jobs, 0, sizeof jobs);
     dice = random_seeded(seed);
-    const struct exchange_limits limits = exchange_limits_default();
+    struct exchange_limits limits = exchange_limits_default();
     struct exchange_genesis_account accounts[ACCOUNTS];
+    /* The market is loaded anew for each limit that is tried, and its tables are made as large as they may become. */
+    limits.asks = limits.jobs = limits.cells = limits.classes = 64;
+    limits.leases = 1024;
+    limits.attempts = 8192;
     memset(accounts, 0, sizeof accounts);
     for (uint32_t i = 0; i < ACCOUNTS; i++) {
         accounts[i].key.bytes[0] = (uint8_t)(i + 1);
@@ -202,14 +224,17 @@ static void open_market(uint64_t seed)
 
 static void offer_all(void)
 {
-    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    static struct attribute facts[DEVICES][2];
     struct exchange_device devices[DEVICES];
     for (uint32_t i = 0; i < DEVICES; i++) {
         device_slots[i] = 1 + draw(SLOTS);
+        operations[i] = RATE_UNIT + draw(6) * (RATE_UNIT / (price / EXCHANGE_INCREMENT_MICRO));
+        facts[i][0] = (struct attribute){.name = "bf16", .number = operations[i]};
+        facts[i][1] = (struct attribute){.name = "kind", .is_text = true, .text = "cpu"};
         devices[i] = (struct exchange_device){.device = {{(uint8_t)(i + 1)}},
                                               .slots = device_slots[i],
-                                              .attributes = &kind,
-                                              .attribute_count = 1,
+                                              .attributes = facts[i],
+                                              .attribute_count = 2,
                                               .label = "a cpu"};
     }
     struct exchange_command made = command(EXCHANGE_ADVERTISE, SELLER);
@@ -238,10 +263,12 @@ static void add_bid(void)
     struct seen_job *job = &jobs[job_count];
     job->account = SELLER + 1 + draw(ACCOUNTS - 1);
     job->limit_micro = price + (int64_t)draw(8) * EXCHANGE_INCREMENT_MICRO / 2;
+    job->rate = draw(3) == 0 ? RATE_BF16 : RATE_NONE;
     job->id = made.id;
     job_count++;
     made.account = job->account;
     made.submit.cap_micro = job->limit_micro;
+    made.submit.rate = job->rate;
     made.submit.at_most = 1 + draw(3);
     made.submit.retries = 100;
     made.submit.crash_limit = 100;
@@ -300,6 +327,61 @@ static void pass_second(void)
     work_on();
 }
 
+static struct id128 asked_with(const struct seen_job *job, int64_t limit_micro)
+{
+    struct exchange_command made = command(EXCHANGE_REPLACE, job->account);
+    made.replace = (struct exchange_replace){.order = job->id,
+                                             .part = EXCHANGE_ANY_PART,
+                                             .has_price = true,
+                                             .price_micro = limit_micro,
+                                             .rate = job->rate};
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return job->id;
+}
+
+/* Whether the job takes a lease when it is replaced to bid that; all is then as it was. */
+static bool takes_with(const struct seen_job *job, int64_t limit_micro)
+{
+    const struct exchange_limits limits = exchange_limits_now(market.exchange);
+    const struct market before = market;
+    size_t length;
+    uint8_t *bytes = exchange_save(market.exchange, &length);
+    ck_assert_ptr_nonnull(bytes);
+    const struct id128 id = asked_with(job, limit_micro);
+    bool takes = false;
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        takes = takes || (effect->type == EFFECT_LEDGER && effect->ledger.kind == LEDGER_FILL &&
+                          id128_equal(&effect->ledger.job, &id));
+    }
+    struct exchange_effects effects = market.effects; /* may have grown */
+    exchange_destroy(&market.exchange);
+    market = before;
+    market.effects = effects;
+    market.exchange = exchange_load(&limits, bytes, length);
+    ck_assert_ptr_nonnull(market.exchange);
+    free(bytes);
+    return takes;
+}
+
+/* Of every job that is told a limit with which it takes a lease: the limit is above its own, the job that is replaced to bid it gets a
+ * lease at once, and bidding one less it gets none. Each is tried on a copy, and all is then as it was. */
+static void check_named(void)
+{
+    for (uint32_t i = 0; i < job_count; i++) {
+        struct exchange_explanation why;
+        const struct seen_job *job = &jobs[i];
+        ck_assert(exchange_explain_job(market.exchange, &job->id, 0, &why));
+        if (why.takes_at_micro >= 0) {
+            named_count++;
+            ck_assert_int_gt(why.takes_at_micro, job->limit_micro);
+            ck_assert(takes_with(job, why.takes_at_micro));
+            ck_assert(!takes_with(job, why.takes_at_micro - 1));
+        }
+    }
+}
+
 START_TEST(taking_is_due_and_comes_to_an_end)
 {
     printf("seed %d\n", _i);
@@ -311,6 +393,7 @@ START_TEST(taking_is_due_and_comes_to_an_end)
         for (uint32_t k = draw(4); k > 0; k--) {
             pass_second();
         }
+        check_named();
     }
     reload();
     is_calm = true;
@@ -327,17 +410,22 @@ START_TEST(taking_is_due_and_comes_to_an_end)
 }
 END_TEST
 
-static uint32_t all_taken, all_saved, all_free, all_dropped;
+static uint32_t all_taken, all_saved, all_free, all_dropped, all_value_takers, all_value_losers,
+    all_named;
 
 START_TEST(leases_are_taken_and_states_saved_at_all)
 {
-    for (uint64_t seed = 0; seed < 8; seed++) {
+    for (uint64_t seed = 0; seed < 24; seed++) {
         open_market(seed);
         offer_all();
         for (uint32_t i = 0; i < BIDS; i++) {
             add_bid();
             pass_second();
+            check_named();
         }
+        all_value_takers += value_takers;
+        all_value_losers += value_losers;
+        all_named += named_count;
         all_taken += taken_count;
         all_saved += saved_count;
         all_free += free_count;
@@ -346,8 +434,11 @@ START_TEST(leases_are_taken_and_states_saved_at_all)
     }
     ck_assert_uint_gt(all_taken, 8);
     ck_assert_uint_gt(all_saved, 4);
-    ck_assert_uint_gt(all_free, 4);
+    ck_assert_uint_gt(all_free, 2);
     ck_assert_uint_gt(all_dropped, 0);
+    ck_assert_uint_gt(all_value_takers, 0);
+    ck_assert_uint_gt(all_value_losers, 0);
+    ck_assert_uint_gt(all_named, 8);
 }
 END_TEST
 

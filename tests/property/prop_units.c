@@ -40,7 +40,7 @@ START_TEST(numbers_read_back_as_they_were_written)
         char text[UNITS_TEXT_SIZE];
         units_duration_text(number, text);
         ck_assert_msg(units_duration(text, &again) == UNITS_OK && again == number, "%s", text);
-        units_bytes_text(number, text);
+        units_text(UNITS_BYTES, number, text);
         ck_assert_msg(units_bytes(text, &again) == UNITS_OK && again == number, "%s", text);
         number = random_below(&random, 2) == 0 ? number : -number;
         units_money_text(number, text);

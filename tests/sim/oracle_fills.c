@@ -222,9 +222,12 @@ static void check_bids(const struct seen_lease *lease, const struct seen_ask *as
             continue;
         }
         const int64_t price = lease->former != 0 ? lease->price : oracle_price_between(other, ask);
-        const bool is_holder = /* of what was taken: nobody takes it from himself */
-            lease->former != 0 && owner_of(former_of(lease)) == oracle.jobs.items[other->job].owner;
-        if (!is_holder && wants_now(other, price) && wanted_before(other, price) &&
+        /* Nobody takes a lease from himself, and no post-only bid takes one at all. */
+        const bool may_not_take =
+            lease->former != 0 &&
+            (owner_of(former_of(lease)) == oracle.jobs.items[other->job].owner ||
+             oracle.jobs.items[other->job].type == EXCHANGE_POST_ONLY);
+        if (!may_not_take && wants_now(other, price) && wanted_before(other, price) &&
             !oracle_may_pass_over(other, lease->provider) && !gave_back(other)) {
             sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64 ", got lease %" PRIu64
                      ", what job %02x%02x, limit %" PRId64 ", waited for",

@@ -57,7 +57,8 @@ struct seen_bid { /* of one part of a job */
     uint32_t first, end, width, at_most;
     uint32_t lanes; /* of leases that have not ended */
     uint32_t
-        lanes_at_once; /* that it was to have together: by the command that fills its job whole */
+        lanes_at_once, /* that it was to have together: by the command that fills its job whole */
+        lanes_taken_at_once;                  /* and others took of these in that same command */
     struct exchange_part_row row, row_before; /* after this command, and the one before */
     uint32_t lanes_seen, lanes_before;        /* likewise */
     int64_t limit, term_ns;
@@ -240,6 +241,8 @@ bool oracle_is_open(const struct seen_ask *ask); /* at its hours */
 /* `ask`: what it fills from; NULL: it takes a lease. */
 void oracle_check_fill_of_type(struct seen_job *job, struct seen_bid *bid,
                                const struct seen_ask *ask, uint32_t lanes);
+/* Another takes that lease: what was filled whole in this very command need not have it at its end. */
+void oracle_take_of_type(const struct seen_lease *lease);
 void oracle_check_types(void); /* after each command */
 
 /* oracle_fills.c */

@@ -44,6 +44,8 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
         return fits && !asks;
     case JOB_REASON_PRICE:
         return asks && !affordable;
+    case JOB_REASON_WHOLE_BUDGET:
+        return asks && !affordable && oracle.jobs.items[bid->job].type == EXCHANGE_ALL_OR_NONE;
     case JOB_REASON_BUDGET:
     case JOB_REASON_NOT_WHOLE:
         return affordable;

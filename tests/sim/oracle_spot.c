@@ -77,6 +77,7 @@ void oracle_check_taken(const struct seen_bid *bid, const struct seen_ask *ask,
                  oracle.command, lease->id, record->price_micro, wrong);
     }
     trace("  takes: lease %" PRIu64, lease->id);
+    oracle_take_of_type(lease);
     check_nothing_free(bid, record->price_micro);
     oracle.counts.taken++;
 }

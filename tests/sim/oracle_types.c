@@ -1,6 +1,6 @@
 /* Orders that are to be filled at once, wholly or not at once: what is immediate or cancel never rests, what is fill or
  * kill has all of its lanes in its own command or no lease ever, what is all or none has none before it has all, and
- * what is post-only meets nothing when it arrives. */
+ * what is post-only meets nothing when it arrives, and takes no lease. */
 #include "tests/sim/oracle_models.h"
 
 #include <inttypes.h>
@@ -24,6 +24,9 @@ void oracle_check_fill_of_type(struct seen_job *job, struct seen_bid *bid,
     if (job->type == EXCHANGE_ALL_OR_NONE && job->whole_at == 0) {
         job->whole_at = oracle.command;
     }
+    if (job->type == EXCHANGE_POST_ONLY && ask == NULL) {
+        sim_fail("command %" PRIu64 ": a post-only job takes a lease", oracle.command);
+    }
     if (job->type == EXCHANGE_POST_ONLY && is_new(job) && met_at_once) {
         sim_fail("command %" PRIu64 " fills a post-only job when it arrives", oracle.command);
     }
@@ -36,6 +39,15 @@ void oracle_check_fill_of_type(struct seen_job *job, struct seen_bid *bid,
     bid->lanes_at_once += is_at_whole && ask != NULL ? lanes : 0;
 }
 
+void oracle_take_of_type(const struct seen_lease *lease)
+{
+    struct seen_bid *bid = &oracle.bids.items[lease->bid];
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    const bool is_at_whole = (job->type == EXCHANGE_FOK && is_new(job)) ||
+                             (job->type == EXCHANGE_ALL_OR_NONE && job->whole_at == oracle.command);
+    bid->lanes_taken_at_once += is_at_whole && lease->former == 0 ? lease->slots / lease->width : 0;
+}
+
 /* Each part got all the lanes that it can use. */
 static bool is_whole(const struct seen_job *job)
 {
@@ -43,7 +55,8 @@ static bool is_whole(const struct seen_job *job)
         const struct seen_bid *bid = &oracle.bids.items[job->bids[i]];
         const uint32_t most = bid->at_most == 0 ? UINT32_MAX : bid->at_most / bid->width;
         const uint32_t subtasks = bid->end - bid->first;
-        if (bid->lanes_at_once != (subtasks < most ? subtasks : most)) {
+        const uint32_t wanted = subtasks < most ? subtasks : most;
+        if (bid->lanes_at_once < wanted || bid->lanes_at_once - bid->lanes_taken_at_once > wanted) {
             return false;
         }
     }

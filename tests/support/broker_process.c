@@ -215,6 +215,17 @@ struct dialogue_event broker_client_ask(struct broker_client *self, enum message
     }
 }
 
+struct dialogue_event broker_client_hear(struct broker_client *self)
+{
+    int64_t deadline = clock_monotonic_ns() + WAIT_NS;
+    struct dialogue_event event = step(self);
+    while (event.type == DIALOGUE_NOTHING) {
+        ck_assert_msg(clock_monotonic_ns() < deadline, "nothing in time");
+        event = step(self);
+    }
+    return event;
+}
+
 struct dialogue_event broker_client_push(struct broker_client *self, enum message_type type)
 {
     int64_t deadline = clock_monotonic_ns() + WAIT_NS;

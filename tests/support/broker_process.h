@@ -45,6 +45,8 @@ void broker_client_close(struct broker_client *self);
 /* Sends a request under `id` (NULL: a new one) and waits for its answer (10 s at most). The caller frees event.body. */
 struct dialogue_event broker_client_ask(struct broker_client *self, enum message_type type,
                                         const struct id128 *id, const ProtobufCMessage *body);
+/* The next event of any type (10 s at most), after what was requested has been sent. The caller frees event.body. */
+struct dialogue_event broker_client_hear(struct broker_client *self);
 /* Waits for a push of that type. */
 struct dialogue_event broker_client_push(struct broker_client *self, enum message_type type);
 

@@ -114,6 +114,18 @@ struct account_balance balance(uint32_t account)
     return (struct account_balance){row.available_micro, row.held_micro};
 }
 
+bool account_with(const struct key32 *key, uint32_t *ret_number)
+{
+    for (uint32_t number = 0; number < exchange_account_count(market.exchange); number++) {
+        struct exchange_account_row row;
+        if (exchange_account(market.exchange, number, &row) && key32_equal(&row.key, key)) {
+            *ret_number = number;
+            return true;
+        }
+    }
+    return false;
+}
+
 struct exchange_job_row job_row(struct id128 job)
 {
     struct exchange_job_row row;
@@ -169,6 +181,12 @@ void tear_down(void)
 
 void offer(uint32_t provider, uint32_t slots, int64_t at_price)
 {
+    offer_on(provider, slots, at_price, &(struct exchange_terms){0});
+}
+
+void offer_on(uint32_t provider, uint32_t slots, int64_t at_price,
+              const struct exchange_terms *terms)
+{
     static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
     struct exchange_device device = {.device = {{(uint8_t)provider}},
                                      .slots = slots,
@@ -179,8 +197,8 @@ void offer(uint32_t provider, uint32_t slots, int64_t at_price)
     advertise.advertise = (struct exchange_advertise){&device, 1};
     apply(&advertise);
     struct exchange_command ask = command(EXCHANGE_ASK, provider);
-    ask.ask =
-        (struct exchange_ask){.device = device.device, .slots = slots, .price_micro = at_price};
+    ask.ask = (struct exchange_ask){
+        .device = device.device, .slots = slots, .price_micro = at_price, .terms = *terms};
     apply(&ask);
 }
 

@@ -50,10 +50,13 @@ void check_hash(void);
 void reload(void);
 
 struct account_balance balance(uint32_t account);
+bool account_with(const struct key32 *key, uint32_t *ret_number); /* false: nobody's */
 struct exchange_job_row job_row(struct id128 job);
 
 /* One device of `slots`, all of it asked for. */
 void offer(uint32_t provider, uint32_t slots, int64_t at_price);
+void offer_on(uint32_t provider, uint32_t slots, int64_t at_price,
+              const struct exchange_terms *terms);
 struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits);
 struct id128 submit(uint32_t subtasks, int64_t budget_credits);
 void result_on(uint32_t provider, struct id128 device, struct id128 job, struct exchange_work work,

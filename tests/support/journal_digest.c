@@ -143,8 +143,10 @@ static void put_effect(struct writer *out, const struct exchange_effect *effect)
     }
 }
 
-static bool take_effects(void *context, const struct exchange_effects *effects)
+static bool take_effects(void *context, const struct translation *said,
+                         const struct exchange_effects *effects)
 {
+    (void)said; /* what was said is in the journal's own hash */
     struct replay *replay = context;
     for (size_t i = 0; i < effects->count; i++) {
         const struct exchange_effect *effect = &effects->items[i];

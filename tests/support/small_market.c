@@ -516,7 +516,7 @@ static struct writer_state *state_create(struct small_market *self)
     state->now_ns = start_ns;
     memset(state->device.bytes, 0xde, sizeof state->device.bytes);
     memset(self->other_device.bytes, 0xdf, sizeof self->other_device.bytes);
-    state->manifest = sha256_of("manifest", 8);
+    state->manifest = small_market_manifest(NULL, NULL);
     return state;
 }
 
@@ -556,10 +556,37 @@ void small_market_create_on(struct small_market *self, const char *instrument,
     tell(state, NULL);
 }
 
+struct hash32 small_market_manifest(uint8_t **ret_bytes, size_t *ret_length)
+{
+    static char executor[] = "command";
+    static char name[] = "three";
+    static char program[] = "xz";
+    static char input[] = "{in}";
+    char *arguments[] = {program, input};
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.version = 1;
+    manifest.executor = executor;
+    manifest.name = name;
+    manifest.n_arguments = 2;
+    manifest.arguments = arguments;
+    manifest.subtask_count = 3;
+    size_t length = 0;
+    uint8_t *bytes = codec_encode(&manifest.base, &length);
+    ck_assert_ptr_nonnull(bytes);
+    const struct hash32 hash = sha256_of(bytes, length);
+    if (ret_bytes != NULL) {
+        *ret_bytes = bytes;
+        *ret_length = length;
+    } else {
+        free(bytes);
+    }
+    return hash;
+}
+
 void small_market_destroy(struct small_market *self)
 {
-    static const char *const names[] = {"ledger.db", "ledger.db-wal", "ledger.db-shm",
-                                        "ledger.db-lock", "HEAD"};
+    static const char *const names[] = {"ledger.db",      "ledger.db-wal",     "ledger.db-shm",
+                                        "ledger.db-lock", "ledger.db-history", "HEAD"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", self->folder, names[i]);

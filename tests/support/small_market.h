@@ -38,6 +38,8 @@ void small_market_create(struct small_market *self, small_market_bend *bend, voi
 /* The same on devices of another instrument, whose results say that they are simulated, or do not. */
 void small_market_create_on(struct small_market *self, const char *instrument,
                             bool is_said_simulated);
+/* The hash of its job's manifest, and its bytes, malloc'ed, unless NULL. */
+struct hash32 small_market_manifest(uint8_t **ret_bytes, size_t *ret_length);
 /* Removes the folder. */
 void small_market_destroy(struct small_market *self);
 /* As a broker that started anew: one entry more, of the next epoch, with `count` commands. The number of the last command. */

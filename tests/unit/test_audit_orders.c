@@ -5,7 +5,7 @@
 #include "broker/audit/audit.h"
 #include "ledger/accounts.h"
 #include "protocol/message.h"
-#include "tests/support/small_market_writer.h"
+#include "tests/support/small_market_story.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -24,64 +24,21 @@ enum told {
     FORMER_PRICE_FILLS, /* the bid lost its place with its limit: the ask is the maker now */
 };
 
-#define BUDGET INT64_C(10000000)
 #define MORE INT64_C(5000000)
 
 struct story {
     enum told told;
-    struct id128 job;
+    struct story_job job;
 };
-
-static void add_hold(struct writer_state *state, const struct id128 *job, int64_t amount)
-{
-    struct ledger_record *record = writer_add_record(state, LEDGER_HOLD);
-    record->job = *job;
-    record->debit = record->credit = SMALL_MARKET_OWNER;
-    record->amount_micro = amount;
-}
-
-static struct ledger_record *add_bid(struct writer_state *state, const struct id128 *job,
-                                     uint32_t slots, int64_t limit_micro)
-{
-    struct ledger_record *record = writer_add_record(state, LEDGER_BID);
-    record->order = record->job = *job;
-    record->owner = *identity_key(state->market->owner);
-    record->slots = slots;
-    record->width = 1;
-    record->price_micro = limit_micro;
-    return record;
-}
 
 /* A job that waits: its bid is above nothing that stands. */
 static void submit(struct writer_state *state, struct story *story)
 {
-    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
-    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    body.name = "waits";
-    body.manifest = writer_data(state->manifest.bytes, 32);
-    body.subtasks = 3;
-    body.budget_micro = BUDGET;
-    body.has_cap_micro = true;
-    body.cap_micro = SMALL_MARKET_PRICE / 2;
-    body.needs = &needs;
-    body.slots = 1;
-    body.limit_ms = 1000;
-    body.term_ms = 1000;
-    body.verify = "none";
-    story->job = writer_add_message(state, MESSAGE_SUBMIT_JOB, state->market->owner,
-                                    SMALL_MARKET_OWNER, &body.base);
-    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
-    record->job = story->job;
-    record->owner = *identity_key(state->market->owner);
-    record->hash = state->manifest;
-    record->subtasks = 3;
-    record->amount_micro = BUDGET;
-    (void)snprintf(record->name, sizeof record->name, "waits");
-    record->price_micro = SMALL_MARKET_PRICE / 2;
-    record->width = 1;
-    record->debit = record->credit = SMALL_MARKET_OWNER;
-    add_hold(state, &story->job, BUDGET);
-    add_bid(state, &story->job, UINT32_MAX, SMALL_MARKET_PRICE / 2);
+    story->job = (struct story_job){.name = "waits",
+                                    .owner = state->market->owner,
+                                    .account = SMALL_MARKET_OWNER,
+                                    .cap_micro = SMALL_MARKET_PRICE / 2};
+    story_submit(state, &story->job);
     writer_commit(state);
 }
 
@@ -111,29 +68,20 @@ static void replace_bid(struct writer_state *state, const struct story *story)
 {
     struct small_market *market = state->market;
     Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
-    body.order = writer_data(story->told == OTHER_ORDER ? market->job.bytes : story->job.bytes, 16);
+    body.order =
+        writer_data(story->told == OTHER_ORDER ? market->job.bytes : story->job.id.bytes, 16);
     body.has_slots = true;
     body.slots = 1;
     body.has_price_micro = true;
     body.price_micro = SMALL_MARKET_PRICE;
     body.has_budget_micro = true;
-    body.budget_micro = BUDGET + MORE;
+    body.budget_micro = STORY_BUDGET + MORE;
     writer_add_message(state, MESSAGE_ORDER_REPLACE, market->owner, SMALL_MARKET_OWNER, &body.base);
-    add_hold(state, &story->job, MORE - (story->told == OTHER_HOLD));
-    add_bid(state, &story->job, story->told == OTHER_SLOTS ? 2 : 1,
-            SMALL_MARKET_PRICE - (story->told == OTHER_LIMIT));
-    struct ledger_record *record = writer_add_record(state, LEDGER_FILL);
-    record->lease = 2;
-    record->order = market->other_ask;
-    record->bid = record->job = story->job;
-    record->provider = *identity_key(market->provider);
-    record->owner = *identity_key(market->owner);
-    record->device = market->other_device;
-    record->slots = 1;
-    record->price_micro =
-        story->told == FORMER_PRICE_FILLS ? SMALL_MARKET_PRICE : SMALL_MARKET_PRICE * 3 / 4;
-    record->term_ns = INT64_C(1000000000);
-    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    story_hold(state, &story->job, MORE - (story->told == OTHER_HOLD));
+    story_bid(state, &story->job, story->told == OTHER_SLOTS ? 2 : 1,
+              SMALL_MARKET_PRICE - (story->told == OTHER_LIMIT));
+    story_fill(state, &story->job, 2, 1,
+               story->told == FORMER_PRICE_FILLS ? SMALL_MARKET_PRICE : SMALL_MARKET_PRICE * 3 / 4);
     writer_commit(state);
 }
 
@@ -160,7 +108,7 @@ START_TEST(orders_that_were_replaced_as_signed_are_ok)
     audit_told(TRUE_STORY, &report);
     ck_assert_msg(report.verdict == AUDIT_OK, "%s %lu: %s (%s, %s)", report.table,
                   (unsigned long)report.entry, report.what, report.expected, report.found);
-    ck_assert_int_eq(report.held_micro, BUDGET + MORE);
+    ck_assert_int_eq(report.held_micro, STORY_BUDGET + MORE);
 }
 END_TEST
 
@@ -204,46 +152,13 @@ static void tell_by_value(struct writer_state *state, void *context)
                        &advertise.base);
     writer_commit(state);
 
-    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
-    Bourse__V1__Value value = BOURSE__V1__VALUE__INIT;
-    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    value.micro = *value_micro;
-    value.rate = RATE_BF16;
-    body.name = "values";
-    body.manifest = writer_data(state->manifest.bytes, 32);
-    body.subtasks = 3;
-    body.budget_micro = BUDGET;
-    body.value = &value;
-    body.needs = &needs;
-    body.slots = 1;
-    body.limit_ms = 1000;
-    body.term_ms = 1000;
-    body.verify = "none";
-    struct id128 id = writer_add_message(state, MESSAGE_SUBMIT_JOB, market->owner,
-                                         SMALL_MARKET_OWNER, &body.base);
-    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
-    record->job = id;
-    record->owner = *identity_key(market->owner);
-    record->hash = state->manifest;
-    record->subtasks = 3;
-    record->amount_micro = BUDGET;
-    (void)snprintf(record->name, sizeof record->name, "values");
-    record->price_micro = *value_micro;
-    record->width = 1;
-    record->debit = record->credit = SMALL_MARKET_OWNER;
-    add_hold(state, &id, BUDGET);
-    add_bid(state, &id, UINT32_MAX, *value_micro);
-    record = writer_add_record(state, LEDGER_FILL);
-    record->lease = 2;
-    record->order = market->other_ask;
-    record->bid = record->job = id;
-    record->provider = *identity_key(market->provider);
-    record->owner = *identity_key(market->owner);
-    record->device = market->other_device;
-    record->slots = 1;
-    record->price_micro = SMALL_MARKET_PRICE;
-    record->term_ns = INT64_C(1000000000);
-    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    struct story_job job = {.name = "values",
+                            .owner = market->owner,
+                            .account = SMALL_MARKET_OWNER,
+                            .cap_micro = *value_micro,
+                            .rate = RATE_BF16};
+    story_submit(state, &job);
+    story_fill(state, &job, 2, 1, SMALL_MARKET_PRICE);
     writer_commit(state);
 }
 
@@ -275,6 +190,7 @@ enum taking {
     TAKEN_AT_ITS_LIMIT,
     TAKEN_TOO_SOON,
     TAKEN_FROM_ITSELF,
+    TAKEN_AS_IF_FREE, /* at the price of the ask, which nobody may take it for */
     TAKINGS
 };
 enum { RIVAL = 5 };
@@ -288,7 +204,7 @@ static void add_rival(struct writer_state *state)
     Bourse__V1__InviteCreate create = BOURSE__V1__INVITE_CREATE__INIT;
     create.token_hash = writer_data(token_hash.bytes, 32);
     create.roles = ROLE_CONSUMER;
-    create.credits_micro = 2 * BUDGET;
+    create.credits_micro = 2 * STORY_BUDGET;
     create.expires_ms = state->now_ns / 1000000 + 3600000;
     writer_add_message(state, MESSAGE_INVITE_CREATE, state->market->owner, SMALL_MARKET_OWNER,
                        &create.base);
@@ -333,54 +249,16 @@ static void ask_interruptibly(struct writer_state *state, int64_t minimum_run_ms
 }
 
 /* A job that gets both slots of it, at that price. */
-static void submit_and_fill(struct writer_state *state, const struct identity *owner,
-                            uint32_t account, uint64_t lease, int64_t cap, int64_t price)
+static void submit_and_fill(struct writer_state *state, struct story_job *job, uint64_t lease,
+                            int64_t price_micro)
 {
-    struct small_market *market = state->market;
-    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
-    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    body.name = "takes";
-    body.manifest = writer_data(state->manifest.bytes, 32);
-    body.subtasks = 3;
-    body.budget_micro = BUDGET;
-    body.has_cap_micro = true;
-    body.cap_micro = cap;
-    body.needs = &needs;
-    body.slots = 1;
-    body.limit_ms = 1000;
-    body.term_ms = 1000;
-    body.verify = "none";
-    struct id128 id = writer_add_message(state, MESSAGE_SUBMIT_JOB, owner, account, &body.base);
-    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
-    record->job = id;
-    record->owner = *identity_key(owner);
-    record->hash = state->manifest;
-    record->subtasks = 3;
-    record->amount_micro = BUDGET;
-    (void)snprintf(record->name, sizeof record->name, "takes");
-    record->price_micro = cap;
-    record->width = 1;
-    record->debit = record->credit = account;
-    record = writer_add_record(state, LEDGER_HOLD);
-    record->job = id;
-    record->debit = record->credit = account;
-    record->amount_micro = BUDGET;
-    add_bid(state, &id, UINT32_MAX, cap)->owner = *identity_key(owner);
-    record = writer_add_record(state, LEDGER_FILL);
-    record->lease = lease;
-    record->order = market->other_ask;
-    record->bid = record->job = id;
-    record->provider = *identity_key(market->provider);
-    record->owner = *identity_key(owner);
-    record->device = market->other_device;
-    record->slots = 2;
-    record->price_micro = price;
-    record->term_ns = INT64_C(1000000000);
-    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    story_submit(state, job);
+    story_fill(state, job, lease, 2, price_micro);
     writer_commit(state);
 }
 
-/* Who holds it would give the market's price, and pays what was asked; who takes it pays that price and the increment. */
+/* Who holds it would give the market's price, and pays what was asked; who takes it pays that price and the increment. Its
+ * former is done with its work after it was taken. */
 static void tell_of_taking(struct writer_state *state, void *context)
 {
     enum { INCREMENT = 1000 };
@@ -388,16 +266,27 @@ static void tell_of_taking(struct writer_state *state, void *context)
         [TAKEN_FOR_LESS] = -1,
         [TAKEN_FOR_MORE] = 1,
         [TAKEN_AT_ITS_LIMIT] = SMALL_MARKET_PRICE - INCREMENT,
+        [TAKEN_AS_IF_FREE] = -SMALL_MARKET_PRICE / 2 - INCREMENT,
     };
     const enum taking *taking = context;
     const bool is_own = *taking == TAKEN_FROM_ITSELF;
+    struct story_job taker = {
+        .name = "takes", .owner = rival, .account = RIVAL, .cap_micro = 2 * SMALL_MARKET_PRICE};
+    struct story_job holder = {.name = "holds",
+                               .owner = is_own ? rival : state->market->owner,
+                               .account = is_own ? (uint32_t)RIVAL : (uint32_t)SMALL_MARKET_OWNER,
+                               .cap_micro = SMALL_MARKET_PRICE};
     add_rival(state);
     ask_interruptibly(state, *taking == TAKEN_TOO_SOON ? 3600000 : 0);
-    submit_and_fill(state, is_own ? rival : state->market->owner,
-                    is_own ? (uint32_t)RIVAL : (uint32_t)SMALL_MARKET_OWNER, 2, SMALL_MARKET_PRICE,
-                    SMALL_MARKET_PRICE / 2);
-    submit_and_fill(state, rival, RIVAL, 3, 2 * SMALL_MARKET_PRICE,
-                    SMALL_MARKET_PRICE + INCREMENT + wrong[*taking]);
+    submit_and_fill(state, &holder, 2, SMALL_MARKET_PRICE / 2);
+    submit_and_fill(state, &taker, 3, SMALL_MARKET_PRICE + INCREMENT + wrong[*taking]);
+    const struct story_result done = {.job = &holder,
+                                      .lease = 2,
+                                      .attempt = 1,
+                                      .outcome = OUTCOME_OK,
+                                      .status = ATTEMPT_ACCEPTED,
+                                      .price_micro = SMALL_MARKET_PRICE / 2};
+    story_settle(state, &done);
 }
 
 START_TEST(a_lease_is_taken_at_its_rank_and_the_increment)
@@ -417,6 +306,11 @@ START_TEST(a_lease_is_taken_at_its_rank_and_the_increment)
         return;
     }
     ck_assert_msg(report.verdict == AUDIT_FINDING, "not found: %d", _i);
+    if (taking == TAKEN_AS_IF_FREE) {
+        ck_assert_str_eq(report.table, "results");
+        ck_assert_str_eq(report.what, "its lease has slots that were not let to another meanwhile");
+        return;
+    }
     ck_assert_str_eq(report.table, "fills");
     ck_assert_str_eq(report.what, "it fills at the maker's price");
 }

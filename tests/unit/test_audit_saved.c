@@ -2,19 +2,15 @@
  * for nothing else. */
 #include "base/sha256.h"
 #include "broker/audit/audit.h"
-#include "ledger/accounts.h"
 #include "protocol/message.h"
-#include "tests/support/small_market_writer.h"
+#include "tests/support/small_market_story.h"
 
 #include <check.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUDGET INT64_C(10000000)
-#define LEASE 2
-#define BUSY_NS INT64_C(1000000)
+enum { LEASE = 2 };
 
 /* One after the other, each paid or not. */
 struct attempt {
@@ -25,154 +21,45 @@ struct story {
     bool has_checkpoints;
     struct attempt attempts[4];
 };
-static struct id128 job;
 
-static void submit_and_fill(struct writer_state *state, struct story *story)
+static void settle(struct writer_state *state, const struct story_job *job,
+                   const struct attempt *attempt, uint32_t number)
 {
-    struct small_market *market = state->market;
-    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
-    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    body.name = "saves";
-    body.manifest = writer_data(state->manifest.bytes, 32);
-    body.subtasks = 3;
-    body.budget_micro = BUDGET;
-    body.has_cap_micro = true;
-    body.cap_micro = SMALL_MARKET_PRICE;
-    body.needs = &needs;
-    body.slots = 1;
-    body.limit_ms = body.term_ms = 1000;
-    body.verify = "none";
-    body.has_checkpoint = body.checkpoint = story->has_checkpoints;
-    job = writer_add_message(state, MESSAGE_SUBMIT_JOB, market->owner, SMALL_MARKET_OWNER,
-                             &body.base);
-    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
-    record->job = job;
-    record->owner = *identity_key(market->owner);
-    record->hash = state->manifest;
-    record->subtasks = 3;
-    record->amount_micro = BUDGET;
-    (void)snprintf(record->name, sizeof record->name, "saves");
-    record->price_micro = SMALL_MARKET_PRICE;
-    record->width = 1;
-    record->debit = record->credit = SMALL_MARKET_OWNER;
-    record = writer_add_record(state, LEDGER_HOLD);
-    record->job = job;
-    record->debit = record->credit = SMALL_MARKET_OWNER;
-    record->amount_micro = BUDGET;
-    record = writer_add_record(state, LEDGER_BID);
-    record->order = record->job = job;
-    record->owner = *identity_key(market->owner);
-    record->slots = UINT32_MAX;
-    record->width = 1;
-    record->price_micro = SMALL_MARKET_PRICE;
-    record = writer_add_record(state, LEDGER_FILL);
-    record->lease = LEASE;
-    record->order = market->other_ask;
-    record->bid = record->job = job;
-    record->provider = *identity_key(market->provider);
-    record->owner = *identity_key(market->owner);
-    record->device = market->other_device;
-    record->slots = 1;
-    record->price_micro = SMALL_MARKET_PRICE;
-    record->term_ns = INT64_C(1000000000);
-    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
-    writer_commit(state);
-}
-
-static uint8_t *result_of(const struct writer_state *state, const struct story *story,
-                          uint32_t number, size_t *ret_length)
-{
-    const struct small_market *market = state->market;
-    const struct attempt *attempt = &story->attempts[number - 1];
     const struct hash32 hash =
         sha256_of(attempt->saved, attempt->saved == NULL ? 0 : strlen(attempt->saved));
     Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;
     Bourse__V1__Output *files = &file;
     Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
-    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
-    result.cluster = writer_data(market->cluster.bytes, 16);
-    result.job = writer_data(job.bytes, 16);
-    result.attempt = number;
-    result.lease = LEASE;
-    result.provider = writer_data(identity_key(market->provider)->bytes, 32);
-    result.device = writer_data(market->other_device.bytes, 16);
-    result.manifest = writer_data(state->manifest.bytes, 32);
-    result.outcome = attempt->outcome;
-    result.started_ms = 1700000000000;
-    result.busy_ns = BUSY_NS;
     if (attempt->saved != NULL) {
         file.name = "n";
         file.hash = writer_data(hash.bytes, 32);
         file.size = strlen(attempt->saved);
         saved.n_files = 1;
         saved.files = &files;
-        result.saved = &saved;
     }
-    return codec_encode(&result.base, ret_length);
-}
-
-static void pay(struct writer_state *state, const struct ledger_record *result,
-                enum ledger_kind kind, uint32_t credit, int64_t amount_micro)
-{
-    if (amount_micro > 0) {
-        struct ledger_record *record = writer_add_record(state, kind);
-        record->job = result->job;
-        record->lease = result->lease;
-        record->attempt = result->attempt;
-        record->debit = SMALL_MARKET_OWNER;
-        record->credit = credit;
-        record->amount_micro = amount_micro;
-    }
-}
-
-static void settle(struct writer_state *state, struct story *story, uint32_t number)
-{
-    const struct small_market *market = state->market;
-    const struct attempt *attempt = &story->attempts[number - 1];
-    struct batch *batch = &state->batch;
-    batch->bytes[0] = result_of(state, story, number, &batch->lengths[0]);
-    batch->leaves[0] = results_leaf(batch->bytes[0], batch->lengths[0]);
-    batch->count = 1;
-    const struct hash32 root = results_root(batch->leaves, 1);
-    batch->signature = results_sign(market->provider, &market->cluster, &root);
-    ProtobufCBinaryData encoded = writer_data(batch->bytes[0], batch->lengths[0]);
-    Bourse__V1__Results body = BOURSE__V1__RESULTS__INIT;
-    body.signature = writer_data(batch->signature.bytes, 64);
-    body.n_results = 1;
-    body.results = &encoded;
-    writer_add_message(state, MESSAGE_RESULTS, NULL, SMALL_MARKET_PROVIDER, &body.base);
-
-    const bool is_paid = attempt->status == ATTEMPT_FAILED_PAID;
-    const int64_t charge_micro = is_paid ? BUSY_NS / 1000 : 0;
-    const int64_t fee_micro = charge_micro * FEE_PPM / 1000000;
-    struct ledger_record *record = writer_add_record(state, LEDGER_RESULT);
-    record->job = job;
-    record->attempt = number;
-    record->lease = LEASE;
-    record->provider = *identity_key(market->provider);
-    record->owner = *identity_key(market->owner);
-    record->device = market->other_device;
-    record->hash = sha256_of(batch->bytes[0], batch->lengths[0]);
-    record->outcome = attempt->outcome;
-    record->status = attempt->status;
-    record->price_micro = SMALL_MARKET_PRICE;
-    record->paid_ns = is_paid ? BUSY_NS : 0;
-    record->charge_micro = charge_micro;
-    record->result = batch->bytes[0];
-    record->result_length = (uint32_t)batch->lengths[0];
-    record->batch_index = record->log_index;
-    const struct ledger_record result = *record;
-    pay(state, &result, LEDGER_CAPTURE, SMALL_MARKET_PROVIDER, charge_micro - fee_micro);
-    pay(state, &result, LEDGER_FEE, ACCOUNT_FEES, fee_micro);
-    writer_commit(state);
+    const struct story_result result = {.job = job,
+                                        .lease = LEASE,
+                                        .attempt = number,
+                                        .outcome = attempt->outcome,
+                                        .status = attempt->status,
+                                        .price_micro = SMALL_MARKET_PRICE,
+                                        .saved = attempt->saved == NULL ? NULL : &saved};
+    story_settle(state, &result);
 }
 
 static void tell(struct writer_state *state, void *context)
 {
-    struct story *story = context;
-    submit_and_fill(state, story);
+    const struct story *story = context;
+    struct story_job job = {.name = "saves",
+                            .owner = state->market->owner,
+                            .account = SMALL_MARKET_OWNER,
+                            .cap_micro = SMALL_MARKET_PRICE,
+                            .has_checkpoints = story->has_checkpoints};
+    story_submit(state, &job);
+    story_fill(state, &job, LEASE, 1, SMALL_MARKET_PRICE);
+    writer_commit(state);
     for (uint32_t number = 1; number <= 4 && story->attempts[number - 1].outcome != 0; number++) {
-        settle(state, story, number);
+        settle(state, &job, &story->attempts[number - 1], number);
     }
 }
 

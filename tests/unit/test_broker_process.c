@@ -287,6 +287,53 @@ START_TEST(a_watcher_hears_of_its_job_and_others_do_not_find_it)
 }
 END_TEST
 
+static void request(struct broker_client *client, enum message_type type, const struct id128 *id,
+                    const ProtobufCMessage *body)
+{
+    ck_assert_int_eq(dialogue_request(client->dialogue, clock_monotonic_ns(), type, id, body),
+                     DIALOGUE_OK);
+}
+
+START_TEST(the_end_of_a_job_is_told_before_what_is_asked_later_is_answered)
+{
+    struct broker_process broker;
+    struct broker_client owner;
+    struct id128 job_id = entropy_id();
+    struct id128 end_id = entropy_id();
+    struct id128 later_id = entropy_id();
+    bool has_ended = false;
+    bool is_answered = false;
+    broker_process_init(&broker, "");
+    broker_process_start(&broker);
+    broker_client_open(&owner, &broker, broker.owner, SESSION_CONSUMER);
+    Bourse__V1__JobsRequest jobs = BOURSE__V1__JOBS_REQUEST__INIT;
+    jobs.has_watch = jobs.watch = true;
+    struct dialogue_event event = broker_client_ask(&owner, MESSAGE_JOBS_REQUEST, NULL, &jobs.base);
+    codec_free(&event.body);
+
+    Bourse__V1__JobCancel end = BOURSE__V1__JOB_CANCEL__INIT;
+    end.job = bytes_of(job_id.bytes, 16);
+    jobs.has_watch = false;
+    event = submit(&owner, 9000000, &job_id);
+    ck_assert_msg(event.type == DIALOGUE_ACCEPTED, "%s", event.text);
+    request(&owner, MESSAGE_JOB_CANCEL, &end_id, &end.base);
+    request(&owner, MESSAGE_JOBS_REQUEST, &later_id, &jobs.base);
+    while (!is_answered) {
+        event = broker_client_hear(&owner);
+        if (event.type == DIALOGUE_PUSH && event.message_type == MESSAGE_JOB_EVENT) {
+            const Bourse__V1__JobEvent *told = (const void *)event.body;
+            has_ended = has_ended || told->job->state == JOB_CANCELLED;
+        }
+        is_answered = event.type == DIALOGUE_REPLY && id128_equal(&event.id, &later_id);
+        codec_free(&event.body);
+    }
+    ck_assert(has_ended);
+
+    broker_client_close(&owner);
+    broker_process_fini(&broker);
+}
+END_TEST
+
 START_TEST(a_second_broker_on_the_folder_is_told_so)
 {
     struct broker_process broker;
@@ -458,6 +505,7 @@ int main(void)
     tcase_add_test(tests, a_budget_beyond_the_funds_is_refused_with_the_numbers);
     tcase_add_test(tests, what_was_accepted_survives_a_kill_and_the_same_id_is_answered_again);
     tcase_add_test(tests, a_watcher_hears_of_its_job_and_others_do_not_find_it);
+    tcase_add_test(tests, the_end_of_a_job_is_told_before_what_is_asked_later_is_answered);
     tcase_add_test(tests, a_second_broker_on_the_folder_is_told_so);
     tcase_add_test(tests, a_journal_without_head_is_refused_until_it_is_adopted);
     tcase_add_test(tests, who_asks_and_never_reads_holds_up_nobody);

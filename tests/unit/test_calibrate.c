@@ -182,6 +182,33 @@ START_TEST(nothing_is_said_to_be_faster_than_the_roofline)
 }
 END_TEST
 
+/* Twelve of one operation and one that took ten times as long, beside others: as without it. */
+START_TEST(outliers_among_samples_of_one_operation_do_not_count)
+{
+    enum { SAME = 12, OTHERS = 3 };
+    struct calibrate_sample samples[SAME + OTHERS + 1];
+    struct cost_calibration clean;
+    struct cost_calibration found;
+    for (int i = 0; i < SAME + OTHERS; i++) {
+        int64_t side = i < SAME ? 3000 : INT64_C(1024) << (i - SAME);
+        samples[i].operation = product(side, side, side);
+        samples[i].seconds = predicted(&truth, &samples[i].operation) * (1 + 0.01 * (i % 5));
+    }
+    samples[SAME + OTHERS].operation = product(3000, 3000, 3000);
+    samples[SAME + OTHERS].seconds = samples[0].seconds * 10;
+    ck_assert_int_eq(calibrate(h100(), OPERATION_MATRIX, samples, SAME + OTHERS, &clean, NULL),
+                     CALIBRATE_OK);
+    ck_assert_int_eq(calibrate(h100(), OPERATION_MATRIX, samples, SAME + OTHERS + 1, &found, NULL),
+                     CALIBRATE_OK);
+    ck_assert_uint_eq(found.samples, SAME + OTHERS);
+    ck_assert_uint_eq(found.outliers, 1);
+    ck_assert_uint_eq(clean.outliers, 0);
+    struct operation shown = product(4000, 4000, 4000);
+    ck_assert(predicted(&found, &shown) == predicted(&clean, &shown));
+    ck_assert(found.p90 == clean.p90);
+}
+END_TEST
+
 START_TEST(bad_samples_are_named)
 {
     struct calibrate_sample samples[4];
@@ -224,6 +251,7 @@ int main(void)
     tcase_add_test(tests, five_cubes_are_enough_for_cubes);
     tcase_add_test(tests, what_is_not_seen_is_not_guessed);
     tcase_add_test(tests, nothing_is_said_to_be_faster_than_the_roofline);
+    tcase_add_test(tests, outliers_among_samples_of_one_operation_do_not_count);
     tcase_add_test(tests, bad_samples_are_named);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

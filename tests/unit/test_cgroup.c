@@ -147,6 +147,10 @@ START_TEST(version_1_has_a_group_in_each_hierarchy)
     ck_assert_str_eq(get(path, "pids.max", text), "9");
     (void)snprintf(path, sizeof path, "%s/cpu/deep/bourse-x/lane-1", tree.root);
     ck_assert_str_eq(get(path, "cpu.cfs_quota_us", text), "50000");
+    ck_assert(cgroup_set_processes(group, 8));
+    (void)snprintf(path, sizeof path, "%s/pids/bourse-x/lane-1", tree.root);
+    ck_assert_str_eq(get(path, "pids.max", text), "8");
+    ck_assert_int_lt(cgroup_memory_file(group), 0); /* this tree has none */
     cgroup_destroy(&group);
     cgroups_close(&cgroups);
     tree_close(&tree);
@@ -198,10 +202,14 @@ START_TEST(events_are_counted_from_the_groups_files)
     ck_assert_int_eq(mkdir(path, 0700), 0); /* of an earlier start: it is used again */
     put(path, "memory.events", "low 1\noom 2\noom_kill 3\noom_group_kill 4\n");
     put(path, "pids.events", "max 5\n");
+    put(path, "memory.stat", "anon 7\n");
     ck_assert(cgroup_create(cgroups, "lane-0", &limits, &group, &problem));
     struct cgroup_events events = cgroup_events(group);
     ck_assert_uint_eq(events.out_of_memory, 3);
     ck_assert_uint_eq(events.forks_refused, 5);
+    char counted[16] = "";
+    ck_assert_int_eq(pread(cgroup_memory_file(group), counted, 15, 0), 7);
+    ck_assert_str_eq(counted, "anon 7\n");
     cgroup_destroy(&group);
     cgroups_close(&cgroups);
     tree_close(&tree);

@@ -38,7 +38,7 @@ START_TEST(every_command_of_the_manual_exists)
         "up",        "down",   "join",  "key",    "submit",     "run",     "quote",   "plan",
         "ps",        "logs",   "fetch", "cancel", "resume",     "explain", "balance", "ledger",
         "receipt",   "verify", "admin", "config", "version",    "help",    "devices", "report",
-        "providers", "book",   "order", "watch",  "completion", "trades",  "prices"};
+        "providers", "book",   "order", "watch",  "completion", "trades",  "prices",  "history"};
     size_t count = 0;
     (void)commands(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);
@@ -177,6 +177,50 @@ START_TEST(a_job_that_ended_has_its_exit_status)
 }
 END_TEST
 
+START_TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost)
+{
+    char line[JOB_LINE_SIZE];
+    int64_t percent = 0;
+    int64_t micro = 0;
+    struct bourse_job_row row = {.state = BOURSE_OPEN,
+                                 .state_text = "open",
+                                 .reason_text = "",
+                                 .subtasks = 100,
+                                 .accepted = 10,
+                                 .running = 2,
+                                 .charged_micro = 1000001,
+                                 .budget_micro = 10000010,
+                                 .left_ms = 90000,
+                                 .timed = 10,
+                                 .foreseen_ms = 10000,
+                                 .took_ms = 12000};
+    ck_assert(!job_drifts(&row, &percent)); /* a fifth is as expected */
+    job_line(&row, line);
+    ck_assert_msg(strstr(line, ", about 1m 30s left") != NULL, "%s", line);
+    ck_assert_msg(strstr(line, "expected") == NULL, "%s", line);
+    row.took_ms = 13500;
+    ck_assert(job_drifts(&row, &percent));
+    ck_assert_int_eq(percent, 35);
+    job_line(&row, line);
+    ck_assert_msg(strstr(line, "subtasks take 35% longer than expected") != NULL, "%s", line);
+    ck_assert(!job_outgrows(&row, &micro)); /* exactly its budget */
+    row.charged_micro++;
+    ck_assert(job_outgrows(&row, &micro));
+    ck_assert_int_eq(micro, 10000020);
+    row.took_ms = 5000;
+    ck_assert(!job_outgrows(&row, &micro)); /* sooner: its price is another matter */
+    job_line(&row, line);
+    ck_assert_msg(strstr(line, "subtasks take 50% less than expected") != NULL, "%s", line);
+    row.timed = 3; /* too few to say */
+    ck_assert(!job_drifts(&row, &percent));
+    row.timed = 10;
+    row.left_ms = -1;
+    row.state = BOURSE_DONE;
+    job_line(&row, line);
+    ck_assert_msg(strstr(line, "left") == NULL && strstr(line, "expected") == NULL, "%s", line);
+}
+END_TEST
+
 START_TEST(every_number_that_travels_has_a_word)
 {
     for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
@@ -300,6 +344,7 @@ int main(void)
     tcase_add_test(all, exit_statuses_are_the_ones_we_promise);
     tcase_add_test(all, every_refusal_of_the_broker_has_one_of_them);
     tcase_add_test(all, a_job_that_ended_has_its_exit_status);
+    tcase_add_test(all, a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost);
     tcase_add_test(all, every_number_that_travels_has_a_word);
     tcase_add_test(all, text_of_strangers_is_made_printable_in_tables);
     tcase_add_test(all, options_are_read_with_their_units);

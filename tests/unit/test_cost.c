@@ -208,16 +208,19 @@ END_TEST
 START_TEST(history_outweighs_the_model_as_it_grows)
 {
     struct history history = {.count = 0};
+    struct history_summary summary;
     struct operation one = operation("matmul:1000x1000x1000:bf16"); /* 20 us */
     struct cost cost;
     ck_assert_int_eq(cost_estimate(&round_device, &one, &cost), COST_OK);
-    cost_learn(&history, &cost);
+    summary = history_summarise(&history);
+    cost_learn(&summary, &cost);
     assert_near(cost.time_s.value, 20e-6);
     ck_assert_int_eq(cost.time_s.source, FIGURE_DECLARED);
     for (int i = 0; i < 4; i++) {
         ck_assert(history_add(&history, 3 * HISTORY_BOUND)); /* took three times the bound */
     }
-    cost_learn(&history, &cost);
+    summary = history_summarise(&history);
+    cost_learn(&summary, &cost);
     assert_near(cost.time_s.value, 40e-6); /* 4 / (4 + 4): halfway from 20 to 60 */
     assert_near(cost.energy_j.value, 40e-6 * 500);
     assert_near(cost.bound_s.value, 20e-6);
@@ -228,7 +231,8 @@ START_TEST(history_outweighs_the_model_as_it_grows)
         ck_assert(history_add(&history, (i < 6 ? 3 : 4) * HISTORY_BOUND));
     }
     ck_assert_int_eq(cost_estimate(&round_device, &one, &cost), COST_OK);
-    cost_learn(&history, &cost);
+    summary = history_summarise(&history);
+    cost_learn(&summary, &cost);
     /* MAD is 0, so 2 % of 3 count: 4 is 33 % off, more than 3 x 1.4826 x 2 %. Ten are left: 10/14 of 60 us and 4/14 of 20. */
     assert_near(cost.time_s.value, (10 * 60e-6 + 4 * 20e-6) / 14);
     ck_assert_uint_eq(cost.samples, 10);

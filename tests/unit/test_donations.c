@@ -93,6 +93,34 @@ START_TEST(use_is_added_to_what_is_left)
 }
 END_TEST
 
+START_TEST(what_a_provider_gave_stays_counted)
+{
+    use(CONSUMER, 8 * NS_PER_S);
+    use(SECOND, 3 * NS_PER_S);
+    market.now_ns += 20 * DAY_NS;
+    ck_assert_int_eq(donated(PROVIDER).given_ns, 11 * NS_PER_S);
+    ck_assert_int_eq(donated(CONSUMER).given_ns, 0);
+    ck_assert_int_eq(donated(OTHER_PROVIDER).given_ns, 0);
+    reload();
+    ck_assert_int_eq(donated(PROVIDER).given_ns, 11 * NS_PER_S);
+}
+END_TEST
+
+/* Time that a program took before it failed was given, too; what was late was not. */
+START_TEST(only_what_is_settled_was_given)
+{
+    offer(PROVIDER, 1, 0);
+    struct id128 job = submit_by(CONSUMER, 1, 0);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += 2 * NS_PER_S;
+    result(PROVIDER, job, work, 1, 2 * NS_PER_S);
+    ck_assert_int_eq(donated(PROVIDER).given_ns, 2 * NS_PER_S);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, work, 0, NS_PER_S); /* said twice, and otherwise */
+    ck_assert_int_eq(donated(PROVIDER).given_ns, 2 * NS_PER_S);
+}
+END_TEST
+
 START_TEST(who_had_less_goes_first_whatever_the_other_would_pay)
 {
     use(CONSUMER, 5 * NS_PER_S);
@@ -134,6 +162,7 @@ START_TEST(paid_use_is_none)
     result(PROVIDER, made.id, work, 0, NS_PER_S);
     ck_assert_int_eq(record_of(LEDGER_RESULT)->paid_ns, NS_PER_S);
     ck_assert_int_eq(donated(CONSUMER).used_ns, 0);
+    ck_assert_int_eq(donated(PROVIDER).given_ns, 0);
 }
 END_TEST
 
@@ -188,6 +217,10 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up_two, tear_down);
     tcase_add_test(tests, half_of_it_is_left_after_a_week_and_nothing_after_years);
     tcase_add_test(tests, use_is_added_to_what_is_left);
+    tcase_add_test(tests, what_a_provider_gave_stays_counted);
+    tcase_add_test(tests, only_what_is_settled_was_given);
+    tcase_add_test(tests, what_a_provider_gave_stays_counted);
+    tcase_add_test(tests, only_what_is_settled_was_given);
     tcase_add_test(tests, who_had_less_goes_first_whatever_the_other_would_pay);
     tcase_add_test(tests, of_equals_the_first_to_come);
     tcase_add_test(tests, paid_use_is_none);

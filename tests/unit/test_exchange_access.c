@@ -192,7 +192,7 @@ START_TEST(an_invitation_is_good_once)
     join.join = (struct exchange_join){.account = {{50}}, .token_hash = {{5}}, .name = "new"};
     apply(&join);
     uint32_t number;
-    ck_assert(exchange_account_by_key(market.exchange, &join.join.account, &number));
+    ck_assert(account_with(&join.join.account, &number));
     ck_assert_int_eq(balance(number).available_micro, 7);
 
     /* Sent again, before the sender's session knows of the account, it is the same acceptance. */
@@ -241,7 +241,7 @@ START_TEST(a_member_joins_as_nobody_else)
         apply(&operator_again);
         check_rejected(REJECT_EXISTS);
     }
-    ck_assert(!exchange_account_by_key(market.exchange, &join.join.account, &number));
+    ck_assert(!account_with(&join.join.account, &number));
     check_hash();
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "exchange/listings.h"
 #include "exchange/state.h"
+#include "planner/online.h"
 #include "protocol/message.h"
 
 #include <check.h>
@@ -577,7 +578,7 @@ START_TEST(ten_thousand_run_in_order_and_few_start_in_a_step)
         market.now_ns += NS_PER_MS;
         results.log_time_ns = market.now_ns;
         apply(&results);
-        ck_assert_uint_le(take_dispatches(&flight), 16 * WINDOW_ALWAYS);
+        ck_assert_uint_le(take_dispatches(&flight), 16 * ONLINE_WINDOW_ALWAYS);
         if (flight.first == LARGE / 2) {
             check_hash();
             reload();

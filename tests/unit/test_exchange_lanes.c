@@ -153,6 +153,38 @@ static const char *states_of(struct id128 job, uint32_t count)
     return text;
 }
 
+START_TEST(a_job_says_what_was_foreseen_what_it_took_and_what_is_left)
+{
+    struct exchange_command made = submit_of(10, 500);
+    made.submit.limit_ns = made.submit.term_ns = 100 * NS_PER_S;
+    made.submit.expect_ns = 2 * NS_PER_S;
+    apply(&made);
+    ck_assert_int_eq(job_row(made.id).left_ns, -1); /* on no lane it takes for ever */
+    offer(PROVIDER, 2, price / 4);
+    ck_assert_uint_eq(job_row(made.id).timed, 0);
+    /* Ten of 2 s each, two of them half done, on two lanes. */
+    ck_assert_int_eq(job_row(made.id).left_ns, 9 * NS_PER_S);
+    struct exchange_work works[4];
+    for (size_t i = 0; i < 4; i++) {
+        works[i] = nth(EFFECT_DISPATCH, i)->work;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        market.now_ns += 3 * NS_PER_S;
+        result(PROVIDER, made.id, works[i], OUTCOME_OK, 3 * NS_PER_S);
+    }
+    const struct exchange_job_row row = job_row(made.id);
+    ck_assert_uint_eq(row.timed, 4);
+    ck_assert_int_eq(row.foreseen_ns, 8 * NS_PER_S);
+    ck_assert_int_eq(row.took_ns, 12 * NS_PER_S);
+    /* Six of 3 s, as measured; two of them half done. */
+    ck_assert_int_eq(row.left_ns, 15 * NS_PER_S / 2);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = made.id;
+    apply(&cancel);
+    ck_assert_int_eq(job_row(made.id).left_ns, -1);
+}
+END_TEST
+
 START_TEST(of_each_lane_the_first_runs_and_the_others_are_queued)
 {
     offer(PROVIDER, 2, price);
@@ -236,6 +268,7 @@ int main(void)
     tcase_add_test(tests, an_ask_the_budget_cannot_pay_hides_none_that_it_can);
     tcase_add_test(tests, lanes_that_can_no_longer_be_renewed_are_bought_elsewhere);
     tcase_add_test(tests, what_is_next_in_a_lane_does_not_run_yet);
+    tcase_add_test(tests, a_job_says_what_was_foreseen_what_it_took_and_what_is_left);
     tcase_add_test(tests, of_each_lane_the_first_runs_and_the_others_are_queued);
     tcase_add_test(tests, an_agent_that_gives_work_up_is_neither_paid_nor_sent_more);
     tcase_add_test(tests, a_term_said_to_be_over_before_it_is_pays_nothing);

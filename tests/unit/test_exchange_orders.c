@@ -492,7 +492,7 @@ static uint32_t join_trader(void)
     join.join = (struct exchange_join){.account = {{5}}, .token_hash = {{5}}};
     apply(&join);
     uint32_t number;
-    ck_assert(exchange_account_by_key(market.exchange, &join.join.account, &number));
+    ck_assert(account_with(&join.join.account, &number));
     return number;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "protocol/message.h"
+#include "protocol/reject.h"
 
 #include <check.h>
 
@@ -160,6 +161,135 @@ START_TEST(work_for_another_than_the_cheapest_counts_at_what_that_one_asks)
 }
 END_TEST
 
+START_TEST(leases_that_it_would_take_are_part_of_a_quote)
+{
+    const int64_t taken_at = price + EXCHANGE_INCREMENT_MICRO;
+    static struct exchange_explanation why;
+    struct exchange_quote quote;
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = OTHER_PROVIDER,
+        .subtasks = 30,
+        .slots = 1,
+        .at_most = 3,
+        .cap_micro = 2 * price,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    offer_on(PROVIDER, 3, price, &(struct exchange_terms){.is_interruptible = true});
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    (void)submit(2, 100);
+    exchange_quote(market.exchange, &need, &quote);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(quote.slots_now, 1);
+    ck_assert_uint_eq(quote.slots_taken, 2);
+    ck_assert_int_eq(quote.taken_low_micro, taken_at);
+    ck_assert_int_eq(quote.expected_micro,
+                     (10 * price + 20 * taken_at + 3599) / 3600); /* ten seconds each */
+    ck_assert_int_eq(why.starts_at_micro, price);                 /* what is free comes first */
+    ck_assert(!why.starts_with_lease);
+
+    (void)submit(1, 100);
+    exchange_quote(market.exchange, &need, &quote);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(quote.slots_now, 0);
+    ck_assert_uint_eq(quote.slots_taken, 3);
+    ck_assert_int_eq(quote.price_low_micro, taken_at);
+    ck_assert_int_eq(why.starts_at_micro, taken_at);
+    ck_assert(why.starts_with_lease);
+
+    need.cap_micro = taken_at - 1; /* it waits, and is told what takes one */
+    exchange_quote(market.exchange, &need, &quote);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(quote.slots_taken, 0);
+    ck_assert_int_eq(why.starts_at_micro, -1);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].to, taken_at);
+    ck_assert(why.remedy.takes);
+
+    need.cap_micro = 2 * price;
+    need.type = EXCHANGE_IOC; /* it does not stay for that */
+    exchange_quote(market.exchange, &need, &quote);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(quote.slots_taken, 0);
+    ck_assert_int_eq(why.starts_at_micro, -1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_ORDER);
+    need.type = EXCHANGE_LIMIT;
+    need.is_firm_only = true;
+    exchange_quote(market.exchange, &need, &quote);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(quote.slots_taken, 0);
+    ck_assert_int_eq(why.starts_at_micro, -1);
+    ck_assert_uint_eq(why.remedy.count, 0);
+}
+END_TEST
+
+START_TEST(what_would_be_refused_is_told_so)
+{
+    static struct exchange_explanation why;
+    struct exchange_need need = {.needs = &anything,
+                                 .account = PROVIDER,
+                                 .subtasks = 1,
+                                 .slots = 1,
+                                 .cap_micro = 2 * price,
+                                 .limit_ns = NS_PER_S,
+                                 .term_ns = NS_PER_S};
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, 2 * price);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.refusal, REJECT_SELF_MATCH);
+    ck_assert_int_eq(why.refused_at_micro, price);
+    ck_assert_uint_eq(why.own_devices, 1);
+    ck_assert_uint_eq(why.fitting, 1);
+    ck_assert_int_eq(why.starts_at_micro, -1);
+    need.account = CONSUMER;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.refusal, 0);
+    ck_assert_int_eq(why.starts_at_micro, price);
+    need.type = EXCHANGE_POST_ONLY;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.refusal, REJECT_WOULD_TRADE);
+    ck_assert_int_eq(why.refused_at_micro, price);
+    need.cap_micro = price - 1; /* it rests, and no cap fills it */
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.refusal, 0);
+    ck_assert_int_eq(why.fills_at_micro, -1);
+    ck_assert_uint_eq(why.remedy.count, 2);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_ORDER);
+}
+END_TEST
+
+START_TEST(what_is_filled_at_once_or_not_at_all_starts_with_all_of_it)
+{
+    static struct exchange_explanation why;
+    struct exchange_need need = {.needs = &anything,
+                                 .account = CONSUMER,
+                                 .subtasks = 3,
+                                 .slots = 1,
+                                 .cap_micro = price,
+                                 .limit_ns = NS_PER_S,
+                                 .term_ns = NS_PER_S};
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 2, 2 * price);
+    const uint8_t types[] = {EXCHANGE_FOK, EXCHANGE_ALL_OR_NONE};
+    for (size_t i = 0; i < sizeof types; i++) {
+        need.type = types[i];
+        need.cap_micro = price;
+        exchange_explain(market.exchange, &need, &why);
+        ck_assert_uint_eq(why.whole.slots, 3);
+        ck_assert_uint_eq(why.whole.free, 2);
+        ck_assert_int_eq(why.starts_at_micro, -1);
+        ck_assert_uint_eq(why.remedy.count, 1);
+        ck_assert_int_eq(why.remedy.changes[0].to, 2 * price);
+        need.cap_micro = 2 * price;
+        exchange_explain(market.exchange, &need, &why);
+        ck_assert_int_eq(why.starts_at_micro, 2 * price);
+        ck_assert_uint_eq(why.remedy.count, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_quote_of_absurd_numbers_is_an_answer)
 {
     offer(PROVIDER, 4000, 10 * price);
@@ -189,6 +319,9 @@ int main(void)
     tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
     tcase_add_test(tests, work_for_another_than_the_cheapest_counts_at_what_that_one_asks);
+    tcase_add_test(tests, leases_that_it_would_take_are_part_of_a_quote);
+    tcase_add_test(tests, what_would_be_refused_is_told_so);
+    tcase_add_test(tests, what_is_filled_at_once_or_not_at_all_starts_with_all_of_it);
     tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -279,43 +279,112 @@ START_TEST(jobs_that_are_wrong)
 }
 END_TEST
 
-/* A term of it costs more than int64 holds: it is an order like any other, and nobody's budget covers it. */
-START_TEST(price_times_slots_times_term_is_more_than_there_is)
+/* A market of rich people, where no price is too high by itself. */
+static void set_up_rich(void)
 {
-    tear_down();
     struct exchange_limits limits = exchange_limits_default();
-    memset(&market, 0, sizeof market);
-    market.exchange = exchange_create(&limits);
-    market.now_ns = start_ns;
-    struct exchange_genesis_account accounts[] = {
+    static const struct exchange_genesis_account accounts[] = {
         {.key = {{1}}, .roles = ROLE_CONSUMER, .credits_micro = INT64_MAX / 2, .name = "rich"},
         {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "dear"},
     };
-    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
-    genesis.genesis = (struct exchange_genesis){
-        .cluster = {{7}}, .price_band_micro = INT64_MAX, .accounts = accounts, .account_count = 2};
-    apply(&genesis);
-    offer(PROVIDER, 4096, INT64_MAX);
+    tear_down();
+    open_market_of(&limits, INT64_MAX, accounts, 2);
+}
+
+/* The same once more, as a command of its own. */
+static struct exchange_command again(const struct exchange_command *made)
+{
+    struct exchange_command copy = *made;
+    const struct exchange_command fresh = command(made->type, made->account);
+    copy.index = fresh.index;
+    copy.id = fresh.id;
+    copy.body = fresh.body;
+    return copy;
+}
+
+START_TEST(price_times_slots_times_term_is_more_than_there_is)
+{
+    set_up_rich();
+    offer(PROVIDER, 4096, INT64_MAX / 4096);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
-    struct exchange_command job = submit_of(10000000, 0);
-    job.submit.budget_micro = INT64_MAX / 2;
-    job.submit.cap_micro = INT64_MAX;
+    const struct id128 ask = record_of(LEDGER_ASK)->order;
+    struct exchange_command dear = command(EXCHANGE_ASK, PROVIDER);
+    dear.ask = (struct exchange_ask){.slots = 4096, .price_micro = INT64_MAX / 4096 + 1};
+    dear.ask.device = record_of(LEDGER_ASK)->device;
+    check_refused("an ask of 2^12 slots at 2^51", &dear, REJECT_PRICE, "price_micro");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, INT64_MAX / 4096);
+    dear = command(EXCHANGE_REPLACE, PROVIDER);
+    dear.replace = (struct exchange_replace){
+        .order = ask, .has_price = true, .price_micro = INT64_MAX / 4096 + 1};
+    check_refused("the ask at 2^51", &dear, REJECT_PRICE, "price_micro");
+
+    /* 2^12 slots for a week: at most (2^63 - 1) / 4096 / 168 a slot-hour. */
+    const int64_t most = INT64_MAX / 4096 / 168;
+    struct exchange_command job = submit_of(3, 0);
+    job.submit.budget_micro = INT64_MAX / 4;
     job.submit.slots = 4096;
-    job.submit.at_most = UINT32_MAX;
-    job.submit.limit_ns = job.submit.term_ns = 7 * DAY_NS;
-    job.submit.expect_ns = 7 * DAY_NS;
+    job.submit.limit_ns = job.submit.term_ns = job.submit.expect_ns = 7 * DAY_NS;
+    job.submit.cap_micro = most + 1;
+    check_refused("a lease that no money pays", &job, REJECT_PRICE, "cap_micro");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, most);
+    job = again(&job);
+    job.submit.cap_micro = most;
+    job.submit.at_most = 3 * 4096;
+    check_refused("three such leases", &job, REJECT_PRICE, "cap_micro");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, INT64_MAX / (3 * 4096 * 168));
+    struct exchange_part more = {.subtasks = 1,
+                                 .needs = &anything,
+                                 .slots = 4096,
+                                 .cap_micro = INT64_MAX,
+                                 .limit_ns = NS_PER_HOUR,
+                                 .term_ns = NS_PER_HOUR};
+    job = again(&job);
+    job.submit.at_most = 0;
+    job.submit.parts = &more;
+    job.submit.part_count = 1;
+    check_refused("a part of it", &job, REJECT_PRICE, "parts.cap_micro");
+    job = again(&job);
+    job.submit.part_count = 0;
     apply(&job);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
-    ck_assert_uint_eq(job_row(job.id).reason, JOB_REASON_BUDGET);
-    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
-    cancel.cancel_job.job = job.id;
-    apply(&cancel);
-    struct exchange_command at_market_price = job;
-    at_market_price.index = ++market.index;
-    at_market_price.id.bytes[15] ^= 0x80;
-    at_market_price.submit.cap_micro = -1;
-    apply(&at_market_price);
+    dear = command(EXCHANGE_REPLACE, CONSUMER);
+    dear.replace =
+        (struct exchange_replace){.order = job.id, .has_price = true, .price_micro = most + 1};
+    check_refused("a higher cap", &dear, REJECT_PRICE, "price_micro");
+    dear = again(&dear);
+    dear.replace = (struct exchange_replace){.order = job.id, .has_slots = true, .slots = 2 * 4096};
+    check_refused("more slots at that cap", &dear, REJECT_PRICE, "price_micro");
+    /* Of one part only, where fewer slots are than the other's subtasks have. */
+    job = again(&job);
+    job.submit.parts = &more;
+    job.submit.part_count = 1;
+    more.slots = 1;
+    more.cap_micro = 1;
+    job.submit.budget_micro = 1;
+    apply(&job);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    dear = again(&dear);
+    dear.replace =
+        (struct exchange_replace){.order = job.id, .part = 1, .has_slots = true, .slots = 1};
+    apply(&dear);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    reload();
+}
+END_TEST
+
+/* At market price the budget says how much is paid, so it fits. */
+START_TEST(at_market_price_there_is_always_as_much)
+{
+    set_up_rich();
+    offer(PROVIDER, 4096, INT64_MAX / 4096);
+    struct exchange_command job = submit_of(10000000, 0);
+    job.submit.budget_micro = INT64_MAX / 2;
+    job.submit.slots = 4096;
+    job.submit.cap_micro = -1;
+    job.submit.at_most = UINT32_MAX;
+    job.submit.limit_ns = job.submit.term_ns = job.submit.expect_ns = 7 * DAY_NS;
+    apply(&job);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
     reload();
@@ -494,6 +563,7 @@ int main(void)
     tcase_add_test(tests, asks_that_are_wrong);
     tcase_add_test(tests, jobs_that_are_wrong);
     tcase_add_test(tests, price_times_slots_times_term_is_more_than_there_is);
+    tcase_add_test(tests, at_market_price_there_is_always_as_much);
     tcase_add_test(tests, replacements_that_are_wrong);
     tcase_add_test(tests, cancels_that_are_wrong);
     tcase_add_test(tests, ids_that_were_used);

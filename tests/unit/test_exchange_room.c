@@ -159,10 +159,15 @@ START_TEST(what_is_expected_changes_nothing)
             coming.cancel_job.job = job;
         } else if (type == EXCHANGE_REPLACE) {
             coming.replace.order = job;
+        } else if (type == EXCHANGE_CANCEL_ORDER) {
+            coming.cancel_order.order = job;
         }
         exchange_expect(market.exchange, CONSUMER, &coming);
         exchange_expect(market.exchange, EXCHANGE_NO_ACCOUNT, &coming);
         exchange_expect(fresh, CONSUMER, &coming);
+        exchange_expect_next(market.exchange, CONSUMER, &coming);
+        exchange_expect_next(market.exchange, EXCHANGE_NO_ACCOUNT, &coming);
+        exchange_expect_next(fresh, CONSUMER, &coming);
     }
     exchange_destroy(&fresh);
     const struct hash32 after = exchange_state_hash(market.exchange);
@@ -239,21 +244,40 @@ END_TEST
 
 START_TEST(a_class_is_found_among_many)
 {
+    enum { CLASSES = 300 };
     tear_down();
     set_up_with(16, 64, 400);
     struct exchange_limits limits = exchange_limits_now(market.exchange);
     limits.jobs = limits.jobs_per_account = limits.classes_per_account = 400;
     set_limits(&limits);
-    static struct requirement needs[300];
-    for (int i = 0; i < 300; i++) {
+    static struct requirement needs[CLASSES];
+    static struct id128 jobs[CLASSES];
+    for (int i = 0; i < CLASSES; i++) {
         needs[i] = needs_memory(i);
-        (void)submit_class(&needs[i]);
+        jobs[i] = submit_class(&needs[i]);
     }
-    limits.classes_per_account = 300; /* all that are used: none of these is another */
+    limits.classes_per_account = CLASSES; /* all that are used: none of these is another */
     set_limits(&limits);
-    for (int i = 0; i < 300; i += 7) {
+    for (int i = 0; i < CLASSES; i += 7) {
         cancel(submit_class(&needs[i]));
     }
+    for (int i = 0; i < CLASSES / 2; i++) { /* half of them go, in no order: the others are found */
+        cancel(jobs[i * 7 % CLASSES]);
+    }
+    limits.classes_per_account = CLASSES / 2;
+    set_limits(&limits);
+    for (int i = CLASSES / 2; i < CLASSES; i++) {
+        cancel(submit_class(&needs[i * 7 % CLASSES]));
+    }
+    struct exchange_command another = job_of_class(&needs[0]);
+    apply(&another);
+    check_rejected(REJECT_LIMIT);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, CLASSES / 2 + 1);
+    for (int i = CLASSES / 2; i < CLASSES; i++) {
+        cancel(jobs[i * 7 % CLASSES]);
+    }
+    (void)submit_class(&needs[0]);
+    check_hash();
 }
 END_TEST
 

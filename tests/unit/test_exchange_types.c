@@ -279,6 +279,90 @@ START_TEST(a_budget_that_is_raised_fills_it)
 }
 END_TEST
 
+static struct exchange_explanation why_whole(struct id128 job)
+{
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
+    return why;
+}
+
+static void raise_to(struct id128 job, const struct exchange_remedy *remedy)
+{
+    struct exchange_command more = command(EXCHANGE_REPLACE, CONSUMER);
+    more.replace = (struct exchange_replace){.order = job,
+                                             .part = EXCHANGE_ANY_PART,
+                                             .has_price = remedy->cap_micro >= 0,
+                                             .price_micro = remedy->cap_micro,
+                                             .has_budget = true,
+                                             .budget_micro = remedy->budget_micro};
+    apply(&more);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+/* One micro-credit less than what is said does not. */
+START_TEST(what_its_budget_lacks_is_said_and_fills_it)
+{
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 2, 2 * price);
+    struct exchange_command made = submit_of(4, 79);
+    made.submit.type = EXCHANGE_ALL_OR_NONE;
+    made.submit.cap_micro = 3 * price;
+    apply(&made);
+    ck_assert_uint_eq(granted_to(made.id), 0);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_WHOLE_BUDGET);
+    struct exchange_explanation why = why_whole(made.id);
+    ck_assert_uint_eq(why.whole.slots, 4);
+    ck_assert_uint_eq(why.whole.free, 0);
+    ck_assert_int_lt(why.whole.limit_micro, price);
+    ck_assert(why.whole.is_of_budget);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
+    ck_assert_int_eq(why.remedy.changes[0].from, 79 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(why.remedy.changes[0].to, why.remedy.budget_micro);
+    ck_assert_int_eq(why.remedy.price_micro, 2 * price);
+    struct exchange_remedy less = why.remedy;
+    less.budget_micro--;
+    raise_to(made.id, &less);
+    ck_assert_uint_eq(granted_to(made.id), 0);
+    ck_assert_uint_eq(why_whole(made.id).whole.free, 2); /* those at the lower price */
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NOT_WHOLE);
+    raise_to(made.id, &why.remedy);
+    ck_assert_uint_eq(granted_to(made.id), 4);
+}
+END_TEST
+
+START_TEST(what_its_cap_and_its_budget_lack_is_said_together)
+{
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 2, 2 * price);
+    struct exchange_command made = submit_of(4, 100);
+    made.submit.type = EXCHANGE_ALL_OR_NONE;
+    made.submit.cap_micro = price;
+    apply(&made);
+    struct exchange_explanation why = why_whole(made.id);
+    ck_assert_uint_eq(why.whole.free, 2);
+    ck_assert(!why.whole.is_of_budget);
+    ck_assert_uint_eq(why.remedy.count, 2);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_CAP);
+    ck_assert_int_eq(why.remedy.changes[0].to, 2 * price);
+    ck_assert_int_eq(why.remedy.changes[1].kind, REMEDY_BUDGET);
+    raise_to(made.id, &why.remedy);
+    ck_assert_uint_eq(granted_to(made.id), 4);
+}
+END_TEST
+
+/* No limit makes slots that are not there. */
+START_TEST(where_there_are_not_enough_slots_no_change_is_suggested)
+{
+    offer(PROVIDER, 3, price);
+    struct id128 gang = submit_type(EXCHANGE_ALL_OR_NONE, 4, 2 * price);
+    struct exchange_explanation why = why_whole(gang);
+    ck_assert_uint_eq(why.whole.slots, 4);
+    ck_assert_uint_eq(why.whole.free, 3);
+    ck_assert_uint_eq(why.remedy.count, 0);
+}
+END_TEST
+
 START_TEST(one_that_is_cancelled_leaves_nothing_behind)
 {
     struct id128 gang = submit_type(EXCHANGE_ALL_OR_NONE, 4, 2 * price);
@@ -364,6 +448,9 @@ int main(void)
     tcase_add_test(tests, an_ask_that_would_trade_at_once_is_refused);
     tcase_add_test(tests, it_waits_for_all_of_it_and_starves_nobody);
     tcase_add_test(tests, a_budget_that_is_raised_fills_it);
+    tcase_add_test(tests, what_its_budget_lacks_is_said_and_fills_it);
+    tcase_add_test(tests, what_its_cap_and_its_budget_lack_is_said_together);
+    tcase_add_test(tests, where_there_are_not_enough_slots_no_change_is_suggested);
     tcase_add_test(tests, one_that_is_cancelled_leaves_nothing_behind);
     tcase_add_test(tests, what_a_filled_one_loses_it_buys_again_alone);
     tcase_add_test(tests, what_cannot_be_is_refused_by_name);

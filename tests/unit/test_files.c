@@ -95,6 +95,17 @@ START_TEST(a_key_that_others_may_read_is_refused_with_the_fix)
 }
 END_TEST
 
+START_TEST(nobody_is_told_to_close_a_folder_of_the_system)
+{
+    static const char *const folders[] = {"/", "/etc", "/etc/", "/usr/bin", "/tmp", "/bin/../etc"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        ck_assert(!private_folder(folders[i], false, &problem));
+        ck_assert_msg(!says("chmod"), "%s", problem.text);
+        ck_assert_msg(geteuid() != 0 || says("must stay so"), "%s", problem.text);
+    }
+}
+END_TEST
+
 START_TEST(a_folder_that_others_may_enter_is_refused_with_the_fix)
 {
     static const mode_t wrong[] = {0755, 0750, 0701, 0711, 0770, 0777};
@@ -256,6 +267,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_key_is_made_once_and_read_again);
     tcase_add_test(tests, a_key_that_others_may_read_is_refused_with_the_fix);
+    tcase_add_test(tests, nobody_is_told_to_close_a_folder_of_the_system);
     tcase_add_test(tests, a_folder_that_others_may_enter_is_refused_with_the_fix);
     tcase_add_test(tests, symbolic_links_are_refused);
     tcase_add_test(tests, what_is_no_key_is_refused);

@@ -653,6 +653,52 @@ START_TEST(accepted_results_are_found_page_by_page)
 }
 END_TEST
 
+/* What a program took before it failed was given as well. */
+START_TEST(results_at_price_0_say_what_was_given)
+{
+    struct small_market market;
+    struct ledger_reader *reader;
+    sqlite3 *database;
+    struct ledger_statement_row rows[8];
+    size_t count = 9;
+    uint64_t next = 9;
+    int64_t given_ns = 0;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_int_eq(ledger_reader_open(market.database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(ledger_reader_results(reader, SMALL_MARKET_PROVIDER, 0, LEDGER_WALK, 8, rows,
+                                           &count, &next),
+                     LEDGER_STORE_OK);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(rows[i].given_ns, 0); /* it was paid */
+        ck_assert(!rows[i].is_failed);
+    }
+    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(database, "UPDATE results SET price = 0", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(ledger_reader_results(reader, SMALL_MARKET_PROVIDER, 0, LEDGER_WALK, 8, rows,
+                                           &count, &next),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 4);
+    unsigned failed = 0;
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_gt(rows[i].given_ns, 0);
+        given_ns += rows[i].given_ns;
+        failed += rows[i].is_failed;
+    }
+    ck_assert_uint_eq(failed, 1);
+    sqlite3_stmt *sum;
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(database, "SELECT sum(paid_ns) FROM results", -1, &sum, NULL),
+        SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(sum), SQLITE_ROW);
+    ck_assert_int_eq(given_ns, sqlite3_column_int64(sum, 0));
+    sqlite3_finalize(sum);
+    sqlite3_close(database);
+    ledger_reader_close(&reader);
+    small_market_destroy(&market);
+}
+END_TEST
+
 static enum ledger_store_status check(const struct small_market *market, char *ret_error)
 {
     sqlite3 *database;
@@ -748,6 +794,7 @@ int main(void)
     tcase_add_test(readers, trades_come_newest_first_and_in_pages);
     tcase_add_test(readers, a_statement_adds_up_to_the_balance);
     tcase_add_test(readers, accepted_results_are_found_page_by_page);
+    tcase_add_test(readers, results_at_price_0_say_what_was_given);
     tcase_add_test(readers, a_start_holds_outcomes_and_results_against_each_other);
     suite_add_tcase(suite, readers);
     SRunner *runner = srunner_create(suite);

@@ -8,44 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct llm_model llama3_8b = {.layers = 32,
-                                           .width = 4096,
-                                           .heads = 32,
-                                           .kv = 8,
-                                           .head_size = 128,
-                                           .feed_forward = 14336,
-                                           .vocabulary = 128256,
-                                           .is_gated = true,
-                                           .dtype = DTYPE_BF16};
-static const struct llm_model llama2_70b = {.layers = 80,
-                                            .width = 8192,
-                                            .heads = 64,
-                                            .kv = 8,
-                                            .head_size = 128,
-                                            .feed_forward = 28672,
-                                            .vocabulary = 32000,
-                                            .is_gated = true,
-                                            .dtype = DTYPE_BF16};
+static const struct transformer llama3_8b = {.layers = 32,
+                                             .width = 4096,
+                                             .heads = 32,
+                                             .kv = 8,
+                                             .head_size = 128,
+                                             .feed_forward = 14336,
+                                             .vocabulary = 128256,
+                                             .is_gated = true,
+                                             .dtype = DTYPE_BF16};
+static const struct transformer llama2_70b = {.layers = 80,
+                                              .width = 8192,
+                                              .heads = 64,
+                                              .kv = 8,
+                                              .head_size = 128,
+                                              .feed_forward = 28672,
+                                              .vocabulary = 32000,
+                                              .is_gated = true,
+                                              .dtype = DTYPE_BF16};
 /* 2 layers, width 8, 2 heads of 4 on 1 KV head, 16 wide, 32 tokens, two matrices, tied. */
-static const struct llm_model tiny = {.layers = 2,
-                                      .width = 8,
-                                      .heads = 2,
-                                      .kv = 1,
-                                      .head_size = 4,
-                                      .feed_forward = 16,
-                                      .vocabulary = 32,
-                                      .is_tied = true,
-                                      .dtype = DTYPE_FP32};
+static const struct transformer tiny = {.layers = 2,
+                                        .width = 8,
+                                        .heads = 2,
+                                        .kv = 1,
+                                        .head_size = 4,
+                                        .feed_forward = 16,
+                                        .vocabulary = 32,
+                                        .is_tied = true,
+                                        .dtype = DTYPE_FP32};
 
-static struct llm *made(const struct llm_model *model, const struct llm_request *request)
+static struct steps *made(const struct transformer *model, const struct llm_request *request)
 {
-    struct llm *llm = NULL;
+    struct steps *llm = NULL;
     struct problem problem = {""};
-    ck_assert_msg(llm_create(model, request, &llm, &problem) == LLM_OK, "%s", problem.text);
+    ck_assert_msg(llm_create(model, request, &llm, &problem) == STEPS_OK, "%s", problem.text);
     return llm;
 }
 
-static const struct llm_step *step_named(const struct llm *llm, const char *name)
+static const struct step *step_named(const struct steps *llm, const char *name)
 {
     for (size_t i = 0; i < llm->step_count; i++) {
         if (strcmp(llm->steps[i].name, name) == 0) {
@@ -56,12 +56,12 @@ static const struct llm_step *step_named(const struct llm *llm, const char *name
     return NULL;
 }
 
-static double matrix_operations(const struct llm_step *step)
+static double matrix_operations(const struct step *step)
 {
     double sum = 0;
     for (size_t i = 0; i < step->part_count; i++) {
         struct operation_size size;
-        const struct llm_part *part = &step->parts[i];
+        const struct step_part *part = &step->parts[i];
         ck_assert_int_eq(operation_measure(&part->operation, &size, NULL), OPERATION_OK);
         if (part->operation.kind == OPERATION_MATMUL) {
             sum += (double)size.flops * (double)part->times;
@@ -70,7 +70,7 @@ static double matrix_operations(const struct llm_step *step)
     return sum;
 }
 
-static struct operation_size size_of(const struct llm_step *step, enum operation_kind kind,
+static struct operation_size size_of(const struct step *step, enum operation_kind kind,
                                      int64_t *ret_times)
 {
     struct operation_size size = {.flops = 0};
@@ -87,11 +87,11 @@ static struct operation_size size_of(const struct llm_step *step, enum operation
 START_TEST(models_have_as_many_parameters_as_is_published)
 {
     const struct llm_request request = {.batch = 1, .prompt = 8, .answer = 1, .stages = 1};
-    CLEANUP(llm_destroy) struct llm *small = made(&llama3_8b, &request);
+    CLEANUP(steps_destroy) struct steps *small = made(&llama3_8b, &request);
     ck_assert_int_eq(small->parameters, INT64_C(8030261248));
-    CLEANUP(llm_destroy) struct llm *large = made(&llama2_70b, &request);
+    CLEANUP(steps_destroy) struct steps *large = made(&llama2_70b, &request);
     ck_assert_int_eq(large->parameters, INT64_C(68976648192));
-    CLEANUP(llm_destroy) struct llm *least = made(&tiny, &request);
+    CLEANUP(steps_destroy) struct steps *least = made(&tiny, &request);
     /* A layer: 8 x 16 queries, keys, values + 8 x 8 output + 2 x 8 x 16 + two norms of 8 = 464. Twice, the table
      * 32 x 8, a norm of 8. */
     ck_assert_int_eq(least->parameters, 2 * 464 + 256 + 8);
@@ -103,7 +103,7 @@ START_TEST(steps_are_as_drawn)
     static const char *const names[] = {"tokenise",  "embed",  "prefill 1", "prefill 2",
                                         "prefill 3", "decode", "detokenise"};
     const struct llm_request request = {.batch = 2, .prompt = 100, .answer = 11, .stages = 3};
-    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    CLEANUP(steps_destroy) struct steps *llm = made(&llama3_8b, &request);
     ck_assert_uint_eq(llm->step_count, 7);
     for (size_t i = 0; i < 7; i++) {
         ck_assert_str_eq(llm->steps[i].name, names[i]);
@@ -123,8 +123,11 @@ END_TEST
 START_TEST(what_flows_is_the_state_and_the_cache)
 {
     const struct llm_request request = {.batch = 2, .prompt = 100, .answer = 11, .stages = 2};
-    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
-    const struct llm_edge wanted[] = {
+    CLEANUP(steps_destroy) struct steps *llm = made(&llama3_8b, &request);
+    const struct {
+        uint32_t from, to;
+        int64_t bytes;
+    } wanted[] = {
         {0, 1, 2 * 100 * 4},
         {1, 2, 2 * 100 * 4096 * 2},
         /* Keys and values of 16 layers: 2 x 2 prompts x 8 heads x 100 x 128 x 2 bytes each. */
@@ -144,8 +147,8 @@ START_TEST(what_flows_is_the_state_and_the_cache)
                       (long long)wanted[i].bytes);
     }
     const struct llm_request one = {.batch = 2, .prompt = 100, .answer = 1, .stages = 2};
-    CLEANUP(llm_destroy)
-    struct llm *first = made(&llama3_8b, &one); /* nothing is decoded: no cache flows */
+    CLEANUP(steps_destroy)
+    struct steps *first = made(&llama3_8b, &one); /* nothing is decoded: no cache flows */
     ck_assert_uint_eq(first->edge_count, 5);
 }
 END_TEST
@@ -154,23 +157,23 @@ END_TEST
 START_TEST(prefill_computes_twice_its_weights_for_each_position)
 {
     const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 1, .stages = 1};
-    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
-    const struct llm_step *prefill = step_named(llm, "prefill 1");
+    CLEANUP(steps_destroy) struct steps *llm = made(&llama3_8b, &request);
+    const struct step *prefill = step_named(llm, "prefill 1");
     ck_assert(matrix_operations(prefill) == 2.0 * 1000 * 6979321856.0);
     ck_assert_int_eq(prefill->weight_bytes, 2 * (INT64_C(6979321856) + 32 * 2 * 4096));
     int64_t times = 0;
     struct operation_size attention = size_of(prefill, OPERATION_ATTENTION, &times);
     ck_assert(attention.flops == (uint128)4 * 32 * 128 * (1000 * 1001 / 2));
     ck_assert_int_eq(times, 32);
-    ck_assert_int_eq(prefill->cache_bytes, INT64_C(32) * 2 * 8 * 1000 * 128 * 2);
+    ck_assert_int_eq(prefill->held_bytes, INT64_C(32) * 2 * 8 * 1000 * 128 * 2);
 }
 END_TEST
 
 START_TEST(decoding_reads_every_weight_for_every_token)
 {
     const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 101, .stages = 1};
-    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
-    const struct llm_step *decode = step_named(llm, "decode");
+    CLEANUP(steps_destroy) struct steps *llm = made(&llama3_8b, &request);
+    const struct step *decode = step_named(llm, "decode");
     /* All parameters are there: layers, table, last product, last norm. */
     ck_assert_int_eq(decode->weight_bytes, 2 * llm->parameters);
     /* 100 tokens through the layers, 101 through the last product. */
@@ -179,9 +182,9 @@ START_TEST(decoding_reads_every_weight_for_every_token)
     int64_t times = 0;
     struct operation_size attention = size_of(decode, OPERATION_ATTENTION, &times);
     ck_assert(attention.flops == (uint128)4 * 32 * 1051 * 128);
-    ck_assert_int_eq(decode->cache_bytes, INT64_C(32) * 2 * 8 * 1100 * 128 * 2);
+    ck_assert_int_eq(decode->held_bytes, INT64_C(32) * 2 * 8 * 1100 * 128 * 2);
     ck_assert_int_eq(decode->passes, 101);
-    CLEANUP(llm_destroy) struct llm *tied = made(&tiny, &request);
+    CLEANUP(steps_destroy) struct steps *tied = made(&tiny, &request);
     ck_assert_int_eq(step_named(tied, "decode")->weight_bytes, 4 * tied->parameters);
 }
 END_TEST
@@ -191,20 +194,20 @@ END_TEST
 START_TEST(an_h100_decodes_at_its_bandwidth)
 {
     const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 101, .stages = 1};
-    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    CLEANUP(steps_destroy) struct steps *llm = made(&llama3_8b, &request);
     const struct cost_device h100 = {.profile = &catalogue_find("nvidia-h100-sxm5")->profile};
-    struct llm_cost cost;
-    ck_assert_int_eq(llm_step_cost(&h100, step_named(llm, "decode"), &cost, NULL), COST_OK);
+    struct step_cost cost;
+    ck_assert_int_eq(steps_cost(&h100, step_named(llm, "decode"), &cost, NULL), COST_OK);
     double token_s = cost.time_s.value / 100;
     double weights_s = 2 * (8030261248.0 - 128256.0 * 4096) / 3350e9;
     ck_assert_msg(token_s > weights_s && token_s < 1.03 * weights_s, "%g, %g", token_s, weights_s);
     ck_assert(cost.time_s.value == cost.bound_s.value && cost.p90_s == 0);
-    ck_assert_int_eq(llm_step_cost(&h100, step_named(llm, "prefill 1"), &cost, NULL), COST_OK);
+    ck_assert_int_eq(steps_cost(&h100, step_named(llm, "prefill 1"), &cost, NULL), COST_OK);
     ck_assert(cost.time_s.value > 2.0 * 1000 * 6979321856.0 / 989.4e12);
     ck_assert_double_eq_tol(cost.energy_j.value, 700 * cost.time_s.value,
                             1e-9 * cost.energy_j.value);
     size_t part = 99;
-    ck_assert_int_eq(llm_step_cost(&h100, step_named(llm, "tokenise"), &cost, &part), COST_NO_RATE);
+    ck_assert_int_eq(steps_cost(&h100, step_named(llm, "tokenise"), &cost, &part), COST_NO_RATE);
     ck_assert_uint_eq(part, 0);
 }
 END_TEST
@@ -212,27 +215,63 @@ END_TEST
 START_TEST(a_model_that_does_not_fit_is_refused_or_streamed)
 {
     const struct llm_request request = {.batch = 1, .prompt = 100, .answer = 11, .stages = 1};
-    CLEANUP(llm_destroy) struct llm *llm = made(&llama2_70b, &request);
-    const struct llm_step *decode = step_named(llm, "decode");
+    CLEANUP(steps_destroy) struct steps *llm = made(&llama2_70b, &request);
+    const struct step *decode = step_named(llm, "decode");
     struct cost_device h100 = {.profile = &catalogue_find("nvidia-h100-sxm5")->profile};
-    struct llm_cost cost = {.bytes = 77};
-    ck_assert_int_eq(llm_step_cost(&h100, decode, &cost, NULL), COST_NO_MEMORY); /* 138 of 80 GB */
+    struct step_cost cost = {.bytes = 77};
+    ck_assert_int_eq(steps_cost(&h100, decode, &cost, NULL), COST_NO_MEMORY); /* 138 of 80 GB */
     ck_assert(cost.bytes == 77);
     h100.stream = (struct figure){.value = 25e9, .source = FIGURE_DECLARED};
-    ck_assert_int_eq(llm_step_cost(&h100, decode, &cost, NULL), COST_OK);
+    ck_assert_int_eq(steps_cost(&h100, decode, &cost, NULL), COST_OK);
     ck_assert(cost.is_streamed);
     ck_assert_double_eq_tol(cost.time_s.value, 11 * 2 * 68976648192.0 / 25e9, 1e-6);
     const struct cost_device mi300x = {.profile = &catalogue_find("amd-mi300x")->profile};
-    ck_assert_int_eq(llm_step_cost(&mi300x, decode, &cost, NULL), COST_OK); /* 192 GB */
+    ck_assert_int_eq(steps_cost(&mi300x, decode, &cost, NULL), COST_OK); /* 192 GB */
     ck_assert(!cost.is_streamed);
     /* A chip of 230 MB holds no layer of it. */
-    const struct llm_request cut = {.batch = 1, .prompt = 100, .answer = 1, .stages = LLM_STAGES};
-    struct llm_model half = llama2_70b;
+    const struct llm_request cut = {
+        .batch = 1, .prompt = 100, .answer = 1, .stages = TRANSFORMER_STAGES};
+    struct transformer half = llama2_70b;
     half.dtype = DTYPE_FP16;
-    CLEANUP(llm_destroy) struct llm *pieces = made(&half, &cut);
+    CLEANUP(steps_destroy) struct steps *pieces = made(&half, &cut);
     const struct cost_device lpu = {.profile = &catalogue_find("groq-lpu-v1")->profile};
-    ck_assert_int_eq(llm_step_cost(&lpu, step_named(pieces, "prefill 64"), &cost, NULL),
+    ck_assert_int_eq(steps_cost(&lpu, step_named(pieces, "prefill 64"), &cost, NULL),
                      COST_NO_MEMORY);
+}
+END_TEST
+
+/* One device that does all of it has each weight once: what decoding needs is what the others have, and its own. */
+START_TEST(steps_share_their_weights)
+{
+    const struct {
+        const struct transformer *model;
+        int64_t answer;
+        uint32_t first, count;
+        int64_t own; /* of decode: the last product, unless tied, and the last norm */
+    } cases[] = {
+        {&llama3_8b, 11, 0, 4, INT64_C(2) * (4096 * 128256 + 4096)},
+        {&llama3_8b, 1, 3, 1, INT64_C(2) * (4096 * 128256 + 4096)},
+        {&tiny, 11, 0, 4, 4 * 8},
+        {&tiny, 1, 2, 2, 4 * 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct llm_request request = {.batch = 1, .prompt = 8, .stages = 2};
+        request.answer = cases[i].answer;
+        CLEANUP(steps_destroy) struct steps *llm = made(cases[i].model, &request);
+        const struct step *decode = step_named(llm, "decode");
+        ck_assert_uint_eq(llm->set_count, 4); /* two stages, the table, decode's own */
+        ck_assert_int_eq(llm->sets[3], cases[i].own);
+        ck_assert_uint_eq(step_named(llm, "prefill 2")->first_set, 1);
+        ck_assert_uint_eq(step_named(llm, "embed")->first_set, 2);
+        ck_assert_uint_eq(decode->first_set, cases[i].first);
+        ck_assert_uint_eq(decode->set_count, cases[i].count);
+        int64_t all = 0;
+        for (size_t k = 0; k < llm->set_count; k++) {
+            all += llm->sets[k];
+        }
+        int64_t bytes = dtype_bits(cases[i].model->dtype) / 8;
+        ck_assert_int_eq(all, bytes * llm->parameters);
+    }
 }
 END_TEST
 
@@ -244,62 +283,62 @@ START_TEST(figures_that_cannot_be_are_refused_by_name)
         bool is_request;
         const char *name;
     } figures[] = {
-        {offsetof(struct llm_model, layers), false, "layers"},
-        {offsetof(struct llm_model, width), false, "width"},
-        {offsetof(struct llm_model, heads), false, "heads"},
-        {offsetof(struct llm_model, kv), false, "kv"},
-        {offsetof(struct llm_model, head_size), false, "head_size"},
-        {offsetof(struct llm_model, feed_forward), false, "feed_forward"},
-        {offsetof(struct llm_model, vocabulary), false, "vocabulary"},
+        {offsetof(struct transformer, layers), false, "layers"},
+        {offsetof(struct transformer, width), false, "width"},
+        {offsetof(struct transformer, heads), false, "heads"},
+        {offsetof(struct transformer, kv), false, "kv"},
+        {offsetof(struct transformer, head_size), false, "head-size"},
+        {offsetof(struct transformer, feed_forward), false, "feed-forward"},
+        {offsetof(struct transformer, vocabulary), false, "vocabulary"},
         {offsetof(struct llm_request, batch), true, "batch"},
         {offsetof(struct llm_request, prompt), true, "prompt"},
         {offsetof(struct llm_request, answer), true, "answer"},
         {offsetof(struct llm_request, stages), true, "stages"},
     };
-    static const int64_t wrong[] = {0, -1, INT64_MIN, LLM_FIGURE_MOST + 1, INT64_MAX};
-    struct llm *llm = NULL;
+    static const int64_t wrong[] = {0, -1, INT64_MIN, TRANSFORMER_FIGURE_MOST + 1, INT64_MAX};
+    struct steps *llm = NULL;
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
-            struct llm_model model = tiny;
+            struct transformer model = tiny;
             struct llm_request request = good;
             struct problem problem = {""};
             char *base = figures[i].is_request ? (char *)&request : (char *)&model;
             *(int64_t *)(base + figures[i].offset) = wrong[k];
-            ck_assert_int_eq(llm_create(&model, &request, &llm, &problem), LLM_BAD_FIGURE);
+            ck_assert_int_eq(llm_create(&model, &request, &llm, &problem), STEPS_BAD_VALUE);
             ck_assert_msg(strncmp(problem.text, figures[i].name, strlen(figures[i].name)) == 0,
                           "%s", problem.text);
         }
     }
     struct llm_request stages = good;
     stages.stages = 3; /* of two layers */
-    ck_assert_int_eq(llm_create(&tiny, &stages, &llm, NULL), LLM_BAD_FIGURE);
-    struct llm_model model = tiny;
+    ck_assert_int_eq(llm_create(&tiny, &stages, &llm, NULL), STEPS_BAD_VALUE);
+    struct transformer model = tiny;
     model.heads = 3;
     model.kv = 2;
-    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), LLM_CONFLICT);
+    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), STEPS_CONFLICT);
     model = tiny;
     model.head_size = 3;
-    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), LLM_CONFLICT);
+    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), STEPS_CONFLICT);
     model = tiny;
     model.dtype = DTYPE_INT8;
-    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), LLM_CONFLICT);
+    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), STEPS_CONFLICT);
     ck_assert_ptr_null(llm);
 }
 END_TEST
 
 START_TEST(the_largest_figures_overflow_and_nothing_else)
 {
-    struct llm_model model = tiny;
-    struct llm *llm = NULL;
-    const struct llm_request most = {.batch = LLM_FIGURE_MOST,
-                                     .prompt = LLM_FIGURE_MOST,
-                                     .answer = LLM_FIGURE_MOST,
+    struct transformer model = tiny;
+    struct steps *llm = NULL;
+    const struct llm_request most = {.batch = TRANSFORMER_FIGURE_MOST,
+                                     .prompt = TRANSFORMER_FIGURE_MOST,
+                                     .answer = TRANSFORMER_FIGURE_MOST,
                                      .stages = 1};
     int64_t *const all[] = {&model.layers,    &model.width,        &model.heads,     &model.kv,
                             &model.head_size, &model.feed_forward, &model.vocabulary};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        *all[i] = LLM_FIGURE_MOST;
-        ck_assert_int_eq(llm_create(&model, &most, &llm, NULL), LLM_OVERFLOW);
+        *all[i] = TRANSFORMER_FIGURE_MOST;
+        ck_assert_int_eq(llm_create(&model, &most, &llm, NULL), STEPS_OVERFLOW);
     }
     ck_assert_ptr_null(llm);
 }
@@ -316,6 +355,7 @@ int main(void)
     tcase_add_test(tests, decoding_reads_every_weight_for_every_token);
     tcase_add_test(tests, an_h100_decodes_at_its_bandwidth);
     tcase_add_test(tests, a_model_that_does_not_fit_is_refused_or_streamed);
+    tcase_add_test(tests, steps_share_their_weights);
     tcase_add_test(tests, figures_that_cannot_be_are_refused_by_name);
     tcase_add_test(tests, the_largest_figures_overflow_and_nothing_else);
     suite_add_tcase(suite, tests);

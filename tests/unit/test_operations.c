@@ -52,6 +52,13 @@ static const struct expected rows[] = {
     {"attention:1x4x3x3x8:bf16", 1152, 576, 192, 48, 816, 0, 0, 0},
     /* Two new positions after three: 4 + 5 = 9 pairs of 10. 4 x 1 x 9 x 8 = 288. Q, O 16, K, V 40. */
     {"attention:1x1x2x5x8,causal:fp32", 288, 384, 64, 8, 456, 0, 0, 0},
+    /* Backwards: 10 x 4 x 6 x 8 = 1920. Read: Q, K, V, O and O's gradient of 192 bytes each, 12 sums of 4 bytes; three
+     * gradients of 192 written; 12 more sums while it works. */
+    {"attention:1x4x3x3x8,causal,backward:bf16", 1920, 1008, 576, 48, 1632, 0, 0, 0},
+    /* Two frames of 16 x 32, 768 samples each. 16 x 1536; 300 bytes of codes and the frames before, 1536, read. */
+    {"decode-video:2x16x32x150:fp32", 24576, 1836, 1536, 0, 3372, 0, 0, 0},
+    /* 28 x 1536, and 3 x 10 places x 1024 pixels; frames and those before, read; codes and what they come to, written. */
+    {"encode-video:2x16x32x150,candidates=10:fp32", 73728, 3072, 1836, 0, 4908, 0, 0, 0},
     {"relu:100:int8", 100, 100, 100, 0, 200, 0, 0, 0},
     {"sigmoid:100:fp16", 400, 200, 200, 0, 400, 0, 0, 0},
     {"tanh:100:fp16", 100, 200, 200, 0, 400, 0, 0, 0},

@@ -133,6 +133,30 @@ START_TEST(what_does_not_fit_is_not_planned)
 }
 END_TEST
 
+START_TEST(what_layers_of_a_stage_share_takes_room_once)
+{
+    struct sample *given = sample(3, 2, 4, 4);
+    double shared[9] = {[0 * 3 + 2] = 10,
+                        [1 * 3 + 2] = 10}; /* the last has the weights of the one before it */
+    for (int i = 0; i < 3; i++) {
+        given->weights[i] = 10;
+    }
+    given->memory[0] = 19;
+    given->memory[1] = 19;
+    struct pipeline pipeline;
+    ck_assert_int_eq(pipeline_make(&given->input, &pipeline), PIPELINE_NOWHERE);
+    given->input.shared_bytes = shared;
+    pipeline = make(given);
+    ck_assert_uint_eq(pipeline.stages[0].layer_count, 1);
+    ck_assert_double_eq(pipeline.stages[1].memory_bytes, 10);
+    ck_assert(isinf(pipeline.single_s));
+    given->memory[0] = 20;
+    ck_assert_double_eq(make(given).single_s, 12);
+    shared[5] = NAN;
+    ck_assert_int_eq(pipeline_make(&given->input, &pipeline), PIPELINE_BAD_INPUT);
+}
+END_TEST
+
 START_TEST(what_comes_first_holds_more_than_what_comes_last)
 {
     struct sample *given = sample(2, 2, 4, 4);
@@ -323,6 +347,7 @@ int main(void)
     tcase_add_test(tests, the_cut_goes_where_little_is_carried_and_stages_are_alike);
     tcase_add_test(tests, a_device_that_only_slows_it_down_is_left_out);
     tcase_add_test(tests, what_does_not_fit_is_not_planned);
+    tcase_add_test(tests, what_layers_of_a_stage_share_takes_room_once);
     tcase_add_test(tests, what_comes_first_holds_more_than_what_comes_last);
     tcase_add_test(tests, figures_outside_their_range_are_refused);
     tcase_add_test(tests, no_cut_and_no_order_is_better);

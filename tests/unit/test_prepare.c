@@ -7,6 +7,7 @@
 #include "consumer/tasks.h"
 #include "formats/npy.h"
 #include "protocol/codec.h"
+#include "protocol/limits.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -284,6 +285,19 @@ START_TEST(lines_become_values_without_empty_ones)
     put("latin", "one\ncaf\xe9\n");
     error = refused("lines: latin\nrun: [echo, \"{line}\"]\n");
     ck_assert_ptr_nonnull(strstr(error.text, "latin:2: not UTF-8"));
+    put("colour", "one\n\ttwo\r\n\n\x1b[1mthree\n");
+    error = refused("lines: colour\nrun: [echo, \"{line}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "colour:4: the control character 0x1b"));
+    char *longest = calloc(1, LIMIT_ARGUMENT_BYTES + 2);
+    ck_assert_ptr_nonnull(longest);
+    memset(longest, 'x', LIMIT_ARGUMENT_BYTES);
+    put("long", longest);
+    bourse_job_destroy(&(struct bourse_job *){prepared("lines: long\nrun: [echo, \"{line}\"]\n")});
+    longest[LIMIT_ARGUMENT_BYTES] = 'x';
+    put("long", longest);
+    error = refused("lines: long\nrun: [echo, \"{line}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "long:1: "));
+    free(longest);
 }
 END_TEST
 
@@ -499,6 +513,15 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
         {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
          "run: [gemm, --beta, \"1\", a.npy, b.npy, c.npy]\n",
          "job:4: run: gemm reads a file C0 to add, and three are named; write [gemm, "},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
+         "run: [matmul, a.npy, b.npy, ../c.npy]\n",
+         "job:4: run: \"../c.npy\" is no file of the work folder"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: d.npy\n"
+         "run: [matmul, a.npy, b.npy, c.npy]\n",
+         "job:4: run: the operation makes 'c.npy' and nothing else, so there will be no 'd.npy'"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
+         "run: [gemm, --alpha, \"1e400\", a.npy, b.npy, b.npy, c.npy]\n",
+         "job:4: run: --alpha 1e400 is more than a float32 holds"},
         {"executor: tensor\nfiles: [a.npy, b.npy]\n"
          "run: [freivalds, a.npy, b.npy, a.npy, \"00\", \"20\"]\n",
          "job:3: run: the seed \"00\" is not 64 hexadecimal digits"},

@@ -101,7 +101,47 @@ START_TEST(figures_keep_two_digits)
 }
 END_TEST
 
-START_TEST(a_profile_is_measured_once_per_model)
+static struct probe_figure settle(int64_t kept, int64_t at_s, int64_t measured, int64_t now_s)
+{
+    const struct probe_figure figure = {.value = kept, .at_s = at_s};
+    return probe_settle(&figure, measured, now_s);
+}
+
+START_TEST(a_busy_moment_moves_no_figure_and_a_better_one_does)
+{
+    struct probe_figure figure = settle(0, 0, 100, 1000); /* the first */
+    ck_assert(figure.value == 100 && figure.at_s == 1000 && figure.latest == 100);
+    figure = settle(13000, 1000, 110000, 2000); /* the first start was a busy one */
+    ck_assert(figure.value == 110000 && figure.at_s == 2000 && !probe_doubtful(&figure));
+    figure =
+        settle(110000, 1000, 115000, 2000); /* about the same: the cell stays, the day is new */
+    ck_assert(figure.value == 110000 && figure.at_s == 2000);
+    figure = settle(110000, 1000, 100000, 2000);
+    ck_assert(figure.value == 110000 && figure.at_s == 2000);
+    figure = settle(110000, 1000, 60000, 1000 + PROBE_KEPT_S); /* busy now */
+    ck_assert(figure.value == 110000 && figure.at_s == 1000 && figure.latest == 60000);
+    ck_assert(!probe_doubtful(&figure));
+    figure = settle(110000, 1000, 54000, 2000);
+    ck_assert(figure.value == 110000 && probe_doubtful(&figure));
+    figure = settle(110000, 1000, 54000, 1001 + PROBE_KEPT_S); /* too long ago */
+    ck_assert(figure.value == 54000 && figure.at_s == 1001 + PROBE_KEPT_S);
+    figure = settle(110000, 3000, 54000, 2000); /* a day to come is none */
+    ck_assert(figure.value == 54000 && figure.at_s == 2000);
+    char day[PROBE_DAY_SIZE];
+    probe_day(1795305600, day);
+    ck_assert_str_eq(day, "2026-11-22");
+}
+END_TEST
+
+static void write_profile(const char *file, const char *text)
+{
+    FILE *out = fopen(file, "w");
+    ck_assert_ptr_nonnull(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+START_TEST(a_profile_is_kept_per_model_and_measured_at_every_start)
 {
     char folder[] = "/tmp/bourse-probe-XXXXXX";
     char file[64];
@@ -110,29 +150,31 @@ START_TEST(a_profile_is_measured_once_per_model)
     struct profile first;
     struct profile again;
     struct profile_gemm gemm = {.engine = "plain C", .mflops = 2000};
-    probe_profile(file, "a model", &gemm, &first);
-    ck_assert_int_eq(first.gemm.mflops, 2000);
-    ck_assert_int_gt(first.mflops, 0);
-    ck_assert_int_gt(first.bandwidth_bytes, 0);
-    FILE *out = fopen(file, "w");
-    fputs("{\"version\": 2, \"model\": \"a model\", \"mflops\": 7, \"bandwidth_bytes\": 9,"
-          " \"gemm_engine\": \"plain C\", \"gemm_mflops\": 11}",
-          out);
-    fclose(out);
-    probe_profile(file, "a model", &gemm, &again);
-    ck_assert_int_eq(again.mflops, 7);
-    ck_assert_int_eq(again.gemm.mflops, 11); /* a busy moment at this start changes nothing */
-    struct profile_gemm other = {.engine = "oneDNN 9", .mflops = 90000};
-    probe_profile(file, "a model", &other, &again); /* another program is another figure */
-    ck_assert_int_eq(again.mflops, 7);
-    ck_assert_int_eq(again.gemm.mflops, 90000);
-    probe_profile(file, "another model", &gemm, &again);
-    ck_assert_int_ne(again.mflops, 7);
-    out = fopen(file, "w");
-    fputs("not json", out);
-    fclose(out);
-    probe_profile(file, "a model", &gemm, &again);
-    ck_assert_int_gt(again.mflops, 0);
+    probe_profile(file, "a model", &gemm, 5000, &first);
+    ck_assert_int_eq(first.gemm_mflops.value, 2000);
+    ck_assert_int_gt(first.mflops.value, 0);
+    ck_assert_int_gt(first.bandwidth_bytes.value, 0);
+    write_profile(file,
+                  "{\"version\": 3, \"model\": \"a model\", \"mflops\": 7, \"mflops_at_s\": 5000,"
+                  " \"bandwidth_bytes\": 9000000000000000, \"bandwidth_at_s\": 5001,"
+                  " \"gemm_engine\": \"plain C\", \"gemm_mflops\": 2900, \"gemm_at_s\": 5002}");
+    probe_profile(file, "a model", &gemm, 6000, &again);
+    ck_assert(again.mflops.value > 7 && again.mflops.at_s == 6000);
+    ck_assert_int_eq(again.bandwidth_bytes.value, 9000000000000000);
+    ck_assert(probe_doubtful(&again.bandwidth_bytes));
+    ck_assert(again.gemm_mflops.value == 2900 && again.gemm_mflops.at_s == 5002);
+    probe_profile(file, "a model", &gemm, 7000, &again); /* which was written as it stood */
+    ck_assert(again.gemm_mflops.value == 2900 && again.gemm_mflops.at_s == 5002);
+    ck_assert_int_eq(again.bandwidth_bytes.at_s, 5001);
+    struct profile_gemm other = {.engine = "oneDNN 9", .mflops = 900};
+    probe_profile(file, "a model", &other, 7000, &again); /* another program is another figure */
+    ck_assert_int_eq(again.bandwidth_bytes.at_s, 5001);
+    ck_assert(again.gemm_mflops.value == 900 && strcmp(again.engine, "oneDNN 9") == 0);
+    probe_profile(file, "another model", &gemm, 7000, &again);
+    ck_assert_int_eq(again.bandwidth_bytes.at_s, 7000);
+    write_profile(file, "not json");
+    probe_profile(file, "a model", &gemm, 7000, &again);
+    ck_assert_int_gt(again.mflops.value, 0);
     (void)unlink(file);
     (void)rmdir(folder);
 }
@@ -264,7 +306,8 @@ END_TEST
 /* ---------------------------------------------------------------- offer */
 
 static const struct isolation jailed = {.level = 1};
-static const struct profile profile = {.mflops = 12000, .bandwidth_bytes = 9000000000};
+static const struct profile profile = {.mflops = {.value = 12000},
+                                       .bandwidth_bytes = {.value = 9000000000}};
 static const struct key32 account = {{7}};
 static struct offers offers;
 static const struct offer *const first = &offers.items[0];
@@ -332,7 +375,7 @@ START_TEST(matrices_are_offered_where_they_were_measured)
 {
     struct problem problem;
     struct profile quick = profile;
-    quick.gemm = (struct profile_gemm){.engine = "oneDNN 2.6.3", .mflops = 98000};
+    quick.gemm_mflops.value = 98000;
     machine_of(4, 16 * GIB);
     ck_assert(config_read("/nonexistent", NULL, &config, &problem));
     ck_assert(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem));
@@ -478,7 +521,7 @@ START_TEST(a_simulated_device_says_so_and_owns_no_core)
 {
     struct problem problem = {""};
     struct profile quick = profile;
-    quick.gemm = (struct profile_gemm){.engine = "oneDNN 2.6.3", .mflops = 98000};
+    quick.gemm_mflops.value = 98000;
     machine_of(2, 16 * GIB);
     ck_assert_msg(read_text("name: attic\ndevices:\n"
                             "  - {simulate: groq-lpu-v1, price: 0.5}\n"
@@ -522,7 +565,7 @@ START_TEST(what_is_offered_can_be_asked_for)
     struct profile quick = profile;
     size_t count;
     const struct requirement_field *fields = requirement_fields(&count);
-    quick.gemm = (struct profile_gemm){.engine = "oneDNN 2.6.3", .mflops = 98000};
+    quick.gemm_mflops.value = 98000;
     machine_of(2, 16 * GIB);
     (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
     ck_assert_msg(read_text("name: attic\nregion: eu\ndevices:\n"
@@ -544,7 +587,8 @@ START_TEST(what_is_offered_can_be_asked_for)
         }
     }
     for (size_t i = 0; i < count; i++) {
-        static const char *const by_exchange[] = {"referee", "firm", "notice", "minimum_run"};
+        static const char *const by_exchange[] = {"referee", "trust", "firm", "notice",
+                                                  "minimum_run"};
         bool of_market = false;
         for (size_t k = 0; k < sizeof by_exchange / sizeof by_exchange[0]; k++) {
             of_market = of_market || strcmp(fields[i].name, by_exchange[k]) == 0;
@@ -552,7 +596,7 @@ START_TEST(what_is_offered_can_be_asked_for)
         ck_assert_msg(had[i] || of_market, "no device has %s", fields[i].name);
     }
     ck_assert_int_eq(attribute("fp32")->number, INT64_C(98000000000));
-    ck_assert_int_eq(attribute("fp64")->number, profile.mflops * 1000000);
+    ck_assert_int_eq(attribute("fp64")->number, profile.mflops.value * 1000000);
     ck_assert_int_eq(fact(&offers.items[1], "bf16")->number, INT64_C(989400000000000));
     ck_assert_int_eq(fact(&offers.items[1], "fp64")->number, INT64_C(66900000000000));
 }
@@ -660,7 +704,8 @@ int main(void)
     tcase_add_test(tcase, the_level_is_what_the_flags_say);
     tcase_add_test(tcase, a_device_keeps_its_id);
     tcase_add_test(tcase, figures_keep_two_digits);
-    tcase_add_test(tcase, a_profile_is_measured_once_per_model);
+    tcase_add_test(tcase, a_busy_moment_moves_no_figure_and_a_better_one_does);
+    tcase_add_test(tcase, a_profile_is_kept_per_model_and_measured_at_every_start);
     tcase_add_test(tcase, an_absent_file_gives_the_defaults);
     tcase_add_test(tcase, every_key_is_read);
     tcase_add_test(tcase, programs_may_be_named_with_their_paths);

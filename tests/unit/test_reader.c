@@ -35,6 +35,8 @@ START_TEST(no_answer_runs_ahead_of_head)
                                    .releases = queue_create(4),
                                    .durable = &durable};
     (void)snprintf(config.database, sizeof config.database, "%s", market.database);
+    (void)snprintf(config.history, sizeof config.history, "%s-history", market.database);
+    (void)snprintf(config.blobs, sizeof config.blobs, "%s-blobs", market.database);
     struct reader_thread *reader = reader_start(&config);
 
     ck_assert(queue_push(config.inbound, &ask_for_checkpoint()->link));

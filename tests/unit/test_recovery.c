@@ -123,7 +123,8 @@ START_TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front)
 }
 END_TEST
 
-START_TEST(the_lane_that_has_run_longest_takes_the_lost_subtask)
+/* Two lanes began at once, and one has begun its next two seconds later, when the third, of another provider, is lost. */
+static uint32_t lane_that_gets_the_lost(uint8_t outcome, uint32_t *ret_early, uint32_t *ret_late)
 {
     offer(OTHER_PROVIDER, 2, price / 2);
     struct id128 job = submit(40, 500);
@@ -132,10 +133,29 @@ START_TEST(the_lane_that_has_run_longest_takes_the_lost_subtask)
     ck_assert_uint_ne(early.lane, late.lane);
     offer(PROVIDER, 1, price / 2);
     market.now_ns += 2 * NS_PER_S; /* this lane begins its next only now */
-    result(OTHER_PROVIDER, job, early, OUTCOME_OK, 2 * NS_PER_S);
+    result(OTHER_PROVIDER, job, early, outcome, 2 * NS_PER_S);
     market.now_ns += NS_PER_S;
     suspect(PROVIDER);
-    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.lane, late.lane);
+    *ret_early = early.lane;
+    *ret_late = late.lane;
+    return nth(EFFECT_DISPATCH, 0)->work.lane;
+}
+
+START_TEST(while_nothing_is_known_the_lane_that_has_run_longest_takes_the_lost_subtask)
+{
+    uint32_t early;
+    uint32_t late;
+    uint32_t lane = lane_that_gets_the_lost(OUTCOME_PROGRAM_FAILED, &early, &late);
+    ck_assert_uint_eq(lane, late);
+}
+END_TEST
+
+START_TEST(the_lane_that_would_be_done_first_takes_the_lost_subtask)
+{
+    uint32_t early;
+    uint32_t late; /* with two seconds for each, one is left here, and the other is overdue */
+    uint32_t lane = lane_that_gets_the_lost(OUTCOME_OK, &early, &late);
+    ck_assert_uint_eq(lane, early);
 }
 END_TEST
 
@@ -634,7 +654,9 @@ int main(void)
     tcase_add_test(tests, a_lost_subtask_goes_before_what_is_queued);
     tcase_add_test(tests, a_default_budget_starts_lost_work_elsewhere_at_once);
     tcase_add_test(tests, each_lane_takes_one_lost_subtask_at_a_time_in_front);
-    tcase_add_test(tests, the_lane_that_has_run_longest_takes_the_lost_subtask);
+    tcase_add_test(tests,
+                   while_nothing_is_known_the_lane_that_has_run_longest_takes_the_lost_subtask);
+    tcase_add_test(tests, the_lane_that_would_be_done_first_takes_the_lost_subtask);
     tcase_add_test(tests, fresh_subtasks_are_never_urgent);
     tcase_add_test(tests, one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice);
     tcase_add_test(tests, who_comes_back_is_not_sent_again_what_it_had);

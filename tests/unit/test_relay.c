@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,13 @@ enum { MOST_BYTES = 5 * RELAY_PIECE_BYTES + 3 };
 
 struct place {
     uint8_t *source, *copy;
-    uint64_t read;        /* up to here: in order */
-    uint64_t unread;      /* nothing from here on can be read, */
-    uint64_t unwritten;   /* or written */
-    atomic_bool is_begun; /* the first piece is written */
-    uint64_t first;
+    uint64_t read;      /* up to here: in order, */
+    uint64_t written;   /* as here */
+    uint64_t unread;    /* nothing from here on can be read, */
+    uint64_t unwritten; /* or written */
+    atomic_int writers; /* at it */
+    pthread_t caller;
+    bool has_helper; /* somebody else wrote */
 };
 
 static struct place place;
@@ -41,7 +44,6 @@ static bool read_piece(void *context, uint64_t offset, uint8_t *ret_bytes, size_
 {
     ck_assert_ptr_eq(context, &place);
     ck_assert_uint_eq(offset, place.read);
-    ck_assert(offset == place.first || atomic_load(&place.is_begun));
     if (offset + length > place.unread) {
         return false;
     }
@@ -53,18 +55,23 @@ static bool read_piece(void *context, uint64_t offset, uint8_t *ret_bytes, size_
 static bool write_piece(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
 {
     ck_assert_ptr_eq(context, &place);
-    if (offset + length > place.unwritten) {
-        return false;
+    ck_assert_int_eq(atomic_fetch_add(&place.writers, 1), 0);
+    ck_assert_uint_eq(offset, place.written);
+    bool good = offset + length <= place.unwritten;
+    if (good) {
+        memcpy(place.copy + offset, bytes, length);
+        place.written += length;
     }
-    memcpy(place.copy + offset, bytes, length);
-    atomic_store(&place.is_begun, true);
-    return true;
+    place.has_helper = place.has_helper || !pthread_equal(pthread_self(), place.caller);
+    (void)atomic_fetch_sub(&place.writers, 1);
+    return good;
 }
 
 static bool relayed(uint64_t from, uint64_t to, struct hash32 *ret_hash)
 {
     struct sha256 sum;
-    place.read = place.first = from;
+    place.read = place.written = from;
+    place.caller = pthread_self();
     sha256_start(&sum);
     sha256_add(&sum, place.source, (size_t)from); /* what came another way */
     const struct relay relay = {.from = from,
@@ -87,7 +94,7 @@ static const uint64_t spans[][2] = {{0, 0},
                                     {0, MOST_BYTES},
                                     {1000, MOST_BYTES}};
 
-START_TEST(all_bytes_arrive_and_have_the_hash_of_the_whole)
+START_TEST(all_bytes_arrive_in_order_and_have_the_hash_of_the_whole)
 {
     const uint64_t *span = spans[_i];
     struct hash32 made;
@@ -95,6 +102,7 @@ START_TEST(all_bytes_arrive_and_have_the_hash_of_the_whole)
     struct hash32 right = sha256_of(place.source, (size_t)span[1]);
     ck_assert(hash32_equal(&made, &right));
     ck_assert_uint_eq(place.read, span[1]);
+    ck_assert_uint_eq(place.written, span[1]);
     ck_assert_mem_eq(place.copy + span[0], place.source + span[0], (size_t)(span[1] - span[0]));
 }
 END_TEST
@@ -105,11 +113,127 @@ START_TEST(what_cannot_be_read_or_written_ends_it)
     place.unread = (uint64_t)_i * RELAY_PIECE_BYTES;
     ck_assert(!relayed(0, MOST_BYTES, &hash));
     ck_assert_uint_eq(place.read, place.unread);
-    atomic_store(&place.is_begun, false);
     place.unread = UINT64_MAX;
     place.unwritten = (uint64_t)_i * RELAY_PIECE_BYTES;
     ck_assert(!relayed(0, MOST_BYTES, &hash));
     ck_assert_mem_eq(place.copy, place.source, (size_t)place.unwritten);
+}
+END_TEST
+
+START_TEST(on_one_processor_nobody_helps)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    struct hash32 hash;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (unsigned i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &one);
+        }
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    ck_assert(relayed(0, MOST_BYTES, &hash));
+    ck_assert(!place.has_helper);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+}
+END_TEST
+
+/* A relay that lasts until it is told to end, on a thread of its own. */
+struct other {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_reading, may_end;
+    pthread_t thread;
+};
+static struct other other;
+
+static bool read_until_told(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    struct other *self = context;
+    (void)offset;
+    memset(ret_bytes, 0, length);
+    pthread_mutex_lock(&self->mutex);
+    self->is_reading = true;
+    pthread_cond_broadcast(&self->changed);
+    while (!self->may_end) {
+        pthread_cond_wait(&self->changed, &self->mutex);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return true;
+}
+
+static bool write_nowhere(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
+{
+    (void)context;
+    (void)offset;
+    (void)bytes;
+    (void)length;
+    return true;
+}
+
+static void *run_other(void *argument)
+{
+    struct sha256 sum;
+    const struct relay relay = {
+        .to = 1, .sum = &sum, .context = argument, .read = read_until_told, .write = write_nowhere};
+    sha256_start(&sum);
+    ck_assert(relay_run(&relay));
+    return NULL;
+}
+
+enum { PIECES_ALONE = 3, PIECES_MOST = 8192 };
+
+/* Alone while the other relay has the second processor; then until somebody else reads. */
+static bool read_until_helped(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    struct place *self = context;
+    memset(ret_bytes, 0, length);
+    self->has_helper = self->has_helper || !pthread_equal(pthread_self(), self->caller);
+    if (offset == PIECES_ALONE * (uint64_t)RELAY_PIECE_BYTES) {
+        ck_assert(!self->has_helper);
+        pthread_mutex_lock(&other.mutex);
+        other.may_end = true;
+        pthread_cond_broadcast(&other.changed);
+        pthread_mutex_unlock(&other.mutex);
+        ck_assert_int_eq(pthread_join(other.thread, NULL), 0);
+    }
+    return !self->has_helper;
+}
+
+START_TEST(whom_nobody_helped_is_helped_when_another_relay_has_ended)
+{
+    cpu_set_t all;
+    cpu_set_t two;
+    struct sha256 sum;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&two);
+    for (unsigned i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; i++) {
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &two);
+        }
+    }
+    if (CPU_COUNT(&two) < 2) {
+        return; /* nobody helps on one processor */
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof two, &two), 0);
+    other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    ck_assert_int_eq(pthread_create(&other.thread, NULL, run_other, &other), 0);
+    pthread_mutex_lock(&other.mutex);
+    while (!other.is_reading) {
+        pthread_cond_wait(&other.changed, &other.mutex);
+    }
+    pthread_mutex_unlock(&other.mutex);
+    place.caller = pthread_self();
+    const struct relay relay = {.to = PIECES_MOST * (uint64_t)RELAY_PIECE_BYTES,
+                                .sum = &sum,
+                                .context = &place,
+                                .read = read_until_helped,
+                                .write = write_nowhere};
+    sha256_start(&sum);
+    ck_assert(!relay_run(&relay)); /* ended by the helper's first reading */
+    ck_assert(place.has_helper);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
 }
 END_TEST
 
@@ -118,9 +242,11 @@ int main(void)
     Suite *suite = suite_create("relay");
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, all_bytes_arrive_and_have_the_hash_of_the_whole, 0,
+    tcase_add_loop_test(tests, all_bytes_arrive_in_order_and_have_the_hash_of_the_whole, 0,
                         sizeof spans / sizeof spans[0]);
     tcase_add_loop_test(tests, what_cannot_be_read_or_written_ends_it, 0, 5);
+    tcase_add_test(tests, on_one_processor_nobody_helps);
+    tcase_add_test(tests, whom_nobody_helped_is_helped_when_another_relay_has_ended);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -104,6 +104,78 @@ START_TEST(each_kind_of_change_has_its_words)
 }
 END_TEST
 
+START_TEST(from_a_value_of_nothing_the_least_that_fills_is_named)
+{
+    static const int64_t tera = INT64_C(1000000000000);
+    const int64_t rates[] = {100 * tera, 400 * tera};
+    struct attribute facts[2];
+    struct exchange_device devices[2];
+    memset(facts, 0, sizeof facts);
+    for (uint32_t i = 0; i < 2; i++) {
+        facts[i] = (struct attribute){.name = "bf16", .number = rates[i]};
+        devices[i] = (struct exchange_device){.device = {{(uint8_t)(i + 1)}},
+                                              .slots = 1,
+                                              .attributes = &facts[i],
+                                              .attribute_count = 1,
+                                              .label = "a gpu"};
+    }
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){devices, 2};
+    apply(&advertise);
+    for (uint8_t i = 1; i <= 2;
+         i++) { /* the dearer one does four times as much for twice as much */
+        struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+        ask.ask = (struct exchange_ask){.device = {{i}}, .slots = 1, .price_micro = i * price};
+        apply(&ask);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    }
+    const struct exchange_need need = {.needs = &anything,
+                                       .account = CONSUMER,
+                                       .subtasks = 1,
+                                       .slots = 1,
+                                       .limit_ns = NS_PER_S,
+                                       .term_ns = NS_PER_S,
+                                       .rate = RATE_BF16};
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.price_micro, 2 * price);
+    ck_assert_int_eq(why.remedy.changes[0].to, why.fills_at_micro);
+}
+END_TEST
+
+START_TEST(a_list_goes_as_a_whole_and_is_named_so)
+{
+    struct requirement needs;
+    offer_gpu(2, 2 * price);
+    struct exchange_command job = wanting("region in (us, asia) and kind = gpu", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job, "without region in (us, asia) it fills now at 7200.00");
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_uint_eq(why.remedy.needs.count, 1);
+
+    job = wanting("(region = us or kind = cpu and program = xz) and kind = gpu", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job,
+                 "without (region = us or kind = cpu and program = xz) it fills now at 7200.00");
+
+    job = wanting("not (region = eu and kind = gpu)", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job, "without not (region = eu and kind = gpu) it fills now at 7200.00");
+    ck_assert_uint_eq(why.remedy.needs.count, 0);
+}
+END_TEST
+
+START_TEST(an_order_type_that_keeps_it_from_filling_is_named)
+{
+    struct requirement needs;
+    offer_gpu(2, 2 * price);
+    struct exchange_command job = wanting("kind = gpu", &needs);
+    job.submit.type = EXCHANGE_POST_ONLY;
+    check_remedy(&job, "without order: post-only and with a cap of 7200.00 instead of 3600.00 it "
+                       "fills now at 7200.00");
+}
+END_TEST
+
 START_TEST(several_changes_stand_in_one_sentence)
 {
     struct requirement needs;
@@ -167,6 +239,9 @@ int main(void)
     TCase *tests = tcase_create("remedy");
     tcase_add_checked_fixture(tests, set_up_many, tear_down);
     tcase_add_test(tests, each_kind_of_change_has_its_words);
+    tcase_add_test(tests, from_a_value_of_nothing_the_least_that_fills_is_named);
+    tcase_add_test(tests, a_list_goes_as_a_whole_and_is_named_so);
+    tcase_add_test(tests, an_order_type_that_keeps_it_from_filling_is_named);
     tcase_add_test(tests, several_changes_stand_in_one_sentence);
     tcase_add_test(tests, nothing_is_suggested_that_would_be_other_work);
     tcase_add_test(tests, who_waits_in_line_is_told_how_many_come_before);

@@ -45,21 +45,6 @@ static void go_on_under(uint32_t rules)
     (void)small_market_go_on(&market, commands, 2);
 }
 
-/* Neither a difference nor a failure of the machine: the line says both numbers, and what to do. */
-START_TEST(a_journal_that_spans_other_rules_is_told_as_that)
-{
-    struct replay_summary summary;
-    char expected[64];
-    go_on_under(EXCHANGE_RULES + 1);
-    ck_assert_int_eq(replay_check(market.folder, &summary, &problem), REPLAY_OTHER_RULES);
-    (void)snprintf(expected, sizeof expected, "under rules %d, this bourse-broker has rules %d",
-                   EXCHANGE_RULES + 1, EXCHANGE_RULES);
-    ck_assert_msg(strstr(problem.text, expected) != NULL, "%s", problem.text);
-    ck_assert_ptr_nonnull(strstr(problem.text, "RULES: "));
-    ck_assert_ptr_nonnull(strstr(problem.text, "bourse-broker audit"));
-}
-END_TEST
-
 START_TEST(a_start_is_told_to_leave_a_snapshot)
 {
     sqlite3 *database;
@@ -102,7 +87,6 @@ int main(void)
     Suite *suite = suite_create("replay");
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, a_journal_that_spans_other_rules_is_told_as_that);
     tcase_add_test(tests, a_start_is_told_to_leave_a_snapshot);
     tcase_add_test(tests, what_cannot_be_read_is_no_difference);
     tcase_add_test(tests, a_journal_without_an_entry_is_a_difference);

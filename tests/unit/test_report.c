@@ -39,6 +39,42 @@ START_TEST(time_money_and_bytes_are_summed_per_device_and_in_all)
 }
 END_TEST
 
+/* Three subtasks of 2 s each, one of 1 s, and one of which nobody said; checks, and what failed, are not among them. */
+START_TEST(what_was_predicted_stands_beside_what_was_measured)
+{
+    struct report *report = sample_report(2, 4, 60000, 7);
+    report->groups[0] = (struct report_group){.first = 0, .count = 3, .expect_ns = 2 * NS_PER_S};
+    report->groups[1] = (struct report_group){.first = 3, .count = 1, .expect_ns = NS_PER_S};
+    report->groups[2] = (struct report_group){.first = 4, .count = 1};
+    report->group_count = 3;
+    for (uint32_t i = 0; i < 6; i++) {
+        sample_attempt(report, i % 2, 1000, 1000 * (i + 1))->index = i;
+    }
+    struct report_attempt *failed = sample_attempt(report, 0, 1000, 500);
+    failed->index = 0;
+    failed->fate = REPORT_FAILED;
+    failed->cause = "exit 1";
+    report->subtasks = 6;
+    report->checks = 1;
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_uint_eq(report->predicted.subtasks, 4);
+    ck_assert_int_eq(report->predicted.predicted_ns, 7 * NS_PER_S);
+    ck_assert_int_eq(report->predicted.measured_ns, 10 * NS_PER_S); /* 1 + 2 + 3 + 4 */
+    ck_assert_int_eq(report->groups[0].predicted.measured_ns, 6 * NS_PER_S);
+    ck_assert_int_eq(report->groups[0].median_ns, 2 * NS_PER_S);
+    ck_assert_int_eq(report->groups[1].predicted.predicted_ns, NS_PER_S);
+    ck_assert_uint_eq(report->groups[2].predicted.subtasks, 0);
+    ck_assert_int_eq(report->groups[2].median_ns, 5 * NS_PER_S);
+    ck_assert_uint_eq(report->devices[0].predicted.subtasks, 2); /* 0 and 2; 4 was not predicted */
+    ck_assert_int_eq(report->devices[0].predicted.predicted_ns, 4 * NS_PER_S);
+    ck_assert_int_eq(report->devices[0].predicted.measured_ns, 4 * NS_PER_S);
+    ck_assert_int_eq(report->devices[1].predicted.predicted_ns, 3 * NS_PER_S);
+    report->groups[1].expect_ns = -1;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report_destroy(&report);
+}
+END_TEST
+
 START_TEST(what_is_unknown_is_not_nothing)
 {
     struct report *report = sample_report(2, 1, 10000, 4);
@@ -216,7 +252,7 @@ START_TEST(nothing_has_run_is_a_report_too)
     ck_assert_int_eq(report->first_ns, -1);
     ck_assert_int_eq(report->wait_ns, -1);
     ck_assert_int_eq(report->total.share_ppm, -1);
-    char *text = report_timeline(report, &(struct report_style){.width = 80});
+    char *text = report_timeline(report, &(struct picture_style){.width = 80});
     char *svg = report_svg(report);
     ck_assert_ptr_nonnull(text);
     ck_assert_ptr_nonnull(svg);
@@ -249,6 +285,15 @@ START_TEST(wrong_input_is_an_answer)
     report->until_ns = report->submitted_ns - 1;
     ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
     report->until_ns = report->submitted_ns;
+    report->planned_ns = -1;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report->planned_ns = 0;
+    report->planned_micro = -1;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report->planned_micro = 0;
+    report->left_ns = -2;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report->left_ns = -1;
     ck_assert_int_eq(report_make(report), REPORT_OK);
     report_destroy(&report);
 }
@@ -288,7 +333,7 @@ START_TEST(a_timeline_keeps_to_its_width)
     for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(report_make(reports[i]), REPORT_OK);
         for (unsigned width = 40; width <= 400; width += 120) {
-            struct report_style style = {.width = width};
+            struct picture_style style = {.width = width};
             char *text = report_timeline(reports[i], &style);
             ck_assert_uint_eq(check_lines(text, width), lines[i]);
             ck_assert_ptr_null(strchr(text, '\033'));
@@ -408,6 +453,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, time_money_and_bytes_are_summed_per_device_and_in_all);
+    tcase_add_test(tests, what_was_predicted_stands_beside_what_was_measured);
     tcase_add_test(tests, what_is_unknown_is_not_nothing);
     tcase_add_test(tests, a_clock_that_is_wrong_moves_its_device_as_a_whole);
     tcase_add_test(tests, more_than_the_market_saw_is_cut);

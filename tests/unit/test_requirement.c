@@ -143,6 +143,10 @@ START_TEST(wrong_texts_say_what_is_wrong)
     check_refused("kind in (cpu gpu)",
                   "column 14: \",\" or \")\" is needed in the list of `in`, not \"gpu\"");
     check_refused("region = \"x", "column 10: a quoted text without its end");
+    check_refused("label = \"v\\m\"",
+                  "column 9: in quotes \\ stands before \" or \\ only: write \\\\ for one");
+    check_refused("label = \"v\\",
+                  "column 9: in quotes \\ stands before \" or \\ only: write \\\\ for one");
     check_refused("region = \"\"",
                   "column 10: \"\" is not a text for region: 1 to 63 bytes, no control characters");
     check_refused(
@@ -244,7 +248,9 @@ START_TEST(depth_and_size_are_capped)
         length += (size_t)sprintf(text + length, ", %d", i);
     }
     (void)sprintf(text + length, ")");
-    check_refused(text, "column 256: more than 64 conditions");
+    check_refused(
+        text,
+        "column 256: more than 64 conditions, with each `and`, `or` and `not` counted as one");
 
     memset(text, ' ', FORMAT_REQUIREMENT_BYTES + 1);
     text[FORMAT_REQUIREMENT_BYTES + 1] = '\0';
@@ -295,6 +301,14 @@ START_TEST(a_map_holds_with_all_its_entries)
     check_map("needs: {cores: [4, 8]}", "cores = 4 or cores = 8");
     check_map("needs: {region: \"!= x y\", model: [one]}", "region != \"x y\" and model = one");
     check_map("needs: {memory: =4GiB}", "memory = 4GiB");
+    check_map("needs: {region: \"not in (fr, de)\", kind: cpu}",
+              "not (region = fr or region = de) and kind = cpu");
+    check_map("needs: {region: \"in (fr, \\\"eu west\\\")\"}",
+              "region = fr or region = \"eu west\"");
+    check_map("needs: {isolation: \"not in(0)\", region: \"in stock\", label: not}",
+              "not isolation = 0 and region = \"in stock\" and label = not");
+    check_map("needs: {label: [\"not so\", \"in (a)\"]}",
+              "label = \"not so\" or label = \"in (a)\"");
     check_map("needs: {kind: gpu, bf16: 300TFLOPS, bandwidth: 2TB/s, int8: \"< 1POPS\"}",
               "kind = gpu and bf16 >= 300TFLOPS and bandwidth >= 2TB/s and int8 < 1POPS");
     check_map("needs: {label: \"&x\"}", "label = \"&x\"");
@@ -310,6 +324,18 @@ START_TEST(wrong_maps_are_refused_where_they_stand)
     check_map_refused("needs: {kind: \"> cpu\"}",
                       "f:1: kind: kind is not a number: it takes only =, != and in");
     check_map_refused("needs: {memory: \"=> 2GiB\"}", "f:1: memory: => is written >= here");
+    check_map_refused("needs: {region: \"not in (fr, de\"}",
+                      "f:1: region: \",\" or \")\" is needed in the list of `in`, not the end");
+    check_map_refused("needs: {region: \"in (fr) and kind = cpu\"}",
+                      "f:1: region: nothing can follow the list of `in`, not \"and\"");
+    check_map_refused("needs: {region: \"NOT IN (fr)\"}", "f:1: region: NOT is written not here");
+    check_map_refused("needs: {memory: \"in (2GiB, x)\"}",
+                      "f:1: memory: \"x\" is not a size; write for example 512MB or 1.5GiB");
+    check_map_refused(
+        "needs: {region: \"not fr\"}",
+        "f:1: region: `not` stands before `in` here, as in \"not in (fr, de)\"; before "
+        "one value write !=, and a text that begins so in brackets, as in [\"not "
+        "so\"]");
     check_map_refused("needs: {bf16: 300}",
                       "f:1: bf16: \"300\" has no unit; write for example 300TFLOPS or 1.5PFLOPS");
     check_map_refused("needs: {kind: {a: b}}",

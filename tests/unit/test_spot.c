@@ -137,6 +137,53 @@ START_TEST(a_higher_bid_takes_the_lease_and_pays_the_rank_and_the_increment)
 }
 END_TEST
 
+/* Its own account's leases are no one's to take: then it is said whose they are. */
+START_TEST(a_bid_that_meets_only_its_own_leases_is_told_so)
+{
+    advertise(2, 1);
+    ask(1, 1, spot);
+    (void)bid(LOW, 1, 2 * price);
+    struct id128 own = bid(LOW, 1, 5 * price);
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &own, 0, &why));
+    ck_assert(why.is_own_leases);
+    ck_assert_int_eq(why.takes_at_micro, -1);
+    cancel(LOW, own);
+    ask(2, 1, firm);
+    (void)bid(HIGH, 1, 5 * price);
+    struct id128 last = bid(LOW, 1, price);
+    ck_assert(exchange_explain_job(market.exchange, &last, 0, &why));
+    ck_assert(!why.is_own_leases); /* others have one */
+}
+END_TEST
+
+/* It never takes: it waits for others to come to it. One that may take, and bids less, goes before it. */
+START_TEST(a_post_only_bid_takes_no_lease)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, 2 * price);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_command made = bid_of(MIDDLE, 1, 5 * price);
+    made.submit.type = EXCHANGE_POST_ONLY;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert(!was_noticed(low));
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_BUSY);
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &made.id, 0, &why));
+    ck_assert_int_eq(why.takes_at_micro, -1);
+    struct id128 high = bid(HIGH, 1, 3 * price);
+    ck_assert(was_noticed(low));
+    answer(low, work, 1, OUTCOME_PREEMPTED, 0);
+    ck_assert(granted_to(high) > 0);
+    work = nth(EFFECT_DISPATCH, 0)->work;
+    reload();
+    answer(high, work, 1, OUTCOME_OK, 0);
+    ck_assert(granted_to(made.id) > 0); /* what comes free it buys */
+}
+END_TEST
+
 START_TEST(a_bid_of_less_than_the_rank_and_the_increment_waits)
 {
     advertise(1, 1);
@@ -505,6 +552,15 @@ static void set_cap(uint32_t account, struct id128 job, int64_t cap)
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
 }
 
+static void set_budget(uint32_t account, struct id128 job, int64_t budget)
+{
+    struct exchange_command made = command(EXCHANGE_REPLACE, account);
+    made.replace = (struct exchange_replace){
+        .order = job, .part = EXCHANGE_ANY_PART, .has_budget = true, .budget_micro = budget};
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
 START_TEST(the_limit_that_is_named_takes_the_lease_and_no_lower_one)
 {
     advertise(2, 1);
@@ -526,6 +582,28 @@ START_TEST(the_limit_that_is_named_takes_the_lease_and_no_lower_one)
     ck_assert(was_noticed(low));
     ck_assert_uint_eq(job_row(middle).lease_count, 1);
     ck_assert_int_eq(lease_row(high, 0).price_micro, named);
+}
+END_TEST
+
+START_TEST(the_budget_that_is_named_takes_the_lease_and_no_smaller_one)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, 2 * price);
+    struct exchange_command made = bid_of(HIGH, 1, 4 * price);
+    made.submit.budget_micro = 10; /* it covers no term */
+    apply(&made);
+    static struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &made.id, 0, &why));
+    const int64_t named = why.takes_budget_micro;
+    ck_assert_int_gt(named, 10);
+    ck_assert_int_eq(why.takes_at_micro, -1);
+    set_budget(HIGH, made.id, named - 1);
+    ck_assert(!was_noticed(low));
+    ck_assert(exchange_explain_job(market.exchange, &made.id, 0, &why));
+    ck_assert_int_eq(why.takes_budget_micro, named);
+    set_budget(HIGH, made.id, named);
+    ck_assert(was_noticed(low));
 }
 END_TEST
 
@@ -667,6 +745,8 @@ int main(void)
     TCase *tests = tcase_create("spot");
     tcase_add_checked_fixture(tests, open_market, tear_down);
     tcase_add_test(tests, a_higher_bid_takes_the_lease_and_pays_the_rank_and_the_increment);
+    tcase_add_test(tests, a_bid_that_meets_only_its_own_leases_is_told_so);
+    tcase_add_test(tests, a_post_only_bid_takes_no_lease);
     tcase_add_test(tests, a_bid_of_less_than_the_rank_and_the_increment_waits);
     tcase_add_test(tests, what_is_free_is_filled_first);
     tcase_add_test(tests, a_firm_lease_is_never_taken);
@@ -689,6 +769,7 @@ int main(void)
     tcase_add_test(tests, after_so_many_interruptions_it_takes_firm_leases_only);
     tcase_add_test(tests, one_that_bears_none_takes_nothing_that_may_be_taken);
     tcase_add_test(tests, the_limit_that_is_named_takes_the_lease_and_no_lower_one);
+    tcase_add_test(tests, the_budget_that_is_named_takes_the_lease_and_no_smaller_one);
     tcase_add_test(tests, none_is_named_where_no_lease_may_be_taken);
     tcase_add_test(tests, a_free_device_at_less_is_named_instead);
     tcase_add_test(tests, what_a_job_does_not_bear_any_more_is_not_free_to_it);

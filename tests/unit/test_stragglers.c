@@ -86,6 +86,62 @@ START_TEST(what_waits_in_a_slow_lane_is_moved_to_an_idle_one)
 }
 END_TEST
 
+/* Both do a subtask a second; the second lane runs one and has one more to do when the first has nothing left. */
+START_TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct id128 job = submit(12, 400);
+    listen();
+    for (int done = 0; done < 2; done++) {
+        market.now_ns += NS_PER_S;
+        answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+        answer(OTHER_PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    }
+    while (held_count[0] > 0) { /* from here on the first is faster */
+        market.now_ns += NS_PER_S / 8;
+        answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S / 8);
+    }
+    ck_assert_uint_eq(job_row(job).waiting, 0);
+    ck_assert_uint_eq(held_count[1], 2);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.index, held[1][1].index);
+    check_hash();
+}
+END_TEST
+
+/* The lane that is busy will be done with it before the one that is idle: it stays where it is. */
+START_TEST(what_waits_is_not_moved_where_it_is_done_later)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct id128 job = submit(6, 400);
+    listen();
+    market.now_ns += 10 * NS_PER_S;
+    answer(OTHER_PROVIDER, job, 0, OUTCOME_OK, 10 * NS_PER_S); /* ten seconds each */
+    while (job_row(job).waiting > 0 || held_count[1] > 0) {
+        size_t who = held_count[0] > 1 || held_count[1] == 0 ? 0 : 1;
+        market.now_ns += who == 0 ? NS_PER_S / 10 : 10 * NS_PER_S;
+        answer(who == 0 ? PROVIDER : OTHER_PROVIDER, job, 0, OUTCOME_OK,
+               who == 0 ? NS_PER_S / 10 : 10 * NS_PER_S);
+        ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
+    }
+    check_hash();
+}
+END_TEST
+
+START_TEST(what_failed_at_once_says_nothing_of_how_long_others_take)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(600, 400);
+    listen();
+    ck_assert_uint_eq(held_count[0], 2);
+    market.now_ns += NS_PER_S;
+    answer(PROVIDER, job, 0, OUTCOME_PROGRAM_FAILED, 1);
+    ck_assert_uint_eq(held_count[0], 2); /* not 20 ms full of such */
+}
+END_TEST
+
 START_TEST(what_runs_too_long_is_started_once_more_and_the_first_result_wins)
 {
     struct id128 job = all_but_what_the_other_holds();
@@ -145,6 +201,9 @@ int main(void)
     TCase *tests = tcase_create("the end of a job");
     tcase_add_checked_fixture(tests, begin, tear_down);
     tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_an_idle_one);
+    tcase_add_test(tests, what_waits_behind_another_is_moved_where_it_is_done_sooner);
+    tcase_add_test(tests, what_waits_is_not_moved_where_it_is_done_later);
+    tcase_add_test(tests, what_failed_at_once_says_nothing_of_how_long_others_take);
     tcase_add_test(tests, what_runs_too_long_is_started_once_more_and_the_first_result_wins);
     tcase_add_test(tests, a_suspect_copy_is_not_queued_while_the_other_runs);
     suite_add_tcase(suite, tests);

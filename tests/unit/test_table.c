@@ -1,7 +1,6 @@
 #include "exchange/table.h"
 
 #include <check.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,23 +13,25 @@ struct element {
 
 static const uint64_t no_key[2];
 
+/* Of the bytes 0, 1, 2 ... under the key 00 01 .. 0f, as other implementations of SipHash-1-3 have them. */
 START_TEST(the_hash_is_siphash)
 {
+    static const struct {
+        size_t size;
+        uint64_t hash;
+    } vectors[] = {
+        {0, UINT64_C(0xabac0158050fc4dc)},  {3, UINT64_C(0x8bf80ab8e7ddf7fb)},
+        {8, UINT64_C(0x369095118d299a8e)},  {15, UINT64_C(0xd320d86d2a519956)},
+        {16, UINT64_C(0xcc4fdd1a7d908b66)}, {20, UINT64_C(0xc0dc2f46a6cce040)},
+        {63, UINT64_C(0x9d199062b7bbb3a8)},
+    };
+    static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     uint8_t bytes[64];
-    uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
-    uint8_t key_bytes[16];
     for (uint8_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = i;
-        key_bytes[i % 16] = i % 16;
     }
-    ck_assert(table_hash(key, bytes, 15) == UINT64_C(0xa129ca6149be45e5)); /* the paper's vector */
-    for (size_t size = 0; size < sizeof bytes; size++) {
-        uint8_t expected[8];
-        ck_assert_int_eq(crypto_shorthash_siphash24(expected, bytes, size, key_bytes), 0);
-        uint64_t hash = table_hash(key, bytes, size);
-        for (int i = 0; i < 8; i++) {
-            ck_assert_uint_eq((uint8_t)(hash >> (8 * i)), expected[i]);
-        }
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+        ck_assert_uint_eq(table_hash(key, bytes, vectors[i].size), vectors[i].hash);
     }
 }
 END_TEST
@@ -70,9 +71,6 @@ int main(void)
 {
     Suite *suite = suite_create("table");
     TCase *tests = tcase_create("all");
-    if (sodium_init() < 0) {
-        return EXIT_FAILURE;
-    }
     tcase_add_test(tests, the_hash_is_siphash);
     tcase_add_test(tests, another_key_puts_elements_elsewhere_and_finds_them_all);
     suite_add_tcase(suite, tests);

@@ -407,9 +407,15 @@ START_TEST(only_the_owner_of_the_connection_may_join_with_its_key)
 }
 END_TEST
 
+/* Names of the files of the checkpoint that a result has left; NULL: none. */
+static const char *saved_names[2];
+
 static uint8_t *encode_result(const struct key32 *provider, const struct id128 *of_cluster,
                               size_t *ret_length)
 {
+    Bourse__V1__Output files[2] = {BOURSE__V1__OUTPUT__INIT, BOURSE__V1__OUTPUT__INIT};
+    Bourse__V1__Output *all_files[2] = {&files[0], &files[1]};
+    Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
     static const uint8_t id[16] = {1};
     static const uint8_t hash[32] = {2};
     Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
@@ -425,6 +431,12 @@ static uint8_t *encode_result(const struct key32 *provider, const struct id128 *
     result.verdict = VERDICT_UNSURE;
     result.has_seed = true;
     result.seed = bytes_of(hash, 32);
+    for (; saved.n_files < 2 && saved_names[saved.n_files] != NULL; saved.n_files++) {
+        files[saved.n_files].name = (char *)(uintptr_t)saved_names[saved.n_files];
+        files[saved.n_files].hash = bytes_of(hash, 32);
+    }
+    saved.files = all_files;
+    result.saved = saved.n_files > 0 ? &saved : NULL;
     uint8_t *bytes = codec_encode(&result.base, ret_length);
     ck_assert_ptr_nonnull(bytes);
     return bytes;
@@ -471,6 +483,29 @@ START_TEST(results_count_when_their_own_provider_signed_them_for_this_market)
     ck_assert_int_eq(send_result(identity_key(identity), &cluster, true), REJECT_BAD_SIGNATURE);
     ck_assert_int_eq(send_result(identity_key(identity), &elsewhere, false), REJECT_MALFORMED);
     ck_assert_int_eq(send_result(&somebody, &cluster, false), REJECT_BAD_SIGNATURE);
+}
+END_TEST
+
+/* Else the same files under the same names would be another checkpoint. */
+START_TEST(the_files_of_a_checkpoint_are_in_order)
+{
+    static const struct {
+        const char *names[2];
+        enum reject_code code;
+    } cases[] = {
+        {{"b", "c"}, REJECT_NONE},
+        {{"B", "b"}, REJECT_NONE},
+        {{"b", "b/c"}, REJECT_NONE},
+        {{"z", "\xc3\xa4"}, REJECT_NONE}, /* by bytes, without a sign */
+        {{"c", "b"}, REJECT_MALFORMED},
+        {{"b", "b"}, REJECT_MALFORMED},
+        {{"b", "B"}, REJECT_MALFORMED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        memcpy(saved_names, cases[i].names, sizeof saved_names);
+        ck_assert_int_eq(send_result(identity_key(identity), &cluster, false), cases[i].code);
+    }
+    saved_names[0] = NULL;
 }
 END_TEST
 
@@ -542,6 +577,7 @@ int main(void)
     tcase_add_test(tests, a_signature_counts_for_its_key_cluster_and_bytes_only);
     tcase_add_test(tests, only_the_owner_of_the_connection_may_join_with_its_key);
     tcase_add_test(tests, results_count_when_their_own_provider_signed_them_for_this_market);
+    tcase_add_test(tests, the_files_of_a_checkpoint_are_in_order);
     tcase_add_test(tests, neighbouring_work_of_one_lease_travels_in_one_message);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

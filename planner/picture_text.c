@@ -1,4 +1,4 @@
-#include "planner/report_text.h"
+#include "planner/picture_text.h"
 
 #include "base/checked.h"
 
@@ -9,7 +9,7 @@
 
 enum { ROOM_AT_FIRST = 4096, PIECE = 1000 };
 
-static bool make_room(struct report_text *text)
+static bool make_room(struct picture_text *text)
 {
     if (text->capacity - text->length > PIECE) {
         return true;
@@ -24,7 +24,7 @@ static bool make_room(struct report_text *text)
     return true;
 }
 
-void report_text_add(struct report_text *text, const char *format, ...)
+void picture_text_add(struct picture_text *text, const char *format, ...)
 {
     text->failed = text->failed || !make_room(text);
     if (text->failed) {
@@ -38,7 +38,7 @@ void report_text_add(struct report_text *text, const char *format, ...)
     text->length += added;
 }
 
-char *report_text_take(struct report_text *text)
+char *picture_text_take(struct picture_text *text)
 {
     if (text->failed) {
         free(text->bytes);
@@ -47,21 +47,32 @@ char *report_text_take(struct report_text *text)
     return text->bytes;
 }
 
-void report_time_text(int64_t ns, char ret_text[REPORT_TIME_SIZE])
+static void write_ns(int64_t ns, char ret_text[PICTURE_TIME_SIZE])
 {
     int64_t seconds = ns / NS_PER_S;
     if (seconds >= 3600) {
-        (void)snprintf(ret_text, REPORT_TIME_SIZE, "%" PRId64 "h %02" PRId64 "m", seconds / 3600,
+        (void)snprintf(ret_text, PICTURE_TIME_SIZE, "%" PRId64 "h %02" PRId64 "m", seconds / 3600,
                        seconds / 60 % 60);
     } else if (seconds >= 60) {
-        (void)snprintf(ret_text, REPORT_TIME_SIZE, "%" PRId64 "m %02" PRId64 "s", seconds / 60,
+        (void)snprintf(ret_text, PICTURE_TIME_SIZE, "%" PRId64 "m %02" PRId64 "s", seconds / 60,
                        seconds % 60);
     } else if (seconds >= 1) {
-        (void)snprintf(ret_text, REPORT_TIME_SIZE, "%" PRId64 ".%" PRId64 "s", seconds,
+        (void)snprintf(ret_text, PICTURE_TIME_SIZE, "%" PRId64 ".%" PRId64 "s", seconds,
                        ns % NS_PER_S / (NS_PER_S / 10));
     } else if (ns >= NS_PER_MS || ns <= 0) {
-        (void)snprintf(ret_text, REPORT_TIME_SIZE, "%" PRId64 "ms", ns / NS_PER_MS);
+        (void)snprintf(ret_text, PICTURE_TIME_SIZE, "%" PRId64 "ms", ns / NS_PER_MS);
     } else {
-        (void)snprintf(ret_text, REPORT_TIME_SIZE, "%" PRId64 "us", ns / 1000);
+        (void)snprintf(ret_text, PICTURE_TIME_SIZE, "%" PRId64 "us", ns / 1000);
+    }
+}
+
+void picture_time_text(const struct picture *picture, int64_t ticks,
+                       char ret_text[PICTURE_TIME_SIZE])
+{
+    if (picture->tick > 0) {
+        (void)snprintf(ret_text, PICTURE_TIME_SIZE, "%.4g%.20s", (double)ticks * picture->tick,
+                       picture->unit);
+    } else {
+        write_ns(ticks, ret_text);
     }
 }

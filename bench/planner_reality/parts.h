@@ -1,0 +1,130 @@
+/* bench/planner_reality/parts.h - the parts of planner_reality: work that takes time, a link that is slow, and what runs a plan
+ * on two cores.
+ *
+ * A task is pieces of work one after the other. All that it computes begins with the hash of what its inputs brought, so
+ * that bytes that are late, lost or another's show in its output. */
+#ifndef BOURSE_BENCH_PLANNER_REALITY_PARTS_H
+#define BOURSE_BENCH_PLANNER_REALITY_PARTS_H
+
+#include "base/id.h"
+#include "planner/workload.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CORES = 2 };
+
+/* Holds this thread to one core. Ends the program where that is refused. */
+void pin(int core);
+
+/* ---------------------------------------------------------------- work.c */
+
+enum kind { KIND_COMPRESS, KIND_GEMM, KIND_SORT, KIND_HASH, KINDS };
+
+struct piece {
+    enum kind kind;
+    uint32_t size; /* KiB of text, rows and columns, numbers of 64 bits, KiB */
+};
+
+const char *kind_name(enum kind kind);
+uint32_t kind_least(enum kind kind);
+uint32_t kind_most(enum kind kind);
+/* What its time is about proportional to. */
+double piece_units(struct piece piece);
+
+/* Memory and files of one worker, in use from the start: pages that are new to the machine would be timed with the work. */
+struct scratch;
+struct scratch *scratch_create(void);
+void scratch_destroy(struct scratch **self);
+
+/* The hash of what comes out; `size` is at most kind_most. Its operands are made from `seed`. */
+struct hash32 piece_run(struct scratch *scratch, struct piece piece, const struct hash32 *seed);
+/* What a task sends: bytes that `seed` says. There is room for 7 more than `length`. */
+void payload_make(uint8_t *ret_bytes, size_t length, const struct hash32 *seed);
+
+/* ---------------------------------------------------------------- calibration.c */
+
+enum { CALIBRATION_POINTS = 5 };
+
+struct calibration {
+    uint32_t sizes[KINDS][CALIBRATION_POINTS];
+    double seconds[CORES][KINDS][CALIBRATION_POINTS];
+    double input_s_per_byte[CORES], output_s_per_byte[CORES]; /* hashed, and made */
+    uint32_t outliers;                                        /* samples that were left out */
+};
+
+/* Each kind at each size, so many times in an order drawn from `seed`, on all cores at a time. */
+void calibration_make(const int *cores, struct scratch *const *scratch, uint32_t rounds,
+                      uint64_t seed, struct calibration *ret_calibration);
+/* Between sizes that were measured by straight lines. */
+double calibration_seconds(const struct calibration *calibration, uint32_t core,
+                           struct piece piece);
+
+/* ---------------------------------------------------------------- wire.c */
+
+struct wire_speed {
+    double latency_s, bytes_per_s;
+};
+
+struct transfer {
+    const uint8_t *from;
+    uint8_t *to;
+    uint32_t number, bytes;
+    int64_t ready_ns, begin_ns, end_ns; /* the link says the last two, by CLOCK_MONOTONIC */
+};
+
+/* One way from core to core: a socket pair, a thread that sends on the one, one that receives on the other. It carries one
+ * transfer at a time, for latency + bytes / bandwidth, in the order in which they were given to it. */
+struct wire;
+
+/* `arrived` is called on the receiver's thread when all bytes are there. */
+struct wire *wire_create(struct wire_speed speed, const int *from_core, const int *to_core,
+                         uint32_t transfers_most, void (*arrived)(void *, const struct transfer *),
+                         void *context);
+/* The transfer is the caller's, and stays until it has arrived. */
+void wire_send(struct wire *wire, struct transfer *transfer);
+/* Waits until all have arrived. */
+void wire_destroy(struct wire **self);
+
+/* ---------------------------------------------------------------- run.c */
+
+struct work {
+    const struct piece *pieces;
+    uint32_t count;
+};
+
+/* Borrowed, all of it. */
+struct plan {
+    const struct workload *graph;
+    const uint32_t *processor; /* of each task: 0 or 1 */
+    const uint32_t *sequence;  /* a topological order: each core runs its tasks in that */
+    const struct work *work;   /* of each task */
+};
+
+struct run { /* times in seconds from its beginning */
+    struct plan plan;
+    double *start, *finish;     /* of each task */
+    uint32_t *place;            /* how many its core had done before it */
+    struct hash32 *output;      /* of each task */
+    struct transfer *transfers; /* by graph->in; of what stays on a core bytes and times are 0 */
+    int64_t begin_ns;
+    double makespan;
+    uint8_t **payload, **inbox;
+    uint32_t *in_of_out; /* which arc of graph->in each of graph->out is */
+};
+
+/* What is where and in what order is looked at now, so that memory is there when it runs. */
+struct run *run_create(const struct plan *plan);
+void run_destroy(struct run **self);
+
+/* Runs it once; what was found before is forgotten. */
+void run_once(struct run *run, const int *cores, struct scratch *const *scratch,
+              struct wire_speed speed);
+
+/* Whether it was the plan that ran: each core its tasks in their order and one at a time, none before its inputs, each link one
+ * transfer at a time and none faster than it is. */
+bool run_kept(const struct run *run, struct wire_speed speed);
+struct hash32 run_output(const struct run *run); /* of all tasks */
+
+#endif

@@ -1,0 +1,321 @@
+#include "broker/explanation.h"
+
+#include "base/text.h"
+#include "formats/requirement.h"
+#include "formats/value.h"
+#include "protocol/reject.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *explanation_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    char name[ATTRIBUTE_NAME_SIZE];
+    predicate += strncmp(predicate, "not ", 4) == 0 ? 4 : 0;
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(predicate, " "), predicate);
+    requirement_figure(name, value, ret_text);
+    return ret_text;
+}
+
+void explanation_predicate(char *text, size_t capacity)
+{
+    char *number = strrchr(text, ' ');
+    char *end = NULL;
+    char figure[UNITS_TEXT_SIZE];
+    long long value = number == NULL ? 0 : strtoll(number + 1, &end, 10);
+    if (number != NULL && end != number + 1 && *end == '\0') {
+        (void)snprintf(number + 1, capacity - (size_t)(number + 1 - text), "%s",
+                       explanation_figure(text, value, figure));
+    }
+}
+
+static uint32_t worst_predicate(const struct exchange_explanation *row)
+{
+    uint32_t worst = 0;
+    for (uint32_t i = 1; i < row->predicate_count; i++) {
+        worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;
+    }
+    return worst;
+}
+
+/* What is filled at once or not at all would not wait. */
+static bool is_gone_at_once(const struct exchange_explanation *row)
+{
+    return row->is_asked && row->refusal == 0 && row->starts_at_micro < 0 &&
+           (row->type == EXCHANGE_IOC || row->type == EXCHANGE_FOK);
+}
+
+/* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
+static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char best[UNITS_TEXT_SIZE] = "";
+    uint32_t worst = worst_predicate(row);
+    int length;
+    if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit", row->fitting, row->devices,
+                          text_plural(row->devices));
+    } else {
+        if (row->predicates[worst].has_best) {
+            (void)explanation_figure(row->predicates[worst].text, row->predicates[worst].best,
+                                     best);
+        }
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s",
+                          row->fitting, row->devices, text_plural(row->devices),
+                          row->predicates[worst].failing, row->predicates[worst].text,
+                          best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "");
+    }
+    return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
+}
+
+/* The limit at which it fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
+static void limit_text(const struct exchange_explanation *row, int64_t limit_micro,
+                       char ret_text[VALUE_TEXT_SIZE])
+{
+    if (row->rate == RATE_NONE) {
+        units_money_text(limit_micro, ret_text);
+    } else {
+        value_text(&(struct value){limit_micro, row->rate}, ret_text);
+    }
+}
+
+/* Of a job that waits for all that it asks for: how far that is. */
+static void whole_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char limit[UNITS_TEXT_SIZE];
+    units_money_text(row->whole.limit_micro, limit);
+    (void)snprintf(ret_text, capacity,
+                   "it asks for %u slot%s at once at up to %s%s, and %u %s free at that",
+                   row->whole.slots, text_plural(row->whole.slots), limit,
+                   row->whole.is_of_budget ? ", which is what its budget covers" : "",
+                   row->whole.free, row->whole.free == 1 ? "is" : "are");
+}
+
+/* Of what is not there yet, what becomes of it; false: it waits, as what hinders it says. */
+static bool foretold_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    units_money_text(row->refusal != 0 ? row->refused_at_micro : row->starts_at_micro, price);
+    if (row->refusal == REJECT_SELF_MATCH) {
+        (void)snprintf(
+            ret_text, capacity,
+            "it would be refused with SELF_MATCH: it meets this account's own ask first, of "
+            "%.40s at %s; cancel that, or ask for what that is not",
+            row->refused_at, price);
+    } else if (row->refusal == REJECT_WOULD_TRADE) {
+        (void)snprintf(
+            ret_text, capacity,
+            "it would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
+            "at %s is within its limit",
+            row->refused_at, price);
+    } else if (row->starts_at_micro >= 0) {
+        (void)snprintf(ret_text, capacity, "it would start now at %s%s", price,
+                       row->starts_with_lease ? ", with a lease that it takes from its holder"
+                                              : "");
+    }
+    return row->refusal != 0 || row->starts_at_micro >= 0;
+}
+
+/* Of those that fit, why none takes it; "" where one does, or none fits. */
+static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[VALUE_TEXT_SIZE] = "";
+    char queue[64] = "";
+    ret_text[0] = '\0';
+    if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
+        limit_text(row, row->fills_at_micro, price);
+    }
+    if (row->has_ahead && row->ahead > 0) {
+        (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
+                       row->is_ahead_partial ? "at least " : "", row->ahead,
+                       row->ahead == 1 ? "" : "s");
+    }
+    if (row->is_asked && foretold_text(row, ret_text, capacity)) {
+        return;
+    }
+    if (row->fitting == 0) {
+        return;
+    }
+    if (row->asking == 0 && row->closed > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        const bool is_one = row->closed == 1;
+        const bool are_spent = row->spent == row->closed;
+        units_duration_short(row->opens_ns, wait);
+        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed, is_one ? "is" : "are",
+                       are_spent ? "used up for today: the next day begins"
+                                 : "offered at other hours, which begin",
+                       wait);
+    } else if (row->asking == 0 && row->for_others > 0) {
+        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
+                       row->for_others == 1 ? "is" : "are");
+    } else if (row->asking == 0 && row->brief > 0) {
+        char term[UNITS_TEXT_SIZE];
+        const bool is_told = row->remedy.count > 0;
+        units_duration_short(row->brief_term_ns, term);
+        (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
+                       row->brief == 1 ? "the one on offer is let" : "all on offer are let", term,
+                       is_told ? "" : ": ask for a `limit` and `term` no longer than that");
+    } else if (row->asking == 0) {
+        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
+    } else if (row->whole.slots > 0) {
+        whole_text(row, ret_text, capacity);
+    } else if (row->affordable == 0) {
+        (void)snprintf(ret_text, capacity, "%s ask%s more",
+                       row->asking == 1 ? "the one on offer" : "all on offer",
+                       row->asking == 1 ? "s" : "");
+    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
+        (void)snprintf(ret_text, capacity,
+                       "those in reach made the results that wait to be checked; another referee "
+                       "is needed");
+    } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
+        (void)snprintf(
+            ret_text, capacity,
+            "in reach %s interruptible only, and leases were taken from this job as often "
+            "as it bears: it waits for a firm one",
+            row->affordable == 1 ? "one is, and that is" : "are some, and these are");
+    } else if (row->free == 0 && row->avoided > 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of a provider that failed this job will be tried again%s in %lld s",
+                       row->avoided, row->avoided > 1 ? ", the first" : "",
+                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
+    } else if (row->free == 0) {
+        (void)snprintf(
+            ret_text, capacity, "all in reach are busy%s; it starts when one is free%s%s",
+            row->is_own_leases
+                ? " with jobs of this account, and none of these takes a lease from another"
+                : "",
+            queue, row->donated > 0 ? "; donated devices go first to who used least lately" : "");
+    } else {
+        (void)snprintf(ret_text, capacity, "%u %s free at this price", row->free,
+                       row->free == 1 ? "is" : "are");
+    }
+    if (price[0] != '\0' && row->free == 0) {
+        size_t length = strlen(ret_text);
+        (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
+    }
+    if (row->takes_at_micro >= 0 && row->remedy.count == 0) {
+        size_t length = strlen(ret_text);
+        limit_text(row, row->takes_at_micro, price);
+        (void)snprintf(ret_text + length, capacity - length,
+                       ", or takes a lease from its holder with a limit of %s", price);
+    }
+    if (row->takes_budget_micro >= 0 && row->remedy.count == 0) {
+        size_t length = strlen(ret_text);
+        char budget[UNITS_TEXT_SIZE];
+        units_money_text(row->takes_budget_micro, budget);
+        (void)snprintf(ret_text + length, capacity - length,
+                       ", or takes a lease from its holder with a budget of %s", budget);
+    }
+}
+
+/* One line: how far it gets, and the smallest change that would fill. */
+static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char part[LIMIT_TEXT_BYTES];
+    if (row->has_ended) {
+        (void)snprintf(
+            ret_text, capacity,
+            "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
+            "is missing");
+        return;
+    }
+    if (row->devices == 0) {
+        (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
+        return;
+    }
+    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0 &&
+        row->rate == RATE_NONE) {
+        char price[UNITS_TEXT_SIZE];
+        units_money_text(row->fills_at_micro, price);
+        (void)snprintf(
+            ret_text, capacity,
+            "another referee asks %s per slot-hour, above the cap: those within it made the "
+            "results that wait to be checked; `bourse cancel` it, then `bourse resume --cap %s`",
+            price, price);
+        return;
+    }
+    size_t used = 0;
+    if (row->is_halted) {
+        used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
+    }
+    used += fitting_text(row, ret_text + used, capacity - used);
+    hurdle_text(row, part, sizeof part);
+    if (part[0] != '\0') {
+        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
+        used += length < 0 ? 0 : (size_t)length;
+    }
+    if (is_gone_at_once(row) && used < capacity) {
+        used +=
+            (size_t)snprintf(ret_text + used, capacity - used, "; it would be cancelled at once");
+    }
+    if (row->own_devices > 0 && row->refusal == 0 && row->starts_at_micro < 0 && used < capacity) {
+        used +=
+            (size_t)snprintf(ret_text + used, capacity - used,
+                             "; %u more %s this account's own, and no order trades with its owner",
+                             row->own_devices, row->own_devices == 1 ? "is" : "are");
+    }
+    remedy_text(&row->remedy, part, sizeof part);
+    if (part[0] == '\0' && row->fitting == 0) {
+        (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
+    }
+    if (part[0] != '\0' && used < capacity) {
+        (void)snprintf(ret_text + used, capacity - used, "; %s", part);
+    }
+}
+
+bool explanation_to_wire(struct explanation *explanation)
+{
+    struct exchange_explanation *row = &explanation->row;
+    assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        explanation_predicate(row->predicates[i].text, sizeof row->predicates[i].text);
+    }
+    explain_text(row, explanation->text, sizeof explanation->text);
+    Bourse__V1__Explanation *wire = &explanation->wire;
+    bourse__v1__explanation__init(wire);
+    wire->devices = row->devices;
+    wire->fitting = row->fitting;
+    wire->asking = row->asking;
+    wire->affordable = row->affordable;
+    wire->free = row->free;
+    wire->text = explanation->text;
+    wire->has_fills_at_micro = row->fills_at_micro >= 0;
+    wire->fills_at_micro = row->fills_at_micro;
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        Bourse__V1__ExplainPredicate *predicate = &explanation->predicates[i];
+        bourse__v1__explain_predicate__init(predicate);
+        predicate->text = explanation->row.predicates[i].text;
+        predicate->failing = row->predicates[i].failing;
+        predicate->has_best = row->predicates[i].has_best;
+        predicate->best = row->predicates[i].best;
+        explanation->pointers[i] = predicate;
+    }
+    wire->n_predicates = row->predicate_count;
+    wire->predicates = explanation->pointers;
+    wire->has_ahead = row->has_ahead;
+    wire->ahead = row->ahead;
+    wire->has_ahead_partial = row->is_ahead_partial;
+    wire->ahead_partial = row->is_ahead_partial;
+    wire->has_conditional = row->for_others + row->closed > 0;
+    wire->conditional = row->for_others + row->closed;
+    wire->has_rate = row->rate != RATE_NONE;
+    wire->rate = row->rate;
+    wire->has_takes_at_micro = row->takes_at_micro >= 0;
+    wire->takes_at_micro = row->takes_at_micro;
+    wire->has_refusal = row->refusal != 0;
+    wire->refusal = row->refusal;
+    wire->has_starts_at_micro = row->starts_at_micro >= 0;
+    wire->starts_at_micro = row->starts_at_micro;
+    wire->has_starts_with_lease = row->starts_with_lease;
+    wire->starts_with_lease = row->starts_with_lease;
+    wire->has_own_devices = row->own_devices > 0;
+    wire->own_devices = row->own_devices;
+    return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
+}
+
+void explanation_free(struct explanation *explanation)
+{
+    remedy_wire_fini(&explanation->remedy);
+    free(explanation);
+}

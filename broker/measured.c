@@ -1,0 +1,135 @@
+#include "broker/measured.h"
+
+#include "base/list.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADS = MEASURED_ROWS }; /* chains by name: a hash is as good as random */
+
+struct entry {
+    struct list_link age;   /* oldest first */
+    struct list_link chain; /* of those whose names begin alike, in the order they came */
+    struct measured_row row;
+};
+
+struct measured {
+    struct list_link age;
+    struct list_link heads[HEADS];
+    size_t count;
+};
+
+struct measured *measured_create(void)
+{
+    struct measured *measured = malloc(sizeof *measured);
+    if (measured == NULL) {
+        return NULL;
+    }
+    measured->count = 0;
+    list_init(&measured->age);
+    for (size_t i = 0; i < HEADS; i++) {
+        list_init(&measured->heads[i]);
+    }
+    return measured;
+}
+
+static void forget(struct measured *measured, struct entry *entry)
+{
+    list_remove(&entry->age);
+    list_remove(&entry->chain);
+    measured->count--;
+    free(entry);
+}
+
+void measured_destroy(struct measured **self)
+{
+    struct measured *measured = *self;
+    if (measured != NULL) {
+        while (!list_empty(&measured->age)) {
+            forget(measured, LIST_ELEMENT(measured->age.next, struct entry, age));
+        }
+        free(measured);
+        *self = NULL;
+    }
+}
+
+static size_t head_of(const struct hash32 *name)
+{
+    uint32_t begin;
+    memcpy(&begin, name->bytes, sizeof begin);
+    return begin % HEADS;
+}
+
+static bool is_same(const struct measured_row *row, const struct work *work,
+                    const char *device_class)
+{
+    return hash32_equal(&row->work.name, &work->name) && row->work.size == work->size &&
+           strcmp(row->device_class, device_class) == 0;
+}
+
+/* Its row, new if there was none; NULL without memory. The newest from now on. */
+static struct entry *entry_of(struct measured *measured, const struct work *work,
+                              const char *device_class)
+{
+    struct list_link *head = &measured->heads[head_of(&work->name)];
+    assert(strlen(device_class) < MEASURED_CLASS_SIZE);
+    for (struct list_link *at = head->next; at != head; at = at->next) {
+        struct entry *entry = LIST_ELEMENT(at, struct entry, chain);
+        if (is_same(&entry->row, work, device_class)) {
+            list_remove(&entry->age);
+            list_append(&measured->age, &entry->age);
+            return entry;
+        }
+    }
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        return NULL;
+    }
+    if (measured->count == MEASURED_ROWS) {
+        forget(measured, LIST_ELEMENT(measured->age.next, struct entry, age));
+    }
+    entry->row.work = *work;
+    memcpy(entry->row.device_class, device_class, strlen(device_class));
+    list_append(&measured->age, &entry->age);
+    list_append(head, &entry->chain);
+    measured->count++;
+    return entry;
+}
+
+bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
+                  int64_t took_ns, int64_t at_ns)
+{
+    if (took_ns <= 0) {
+        return false;
+    }
+    struct entry *entry = entry_of(measured, work, device_class);
+    if (entry == NULL) {
+        return true; /* advice: without memory for it there is less of it */
+    }
+    entry->row.at_ns = at_ns;
+    return history_add(&entry->row.history, took_ns);
+}
+
+void measured_put(struct measured *measured, const struct measured_row *row)
+{
+    struct entry *entry = entry_of(measured, &row->work, row->device_class);
+    if (entry != NULL) {
+        entry->row = *row;
+    }
+}
+
+bool measured_each(const struct measured *measured, const struct hash32 *name,
+                   measured_on_row *visit, void *context)
+{
+    const struct list_link *head = name == NULL ? &measured->age : &measured->heads[head_of(name)];
+    for (const struct list_link *at = head->next; at != head; at = at->next) {
+        const struct entry *entry = name == NULL ? LIST_ELEMENT(at, struct entry, age)
+                                                 : LIST_ELEMENT(at, struct entry, chain);
+        if ((name == NULL || hash32_equal(&entry->row.work.name, name)) &&
+            !visit(context, &entry->row)) {
+            return false;
+        }
+    }
+    return true;
+}

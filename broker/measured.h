@@ -1,0 +1,40 @@
+/* broker/measured.h - what work was measured to take: by its name, the size of its inputs, and the class of device.
+ *
+ * A class of devices is what the market trades them as (their instrument). Each row keeps the newest times of planner/history.h, which
+ * says what is an outlier. At most MEASURED_ROWS rows: the one that was measured longest ago makes room. It is advice for who
+ * plans, no part of the exchange: nothing that is decided depends on it. No file, no clock. */
+#ifndef BOURSE_BROKER_MEASURED_H
+#define BOURSE_BROKER_MEASURED_H
+
+#include "planner/history.h"
+#include "protocol/work.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MEASURED_ROWS = 16384, MEASURED_CLASS_SIZE = 64 };
+
+struct measured_row {
+    struct work work;
+    char device_class[MEASURED_CLASS_SIZE]; /* "" where the device says no instrument */
+    int64_t at_ns;                          /* log time of the newest */
+    struct history history;
+};
+
+struct measured;
+
+struct measured *measured_create(void); /* NULL without memory */
+void measured_destroy(struct measured **self);
+
+/* One time more. False, and nothing was added: it is not above 0. */
+bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
+                  int64_t took_ns, int64_t at_ns);
+/* A row as it was; it is the newest then. */
+void measured_put(struct measured *measured, const struct measured_row *row);
+
+/* All rows, the one that was measured longest ago first; those of one name only, where it is not NULL. False: stopped by `visit`. */
+typedef bool measured_on_row(void *context, const struct measured_row *row);
+bool measured_each(const struct measured *measured, const struct hash32 *name,
+                   measured_on_row *visit, void *context);
+
+#endif

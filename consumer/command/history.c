@@ -1,0 +1,89 @@
+/* history: what the work of a job was measured to take on this market. */
+#include "consumer/command/command.h"
+#include "consumer/command/output.h"
+
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct rows {
+    json_t *list; /* NULL: as a table */
+    struct grid table;
+    bool quiet;
+    size_t count;
+};
+
+static bool add_row(void *context, const struct bourse_measured *measured)
+{
+    struct rows *rows = context;
+    rows->count++;
+    if (rows->list != NULL) {
+        json_t *row = json_pack(
+            "{s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:o, s:I}", "index", (json_int_t)measured->index,
+            "task", measured->task, "bytes", (json_int_t)measured->bytes, "device_class",
+            measured->device_class, "samples", (json_int_t)measured->samples, "outliers",
+            (json_int_t)measured->outliers, "median_ns", (json_int_t)measured->median_ns, "p90_ns",
+            measured->p90_ns < 0 ? json_null() : json_integer((json_int_t)measured->p90_ns),
+            "at_ms", (json_int_t)measured->at_ms);
+        (void)json_array_append_new(rows->list, row);
+    } else if (rows->quiet) {
+        (void)printf("%lld\n", (long long)measured->median_ns);
+    } else {
+        const char *cells[] = {
+            measured->task[0] != '\0' ? plain_text(measured->task) : count_text(measured->index),
+            bytes_text(measured->bytes),
+            measured->device_class[0] != '\0' ? plain_text(measured->device_class) : "-",
+            count_text(measured->samples),
+            count_text(measured->outliers),
+            duration_ns_text(measured->median_ns),
+            measured->p90_ns < 0 ? "-" : duration_ns_text(measured->p90_ns)};
+        grid_add(&rows->table, cells);
+    }
+    return true;
+}
+
+/* False after having said why not. */
+static bool read_rows(struct invocation *invocation, struct rows *rows, int *ret_status)
+{
+    const char *word = invocation->words[0];
+    char id[BOURSE_ID_SIZE];
+    struct bourse_error error;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    bool is_file = access(word, F_OK) == 0;
+    if (!is_file && !resolve_job(invocation, word, id, ret_status)) {
+        return false;
+    }
+    bool is_good = is_file ? bourse_job_load(word, &job, &error) &&
+                                 bourse_history_of(invocation->bourse, job, add_row, rows, &error)
+                           : bourse_history(invocation->bourse, id, add_row, rows, &error);
+    if (!is_good) {
+        *ret_status = complain_with(invocation, &error);
+    }
+    return is_good;
+}
+
+int command_history(struct invocation *invocation)
+{
+    static const char *const titles[] = {"WORK",     "INPUTS", "DEVICES", "MEASURED",
+                                         "OUTLIERS", "MEDIAN", "9 OF 10"};
+    int status = 0;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    struct rows rows = {.list = invocation->json ? json_array() : NULL,
+                        .table = grid_of(7, titles, "lrlrrrr"),
+                        .quiet = invocation->quiet};
+    if (!read_rows(invocation, &rows, &status)) {
+        json_decref(rows.list);
+    } else if (invocation->json) {
+        status = print_json(json_pack("{s:o}", "rows", rows.list), BOURSE_OK);
+    } else if (rows.count == 0 && !rows.quiet) {
+        (void)fputs("bourse: nothing of its work was measured on this market yet\n", stderr);
+    } else if (!rows.quiet) {
+        grid_print(&rows.table, stdout, invocation->color);
+    }
+    grid_fini(&rows.table);
+    return status;
+}

@@ -1,0 +1,429 @@
+#include "consumer/command/plan_work.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "consumer/command/output.h"
+#include "consumer/command/picture.h"
+#include "runtime/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void work_fini(struct work *work)
+{
+    steps_destroy(&work->steps);
+    device_set_destroy(&work->set);
+    plan_destroy(&work->plan);
+    free(work->placed);
+    free(work->classes);
+    free(work->calibrations);
+    free(work->histories);
+}
+
+/* ---------------------------------------------------------------- refusals */
+
+/* Each with its own stable name: docs/errors.md. */
+static int refuse(const struct work *work, enum bourse_status status, const char *prefix,
+                  const char *name, const char *text)
+{
+    struct bourse_error error = {.status = status};
+    char whole[sizeof error.text];
+    const char *path = work->path != NULL ? work->path : "";
+    (void)snprintf(error.name, sizeof error.name, "%s%s", prefix, name);
+    (void)snprintf(whole, sizeof whole, "%s%s%s", path, path[0] != '\0' ? ": " : "", text);
+    bourse_printable(whole, error.text, sizeof error.text);
+    return complain_with(work->invocation, &error);
+}
+
+static int no_memory(const struct work *work)
+{
+    return complain(work->invocation, BOURSE_LOCAL, "there is not enough memory to plan it");
+}
+
+/* ---------------------------------------------------------------- what is asked */
+
+/* 0, or the exit status with which it was refused; as all below. */
+static int read_file(struct work *work)
+{
+    struct problem problem = {.text = ""};
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    work->path = option_text(work->invocation, "file", NULL);
+    plan_file_begin(&work->request);
+    if (work->path == NULL) {
+        return BOURSE_OK;
+    }
+    if (!file_read(work->path, PLAN_FILE_BYTES, &bytes, &length, &problem)) {
+        return complain(work->invocation, BOURSE_USAGE, "%s", problem.text);
+    }
+    bool is_good =
+        plan_file_parse((const char *)bytes, length, work->path, &work->request, &problem);
+    free(bytes);
+    return is_good ? BOURSE_OK : complain(work->invocation, BOURSE_USAGE, "%s", problem.text);
+}
+
+/* All that the command line says over what the file does. Devices that are named are all devices. */
+static bool read_given(struct work *work, const char *name, const char *value,
+                       struct problem *problem)
+{
+    struct plan_file *request = &work->request;
+    if (strcmp(name, "set") == 0) {
+        return plan_file_pair(request->settings, PLAN_FILE_SETTINGS, &request->setting_count, value,
+                              problem);
+    }
+    if (strcmp(name, "place") == 0) {
+        return plan_file_pair(request->places, PLAN_FILE_PLACES, &request->place_count, value,
+                              problem);
+    }
+    if (strcmp(name, "devices") == 0) {
+        return plan_file_devices(request, value, problem);
+    }
+    struct plan_file_link *link = strcmp(name, "pcie") == 0      ? &request->pcie
+                                  : strcmp(name, "fabric") == 0  ? &request->fabric
+                                  : strcmp(name, "network") == 0 ? &request->network
+                                                                 : NULL;
+    if (link != NULL) {
+        return plan_file_link(link, value, problem);
+    }
+    if (strcmp(name, "storage") == 0) {
+        struct plan_file_link storage = {.is_given = false};
+        bool is_good = plan_file_link(&storage, value, problem);
+        request->storage = is_good ? storage.link.bandwidth : request->storage;
+        return is_good;
+    }
+    return true;
+}
+
+static int read_options(struct work *work)
+{
+    struct invocation *invocation = work->invocation;
+    struct plan_file *request = &work->request;
+    int64_t deadline_ms = request->deadline_ns / NS_PER_MS;
+    if (option_given(invocation, "devices")) {
+        request->devices = (struct device_list){.part_count = 0};
+        request->is_market = false;
+    }
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        struct problem problem = {.text = ""};
+        const struct given *given = &invocation->given[i];
+        if (!read_given(work, given->name, given->value, &problem)) {
+            return complain(invocation, BOURSE_USAGE, "--%s: %s", given->name, problem.text);
+        }
+    }
+    request->may_stream = request->may_stream || option_given(invocation, "stream");
+    if (!option_duration_ms(invocation, "deadline", &deadline_ms) ||
+        !option_money(invocation, "budget", &request->budget_micro) ||
+        !option_money(invocation, "worth", &request->worth_micro)) {
+        return BOURSE_USAGE;
+    }
+    if (option_given(invocation, "deadline")) {
+        request->deadline_ns = deadline_ms * NS_PER_MS;
+    }
+    if (option_given(invocation, "objective")) {
+        (void)snprintf(request->objective, sizeof request->objective, "%.*s",
+                       PLAN_FILE_WORD_SIZE - 1, option_text(invocation, "objective", ""));
+    }
+    return BOURSE_OK;
+}
+
+static int read_objective(struct work *work)
+{
+    const char *text = work->request.objective;
+    work->objective = PLAN_TIME;
+    if (text[0] != '\0' && !plan_objective_find(text, &work->objective)) {
+        return complain(work->invocation, BOURSE_USAGE,
+                        "objective \"%s\" is none of time, price, energy and value",
+                        plain_text(text));
+    }
+    if (work->objective == PLAN_VALUE && work->request.worth_micro < 1) {
+        return complain(work->invocation, BOURSE_USAGE,
+                        "by value needs --worth: how many credits an hour sooner is worth");
+    }
+    if (work->objective != PLAN_VALUE && work->request.worth_micro > 0) {
+        return complain(work->invocation, BOURSE_USAGE,
+                        "--worth is for --objective value alone; by %s it says nothing",
+                        plan_objective_name(work->objective));
+    }
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- the work */
+
+static int find_template(struct work *work, const char *name)
+{
+    char names[300] = "";
+    work->template = template_named(name);
+    if (work->template != NULL) {
+        return BOURSE_OK;
+    }
+    for (size_t i = 0; i < template_count(); i++) {
+        size_t used = strlen(names);
+        (void)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                       template_at(i)->name);
+    }
+    char text[500];
+    (void)snprintf(text, sizeof text, "there is no template \"%.64s\"; there are %s", name, names);
+    return refuse(work, BOURSE_USAGE, "TEMPLATE_", "UNKNOWN", text);
+}
+
+static bool is_preset(const struct plan_file_pair *setting)
+{
+    return strcmp(setting->name, TEMPLATE_PRESET) == 0;
+}
+
+/* A preset first, wherever it stands: what is set beside it is meant to differ from it. */
+static int make_steps(struct work *work)
+{
+    const char *name =
+        work->invocation->word_count > 0 ? work->invocation->words[0] : work->request.template;
+    int status = find_template(work, name);
+    if (status != BOURSE_OK) {
+        return status;
+    }
+    template_begin(work->template, work->values);
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < work->request.setting_count; i++) {
+            struct problem problem = {.text = ""};
+            const struct plan_file_pair *setting = &work->request.settings[i];
+            if (is_preset(setting) == (pass == 0) &&
+                !template_set(work->template, setting->name, setting->value, work->values,
+                              &problem)) {
+                return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+            }
+        }
+    }
+    struct problem problem = {.text = ""};
+    enum steps_status made = template_create(work->template, work->values, &work->steps, &problem);
+    if (made == STEPS_NO_MEMORY) {
+        return no_memory(work);
+    }
+    return made == STEPS_OK
+               ? BOURSE_OK
+               : refuse(work, BOURSE_USAGE, "TEMPLATE_", steps_status_name(made), problem.text);
+}
+
+/* ---------------------------------------------------------------- the devices */
+
+static int refuse_devices(const struct work *work, enum device_set_status status,
+                          const struct problem *problem)
+{
+    return status == DEVICE_SET_NO_MEMORY
+               ? no_memory(work)
+               : refuse(work, BOURSE_USAGE, "", device_set_status_name(status), problem->text);
+}
+
+static int add_named(struct work *work)
+{
+    const struct device_list *list = &work->request.devices;
+    for (size_t i = 0; i < list->part_count; i++) {
+        const struct device_list_part *part = &list->parts[i];
+        const struct catalogue_device *known = NULL;
+        struct problem problem = {.text = ""};
+        enum device_set_status status = device_set_find(part->name, &known, &problem);
+        for (uint32_t k = 0; status == DEVICE_SET_OK && k < part->count; k++) {
+            status = device_set_add(work->set, part->host, known, NULL, NULL,
+                                    strcmp(known->kind, "cpu") == 0, part->price_micro, &problem);
+        }
+        if (status != DEVICE_SET_OK) {
+            return refuse_devices(work, status, &problem);
+        }
+    }
+    return BOURSE_OK;
+}
+
+static void apply_link(const struct plan_file_link *from, struct device_set_link *to)
+{
+    if (from->is_given) {
+        to->bandwidth = (double)from->link.bandwidth;
+        to->latency_s =
+            from->has_latency ? (double)from->link.latency_ns / NS_PER_S : to->latency_s;
+    }
+}
+
+static int make_devices(struct work *work)
+{
+    const struct plan_file *request = &work->request;
+    struct device_set_links links = device_set_defaults();
+    int status = BOURSE_OK;
+    work->set = device_set_create();
+    if (work->set == NULL) {
+        return no_memory(work);
+    }
+    if (request->is_market ? !add_market(work, &status) : (status = add_named(work)) != BOURSE_OK) {
+        return status;
+    }
+    if (work->set->count == 0) {
+        return complain(
+            work->invocation, BOURSE_USAGE,
+            "on which devices? --devices h100:2,tpu-v5p:4 names some of `bourse devices "
+            "--catalogue`; --devices market takes those on offer");
+    }
+    apply_link(&request->pcie, &links.wires[DEVICE_SET_PCIE]);
+    apply_link(&request->fabric, &links.wires[DEVICE_SET_FABRIC]);
+    apply_link(&request->network, &links.wires[DEVICE_SET_NETWORK]);
+    links.storage = (double)request->storage;
+    links.may_stream = request->may_stream;
+    struct problem problem = {.text = ""};
+    enum device_set_status linked = device_set_link(work->set, &links, &problem);
+    if (linked != DEVICE_SET_OK) {
+        return refuse_devices(work, linked, &problem);
+    }
+    for (size_t i = 0; i < work->set->count; i++) {
+        const struct device_set_item *item = &work->set->items[i];
+        work->costs[i] = item->cost;
+        work->devices[i] = (struct plan_device){.name = item->name,
+                                                .cost = &work->costs[i],
+                                                .memory = item->memory,
+                                                .price_micro = item->price_micro,
+                                                .idle_w = {.source = FIGURE_UNKNOWN}};
+    }
+    return BOURSE_OK;
+}
+
+/* The device whose name in the plan is that, else the only one that `--devices` calls so; of several none. */
+static uint32_t find_device(const struct work *work, const char *name, bool *ret_is_several)
+{
+    *ret_is_several = false;
+    const struct catalogue_device *known = NULL;
+    struct problem problem = {.text = ""};
+    uint32_t found = PLAN_ANYWHERE;
+    for (uint32_t i = 0; i < work->set->count; i++) {
+        if (strcmp(work->set->items[i].name, name) == 0) {
+            return i;
+        }
+    }
+    if (device_set_find(name, &known, &problem) != DEVICE_SET_OK) {
+        return PLAN_ANYWHERE;
+    }
+    for (uint32_t i = 0; i < work->set->count; i++) {
+        if (work->set->items[i].known == known) {
+            *ret_is_several = found != PLAN_ANYWHERE;
+            if (*ret_is_several) {
+                return PLAN_ANYWHERE;
+            }
+            found = i;
+        }
+    }
+    return found;
+}
+
+static int place_steps(struct work *work)
+{
+    if (work->request.place_count == 0) {
+        return BOURSE_OK;
+    }
+    work->placed = calloc(work->steps->step_count, sizeof *work->placed);
+    if (work->placed == NULL) {
+        return no_memory(work);
+    }
+    for (size_t i = 0; i < work->steps->step_count; i++) {
+        work->placed[i] = PLAN_ANYWHERE;
+    }
+    for (size_t i = 0; i < work->request.place_count; i++) {
+        const struct plan_file_pair *place = &work->request.places[i];
+        size_t step = steps_find(work->steps, place->name);
+        bool is_several = false;
+        uint32_t device = find_device(work, place->value, &is_several);
+        if (step == work->steps->step_count || device == PLAN_ANYWHERE) {
+            return complain(work->invocation, BOURSE_USAGE,
+                            "--place %s=%s: %s; here the first step is \"%s\", the first device "
+                            "\"%s\"",
+                            plain_text(place->name), plain_text(place->value),
+                            is_several                ? "several devices are called so"
+                            : device == PLAN_ANYWHERE ? "there is no such device"
+                                                      : "there is no such step",
+                            work->steps->steps[0].name, work->set->items[0].name);
+        }
+        work->placed[step] = device;
+    }
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- the plan */
+
+static int make_plan(struct work *work)
+{
+    const struct plan_input input = {.steps = work->steps,
+                                     .template = work->template,
+                                     .values = work->values,
+                                     .devices = work->devices,
+                                     .device_count = work->set->count,
+                                     .topology = work->set->topology,
+                                     .objective = work->objective,
+                                     .deadline_s = (double)work->request.deadline_ns / NS_PER_S,
+                                     .budget_micro = work->request.budget_micro,
+                                     .worth_micro = work->request.worth_micro,
+                                     .placed = work->placed,
+                                     .histories = work->histories,
+                                     .may_fall_back = option_given(work->invocation, "fall-back"),
+                                     .may_leave_out = true,
+                                     .effort = PLAN_EFFORT};
+    struct plan_fault fault = {.step = PLAN_ANYWHERE};
+    enum plan_status status = plan_make(&input, &work->plan, &fault);
+    if (status == PLAN_OK) {
+        return BOURSE_OK;
+    }
+    if (status == PLAN_NO_MEMORY) {
+        return no_memory(work);
+    }
+    return refuse(work, status == PLAN_BAD_INPUT ? BOURSE_USAGE : BOURSE_NO_MATCH, "PLAN_",
+                  plan_status_name(status), fault.problem.text);
+}
+
+bool is_work(const struct invocation *invocation)
+{
+    static const char *const of_work[] = {"file", "devices", "templates"};
+    for (size_t i = 0; i < sizeof of_work / sizeof of_work[0]; i++) {
+        if (option_given(invocation, of_work[i])) {
+            return true;
+        }
+    }
+    return invocation->word_count > 0 && template_named(invocation->words[0]) != NULL;
+}
+
+static int make_work(struct work *work)
+{
+    int status = read_file(work);
+    status = status == BOURSE_OK ? read_options(work) : status;
+    status = status == BOURSE_OK ? read_objective(work) : status;
+    status = status == BOURSE_OK ? make_steps(work) : status;
+    status = status == BOURSE_OK ? make_devices(work) : status;
+    status = status == BOURSE_OK ? place_steps(work) : status;
+    status = status == BOURSE_OK ? learn_work(work) : status;
+    return status == BOURSE_OK ? make_plan(work) : status;
+}
+
+int plan_work(struct invocation *invocation)
+{
+    if (option_given(invocation, "templates")) {
+        return plan_templates(invocation);
+    }
+    if (option_given(invocation, "file") && invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "plan takes a template or --file FILE, which names one, not both");
+    }
+    if (!option_given(invocation, "file") && invocation->word_count == 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "what is to be planned? a template, as in `bourse plan llm --devices "
+                        "h100:2`; `bourse plan --templates` lists them");
+    }
+    struct work work = {.invocation = invocation};
+    unsigned width = 0;
+    const char *svg = NULL;
+    int status = BOURSE_USAGE;
+    if (picture_width(invocation, &width) && picture_path(invocation, &svg, &status)) {
+        status = make_work(&work);
+    }
+    if (status == BOURSE_OK && svg != NULL) {
+        (void)write_picture(invocation, svg, draw_work(&work, NULL), &status);
+    }
+    if (status == BOURSE_OK && invocation->json) {
+        status = show_work_json(&work);
+    } else if (status == BOURSE_OK && invocation->quiet) {
+        (void)printf("%.9g\n", work.plan->total.makespan_s.value);
+    } else if (status == BOURSE_OK) {
+        show_work(&work, width);
+    }
+    work_fini(&work);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* consumer/command/plan_work.h - `bourse plan TEMPLATE` and `plan --file`: work of a template on devices that are named, or on
+ * those of the market. plan_work.c reads what is asked and has it planned (planner/plan.h), plan_work_show.c shows it. */
+#ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
+#define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
+
+#include "consumer/command/command.h"
+#include "formats/plan_file.h"
+#include "planner/device_set.h"
+#include "planner/picture.h"
+#include "planner/plan.h"
+
+struct work {
+    struct invocation *invocation;
+    const char *path; /* of the file; NULL: there is none */
+    struct plan_file request;
+    const struct template *template;
+    int64_t values[TEMPLATE_PARAMETERS];
+    struct steps *steps;
+    struct device_set *set;
+    struct plan_device devices[PLAN_DEVICES];
+    struct cost_device costs[PLAN_DEVICES]; /* of these, with what was measured */
+    char (
+        *classes)[BOURSE_NAME_SIZE]; /* of these on the market: their instruments; NULL: of none */
+    struct cost_calibration (*calibrations)[OPERATION_CLASSES]; /* by device; NULL: none */
+    struct history_summary *histories; /* [step * device_count + device]; NULL: none */
+    uint32_t *placed;                  /* by step; NULL: none has to be anywhere */
+    enum plan_objective objective;
+    struct plan *plan;
+};
+
+/* Returns the exit status. */
+int plan_work(struct invocation *invocation);
+/* `--templates`: what there is, and of one that is named its parameters. */
+int plan_templates(struct invocation *invocation);
+/* `--devices market`: the devices on offer now, each provider a machine. False after having said why not. */
+bool add_market(struct work *work, int *ret_status);
+/* What was measured of the steps on the devices: by `--samples`, and of devices on offer what the market knows. After both are there.
+ * Returns the exit status. */
+int learn_work(struct work *work);
+
+/* Whether a word is a template, or the options are for one. */
+bool is_work(const struct invocation *invocation);
+
+void show_work(const struct work *work, unsigned width);
+int show_work_json(const struct work *work);
+/* The timeline's text, or NULL without memory; the caller frees it. */
+char *draw_work(const struct work *work, const struct picture_style *style); /* NULL: as SVG */
+
+#endif

@@ -1,0 +1,749 @@
+/* A plan of work: its rows, devices, forms and figures, as tables, as a timeline, as JSON. Nothing has run: every time is an
+ * estimate, and what each rests on stands beside it. */
+#include "consumer/command/plan_work.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "consumer/command/output.h"
+#include "consumer/command/picture.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROWS_SHOWN = 100,
+    DEVICES_SHOWN = 32,
+    LABEL_SIZE = 2 * STEP_NAME_SIZE + 24,
+    FIGURE_SIZE = 48
+};
+
+struct cell {
+    char text[FIGURE_SIZE];
+};
+
+/* All times of a plan are in the unit of its makespan. */
+struct unit {
+    const char *name;
+    double seconds;
+};
+
+static struct unit unit_of(const struct work *work)
+{
+    static const struct unit units[] = {{"h", 3600}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
+    double makespan = work->plan->total.makespan_s.value;
+    if (makespan >= 2 * units[0].seconds) {
+        return units[0];
+    }
+    return makespan >= 1 ? units[1] : makespan >= 1e-3 ? units[2] : units[3];
+}
+
+static struct cell in_unit(double seconds, const struct unit *unit)
+{
+    struct cell cell;
+    (void)snprintf(cell.text, sizeof cell.text, "%.4g", seconds / unit->seconds);
+    return cell;
+}
+
+/* "12.5 ms" */
+static struct cell time_cell(double seconds)
+{
+    static const struct unit units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+    size_t at = 0;
+    struct cell cell;
+    while (at + 1 < sizeof units / sizeof units[0] && seconds < units[at].seconds) {
+        at++;
+    }
+    if (seconds >= 7200) {
+        (void)snprintf(cell.text, sizeof cell.text, "%.4g h", seconds / 3600);
+    } else {
+        (void)snprintf(cell.text, sizeof cell.text, "%.4g %s", seconds / units[at].seconds,
+                       units[at].name);
+    }
+    return cell;
+}
+
+static struct cell energy_cell(const struct figure *energy)
+{
+    struct cell cell = {"-"};
+    if (energy->source != FIGURE_UNKNOWN) {
+        bool is_large = energy->value >= 3.6e6;
+        (void)snprintf(cell.text, sizeof cell.text, "%.4g %s",
+                       is_large ? energy->value / 3.6e6 : energy->value, is_large ? "kWh" : "J");
+    }
+    return cell;
+}
+
+static struct cell price_cell(int64_t price_micro)
+{
+    struct cell cell = {"-"};
+    if (price_micro >= 0) {
+        (void)snprintf(cell.text, sizeof cell.text, "%s", money_text(price_micro));
+    }
+    return cell;
+}
+
+static const char *source_name(const struct figure *figure)
+{
+    static const char *const names[] = {[FIGURE_UNKNOWN] = "unknown",
+                                        [FIGURE_DECLARED] = "declared",
+                                        [FIGURE_CALIBRATED] = "calibrated",
+                                        [FIGURE_MEASURED] = "measured"};
+    return names[figure->source];
+}
+
+static struct cell source_cell(const struct plan_row *row)
+{
+    struct cell cell;
+    char samples[24] = "";
+    if (row->samples > 0) {
+        (void)snprintf(samples, sizeof samples, " (%" PRIu32 ")", row->samples);
+    }
+    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s%s", source_name(&row->time_s),
+                   row->time_s.unverified ? "?" : "", samples,
+                   row->is_left_out   ? ", not counted"
+                   : row->is_streamed ? ", streamed"
+                                      : "");
+    return cell;
+}
+
+static const char *device_name(const struct work *work, uint32_t device)
+{
+    return work->set->items[device].name;
+}
+
+/* What a row does: a step, all of some items, or a stage. */
+static void write_label(const struct work *work, const struct plan_row *row,
+                        char ret_label[LABEL_SIZE])
+{
+    const struct step *first = &work->steps->steps[row->first_step];
+    const struct step *last = &work->steps->steps[row->first_step + row->step_count - 1];
+    if (work->plan->form == PLAN_SPLIT) {
+        (void)snprintf(ret_label, LABEL_SIZE, "all of %" PRId64, row->items);
+    } else if (row->step_count > 1) {
+        (void)snprintf(ret_label, LABEL_SIZE, "%s .. %s", first->name, last->name);
+    } else {
+        (void)snprintf(ret_label, LABEL_SIZE, "%s", first->name);
+    }
+}
+
+static double weight_of(const struct plan_row *row, uint32_t device)
+{
+    return row->device == device && !row->is_left_out ? row->busy_s : 0;
+}
+
+/* A device's price to its rows, by the time that they take of it. What is left of micro-credits goes to those that lost most by
+ * rounding down. */
+static void share_price(const struct plan *plan, uint32_t device, double *lost, int64_t *prices)
+{
+    int64_t left = plan->uses[device].price_micro;
+    double sum = 0;
+    for (size_t i = 0; i < plan->row_count; i++) {
+        sum += weight_of(&plan->rows[i], device);
+    }
+    double each = sum > 0 ? (double)left / sum : 0;
+    for (size_t i = 0; i < plan->row_count; i++) {
+        double weight = weight_of(&plan->rows[i], device);
+        if (weight > 0) {
+            prices[i] = (int64_t)(weight * each);
+            lost[i] = weight * each - (double)prices[i];
+            left -= prices[i];
+        }
+    }
+    for (bool again = sum > 0; again && left > 0; left--) {
+        size_t most = 0;
+        for (size_t i = 1; i < plan->row_count; i++) {
+            most = lost[i] > lost[most] ? i : most;
+        }
+        again = lost[most] >= 0;
+        prices[most] += again;
+        lost[most] = -1;
+    }
+    for (size_t i = 0; i < plan->row_count; i++) {
+        lost[i] = -1;
+    }
+}
+
+/* By row, its part of its device's lease: together they are what the device costs. -1: unknown. The caller frees it; NULL without
+ * memory. */
+static int64_t *share_prices(const struct plan *plan)
+{
+    int64_t *prices = calloc(plan->row_count + 1, sizeof *prices);
+    double *lost = calloc(plan->row_count + 1, sizeof *lost);
+    if (prices == NULL || lost == NULL) {
+        free(prices);
+        free(lost);
+        return NULL;
+    }
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        lost[i] = -1;
+        prices[i] = row->is_left_out || plan->uses[row->device].price_micro < 0 ? -1 : 0;
+    }
+    for (uint32_t d = 0; d < plan->device_count; d++) {
+        if (plan->uses[d].price_micro > 0) {
+            share_price(plan, d, lost, prices);
+        }
+    }
+    free(lost);
+    return prices;
+}
+
+/* ---------------------------------------------------------------- drawing */
+
+static const struct picture_words words = {
+    .thing = "step", .things = "steps", .more_group = "devices"};
+
+static void write_line(const struct work *work, char *ret_text, size_t capacity)
+{
+    const struct plan *plan = work->plan;
+    (void)snprintf(ret_text, capacity, "%s, found by %s: %s", plan_form_name(plan->form),
+                   plan->found_by, time_cell(plan->total.makespan_s.value).text);
+    if (plan->total.price_micro >= 0) {
+        size_t used = strlen(ret_text);
+        (void)snprintf(ret_text + used, capacity - used, ", %s credits",
+                       money_text(plan->total.price_micro));
+    }
+}
+
+/* What is drawn of rows, one after the other: what they do, and what they wait in between. */
+struct pieces {
+    size_t count;
+    uint32_t *devices;
+    double *starts, *finishes;
+    bool *waits;
+    const char **labels;
+};
+
+static void add_piece(struct pieces *pieces, const struct plan_row *row, const char *label,
+                      double from_s, double until_s, bool is_wait)
+{
+    size_t at = pieces->count++;
+    pieces->devices[at] = row->device;
+    pieces->labels[at] = label;
+    pieces->starts[at] = from_s;
+    pieces->finishes[at] = until_s;
+    pieces->waits[at] = is_wait;
+}
+
+static void cut_row(const struct plan *plan, uint32_t number, const char *label,
+                    struct pieces *pieces)
+{
+    const struct plan_row *row = &plan->rows[number];
+    double at_s = row->start_s;
+    for (size_t i = 0; i < plan->wait_count; i++) {
+        const struct plan_wait *wait = &plan->waits[i];
+        if (wait->row != number) {
+            continue;
+        }
+        if (wait->from_s > at_s) {
+            add_piece(pieces, row, label, at_s, wait->from_s, false);
+        }
+        add_piece(pieces, row, label, wait->from_s, wait->until_s, true);
+        at_s = wait->until_s;
+    }
+    if (row->finish_s > at_s || at_s == row->start_s) { /* what takes no time is seen, too */
+        add_piece(pieces, row, label, at_s, row->finish_s, false);
+    }
+}
+
+static char *draw_pieces(const struct work *work, const struct picture_style *style,
+                         const struct pieces *pieces)
+{
+    const struct unit unit = unit_of(work);
+    const char *names[DEVICE_SET_MOST];
+    for (size_t i = 0; i < work->set->count; i++) {
+        names[i] = work->set->items[i].name;
+    }
+    for (size_t i = 0; i < pieces->count; i++) {
+        pieces->starts[i] /= unit.seconds;
+        pieces->finishes[i] /= unit.seconds;
+    }
+    const struct picture_schedule drawn = {.task_count = (uint32_t)pieces->count,
+                                           .processor_count = (uint32_t)work->set->count,
+                                           .processor = pieces->devices,
+                                           .start = pieces->starts,
+                                           .finish = pieces->finishes,
+                                           .makespan =
+                                               work->plan->total.makespan_s.value / unit.seconds,
+                                           .unit = unit.name,
+                                           .waits = pieces->waits,
+                                           .task_names = pieces->labels,
+                                           .processor_names = names};
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&drawn);
+    if (picture == NULL) {
+        return NULL;
+    }
+    char title[200];
+    char line[300];
+    (void)snprintf(title, sizeof title, "%s: %s", work->template->name, work->template->meaning);
+    write_line(work, line, sizeof line);
+    picture->words = &words;
+    picture->title = title;
+    picture->line = line;
+    picture->note = "Planned: nothing has run. Times are estimates.";
+    return style != NULL ? picture_timeline(picture, style) : picture_svg(picture);
+}
+
+char *draw_work(const struct work *work, const struct picture_style *style)
+{
+    const struct plan *plan = work->plan;
+    size_t most = plan->row_count + 2 * plan->wait_count + 1;
+    char(*labels)[LABEL_SIZE] = calloc(plan->row_count + 1, sizeof *labels);
+    struct pieces pieces = {.devices = calloc(most, sizeof *pieces.devices),
+                            .starts = calloc(most, sizeof *pieces.starts),
+                            .finishes = calloc(most, sizeof *pieces.finishes),
+                            .waits = calloc(most, sizeof *pieces.waits),
+                            .labels = calloc(most, sizeof *pieces.labels)};
+    char *text = NULL;
+    if (labels != NULL && pieces.devices != NULL && pieces.starts != NULL &&
+        pieces.finishes != NULL && pieces.waits != NULL && pieces.labels != NULL &&
+        plan->total.makespan_s.value > 0) {
+        for (uint32_t i = 0; i < plan->row_count; i++) {
+            write_label(work, &plan->rows[i], labels[i]);
+            cut_row(plan, i, labels[i], &pieces);
+        }
+        text = draw_pieces(work, style, &pieces);
+    }
+    free(labels);
+    free(pieces.devices);
+    free(pieces.starts);
+    free(pieces.finishes);
+    free(pieces.waits);
+    free(pieces.labels);
+    return text;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static void say_others(size_t count, const char *what)
+{
+    if (count > 0) {
+        (void)printf("and %zu more %s%s: --json has them\n", count, what, text_plural(count));
+    }
+}
+
+static void show_rows(const struct work *work)
+{
+    const struct plan *plan = work->plan;
+    const struct unit unit = unit_of(work);
+    char start_title[16];
+    char time_title[16];
+    const char *titles[] = {"STEP", "DEVICE", start_title, time_title,
+                            "IN",   "ENERGY", "PRICE",     "TIME IS"};
+    size_t shown = plan->row_count <= ROWS_SHOWN ? plan->row_count : ROWS_SHOWN;
+    int64_t *prices = share_prices(plan);
+    (void)snprintf(start_title, sizeof start_title, "START %s", unit.name);
+    (void)snprintf(time_title, sizeof time_title, "TIME %s", unit.name);
+    struct grid table = grid_of(8, titles, "llrrrrrl");
+    for (size_t i = 0; i < shown; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        char label[LABEL_SIZE];
+        struct cell start = in_unit(row->start_s, &unit);
+        struct cell time = in_unit(row->busy_s, &unit);
+        struct cell energy = energy_cell(&row->energy_j);
+        struct cell cost = price_cell(prices != NULL ? prices[i] : -1);
+        struct cell source = source_cell(row);
+        write_label(work, row, label);
+        const char *cells[] = {plain_text(label),
+                               device_name(work, row->device),
+                               start.text,
+                               row->is_left_out ? "-" : time.text,
+                               row->bytes_in > 0 ? bytes_text((uint64_t)row->bytes_in) : "-",
+                               energy.text,
+                               cost.text,
+                               source.text};
+        grid_add(&table, cells);
+    }
+    grid_print(&table, stdout, work->invocation->color);
+    grid_fini(&table);
+    free(prices);
+    say_others(plan->row_count - shown, "step");
+}
+
+static void show_devices(const struct work *work)
+{
+    static const char *const titles[] = {"DEVICE", "STEPS",  "SHARE",  "IN",
+                                         "OUT",    "MEMORY", "ENERGY", "PRICE"};
+    const struct plan *plan = work->plan;
+    struct grid table = grid_of(8, titles, "lrrrrrrr");
+    size_t used = 0;
+    size_t idle = 0;
+    for (size_t i = 0; i < plan->device_count; i++) {
+        const struct plan_use *use = &plan->uses[i];
+        idle += use->row_count == 0;
+        if (use->row_count == 0 || used++ >= DEVICES_SHOWN) {
+            continue;
+        }
+        char rows[16];
+        char share[16];
+        struct cell energy = energy_cell(&use->energy_j);
+        struct cell price = price_cell(use->price_micro);
+        (void)snprintf(rows, sizeof rows, "%" PRIu32, use->row_count);
+        (void)snprintf(share, sizeof share, "%.0f%%", floor(100 * use->share));
+        const char *cells[] = {device_name(work, (uint32_t)i),
+                               rows,
+                               share,
+                               bytes_text((uint64_t)use->bytes_in),
+                               bytes_text((uint64_t)use->bytes_out),
+                               bytes_text((uint64_t)use->memory_bytes),
+                               energy.text,
+                               price.text};
+        grid_add(&table, cells);
+    }
+    (void)putchar('\n');
+    grid_print(&table, stdout, work->invocation->color);
+    grid_fini(&table);
+    say_others(used > DEVICES_SHOWN ? used - DEVICES_SHOWN : 0, "device");
+    if (idle > 0) {
+        (void)printf("not used: %zu device%s\n", idle, text_plural(idle));
+    }
+}
+
+/* What all forms come to: the one taken is marked. */
+static void show_forms(const struct work *work)
+{
+    static const char *const titles[] = {"FORM", "TIME", "PRICE", "ENERGY", "DEVICES", ""};
+    const struct plan *plan = work->plan;
+    struct grid table = grid_of(6, titles, "lrrrrl");
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        const struct plan_outcome *outcome = &plan->forms[i];
+        bool is_known =
+            outcome->makespan_s.source != FIGURE_UNKNOWN && outcome->status != PLAN_NO_ROOM;
+        const struct figure unknown = {.source = FIGURE_UNKNOWN};
+        char devices[16];
+        struct cell time = time_cell(outcome->makespan_s.value);
+        struct cell energy = energy_cell(is_known ? &outcome->energy_j : &unknown);
+        struct cell price = price_cell(is_known ? outcome->price_micro : -1);
+        (void)snprintf(devices, sizeof devices, "%" PRIu32, outcome->device_count);
+        const char *cells[] = {plan_form_name((enum plan_form)i),
+                               is_known ? time.text : "-",
+                               price.text,
+                               energy.text,
+                               is_known ? devices : "-",
+                               i == (int)plan->form         ? "taken"
+                               : outcome->status == PLAN_OK ? ""
+                                                            : plain_text(outcome->problem.text)};
+        grid_add(&table, cells);
+    }
+    (void)putchar('\n');
+    grid_print(&table, stdout, work->invocation->color);
+    grid_fini(&table);
+}
+
+/* A merit in its unit: what the objective is about. */
+static struct cell merit_cell(const struct work *work, double merit)
+{
+    const struct figure energy = {.value = merit, .source = FIGURE_DECLARED};
+    struct cell cell;
+    switch (work->objective) {
+    case PLAN_TIME:
+        return time_cell(merit);
+    case PLAN_ENERGY:
+        return energy_cell(&energy);
+    case PLAN_PRICE:
+    case PLAN_VALUE:
+    case PLAN_OBJECTIVES:
+        break;
+    }
+    (void)snprintf(cell.text, sizeof cell.text, "%.6g credits", merit / 1e6);
+    return cell;
+}
+
+static void show_bound(const struct work *work)
+{
+    const struct plan *plan = work->plan;
+    if (plan->bound <= 0) {
+        (void)printf("lower bound  not known\n");
+    } else if (plan->gap <= 1e-6) {
+        (void)printf("lower bound  %s: proved, none is better\n",
+                     merit_cell(work, plan->bound).text);
+    } else {
+        (void)printf("lower bound  %s: none is better by more than %.2g%%\n",
+                     merit_cell(work, plan->bound).text, 100 * (1 - 1 / (1 + plan->gap)));
+    }
+}
+
+static void show_single(const struct work *work)
+{
+    const struct plan *plan = work->plan;
+    const struct plan_outcome *single = &plan->forms[PLAN_SINGLE];
+    if (plan->single == PLAN_ANYWHERE || single->makespan_s.source == FIGURE_UNKNOWN) {
+        (void)printf("best single  none: no device can do all of it\n");
+        return;
+    }
+    (void)printf("best single  %s on %s: %.2f times as long\n",
+                 time_cell(single->makespan_s.value).text, device_name(work, plan->single),
+                 single->makespan_s.value / plan->total.makespan_s.value);
+}
+
+/* A step that does not count would if it were known how fast devices load data. */
+static bool misses_storage(const struct work *work)
+{
+    for (size_t i = 0; i < work->plan->row_count; i++) {
+        const struct plan_row *row = &work->plan->rows[i];
+        for (uint32_t s = row->first_step; s < row->first_step + row->step_count; s++) {
+            const struct step *step = &work->steps->steps[s];
+            struct step_cost cost;
+            size_t part = 0;
+            if (steps_cost(&work->costs[row->device], step, &cost, &part) == COST_NO_STORAGE) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void show_left_out(const struct work *work)
+{
+    const struct plan *plan = work->plan;
+    if (plan->left_out > 0) {
+        (void)printf("not counted  %" PRIu32 " step%s whose time no figure tells%s\n",
+                     plan->left_out, text_plural(plan->left_out),
+                     misses_storage(work) ? "; --storage says how fast data is loaded" : "");
+    }
+    if (plan->fallen_back > 0) {
+        (void)printf("fallen back  %" PRIu32 " step%s cannot run where placed, and %s elsewhere\n",
+                     plan->fallen_back, text_plural(plan->fallen_back),
+                     plan->fallen_back == 1 ? "is" : "are");
+    }
+}
+
+/* Of work that begins anew after a period, whether it can. */
+static void show_period(const struct work *work)
+{
+    double period_s = work->steps->period_s;
+    double round_s = plan_round_s(work->plan);
+    if (period_s > 0) {
+        (void)printf("real time    anew every %s: %s, the busiest device or link takes %s\n",
+                     time_cell(period_s).text, round_s <= period_s ? "kept" : "not kept",
+                     time_cell(round_s).text);
+    }
+}
+
+/* The wires that this set has: none of a machine with one device. */
+static void show_links(const struct work *work)
+{
+    const struct device_set_links *links = &work->set->links;
+    const struct device_set_link *fabric = &links->wires[DEVICE_SET_FABRIC];
+    const struct device_set_link *pcie = &links->wires[DEVICE_SET_PCIE];
+    const struct device_set_link *network = &links->wires[DEVICE_SET_NETWORK];
+    struct cell fabric_text = {"as catalogued"};
+    if (fabric->bandwidth >= 0) {
+        (void)snprintf(fabric_text.text, sizeof fabric_text.text, "%.4g GB/s",
+                       fabric->bandwidth / 1e9);
+    }
+    (void)printf("links        pcie %.4g GB/s, %s%s; fabric %s, %s%s; network %.4g GB/s, %s%s\n",
+                 pcie->bandwidth / 1e9, time_cell(pcie->latency_s).text,
+                 work->request.pcie.is_given ? "" : " (assumed)", fabric_text.text,
+                 time_cell(fabric->latency_s).text,
+                 work->request.fabric.has_latency ? "" : " (assumed)", network->bandwidth / 1e9,
+                 time_cell(network->latency_s).text,
+                 work->request.network.is_given ? "" : " (assumed)");
+}
+
+static void show_figures(const struct work *work)
+{
+    const struct plan *plan = work->plan;
+    const struct plan_outcome *total = &plan->total;
+    (void)printf("\nmakespan     %s, %s found by %s", time_cell(total->makespan_s.value).text,
+                 plan_form_name(plan->form), plan->found_by);
+    if (plan->form == PLAN_PIPELINE) {
+        (void)printf(", %" PRId64 " micro-batches of %" PRId64, plan->micro_batches,
+                     plan->micro_batch_items);
+    }
+    (void)printf("\nestimated    from %s figures%s%s\n", source_name(&total->makespan_s),
+                 total->makespan_s.unverified ? ", unverified ones among them" : "",
+                 total->makespan_s.source == FIGURE_DECLARED
+                     ? ": peaks, which real devices do not reach"
+                     : "");
+    if (total->p90_s > 0) {
+        (void)printf("nine of ten  %s at most\n", time_cell(total->p90_s).text);
+    }
+    show_period(work);
+    show_bound(work);
+    show_single(work);
+    (void)printf("price        %s%s\n", price_cell(total->price_micro).text,
+                 total->price_micro >= 0 ? " credits" : ": not known of all devices used");
+    (void)printf("energy       %s%s\n", energy_cell(&total->energy_j).text,
+                 total->energy_j.source == FIGURE_UNKNOWN ? ": not known of all devices used"
+                 : total->counts_idle                     ? ""
+                                                          : ", without idle time");
+    show_left_out(work);
+    show_links(work);
+}
+
+/* What it was made of: parameters that are not as usual. */
+static void show_head(const struct work *work)
+{
+    (void)printf("%s: %s; by %s on %zu device%s", work->template->name, work->template->meaning,
+                 plan_objective_name(work->objective), work->set->count,
+                 text_plural(work->set->count));
+    for (size_t i = 0; i < template_parameters(work->template); i++) {
+        char value[TEMPLATE_VALUE_SIZE];
+        if (work->values[i] != work->template->parameters[i].usual) {
+            template_write(work->template, i, work->values[i], value);
+            (void)printf(", %s %s", work->template->parameters[i].name, value);
+        }
+    }
+    (void)printf("\n\n");
+}
+
+void show_work(const struct work *work, unsigned width)
+{
+    const struct picture_style style = picture_style_of(work->invocation, width);
+    show_head(work);
+    show_rows(work);
+    show_devices(work);
+    print_picture(draw_work(work, &style));
+    show_forms(work);
+    show_figures(work);
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static json_t *json_figure(const struct figure *figure)
+{
+    return figure->source == FIGURE_UNKNOWN ? json_null() : json_real(figure->value);
+}
+
+static json_t *json_price(int64_t price_micro)
+{
+    return price_micro < 0 ? json_null() : json_integer((json_int_t)price_micro);
+}
+
+/* 0 is unknown. */
+static json_t *json_above(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
+static json_t *json_outcome_of(const struct plan_outcome *outcome)
+{
+    json_t *value = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:i}", "status", plan_status_name(outcome->status), "makespan_s",
+        json_figure(&outcome->makespan_s), "p90_s", json_above(outcome->p90_s), "energy_j",
+        json_figure(&outcome->energy_j), "price_micro", json_price(outcome->price_micro), "devices",
+        (int)outcome->device_count);
+    if (outcome->status != PLAN_OK) {
+        (void)json_object_set_new(value, "reason", json_string(plain_text(outcome->problem.text)));
+    }
+    return value;
+}
+
+static json_t *json_rows(const struct work *work)
+{
+    json_t *list = json_array();
+    int64_t *prices = share_prices(work->plan);
+    for (size_t i = 0; i < work->plan->row_count; i++) {
+        const struct plan_row *row = &work->plan->rows[i];
+        char label[LABEL_SIZE];
+        write_label(work, row, label);
+        json_t *value = json_pack(
+            "{s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:o, s:s, s:b, s:i, s:f, s:o, s:b, s:b}", "step",
+            label, "device", device_name(work, row->device), "steps", (int)row->step_count, "items",
+            (json_int_t)row->items, "start_s", row->start_s, "finish_s", row->finish_s, "busy_s",
+            row->busy_s, "p90_s", json_above(row->p90_s), "source", source_name(&row->time_s),
+            "verified", (int)!row->time_s.unverified, "samples", (int)row->samples, "bytes_in",
+            row->bytes_in, "energy_j", json_figure(&row->energy_j), "streamed",
+            (int)row->is_streamed, "left_out", (int)row->is_left_out);
+        (void)json_object_set_new(value, "price_micro",
+                                  json_price(prices != NULL ? prices[i] : PLAN_UNPRICED));
+        (void)json_array_append_new(list, value);
+    }
+    free(prices);
+    return list;
+}
+
+static json_t *json_transfers(const struct work *work)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < work->plan->transfer_count; i++) {
+        const struct plan_transfer *transfer = &work->plan->transfers[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:i, s:i, s:f, s:s, s:f, s:f}", "from", (int)transfer->from, "to",
+                            (int)transfer->to, "bytes", transfer->bytes, "by",
+                            topology_kind_name(transfer->kind), "start_s", transfer->start_s,
+                            "finish_s", transfer->finish_s));
+    }
+    return list;
+}
+
+static json_t *json_devices(const struct work *work)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < work->plan->device_count; i++) {
+        const struct plan_use *use = &work->plan->uses[i];
+        const struct device_set_item *item = &work->set->items[i];
+        json_t *value = json_pack(
+            "{s:s, s:o, s:i, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "device", item->name,
+            "id", item->known != NULL ? json_string(item->known->id) : json_null(), "machine",
+            (int)item->host, "hour_micro", json_price(item->price_micro), "rows",
+            (int)use->row_count, "busy_s", use->busy_s, "share", use->share, "bytes_in",
+            use->bytes_in, "bytes_out", use->bytes_out, "memory_bytes", use->memory_bytes,
+            "energy_j", json_figure(&use->energy_j), "price_micro", json_price(use->price_micro));
+        (void)json_array_append_new(list, value);
+    }
+    return list;
+}
+
+static json_t *json_links(const struct work *work)
+{
+    json_t *value = json_object();
+    for (int i = 0; i < DEVICE_SET_WIRES; i++) {
+        const struct device_set_link *link = &work->set->links.wires[i];
+        (void)json_object_set_new(
+            value, device_set_wire_name((enum device_set_wire)i),
+            json_pack("{s:f, s:o}", "latency_s", link->latency_s, "bandwidth",
+                      link->bandwidth >= 0 ? json_real(link->bandwidth) : json_null()));
+    }
+    return value;
+}
+
+static json_t *json_values(const struct work *work)
+{
+    json_t *value = json_object();
+    for (size_t i = 0; i < template_parameters(work->template); i++) {
+        char text[TEMPLATE_VALUE_SIZE];
+        template_write(work->template, i, work->values[i], text);
+        (void)json_object_set_new(value, work->template->parameters[i].name,
+                                  work->template->parameters[i].choices != NULL
+                                      ? json_string(text)
+                                      : json_integer((json_int_t)work->values[i]));
+    }
+    return value;
+}
+
+int show_work_json(const struct work *work)
+{
+    const struct plan *plan = work->plan;
+    json_t *forms = json_object();
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        (void)json_object_set_new(forms, plan_form_name((enum plan_form)i),
+                                  json_outcome_of(&plan->forms[i]));
+    }
+    json_t *value = json_outcome_of(&plan->total);
+    (void)json_object_del(value, "devices"); /* the list stands there */
+    (void)json_object_update_new(
+        value, json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                         "template", work->template->name, "values", json_values(work), "objective",
+                         plan_objective_name(work->objective), "form", plan_form_name(plan->form),
+                         "found_by", plan->found_by, "lower_bound", json_above(plan->bound), "gap",
+                         plan->gap >= 0 ? json_real(plan->gap) : json_null(), "time_bound_s",
+                         json_above(plan->time_bound_s), "schedule", json_rows(work), "transfers",
+                         json_transfers(work), "devices", json_devices(work), "forms", forms,
+                         "links", json_links(work)));
+    (void)json_object_set_new(
+        value, "best_single",
+        plan->single == PLAN_ANYWHERE ? json_null() : json_string(device_name(work, plan->single)));
+    (void)json_object_set_new(value, "round_s", json_above(plan_round_s(plan)));
+    (void)json_object_set_new(value, "period_s", json_above(work->steps->period_s));
+    (void)json_object_set_new(value, "left_out", json_integer(plan->left_out));
+    (void)json_object_set_new(value, "fallen_back", json_integer(plan->fallen_back));
+    (void)json_object_set_new(value, "micro_batches",
+                              json_integer((json_int_t)plan->micro_batches));
+    (void)json_object_set_new(value, "micro_batch_items",
+                              json_integer((json_int_t)plan->micro_batch_items));
+    return print_json(value, BOURSE_OK);
+}

@@ -1,0 +1,393 @@
+/* quote, plan: what a job is and what it would cost, which submit and run show first. */
+#include "consumer/command/jobs.h"
+#include "consumer/command/output.h"
+#include "consumer/command/plan_dag.h"
+#include "consumer/command/plan_work.h"
+#include "consumer/submit.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "planner/estimate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the plan and the quote */
+
+static void show_plan(FILE *to, const struct bourse_job_summary *job)
+{
+    (void)fprintf(to, "Plan for %s\n", plain_text(job->name));
+    if (job->continues[0] != '\0') {
+        (void)fprintf(to, "  continues     job %s, with what is left of it\n",
+                      short_id(job->continues));
+    }
+    (void)fprintf(to, "  program       %s\n", plain_text(job->program));
+    (void)fprintf(to, "  subtasks      %llu", (unsigned long long)job->subtasks);
+    if (job->parts == 1) {
+        (void)fprintf(to, ", %u slot%s each", job->slots, text_plural(job->slots));
+    }
+    if (job->at_most > 0) {
+        (void)fprintf(to, ", at most %u slot%s at a time", job->at_most, text_plural(job->at_most));
+    }
+    if (job->parts > 1) {
+        (void)fprintf(to, "\n                in %u parts, for devices, slots or terms that differ",
+                      job->parts);
+    }
+    if (job->checks > 0) {
+        (void)fprintf(to, "\n  checks        %llu, each by a referee before its result is paid",
+                      (unsigned long long)job->checks);
+    }
+    if (job->way_ms > 0) {
+        (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
+                      duration_text(job->way_ms));
+    }
+    (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
+                  job->inputs == 1 ? "" : "s", bytes_text(job->input_bytes));
+    if (job->skipped > 0) {
+        (void)fprintf(to, " (%llu matches left out: folders and links)",
+                      (unsigned long long)job->skipped);
+    }
+    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n", duration_text(job->expect_ms),
+                  job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
+                  duration_text(job->limit_ms));
+    if (job->measured_subtasks > 0) {
+        (void)fprintf(to, "  measured      %llu time%s", (unsigned long long)job->measured_samples,
+                      text_plural(job->measured_samples > 1 ? 2 : 1));
+        if (job->measured_subtasks < job->subtasks) {
+            (void)fprintf(to, ", work of %llu of the subtasks",
+                          (unsigned long long)job->measured_subtasks);
+        }
+        if (job->p90_ms < 0) {
+            (void)fputs(", too seldom to say what nine of ten take at most\n", to);
+        } else {
+            (void)fprintf(to, "; of each size nine of ten took %s at most\n",
+                          duration_text(job->p90_ms));
+        }
+    }
+}
+
+/* How the subtasks would spread over the levels on offer; what the quote sums up. */
+static bool estimate_of(const struct bourse_job_summary *job, const struct bourse_quote *quote,
+                        struct estimate_row rows[BOURSE_LEVELS_MAX], struct estimate *ret_estimate)
+{
+    struct estimate_level levels[BOURSE_LEVELS_MAX];
+    if (job->value_micro >= 0) {
+        return false; /* devices that differ in speed do not take equal shares */
+    }
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        levels[i] = (struct estimate_level){.price_micro = quote->levels[i].price_micro,
+                                            .slots = quote->levels[i].slots};
+    }
+    const struct estimate_job asked = {.subtasks = job->subtasks,
+                                       .width = job->slots,
+                                       .at_most = job->at_most,
+                                       .cap_micro = job->cap_micro,
+                                       .expect_ns = job->expect_ms * NS_PER_MS};
+    return estimate_make(&asked, levels, quote->level_count, rows, ret_estimate) == ESTIMATE_OK;
+}
+
+static void show_spread(FILE *to, const struct bourse_job_summary *job,
+                        const struct bourse_quote *quote, bool color)
+{
+    static const char *const titles[] = {"PRICE", "SLOTS", "LANES", "SUBTASKS", "BUSY", "COST"};
+    struct estimate_row rows[BOURSE_LEVELS_MAX];
+    struct estimate estimate;
+    if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
+        !estimate_of(job, quote, rows, &estimate)) {
+        return; /* nothing to run on, as the quote says; or not alike, or not at once */
+    }
+    CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "rrrrrr");
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const char *cells[] = {money_text(quote->levels[i].price_micro),
+                               count_text(quote->levels[i].slots),
+                               count_text(rows[i].lanes),
+                               count_text(rows[i].subtasks),
+                               duration_text(rows[i].busy_ns / NS_PER_MS),
+                               money_text(rows[i].cost_micro)};
+        grid_add(&table, cells);
+    }
+    grid_print(&table, to, color);
+    (void)fprintf(to, "%llu lanes, %llu rounds, %s from the first start (no less than %s)\n\n",
+                  (unsigned long long)estimate.lanes, (unsigned long long)estimate.rounds,
+                  duration_text(estimate.makespan_ns / NS_PER_MS),
+                  duration_text(estimate.lower_bound_ns / NS_PER_MS));
+}
+
+static json_t *json_spread(const struct bourse_job_summary *job, const struct bourse_quote *quote)
+{
+    struct estimate_row rows[BOURSE_LEVELS_MAX];
+    struct estimate estimate;
+    if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
+        !estimate_of(job, quote, rows, &estimate)) {
+        return json_null();
+    }
+    json_t *levels = json_array();
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        (void)json_array_append_new(levels, json_pack("{s:I, s:i, s:I, s:I, s:I}", "price_micro",
+                                                      (json_int_t)quote->levels[i].price_micro,
+                                                      "lanes", (int)rows[i].lanes, "subtasks",
+                                                      (json_int_t)rows[i].subtasks, "busy_ns",
+                                                      (json_int_t)rows[i].busy_ns, "cost_micro",
+                                                      (json_int_t)rows[i].cost_micro));
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "lanes", (json_int_t)estimate.lanes,
+                     "rounds", (json_int_t)estimate.rounds, "makespan_ns",
+                     (json_int_t)estimate.makespan_ns, "lower_bound_ns",
+                     (json_int_t)estimate.lower_bound_ns, "cost_micro",
+                     (json_int_t)estimate.cost_micro, "levels", levels);
+}
+
+bool offer_is_too_dear(const struct bourse_quote *quote)
+{
+    const struct bourse_explanation *why = &quote->explanation;
+    return quote->has_explanation && why->asking > 0 && why->affordable == 0 &&
+           why->starts_at_micro < 0;
+}
+
+static void show_quote(FILE *to, const struct bourse_job_summary *job,
+                       const struct bourse_quote *quote, int64_t budget_micro)
+{
+    (void)fputs("Quote\n", to);
+    if (quote->level_count == 0) {
+        bool is_dear = offer_is_too_dear(quote);
+        (void)fprintf(to, "  on offer now  nothing %s\n",
+                      !is_dear                ? "that fits"
+                      : job->value_micro >= 0 ? "that is worth it"
+                                              : "within the cap");
+    } else if (quote->slots_now == 0) {
+        (void)fprintf(to, "  on offer now  nothing that is %s:\n",
+                      job->value_micro >= 0 && offer_is_too_dear(quote)
+                          ? "worth it; of those that fit"
+                          : "free; of those that fit, once they are");
+    } else {
+        (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
+                      quote->slots_now, text_plural(quote->slots_now),
+                      money_text(quote->price_low_micro), money_text(quote->price_high_micro),
+                      job->cap_micro >= 0     ? " (within the cap)"
+                      : job->value_micro >= 0 ? " (worth it)"
+                                              : "");
+    }
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const struct bourse_level *level = &quote->levels[i];
+        (void)fprintf(to, "                %s x %u slot%s of %u provider%s",
+                      money_text(level->price_micro), level->slots, text_plural(level->slots),
+                      level->providers, text_plural(level->providers));
+        if (level->worth_micro >= 0) {
+            (void)fprintf(to, ", %s: worth %s%s", plain_text(level->instrument),
+                          money_text(level->worth_micro),
+                          level->worth_micro < level->price_micro ? ", too dear" : "");
+        }
+        (void)fputc('\n', to);
+    }
+    if (quote->slots_taken > 0) {
+        (void)fprintf(
+            to,
+            "  to be taken   %u slot%s of leases from their holders, %s to %s credits per "
+            "slot-hour\n",
+            quote->slots_taken, text_plural(quote->slots_taken), money_text(quote->taken_low_micro),
+            money_text(quote->taken_high_micro));
+    }
+    if (quote->suggested_micro > 0) {
+        (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
+                      duration_text(quote->makespan_ms));
+        (void)fprintf(to, "  least         %s credits, or it cannot start\n",
+                      money_text(quote->minimum_micro));
+    }
+    if (budget_micro > 0) {
+        (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
+                      money_text(budget_micro),
+                      budget_micro == quote->suggested_micro && job->budget_micro < 0
+                          ? " (1.5 times the expected cost, a lease of each slot, and one more)"
+                          : "");
+    }
+    if (job->value_micro >= 0) {
+        (void)fprintf(to, "  value         %s credits\n",
+                      limit_text(job->value_micro, job->value_rate));
+    }
+    if (quote->limit_micro >= 0) {
+        (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
+                      money_text(quote->limit_micro),
+                      job->cap_micro >= 0 ? "" : " (1.5 times what is on offer)");
+    }
+    if (quote->suggested_cap_micro >= 0) {
+        (void)fprintf(
+            to,
+            "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
+            "to begin with\n",
+            money_text(quote->suggested_cap_micro), quote->suggested_cap_trades,
+            quote->suggested_cap_trades == 1 ? "" : "s");
+    }
+    if (quote->has_explanation && quote->explanation.starts_at_micro < 0) {
+        print_explanation(to, &quote->explanation);
+    }
+    if (quote->checks_problem[0] != '\0') {
+        (void)fprintf(to, "  checks        none can be made: %s\n", quote->checks_problem);
+    }
+}
+
+void offer_show(FILE *to, const struct offer *offer)
+{
+    show_plan(to, &offer->summary);
+    show_quote(to, &offer->summary, &offer->quote, offer->budget_micro);
+}
+
+static json_t *json_summary(const struct bourse_job_summary *job)
+{
+    json_t *value =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:b, s:s}", "name",
+                  job->name, "program", job->program, "subtasks", (json_int_t)job->subtasks,
+                  "inputs", (json_int_t)job->inputs, "input_bytes", (json_int_t)job->input_bytes,
+                  "skipped", (json_int_t)job->skipped, "slots", (int)job->slots, "at_most",
+                  (int)job->at_most, "limit_ms", (json_int_t)job->limit_ms, "term_ms",
+                  (json_int_t)job->term_ms, "expect_ms", (json_int_t)job->expect_ms,
+                  "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
+    (void)json_object_set_new(value, "parts", json_integer((json_int_t)job->parts));
+    if (job->checks > 0) {
+        (void)json_object_set_new(value, "checks", json_integer((json_int_t)job->checks));
+    }
+    if (job->way_ms > 0) {
+        (void)json_object_set_new(value, "way_ms", json_integer((json_int_t)job->way_ms));
+    }
+    (void)json_object_set_new(value, "source",
+                              json_string(job->measured_subtasks > 0 ? "measured"
+                                          : job->expect_is_guess     ? "guess"
+                                                                     : "declared"));
+    if (job->measured_subtasks > 0) {
+        (void)json_object_set_new(value, "measured_subtasks",
+                                  json_integer((json_int_t)job->measured_subtasks));
+        (void)json_object_set_new(value, "measured_samples",
+                                  json_integer((json_int_t)job->measured_samples));
+        (void)json_object_set_new(
+            value, "p90_ms", job->p90_ms < 0 ? json_null() : json_integer((json_int_t)job->p90_ms));
+    }
+    if (job->continues[0] != '\0') {
+        (void)json_object_set_new(value, "continues", json_string(job->continues));
+    }
+    if (job->cap_micro >= 0) {
+        (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
+    }
+    if (job->value_micro >= 0) {
+        (void)json_object_set_new(value, "value_micro", json_integer((json_int_t)job->value_micro));
+        json_add_rate(value, job->value_rate);
+    }
+    return value;
+}
+
+bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
+{
+    struct bourse_error error;
+    if (!submit_quote(invocation->bourse, offer->job, &offer->quote, offer->limits, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    bourse_job_summary(offer->job, &offer->summary); /* with what the market knows of its work */
+    offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
+                                                           : offer->quote.suggested_micro;
+    if (!option_money(invocation, "budget", &offer->budget_micro)) {
+        *ret_status = BOURSE_USAGE;
+        return false;
+    }
+    return true;
+}
+
+static int quote_or_plan(struct invocation *invocation, bool plan)
+{
+    int status = 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        return complain(invocation, BOURSE_LOCAL, "out of memory");
+    }
+    offer->job = job;
+    if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
+        bool starts =
+            offer->quote.explanation.starts_at_micro >= 0 && offer->quote.checks_problem[0] == '\0';
+        status = starts ? BOURSE_OK : BOURSE_NO_MATCH;
+        if (invocation->json) {
+            json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
+                                      "budget_micro", (json_int_t)offer->budget_micro);
+            (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
+            (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
+            status = print_json(value, status);
+        } else if (invocation->quiet) {
+            (void)printf("%s\n", money_text(offer->quote.expected_micro));
+        } else {
+            if (plan) {
+                show_plan(stdout, &offer->summary);
+                show_spread(stdout, &offer->summary, &offer->quote, invocation->color);
+            }
+            show_quote(stdout, &offer->summary, &offer->quote, offer->budget_micro);
+        }
+    }
+    free(offer);
+    return status;
+}
+
+int command_quote(struct invocation *invocation)
+{
+    return quote_or_plan(invocation, false);
+}
+
+/* Options that are not for what is planned: of a job's file there are none. */
+static bool plan_options_fit(struct invocation *invocation, bool has_graph)
+{
+    static const char *const of_graphs[] = {"scheduler", "contended"};
+    static const char *const of_pictures[] = {"svg", "width"};
+    static const char *const of_work[] = {"set",      "devices",   "pcie",      "fabric",
+                                          "network",  "storage",   "stream",    "objective",
+                                          "deadline", "budget",    "samples",   "worth",
+                                          "place",    "fall-back", "templates", "file"};
+    bool has_work = !has_graph && is_work(invocation);
+    for (size_t i = 0; !has_graph && i < sizeof of_graphs / sizeof of_graphs[0]; i++) {
+        if (option_given(invocation, of_graphs[i])) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--scheduler and --contended are for --dag; see `bourse help plan`");
+            return false;
+        }
+    }
+    for (size_t i = 0; !has_graph && !has_work && i < sizeof of_pictures / sizeof of_pictures[0];
+         i++) {
+        if (option_given(invocation, of_pictures[i])) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--svg and --width are for --dag and templates: when a job's subtasks "
+                           "run the market says; `bourse report` draws it afterwards");
+            return false;
+        }
+    }
+    for (size_t i = 0; !has_work && i < sizeof of_work / sizeof of_work[0]; i++) {
+        if (option_given(invocation, of_work[i])) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--%s is for a template, as in `bourse plan llm --devices h100:2`; "
+                           "`bourse plan --templates` lists them",
+                           of_work[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+int command_plan(struct invocation *invocation)
+{
+    bool has_graph = option_given(invocation, "dag");
+    if (has_graph && invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "plan takes a job's FILE or --dag FILE, not both; see `bourse help plan`");
+    }
+    if (!plan_options_fit(invocation, has_graph)) {
+        return BOURSE_USAGE;
+    }
+    if (has_graph) {
+        return plan_dag(invocation);
+    }
+    if (is_work(invocation)) {
+        return plan_work(invocation);
+    }
+    if (invocation->word_count == 0) {
+        return complain(invocation, BOURSE_USAGE, "plan needs FILE; see `bourse help plan`");
+    }
+    return quote_or_plan(invocation, true);
+}

@@ -1,0 +1,477 @@
+#include "consumer/history.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/client.h"
+#include "consumer/matrix.h"
+#include "consumer/product.h"
+#include "planner/history.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "protocol/work.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOKED_AT = 1 << 16, /* subtasks of a larger job: every second, third ... of them */
+    NAMES_MOST = 1024,   /* different programs of one job */
+};
+
+/* Different work of a job, by name. */
+struct names {
+    struct hash32 items[NAMES_MOST];
+    uint32_t first[NAMES_MOST]; /* the first subtask that does it */
+    size_t count;
+};
+
+static void add_name(struct names *names, const struct hash32 *name, uint32_t index)
+{
+    /* Neighbours are often alike. */
+    for (size_t i = names->count; i-- > 0;) {
+        if (hash32_equal(&names->items[i], name)) {
+            return;
+        }
+    }
+    if (names->count < NAMES_MOST) {
+        names->items[names->count] = *name;
+        names->first[names->count++] = index;
+    }
+}
+
+/* False: stopped. */
+typedef bool on_wire_row(void *context, size_t name, const Bourse__V1__HistoryRow *row);
+
+static size_t number_of(const struct names *names, const Bourse__V1__HistoryRow *row)
+{
+    size_t at = 0;
+    while (at < names->count && memcmp(names->items[at].bytes, row->work.data, 32) != 0) {
+        at++;
+    }
+    return at;
+}
+
+/* Those of `count` names from `first` on, at most LIMIT_WORKS. */
+static bool ask(struct bourse *bourse, const struct names *names, size_t first, size_t count,
+                on_wire_row *visit, void *context, struct bourse_error *error)
+{
+    ProtobufCBinaryData works[LIMIT_WORKS];
+    Bourse__V1__HistoryRequest body = BOURSE__V1__HISTORY_REQUEST__INIT;
+    for (size_t i = 0; i < count; i++) {
+        works[i] = (ProtobufCBinaryData){
+            .data = (uint8_t *)(uintptr_t)names->items[first + i].bytes, .len = 32};
+    }
+    body.n_works = count;
+    body.works = works;
+    body.has_skip = 1;
+    bool more = true;
+    while (more) {
+        ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_HISTORY_REQUEST, &body.base, MESSAGE_HISTORY_REPLY,
+                         &answer, error)) {
+            return false;
+        }
+        const Bourse__V1__HistoryReply *reply = (const void *)answer;
+        bool goes_on = true;
+        for (size_t i = 0; i < reply->n_rows && goes_on; i++) {
+            const size_t name = number_of(names, reply->rows[i]);
+            goes_on = name == names->count || visit(context, name, reply->rows[i]);
+        }
+        more = goes_on && reply->has_more && reply->more && reply->n_rows > 0;
+        body.skip += (uint32_t)reply->n_rows;
+        codec_free(&answer);
+    }
+    return true;
+}
+
+static bool ask_all(struct bourse *bourse, const struct names *names, on_wire_row *visit,
+                    void *context, struct bourse_error *error)
+{
+    for (size_t first = 0; first < names->count; first += LIMIT_WORKS) {
+        const size_t left = names->count - first;
+        if (!ask(bourse, names, first, left < LIMIT_WORKS ? left : LIMIT_WORKS, visit, context,
+                 error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- what a job is expected to take */
+
+struct known { /* of one name and size, over all classes of devices */
+    size_t name;
+    uint32_t size;
+    uint64_t samples;
+    int128 median_ns; /* a sum over the samples */
+    int64_t p90_ns;   /* of the class that has the most */
+    bool has_no_p90;  /* of a class there are too few samples */
+};
+
+struct table {
+    struct known *items;
+    size_t count, capacity;
+    bool no_memory;
+};
+
+static struct known *find(const struct table *table, size_t name, uint32_t size)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->items[i].name == name && table->items[i].size == size) {
+            return &table->items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *row)
+{
+    struct table *table = context;
+    if (row->samples == 0 || row->median_ns <= 0) {
+        return true;
+    }
+    struct known *known = find(table, name, row->size);
+    if (known == NULL && table->count == table->capacity) {
+        const size_t capacity = table->capacity == 0 ? 64 : 2 * table->capacity;
+        struct known *larger = reallocarray(table->items, capacity, sizeof *larger);
+        if (larger == NULL) {
+            table->no_memory = true;
+            return false;
+        }
+        table->items = larger;
+        table->capacity = capacity;
+    }
+    if (known == NULL) {
+        known = &table->items[table->count++];
+        *known = (struct known){.name = name, .size = row->size};
+    }
+    known->has_no_p90 = known->has_no_p90 || !row->has_p90_ns;
+    known->p90_ns = row->has_p90_ns && row->p90_ns > known->p90_ns ? row->p90_ns : known->p90_ns;
+    known->samples += row->samples;
+    known->median_ns += (int128)row->median_ns * row->samples;
+    return true;
+}
+
+struct learning {
+    struct bourse_job *job;
+    const Bourse__V1__Manifest *manifest;
+    uint32_t stride;
+    struct names names;
+    struct table table;
+    int64_t *expect_ms; /* of each subtask, for the ranks of tasks; else NULL */
+};
+
+/* What the job says; 0: nothing. */
+static int64_t said_ms(const struct bourse_job *job, size_t part, uint32_t index)
+{
+    const struct job_file *file = job->file;
+    if (job->order != NULL && index < file->task_count) {
+        return file->tasks[job->order[index]].expect_ms == JOB_ABSENT
+                   ? 0
+                   : file->tasks[job->order[index]].expect_ms;
+    }
+    return file->expect_ms == JOB_ABSENT ? 0 : job->parts[part].expect_ms;
+}
+
+static int64_t at_least_ms(int64_t ns)
+{
+    const int64_t ms = ns / NS_PER_MS + (ns % NS_PER_MS > 0);
+    return ms > 0 ? ms : 1;
+}
+
+/* One subtask, which stands for `weight` of its part. */
+static void learn_one(struct learning *learning, size_t part, uint32_t index, uint64_t weight,
+                      int128 *sum_ms)
+{
+    struct bourse_job *job = learning->job;
+    struct job_learned *learned = &job->learned;
+    const struct work work = work_of(learning->manifest, index);
+    size_t name = 0;
+    while (name < learning->names.count &&
+           !hash32_equal(&learning->names.items[name], &work.name)) {
+        name++;
+    }
+    const struct known *known = find(&learning->table, name, work.size);
+    const int64_t said = said_ms(job, part, index);
+    int64_t expect_ms = said > 0 ? said : job->parts[part].expect_ms;
+    if (known != NULL) {
+        const struct history_summary summary = {
+            .count = known->samples < UINT32_MAX ? (uint32_t)known->samples : UINT32_MAX,
+            .median = (int64_t)(known->median_ns / known->samples)};
+        expect_ms = at_least_ms(history_blend(&summary, said * NS_PER_MS));
+        expect_ms = expect_ms < job->parts[part].limit_ms ? expect_ms : job->parts[part].limit_ms;
+        learned->subtasks += weight;
+        learned->samples = known->samples > learned->samples ? known->samples : learned->samples;
+        const int64_t p90_ms = at_least_ms(known->p90_ns);
+        learned->has_no_p90 = learned->has_no_p90 || known->has_no_p90;
+        learned->p90_ms = p90_ms > learned->p90_ms ? p90_ms : learned->p90_ms;
+    }
+    if (learning->expect_ms != NULL) {
+        learning->expect_ms[index] = expect_ms;
+    }
+    *sum_ms += (int128)expect_ms * weight;
+}
+
+/* Of the subtasks that `visit` sees of a part: one for all where they are alike. */
+static void learn_part(struct learning *learning, size_t number, uint32_t first)
+{
+    struct order_part *part = &learning->job->parts[number];
+    const uint32_t step = learning->manifest->n_subtasks == 0 ? part->subtasks : learning->stride;
+    int128 sum_ms = 0;
+    for (uint32_t i = 0; i < part->subtasks; i += step) {
+        const uint32_t left = part->subtasks - i;
+        learn_one(learning, number, first + i, left < step ? left : step, &sum_ms);
+    }
+    assert(part->subtasks > 0);
+    part->expect_ms = (int64_t)((sum_ms + part->subtasks - 1) / part->subtasks);
+}
+
+static void name_part(struct learning *learning, size_t number, uint32_t first)
+{
+    const struct order_part *part = &learning->job->parts[number];
+    const uint32_t step = learning->manifest->n_subtasks == 0 ? part->subtasks : learning->stride;
+    for (uint32_t i = 0; i < part->subtasks; i += step) {
+        const struct work work = work_of(learning->manifest, first + i);
+        add_name(&learning->names, &work.name, first + i);
+    }
+}
+
+/* Checks are no work of the job's. */
+static size_t parts_of_work(const struct bourse_job *job)
+{
+    return job->part_count - (job->checks > 0);
+}
+
+static void each_part(struct learning *learning,
+                      void visit(struct learning *learning, size_t number, uint32_t first))
+{
+    uint32_t first = 0;
+    for (size_t i = 0; i < parts_of_work(learning->job); i++) {
+        visit(learning, i, first);
+        first += learning->job->parts[i].subtasks;
+    }
+}
+
+static void learn(struct learning *learning)
+{
+    struct bourse_job *job = learning->job;
+    const bool is_ranked = job->graph.count > 0 && job->graph.rank != NULL && job->checks == 0 &&
+                           learning->stride == 1;
+    learning->expect_ms = is_ranked ? calloc(job->graph.count, sizeof *learning->expect_ms) : NULL;
+    each_part(learning, learn_part);
+    if (learning->expect_ms != NULL) {
+        order_rank(&job->graph, learning->expect_ms);
+    }
+    free(learning->expect_ms);
+}
+
+static bool learn_from(struct bourse *bourse, struct bourse_job *job,
+                       const Bourse__V1__Manifest *manifest, struct bourse_error *error)
+{
+    struct learning *learning = calloc(1, sizeof *learning);
+    if (learning == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    learning->job = job;
+    learning->manifest = manifest;
+    learning->stride = 1 + (uint32_t)(manifest->n_subtasks / LOOKED_AT);
+    each_part(learning, name_part);
+    struct bourse_error refused = {.status = BOURSE_OK};
+    const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
+    if (told && !learning->table.no_memory && learning->table.count > 0) {
+        learn(learning);
+    }
+    free(learning->table.items);
+    free(learning);
+    if (!told && refused.status == BOURSE_UNREACHABLE) {
+        *error = refused;
+        return false;
+    }
+    return true;
+}
+
+bool history_learn(struct bourse *bourse, struct bourse_job *job, struct bourse_error *error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (job->learned.is_done || job->manifest == NULL) {
+        return true;
+    }
+    if (codec_decode_manifest(job->manifest, job->manifest_length, &manifest, NULL) != CODEC_OK) {
+        return client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
+    }
+    const bool good = learn_from(bourse, job, manifest, error);
+    job->learned.is_done = good;
+    return good;
+}
+
+/* ---------------------------------------------------------------- as a list */
+
+struct telling {
+    const Bourse__V1__Manifest *manifest;
+    const struct names *names;
+    bourse_measured_visitor *visitor;
+    void *context;
+};
+
+static bool tell(void *context, size_t name, const Bourse__V1__HistoryRow *row)
+{
+    const struct telling *telling = context;
+    const Bourse__V1__ManifestTask *task =
+        subtask_task(telling->manifest, telling->names->first[name]);
+    struct bourse_measured measured = {
+        .index = telling->names->first[name],
+        .bytes = work_bytes(row->size),
+        .samples = row->samples,
+        .outliers = row->outliers,
+        .median_ns = row->median_ns,
+        .p90_ns = row->has_p90_ns ? row->p90_ns : -1,
+        .at_ms = row->at_ms,
+    };
+    client_copy(measured.task, sizeof measured.task,
+                task != NULL && task->name != NULL ? task->name : "");
+    client_copy(measured.device_class, sizeof measured.device_class, row->device_class);
+    return telling->visitor(telling->context, &measured);
+}
+
+static bool tell_all(struct bourse *bourse, const Bourse__V1__Manifest *manifest,
+                     bourse_measured_visitor *visitor, void *context, struct bourse_error *error)
+{
+    struct names *names = calloc(1, sizeof *names);
+    if (names == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    const uint32_t stride = 1 + (uint32_t)(manifest->n_subtasks / LOOKED_AT);
+    /* Without a list of subtasks all of a part are alike. */
+    uint32_t first = 0;
+    for (size_t i = 0;
+         manifest->n_subtasks == 0 && manifest->terms != NULL && i < manifest->terms->n_parts;
+         i++) {
+        const struct work work = work_of(manifest, first);
+        add_name(names, &work.name, first);
+        first += manifest->terms->parts[i]->subtasks;
+    }
+    for (uint32_t i = 0; i < manifest->n_subtasks || names->count == 0; i += stride) {
+        const struct work work = work_of(manifest, i);
+        add_name(names, &work.name, i);
+    }
+    struct telling telling = {manifest, names, visitor, context};
+    const bool good = ask_all(bourse, names, tell, &telling, error);
+    free(names);
+    return good;
+}
+
+bool bourse_history(struct bourse *bourse, const char *id, bourse_measured_visitor *visitor,
+                    void *context, struct bourse_error *ret_error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    return client_manifest(bourse, id, &manifest, ret_error) &&
+           tell_all(bourse, manifest, visitor, context, ret_error);
+}
+
+bool bourse_history_of(struct bourse *bourse, const struct bourse_job *job,
+                       bourse_measured_visitor *visitor, void *context,
+                       struct bourse_error *ret_error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (codec_decode_manifest(job->manifest, job->manifest_length, &manifest, NULL) != CODEC_OK) {
+        return client_fail(ret_error, BOURSE_LOCAL, "the job's manifest does not decode");
+    }
+    return tell_all(bourse, manifest, visitor, context, ret_error);
+}
+
+/* ---------------------------------------------------------------- tiles of products */
+
+struct tiles { /* of one product */
+    uint64_t inner;
+    struct names names;
+    struct matrix_block blocks[NAMES_MOST]; /* of each name, the largest */
+    history_tile_visitor *visitor;
+    void *context;
+};
+
+/* The work of one such tile, as the manifest of a product has it (product.c). */
+static struct work tile_work(const struct matrix_block *block, uint64_t inner)
+{
+    static char executor[] = "tensor";
+    static const char *const arguments[] = PRODUCT_ARGUMENTS;
+    char *copies[sizeof arguments / sizeof *arguments];
+    char value[PRODUCT_VALUE_SIZE];
+    const struct matrix_block factors[2] = {{.rows = block->rows, .columns = inner},
+                                            {.rows = inner, .columns = block->columns}};
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    Bourse__V1__ManifestTerms terms = BOURSE__V1__MANIFEST_TERMS__INIT;
+    Bourse__V1__ManifestPart part = BOURSE__V1__MANIFEST_PART__INIT;
+    Bourse__V1__ManifestPart *parts[] = {&part};
+    Bourse__V1__ManifestSubtask subtask = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&subtask};
+    Bourse__V1__ManifestInput inputs[2];
+    Bourse__V1__ManifestInput *input_pointers[] = {&inputs[0], &inputs[1]};
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        copies[i] = (char *)(uintptr_t)arguments[i]; /* read only */
+    }
+    for (size_t i = 0; i < 2; i++) {
+        bourse__v1__manifest_input__init(&inputs[i]);
+        inputs[i].size = matrix_blob_bytes(&factors[i]);
+    }
+    product_value(block, value);
+    part.subtasks = part.slots = 1;
+    terms.n_parts = 1;
+    terms.parts = parts;
+    subtask.value = value;
+    subtask.n_inputs = 2;
+    subtask.inputs = input_pointers;
+    manifest.executor = executor;
+    manifest.n_arguments = sizeof arguments / sizeof *arguments;
+    manifest.arguments = copies;
+    manifest.terms = &terms;
+    manifest.n_subtasks = 1;
+    manifest.subtasks = subtasks;
+    return work_of(&manifest, 0);
+}
+
+static bool tell_tile(void *context, size_t name, const Bourse__V1__HistoryRow *row)
+{
+    const struct tiles *tiles = context;
+    const struct matrix_block *block = &tiles->blocks[name];
+    const struct history_tile tile = {.rows = block->rows,
+                                      .columns = block->columns,
+                                      .device_class = row->device_class,
+                                      .samples = row->samples,
+                                      .median_ns = row->median_ns,
+                                      .p90_ns = row->has_p90_ns ? row->p90_ns : -1};
+    /* The name says nothing of the inner extent: the size of the factors does. */
+    return row->size != tile_work(block, tiles->inner).size || row->samples == 0 ||
+           row->median_ns <= 0 || tiles->visitor(tiles->context, &tile);
+}
+
+static void add_tile(struct tiles *tiles, uint64_t rows, uint64_t columns)
+{
+    const struct matrix_block block = {.rows = rows, .columns = columns};
+    const size_t before = tiles->names.count;
+    const struct work work = tile_work(&block, tiles->inner);
+    add_name(&tiles->names, &work.name, 0);
+    if (tiles->names.count > before) {
+        tiles->blocks[before] = block;
+    }
+}
+
+bool history_tiles(struct bourse *bourse, uint64_t rows, uint64_t inner, uint64_t columns,
+                   history_tile_visitor *visitor, void *context, struct bourse_error *error)
+{
+    struct tiles *tiles = calloc(1, sizeof *tiles);
+    if (tiles == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    tiles->inner = inner;
+    tiles->visitor = visitor;
+    tiles->context = context;
+    for (uint64_t i = 1; i <= HISTORY_GRID && i <= rows; i++) {
+        for (uint64_t k = 1; k <= HISTORY_GRID && k <= columns; k++) {
+            add_tile(tiles, rows / i + (rows % i > 0), columns / k + (columns % k > 0));
+        }
+    }
+    const bool good = ask_all(bourse, &tiles->names, tell_tile, tiles, error);
+    free(tiles);
+    return good;
+}

@@ -1,0 +1,172 @@
+#include "formats/plan_file.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "formats/yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEADLINE_MOST_NS (INT64_C(366) * 24 * 3600 * 1000000000)
+enum { DEVICES_TEXT_MOST = 4096, LINK_TEXT_MOST = 100 };
+
+void plan_file_begin(struct plan_file *file)
+{
+    memset(file, 0, sizeof *file);
+    file->budget_micro = -1;
+}
+
+bool plan_file_devices(struct plan_file *file, const char *text, struct problem *ret_problem)
+{
+    bool is_market = strcmp(text, "market") == 0;
+    if ((is_market && file->devices.part_count > 0) || file->is_market) {
+        problem_set(ret_problem,
+                    "devices are those of the market, or those that are named, not both");
+        return false;
+    }
+    file->is_market = is_market;
+    return is_market || device_list_add(&file->devices, text, ret_problem);
+}
+
+bool plan_file_link(struct plan_file_link *link, const char *text, struct problem *ret_problem)
+{
+    struct device_link read = {.latency_ns = -1};
+    if (!device_link_read(text, &read, ret_problem)) {
+        return false;
+    }
+    *link = (struct plan_file_link){
+        .is_given = true, .has_latency = read.latency_ns >= 0, .link = read};
+    return true;
+}
+
+static bool put_pair(struct plan_file_pair *pairs, size_t most, size_t *count, const char *name,
+                     size_t name_length, const char *value, struct problem *problem)
+{
+    char shown[PLAN_FILE_WORD_SIZE];
+    text_printable(name, name_length, shown, sizeof shown);
+    if (name_length == 0 || name_length >= sizeof pairs->name || value[0] == '\0' ||
+        strlen(value) >= sizeof pairs->value) {
+        problem_set(problem,
+                    "\"%s\": a name and a value have 1 to %d characters each, as in NAME=VALUE",
+                    shown, PLAN_FILE_WORD_SIZE - 1);
+        return false;
+    }
+    size_t at = 0;
+    while (at < *count && (strlen(pairs[at].name) != name_length ||
+                           memcmp(pairs[at].name, name, name_length) != 0)) {
+        at++;
+    }
+    if (at == most) {
+        problem_set(problem, "\"%s\" is one more than the %zu that there may be", shown, most);
+        return false;
+    }
+    *count += at == *count;
+    (void)snprintf(pairs[at].name, sizeof pairs[at].name, "%.*s", (int)name_length, name);
+    (void)snprintf(pairs[at].value, sizeof pairs[at].value, "%s", value);
+    return true;
+}
+
+bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, const char *text,
+                    struct problem *ret_problem)
+{
+    const char *equals = strchr(text, '=');
+    size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+    return put_pair(pairs, most, count, text, length, equals != NULL ? equals + 1 : "",
+                    ret_problem);
+}
+
+/* ---------------------------------------------------------------- the file */
+
+static void read_word(struct yaml_value value, char ret_word[PLAN_FILE_WORD_SIZE])
+{
+    const char *text = yaml_text(value, PLAN_FILE_WORD_SIZE - 1, "");
+    (void)snprintf(ret_word, PLAN_FILE_WORD_SIZE, "%s", text);
+}
+
+static void read_pairs(struct yaml_value map, struct plan_file_pair *pairs, size_t most,
+                       size_t *count)
+{
+    if (!yaml_present(map) || !yaml_is_map(map, most)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        struct problem problem = {.text = ""};
+        const char *name = yaml_entry_key(map, i);
+        const char *value = yaml_text(yaml_entry(map, i), PLAN_FILE_WORD_SIZE - 1, NULL);
+        if (value != NULL && !put_pair(pairs, most, count, name, strlen(name), value, &problem)) {
+            yaml_refuse(yaml_entry(map, i), "%s", problem.text);
+        }
+    }
+}
+
+static void read_devices_of(struct yaml_value value, struct plan_file *file)
+{
+    struct problem problem = {.text = ""};
+    const char *text = yaml_text(value, DEVICES_TEXT_MOST, NULL);
+    if (text != NULL && !plan_file_devices(file, text, &problem)) {
+        yaml_refuse(value, "%s", problem.text);
+    }
+}
+
+static void read_devices(struct yaml_value value, struct plan_file *file)
+{
+    if (!yaml_present(value)) {
+        return;
+    }
+    if (yaml_kind(value) != YAML_KIND_LIST) {
+        read_devices_of(value, file);
+    } else if (yaml_is_list(value, DEVICE_LIST_PARTS)) {
+        for (size_t i = 0; i < yaml_count(value); i++) {
+            read_devices_of(yaml_item(value, i), file);
+        }
+    }
+}
+
+static void read_link(struct yaml_value value, struct plan_file_link *link)
+{
+    struct problem problem = {.text = ""};
+    const char *text = yaml_text(value, LINK_TEXT_MOST, NULL);
+    if (text != NULL && !plan_file_link(link, text, &problem)) {
+        yaml_refuse(value, "%s", problem.text);
+    }
+}
+
+static int64_t read_storage(struct yaml_value value)
+{
+    struct plan_file_link link = {.is_given = false};
+    read_link(value, &link);
+    if (link.has_latency && link.link.latency_ns > 0) {
+        yaml_refuse(value, "storage has no latency; write how fast it is, as in 7GB/s");
+    }
+    return link.link.bandwidth;
+}
+
+bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
+                     struct plan_file *ret_file, struct problem *ret_problem)
+{
+    static const char *const keys[] = {"template", "set",     "devices", "pcie",      "fabric",
+                                       "network",  "storage", "stream",  "objective", "deadline",
+                                       "budget",   "worth",   "place"};
+    CLEANUP(yaml_close) struct yaml_file *file = yaml_open(bytes, length, file_name, ret_problem);
+    if (file == NULL) {
+        return false;
+    }
+    struct yaml_value root = yaml_root(file);
+    plan_file_begin(ret_file);
+    yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
+    read_word(yaml_required(root, "template"), ret_file->template);
+    read_pairs(yaml_key(root, "set"), ret_file->settings, PLAN_FILE_SETTINGS,
+               &ret_file->setting_count);
+    read_devices(yaml_key(root, "devices"), ret_file);
+    read_link(yaml_key(root, "pcie"), &ret_file->pcie);
+    read_link(yaml_key(root, "fabric"), &ret_file->fabric);
+    read_link(yaml_key(root, "network"), &ret_file->network);
+    ret_file->storage = read_storage(yaml_key(root, "storage"));
+    ret_file->may_stream = yaml_boolean(yaml_key(root, "stream"), false);
+    read_word(yaml_key(root, "objective"), ret_file->objective);
+    ret_file->deadline_ns = yaml_duration_ns(yaml_key(root, "deadline"), 1, DEADLINE_MOST_NS, 0);
+    ret_file->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, -1);
+    ret_file->worth_micro = yaml_money(yaml_key(root, "worth"), 1, INT64_MAX, 0);
+    read_pairs(yaml_key(root, "place"), ret_file->places, PLAN_FILE_PLACES, &ret_file->place_count);
+    return yaml_finished(file, ret_problem);
+}

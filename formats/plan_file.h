@@ -1,0 +1,64 @@
+/* formats/plan_file.h - what is to be planned, as a YAML file that can be kept: docs/planner.md, "Plan files".
+ *
+ *     template: llm
+ *     set: {model: llama-3-8b, prompt: 2048}
+ *     devices: [h100:2@2.50, tpu-v5p:4@4.20]       one text, or a list: a machine or several each
+ *     network: 100Gbit/s,10us                      also pcie, fabric; storage: 7GB/s
+ *     objective: price
+ *     deadline: 10m
+ *     place: {decode: groq-lpu-v1}
+ *
+ * What the names mean is not known here. Pure. */
+#ifndef BOURSE_FORMATS_PLAN_FILE_H
+#define BOURSE_FORMATS_PLAN_FILE_H
+
+#include "formats/device_list.h"
+
+enum {
+    PLAN_FILE_BYTES = 1 << 20,
+    PLAN_FILE_WORD_SIZE = 64,
+    PLAN_FILE_SETTINGS = 64,
+    PLAN_FILE_PLACES = 64,
+};
+
+struct plan_file_pair { /* name = value */
+    char name[PLAN_FILE_WORD_SIZE], value[PLAN_FILE_WORD_SIZE];
+};
+
+struct plan_file_link {
+    bool is_given, has_latency;
+    struct device_link link;
+};
+
+struct plan_file {
+    char template[PLAN_FILE_WORD_SIZE]; /* "": not said, as below */
+    struct plan_file_pair settings[PLAN_FILE_SETTINGS];
+    size_t setting_count;
+    struct device_list devices;
+    bool is_market; /* `devices: market`: those on offer */
+    struct plan_file_link pcie, fabric, network;
+    int64_t storage; /* bytes per second; 0 */
+    bool may_stream;
+    char objective[PLAN_FILE_WORD_SIZE];
+    int64_t deadline_ns;                            /* 0 */
+    int64_t budget_micro;                           /* -1 */
+    int64_t worth_micro;                            /* of an hour sooner; 0 */
+    struct plan_file_pair places[PLAN_FILE_PLACES]; /* step = device */
+    size_t place_count;
+};
+
+/* Nothing said. */
+void plan_file_begin(struct plan_file *file);
+
+/* False with the file's name, line, and what is wrong; *ret_file is then without meaning. */
+bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
+                     struct plan_file *ret_file, struct problem *ret_problem);
+
+/* The same of one thing each, as the command line has them. False with what is wrong. */
+bool plan_file_devices(struct plan_file *file, const char *text, struct problem *ret_problem);
+bool plan_file_link(struct plan_file_link *link, const char *text, struct problem *ret_problem);
+/* "NAME=VALUE": appended, or in place of the value that the name has. */
+bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, const char *text,
+                    struct problem *ret_problem);
+
+#endif

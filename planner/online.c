@@ -1,0 +1,105 @@
+#include "planner/online.h"
+
+#include "base/checked.h"
+
+#include <assert.h>
+
+bool online_goes_before(struct online_task a, struct online_task b)
+{
+    return a.rank != b.rank ? a.rank > b.rank : a.index < b.index;
+}
+
+int64_t online_left_ns(int64_t takes_ns, int64_t so_far_ns)
+{
+    if (takes_ns == 0) {
+        return 0;
+    }
+    return so_far_ns < takes_ns ? takes_ns - so_far_ns : so_far_ns;
+}
+
+int64_t online_finish_ns(const struct online_lane *lane)
+{
+    assert(lane->load_ns >= 0 && lane->takes_ns >= 0);
+    int64_t finish_ns;
+    return checked_add(lane->load_ns, lane->takes_ns, &finish_ns) ? finish_ns : ONLINE_NEVER;
+}
+
+uint32_t online_depth(int64_t takes_ns, uint32_t lanes, uint32_t waiting)
+{
+    int64_t window = ONLINE_WINDOW_LEAST;
+    if (takes_ns > 0 && ONLINE_WINDOW_NS / takes_ns > window) {
+        window = ONLINE_WINDOW_NS / takes_ns;
+    }
+    /* Many lanes keep the broker busy with less in each, and wait less for one another. */
+    int64_t most = lanes > 0 ? ONLINE_WINDOW_JOB_MOST / lanes : ONLINE_WINDOW_MOST;
+    most = most < ONLINE_WINDOW_MOST ? most : ONLINE_WINDOW_MOST;
+    most = most > ONLINE_WINDOW_ALWAYS ? most : ONLINE_WINDOW_ALWAYS;
+    window = window < most ? window : most;
+    int64_t share = 1 + waiting / (2 * (lanes > 0 ? (int64_t)lanes : 1));
+    return (uint32_t)(window < share ? window : share);
+}
+
+struct sum {
+    int128 load_ns;
+    int128 lanes; /* that have one */
+};
+
+static struct sum sum_of(const struct online_lane *lanes, size_t count)
+{
+    assert(count <= UINT32_MAX); /* so that no product below leaves 128 bits */
+    struct sum sum = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        if (lanes[i].load_ns != ONLINE_NEVER) {
+            sum.load_ns += lanes[i].load_ns;
+            sum.lanes++;
+        }
+    }
+    return sum;
+}
+
+/* In percent of the mean of all, times the sum of all. */
+static int128 share_of(const struct sum *sum, int64_t load_ns)
+{
+    return (int128)100 * load_ns * sum->lanes;
+}
+
+size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief)
+{
+    assert(thief < count);
+    const int64_t there_ns = online_finish_ns(&lanes[thief]);
+    size_t victim = ONLINE_NONE;
+    for (size_t i = 0; i < count; i++) {
+        bool can_give = i != thief && lanes[i].can_give && lanes[i].load_ns != ONLINE_NEVER;
+        if (can_give && (victim == ONLINE_NONE || lanes[i].load_ns > lanes[victim].load_ns)) {
+            victim = i;
+        }
+    }
+    if (victim == ONLINE_NONE || there_ns > ONLINE_NEVER - ONLINE_MOVE_NS ||
+        there_ns + ONLINE_MOVE_NS > lanes[victim].load_ns) {
+        return ONLINE_NONE;
+    }
+    const struct sum sum = sum_of(lanes, count);
+    bool is_uneven =
+        share_of(&sum, lanes[victim].load_ns) > (100 + ONLINE_SLACK_PERCENT) * sum.load_ns &&
+        share_of(&sum, lanes[thief].load_ns) < (100 - ONLINE_SLACK_PERCENT) * sum.load_ns;
+    return is_uneven ? victim : ONLINE_NONE;
+}
+
+int64_t online_patience_ns(int64_t mean_ns, uint64_t samples)
+{
+    int64_t patience_ns;
+    if (samples < ONLINE_SAMPLES || mean_ns <= 0 ||
+        !checked_mul(mean_ns, ONLINE_PATIENCE_TIMES, &patience_ns)) {
+        return ONLINE_NEVER;
+    }
+    return patience_ns > ONLINE_PATIENCE_NS ? patience_ns : ONLINE_PATIENCE_NS;
+}
+
+bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples)
+{
+    if (samples < ONLINE_SAMPLES || predicted_ns <= 0 || measured_ns <= 0) {
+        return false;
+    }
+    const int128 away = (int128)measured_ns - predicted_ns;
+    return 100 * (away < 0 ? -away : away) > (int128)ONLINE_SLACK_PERCENT * predicted_ns;
+}

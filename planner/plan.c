@@ -1,0 +1,365 @@
+#include "planner/plan_inner.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- input */
+
+static bool is_amount(double value)
+{
+    return value >= 0 && value <= 1e18; /* false for what is not a number */
+}
+
+static bool check_device(const struct plan_input *input, uint32_t d, struct plan_fault *fault)
+{
+    const struct plan_device *device = &input->devices[d];
+    bool is_good = device->memory < TOPOLOGY_MEMORIES && device->price_micro >= PLAN_UNPRICED &&
+                   is_amount(device->idle_w.value) && is_amount(device->risk.per_hour) &&
+                   is_amount(device->risk.restart_s) && is_amount(device->risk.interval_s) &&
+                   is_amount(device->risk.checkpoint_s);
+    if (!is_good) {
+        fault->device = d;
+        problem_set(&fault->problem,
+                    "device %" PRIu32 ": its memory is below %d, and no figure of it is negative "
+                    "or no number",
+                    d, TOPOLOGY_MEMORIES);
+    }
+    return is_good;
+}
+
+static bool check_placed(const struct plan_input *input, struct plan_fault *fault)
+{
+    for (uint32_t s = 0; input->placed != NULL && s < input->steps->step_count; s++) {
+        if (input->placed[s] != PLAN_ANYWHERE && input->placed[s] >= input->device_count) {
+            fault->step = s;
+            problem_set(&fault->problem, "step \"%s\" has to be on a device that is not",
+                        input->steps->steps[s].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check(const struct plan_input *input, struct plan_fault *fault)
+{
+    if (input->device_count < 1 || input->device_count > PLAN_DEVICES) {
+        problem_set(&fault->problem, "%zu devices; 1 to %d can be planned for", input->device_count,
+                    PLAN_DEVICES);
+        return false;
+    }
+    if (!is_amount(input->deadline_s) || input->budget_micro < PLAN_UNLIMITED) {
+        problem_set(&fault->problem, "a deadline or budget is negative, or no number");
+        return false;
+    }
+    if (input->objective == PLAN_VALUE && input->worth_micro < 1) {
+        problem_set(&fault->problem, "by value needs what an hour sooner is worth, above 0");
+        return false;
+    }
+    for (uint32_t d = 0; d < input->device_count; d++) {
+        if (!check_device(input, d, fault)) {
+            return false;
+        }
+    }
+    return check_placed(input, fault);
+}
+
+/* ---------------------------------------------------------------- all forms */
+
+enum { EFFORT_DEVICES = 16 }; /* all effort is for a search among so many */
+
+struct making {
+    const struct plan_input *input;
+    struct plan_case *whole;
+    struct plan_found forms[PLAN_FORMS];
+    uint32_t single;
+    struct plan_bounds bounds;
+};
+
+static void making_fini(struct making *making)
+{
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        plan_destroy(&making->forms[i].plan);
+    }
+    plan_case_destroy(&making->whole);
+}
+
+/* What is against an outcome that has figures. */
+static void explain_limits(const struct plan_input *input, struct plan_outcome *outcome)
+{
+    double takes_s = outcome->makespan_s.value;
+    double price = (double)outcome->price_micro / MICRO_PER_CREDIT;
+    double budget = (double)input->budget_micro / MICRO_PER_CREDIT;
+    switch (outcome->status) {
+    case PLAN_DEADLINE:
+        problem_set(&outcome->problem, "it takes %.4g s, and the deadline is %.4g s", takes_s,
+                    input->deadline_s);
+        break;
+    case PLAN_BUDGET:
+        problem_set(&outcome->problem, "it costs %.6g credits, and the budget is %.6g", price,
+                    budget);
+        break;
+    case PLAN_LIMITS:
+        problem_set(&outcome->problem,
+                    "it takes %.4g s and costs %.6g credits, and the limits are %.4g s and %.6g",
+                    takes_s, price, input->deadline_s, budget);
+        break;
+    case PLAN_NO_PRICE:
+        problem_set(&outcome->problem, "no price is known of a device that it is on");
+        break;
+    case PLAN_NO_POWER:
+        problem_set(&outcome->problem, "no power is known of a device that it is on");
+        break;
+    case PLAN_OK:
+    case PLAN_BAD_INPUT:
+    case PLAN_NOWHERE:
+    case PLAN_PLACEMENT:
+    case PLAN_NO_ROOM:
+    case PLAN_UNREACHED:
+    case PLAN_INDIVISIBLE:
+    case PLAN_NO_GAIN:
+    case PLAN_NO_MEMORY: /* have said so themselves */
+        break;
+    }
+}
+
+static bool is_missed(const struct plan_outcome *outcome)
+{
+    return outcome->status == PLAN_DEADLINE || outcome->status == PLAN_BUDGET ||
+           outcome->status == PLAN_LIMITS;
+}
+
+/* Whether `found` is more to the point: done, near the limits, or what a search for the same objective says. */
+static bool is_preferred(const struct plan_input *input, const struct plan_input *aim,
+                         const struct plan_found *found, const struct plan_found *best)
+{
+    if ((found->plan != NULL) != (best->plan != NULL)) {
+        return found->plan != NULL;
+    }
+    if (found->plan != NULL || (is_missed(&found->outcome) && is_missed(&best->outcome))) {
+        return plan_outcome_is_better(input, &found->outcome, &best->outcome);
+    }
+    return is_missed(&found->outcome) ||
+           (!is_missed(&best->outcome) && aim->objective == input->objective);
+}
+
+/* Of the best by each aim that which is best by what is asked for. */
+static bool make_split(struct making *making)
+{
+    const struct plan_input *input = making->input;
+    struct plan_found *best = &making->forms[PLAN_SPLIT];
+    struct plan_input aims[PLAN_AIMS];
+    size_t count = plan_aims(input, aims);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        struct plan_found found = {.plan = NULL};
+        making->whole->input = &aims[i];
+        ok = plan_split(making->whole, input, &found);
+        if (found.plan != NULL && found.outcome.status != PLAN_OK) {
+            plan_destroy(&found.plan);
+        }
+        if (i == 0 || is_preferred(input, &aims[i], &found, best)) {
+            plan_destroy(&best->plan);
+            *best = found;
+        } else {
+            plan_destroy(&found.plan);
+        }
+    }
+    making->whole->input = input;
+    return ok;
+}
+
+/* `effort`: what there is; what is used of it is taken from it. */
+static bool make_forms(struct making *making, uint64_t *effort, double *ret_bound_s)
+{
+    bool ok = plan_single(making->whole, &making->forms[PLAN_SINGLE], &making->single) &&
+              plan_graph(making->whole, effort, &making->forms[PLAN_GRAPH], ret_bound_s) &&
+              make_split(making) && plan_pipeline(making->whole, &making->forms[PLAN_PIPELINE]);
+    for (int i = 0; ok && i < PLAN_FORMS; i++) {
+        explain_limits(making->input, &making->forms[i].outcome);
+    }
+    return ok;
+}
+
+/* Of a search among so many devices: the same whatever others there are. */
+static uint64_t effort_of(const struct plan_input *input, size_t devices)
+{
+    uint64_t share = input->effort / EFFORT_DEVICES * devices;
+    return share < input->effort ? share : input->effort;
+}
+
+/* Takes over each form that is better on the devices of the set. */
+static bool merge(struct making *making, struct making *part, const struct plan_set *set)
+{
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        struct plan_found *ours = &making->forms[i];
+        struct plan_found *theirs = &part->forms[i];
+        bool is_done = theirs->plan != NULL;
+        bool is_nearer = is_missed(&theirs->outcome) && ours->plan == NULL;
+        bool has_none = ours->plan == NULL && ours->outcome.status != PLAN_NO_GAIN;
+        bool is_better = (is_done && has_none) ||
+                         ((is_done || is_nearer) &&
+                          plan_outcome_is_better(making->input, &theirs->outcome, &ours->outcome));
+        if (i == PLAN_SINGLE || !is_better) { /* all single devices were tried */
+            continue;
+        }
+        if (is_done && !plan_of_part(theirs->plan, making->input, set)) {
+            return false;
+        }
+        plan_destroy(&ours->plan);
+        *ours = *theirs;
+        theirs->plan = NULL;
+    }
+    return true;
+}
+
+/* A step of which the time is known on none of the set's devices counts all the same. */
+static bool make_part(struct making *making, const struct plan_set *set, uint64_t *effort)
+{
+    struct plan_part *part = calloc(1, sizeof *part);
+    struct making of_part = {.single = PLAN_ANYWHERE};
+    struct plan_fault fault;
+    double bound_s = 0;
+    bool ok = part != NULL && plan_part_init(part, making->input, set);
+    if (ok) {
+        of_part.input = &part->input;
+        enum plan_status status = plan_case_create(&part->input, &of_part.whole, &fault);
+        ok = status != PLAN_NO_MEMORY;
+        if (status == PLAN_OK && of_part.whole->left_out == making->whole->left_out) {
+            ok = make_forms(&of_part, effort, &bound_s) && merge(making, &of_part, set);
+        }
+    }
+    making_fini(&of_part);
+    if (part != NULL) {
+        plan_part_fini(part);
+    }
+    free(part);
+    return ok;
+}
+
+/* On all devices, and on some of them for as long as there is effort. */
+static bool make_all(struct making *making)
+{
+    const struct plan_input *input = making->input;
+    uint64_t effort = effort_of(input, input->device_count);
+    uint64_t left = 2 * input->effort;
+    double bound_s = 0;
+    struct plan_set *sets = calloc(PLAN_SETS, sizeof *sets);
+    bool ok = sets != NULL && make_forms(making, &effort, &bound_s) &&
+              plan_bound(making->whole, bound_s, &making->bounds);
+    left -= effort_of(input, input->device_count) - effort;
+    size_t count = ok ? plan_sets(input, sets) : 0;
+    for (size_t i = 0; ok && i < count && left >= effort_of(input, sets[i].count); i++) {
+        uint64_t given = effort_of(input, sets[i].count);
+        uint64_t unused = given;
+        ok = make_part(making, &sets[i], &unused);
+        left -= given - unused;
+    }
+    free(sets);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- what is taken */
+
+/* PLAN_FORMS: none. Of equals the form that comes first. */
+static int best_form(const struct making *making)
+{
+    int best = PLAN_FORMS;
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        const struct plan_found *found = &making->forms[i];
+        if (found->plan != NULL &&
+            (best == PLAN_FORMS || plan_outcome_is_better(making->input, &found->outcome,
+                                                          &making->forms[best].outcome))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void take(struct making *making, int form, struct plan **ret_plan)
+{
+    struct plan *plan = making->forms[form].plan;
+    making->forms[form].plan = NULL;
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        plan->forms[i] = making->forms[i].outcome;
+    }
+    plan->single = making->single;
+    plan->time_bound_s = making->bounds.time_s;
+    plan->bound = making->bounds.merit;
+    plan->gap = plan->bound > 0 ? fmax(plan->total.merit / plan->bound - 1, 0) : -1;
+    *ret_plan = plan;
+}
+
+/* ---------------------------------------------------------------- nothing can be */
+
+static void refuse_limit(const struct making *making, const struct plan_outcome *nearest,
+                         struct plan_fault *fault)
+{
+    const struct plan_input *input = making->input;
+    double takes_s = nearest->makespan_s.value;
+    bool is_late = nearest->status == PLAN_DEADLINE;
+    if (is_late) {
+        fault->least = takes_s;
+        fault->bound = making->bounds.time_s;
+        problem_set(&fault->problem,
+                    "the deadline is %.4g s, and the least found%s is %.4g s; none takes less than "
+                    "%.4g s",
+                    input->deadline_s, input->budget_micro >= 0 ? " within the budget" : "",
+                    takes_s, fault->bound);
+    } else {
+        fault->least = (double)nearest->price_micro;
+        fault->bound = making->bounds.price_micro;
+        problem_set(&fault->problem,
+                    "the budget is %.6g credits, and the least found%s costs %.6g; none costs less "
+                    "than %.6g",
+                    (double)input->budget_micro / MICRO_PER_CREDIT,
+                    input->deadline_s > 0 ? " within the deadline" : "",
+                    fault->least / MICRO_PER_CREDIT, fault->bound / MICRO_PER_CREDIT);
+    }
+}
+
+/* As the form says that comes nearest to what was asked for, or, where none has a time, as the graph, which is the one that may
+ * do most. */
+static enum plan_status refuse(const struct making *making, struct plan_fault *fault)
+{
+    const struct plan_outcome *nearest = &making->forms[PLAN_GRAPH].outcome;
+    fault->step = making->whole->nowhere;
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        const struct plan_outcome *outcome = &making->forms[i].outcome;
+        bool is_timed = outcome->makespan_s.source != FIGURE_UNKNOWN &&
+                        outcome->status != PLAN_NO_ROOM && outcome->status != PLAN_NO_GAIN;
+        bool is_nearer = nearest->status == PLAN_NO_ROOM || nearest->status == PLAN_NOWHERE ||
+                         plan_outcome_is_better(making->input, outcome, nearest);
+        nearest = is_timed && is_nearer ? outcome : nearest;
+    }
+    if (nearest->status == PLAN_DEADLINE || nearest->status == PLAN_BUDGET) {
+        refuse_limit(making, nearest, fault);
+    } else {
+        fault->problem = nearest->problem;
+    }
+    return nearest->status;
+}
+
+enum plan_status plan_make(const struct plan_input *input, struct plan **ret_plan,
+                           struct plan_fault *ret_fault)
+{
+    struct making making = {.input = input, .single = PLAN_ANYWHERE};
+    *ret_fault = (struct plan_fault){.step = PLAN_ANYWHERE, .device = PLAN_ANYWHERE};
+    if (!check(input, ret_fault)) {
+        return PLAN_BAD_INPUT;
+    }
+    enum plan_status status = plan_case_create(input, &making.whole, ret_fault);
+    if (status == PLAN_OK && !make_all(&making)) {
+        status = PLAN_NO_MEMORY;
+    }
+    if (status == PLAN_OK) {
+        int form = best_form(&making);
+        if (form == PLAN_FORMS) {
+            status = refuse(&making, ret_fault);
+        } else {
+            take(&making, form, ret_plan);
+        }
+    }
+    making_fini(&making);
+    return status;
+}

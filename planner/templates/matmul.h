@@ -1,0 +1,10 @@
+/* planner/templates/matmul.h - a product of two matrices: one step, one operation. Rows of A and C may be divided over
+ * devices; each then needs all of B. Pure. */
+#ifndef BOURSE_PLANNER_TEMPLATES_MATMUL_H
+#define BOURSE_PLANNER_TEMPLATES_MATMUL_H
+
+#include "planner/templates/template.h"
+
+extern const struct template matmul_template;
+
+#endif

@@ -1,0 +1,103 @@
+/* planner/templates/transformer.h - layers that attend: what models of language, and parts of others, are made of.
+ *
+ * `layers` alike, each: norm, queries, keys and values, rotary, attention, output, sum, norm, a feed-forward part of three
+ * matrices (gated) or two, sum. docs/templates.md has the table. Pure. */
+#ifndef BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
+#define BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
+
+#include "planner/templates/making.h"
+#include "planner/templates/template.h"
+
+enum { TRANSFORMER_STAGES = 64 };
+#define TRANSFORMER_FIGURE_MOST (INT64_C(1) << 24)
+
+struct transformer {
+    int64_t layers, width, heads, kv, head_size, feed_forward, vocabulary;
+    bool is_gated;    /* three matrices in the feed-forward part, SwiGLU; else two, GELU */
+    bool is_tied;     /* the last product is with the table of the embedding */
+    enum dtype dtype; /* of weights, cache and what flows */
+};
+
+/* New positions of each of `batch` sequences, over a context that ends with them. */
+struct transformer_span {
+    int64_t batch, positions, context;
+    int64_t
+        capacity; /* of the cache that their keys and values are put into, in positions; 0: there is none */
+    bool is_causal;
+};
+
+/* Refuses figures outside their ranges. */
+void transformer_check(struct making *making, const struct transformer *model);
+
+/* Of a layer; of the table of the embedding; of the last norm, and the last product unless it is tied; of all of it. */
+uint128 transformer_layer_parameters(const struct transformer *model);
+uint128 transformer_table_parameters(const struct transformer *model);
+uint128 transformer_head_parameters(const struct transformer *model);
+uint128 transformer_parameters(const struct transformer *model);
+
+/* Bytes of the state of so many positions, and of their keys and values in one layer. */
+uint128 transformer_state(const struct transformer *model, int64_t positions);
+uint128 transformer_cache(const struct transformer *model, int64_t positions);
+/* What the way back needs of a layer's way forth: operands of its products, norms and attention. */
+uint128 transformer_activations(const struct transformer *model,
+                                const struct transformer_span *span);
+
+/* Of the layers, those in part `index` of `parts`: they differ by one at most, longer first. */
+int64_t transformer_layers_of(const struct transformer *model, int64_t parts, int64_t index);
+
+struct operation transformer_embedding(const struct transformer *model, int64_t tokens);
+struct operation transformer_tokenising(int64_t tokens);
+
+/* One layer's operations, each done `count` times with the weights of `layers` layers. */
+void transformer_forward(struct making *making, struct step *step, const struct transformer *model,
+                         const struct transformer_span *span, int64_t layers, int64_t count);
+/* The gradients of these layers, of what came in and of the weights; weights and their gradients are not this step's. */
+void transformer_backward(struct making *making, struct step *step, const struct transformer *model,
+                          const struct transformer_span *span, int64_t layers);
+/* All of an encoder, once: embedding, layers, last norm. */
+void transformer_encode(struct making *making, struct step *step, const struct transformer *model,
+                        const struct transformer_span *span);
+/* The gradients of a product: of its left side and of its weights. */
+void transformer_product_backward(struct making *making, struct step *step,
+                                  const struct operation *product, int64_t count);
+
+/* ---------------------------------------------------------------- as parameters of a template
+ * They are its first: */
+
+enum {
+    TRANSFORMER_LAYERS,
+    TRANSFORMER_WIDTH,
+    TRANSFORMER_HEADS,
+    TRANSFORMER_KV,
+    TRANSFORMER_HEAD_SIZE,
+    TRANSFORMER_FEED_FORWARD,
+    TRANSFORMER_VOCABULARY,
+    TRANSFORMER_GATED,
+    TRANSFORMER_TIED,
+    TRANSFORMER_DTYPE,
+    TRANSFORMER_PARAMETERS,
+};
+
+#define TRANSFORMER_FIGURE(name, meaning, usual)                                                   \
+    MAKING_NUMBER(name, meaning, usual, 1, TRANSFORMER_FIGURE_MOST)
+#define TRANSFORMER_TABLE                                                                          \
+    [TRANSFORMER_LAYERS] = TRANSFORMER_FIGURE("layers", "layers of the model", 32),                \
+    [TRANSFORMER_WIDTH] = TRANSFORMER_FIGURE("width", "elements of the hidden state", 4096),       \
+    [TRANSFORMER_HEADS] = TRANSFORMER_FIGURE("heads", "attention heads", 32),                      \
+    [TRANSFORMER_KV] =                                                                             \
+        TRANSFORMER_FIGURE("kv", "heads of keys and values; heads is a multiple of it", 8),        \
+    [TRANSFORMER_HEAD_SIZE] = TRANSFORMER_FIGURE("head-size", "elements of a head; even", 128),    \
+    [TRANSFORMER_FEED_FORWARD] =                                                                   \
+        TRANSFORMER_FIGURE("feed-forward", "width of the feed-forward part", 14336),               \
+    [TRANSFORMER_VOCABULARY] = TRANSFORMER_FIGURE("vocabulary", "tokens that there are", 128256),  \
+    [TRANSFORMER_GATED] = MAKING_CHOICE(                                                           \
+        "gated", "three matrices in the feed-forward part, not two", MAKING_YES, making_answers),  \
+    [TRANSFORMER_TIED] = MAKING_CHOICE(                                                            \
+        "tied", "the last product is with the table of the embedding", 0, making_answers),         \
+    [TRANSFORMER_DTYPE] =                                                                          \
+        MAKING_CHOICE("dtype", "type of weights and of what flows", MAKING_BF16, making_floats)
+
+extern const struct template_preset transformer_presets[];
+struct transformer transformer_of(const int64_t *values);
+
+#endif

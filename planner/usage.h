@@ -1,0 +1,31 @@
+/* planner/usage.h - what a schedule uses: how busy each processor is, and what goes from one to another. Pure. */
+#ifndef BOURSE_PLANNER_USAGE_H
+#define BOURSE_PLANNER_USAGE_H
+
+#include "planner/schedule.h"
+
+struct usage_processor {
+    uint32_t tasks;
+    double busy; /* sum of their costs */
+};
+
+struct usage_link { /* one that carries something */
+    uint32_t from, to;
+    uint32_t transfers;
+    double bytes;
+    double busy; /* sum of latencies and bytes / bandwidth */
+};
+
+struct usage {
+    struct usage_processor *processors; /* all, by index */
+    struct usage_link *links;           /* the busiest first, then by from and to */
+    size_t link_count;
+    uint32_t transfers;
+    double bytes;
+};
+
+/* The caller owns it. NULL without memory. */
+struct usage *usage_create(const struct workload *graph, const struct schedule *schedule);
+void usage_destroy(struct usage **self);
+
+#endif

@@ -1,0 +1,45 @@
+/* What went wrong, for people or, with --json, for programs: as `bourse` says it. */
+#include "provider/command/command.h"
+
+#include <jansson.h>
+
+#include <stdio.h>
+
+static bool is_json;
+
+void command_fail_in_json(bool json)
+{
+    is_json = json;
+}
+
+static const char *name_of(int status)
+{
+    switch (status) {
+    case EXIT_USAGE:
+        return "USAGE";
+    case EXIT_NOBODY:
+        return "NOT_FOUND";
+    case EXIT_REFUSED:
+        return "REFUSED";
+    case EXIT_UNREACHABLE:
+        return "UNREACHABLE";
+    default:
+        return "LOCAL";
+    }
+}
+
+int command_fail(int status, const char *text)
+{
+    if (!is_json) {
+        (void)fflush(stdout);
+        fprintf(stderr, "bourse-provider: %s\n", text);
+        return status;
+    }
+    json_t *root = json_pack("{s:{s:s, s:s, s:i}}", "error", "name", name_of(status), "text", text,
+                             "exit", status);
+    if (root != NULL && json_dumpf(root, stdout, JSON_COMPACT) == 0) {
+        (void)fputc('\n', stdout);
+    }
+    json_decref(root);
+    return status;
+}

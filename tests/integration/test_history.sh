@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# What work was measured to take: by the broker, over a restart of it, and told to who plans the same work again.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/support/market.sh
+. "$here/../support/market.sh"
+maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
+fire_begin history "$1" bourse-tensor
+market_up --slots 2
+broker_stop() {
+    kill "$broker"
+    ended "$broker" 20 || fail "the broker does not stop"
+}
+
+cat >job.yaml <<'YAML'
+name: naps
+array: 0-7
+run: [sh, -c, 'sleep 0.3', sh, "{index}"]
+YAML
+has "$("$bourse" history job.yaml 2>&1)" 'nothing of its work was measured'
+"$bourse" plan job.yaml --json >json || fail "plan"
+has "$(cat json)" '"source":"guess"'
+"$bourse" submit job.yaml -y --wait --quiet >id || fail "submit ended with $?"
+"$bourse" history "$(cat id)" --json >json || fail "history of a job"
+for name in last "$(cut -c 1-8 id)"; do
+    "$bourse" history "$name" --json | cmp - json || fail "history $name"
+done
+[ "$(number samples json)" -ge 6 ] || fail "not measured: $(cat json)"
+[ "$(number median_ns json)" -ge 300000000 ] || fail "sooner than it can be: $(cat json)"
+[ "$(number p90_ns json)" -ge "$(number median_ns json)" ] || fail "nine of ten below the median: $(cat json)"
+has "$(cat json)" '"device_class":"cpu.'
+"$bourse" history job.yaml >table || fail "history of a file"
+has "$(cat table)" 'MEDIAN'
+has "$(cat table)" 'cpu.'
+[ "$("$bourse" history job.yaml --quiet)" = "$(number median_ns json)" ] || fail "history --quiet: $(cat json)"
+
+# The job said nothing: it is expected to take what it took. Where it says something, both count.
+"$bourse" plan job.yaml --json >json || fail "plan of what was measured"
+has "$(cat json)" '"source":"measured"'
+took=$(number expect_ms json)
+[ "$took" -ge 300 ] && [ "$took" -lt 5000 ] || fail "expected to take $took ms: $(cat json)"
+has "$("$bourse" plan job.yaml)" 'of each size nine of ten took'
+[ "$(number p90_ms json)" -ge "$took" ] || fail "nine of ten took less than is expected: $(cat json)"
+sed 's/0-7/0-2/; s/0.3/0.25/' job.yaml >few.yaml
+"$bourse" submit few.yaml -y --wait --quiet || fail "submit of three"
+"$bourse" plan few.yaml --json >few || fail "plan of three"
+has "$(cat few)" '"p90_ms":null'
+has "$("$bourse" plan few.yaml)" 'too seldom to say what nine of ten take'
+sed 's/^array.*/&\nexpect: 60s/' job.yaml >said.yaml
+"$bourse" plan said.yaml --json >json || fail "plan of what was said"
+both=$(number expect_ms json)
+[ "$both" -gt "$took" ] && [ "$both" -lt 60000 ] || fail "$both ms are not between $took and 60000"
+# What was predicted stands beside what it took.
+"$bourse" submit job.yaml -y --wait --quiet >id || fail "submit ended with $?"
+"$bourse" report "$(cat id)" --json >json || fail "report"
+[ "$(field predicted_ns json)" -eq $((8 * took * 1000000)) ] || fail "not what was planned, $took ms each: $(cat json)"
+[ "$(field measured_ns json)" -ge 2400000000 ] || fail "eight took less than eight can: $(cat json)"
+"$bourse" report "$(cat id)" >table || fail "report as a table"
+grep -qE '^total +8 .*%$' table || fail "no predicted total: $(cat table)"
+"$bourse" history job.yaml --json >json || fail "history of both"
+[ "$(number samples json)" -ge 14 ] || fail "the second run was not measured: $(cat json)"
+# Other work is not known by it.
+sed 's/sleep 0.3/sleep 0.4/' job.yaml >other.yaml
+"$bourse" plan other.yaml --json >json || fail "plan of other work"
+has "$(cat json)" '"source":"guess"'
+
+# A broker that starts anew knows it still, and one whose file is damaged reads it out of its ledger again.
+"$bourse" history job.yaml --json >before || fail "history"
+broker_stop
+[ -s "$market/history.db" ] || fail "no history.db: $(ls "$market")"
+broker_start
+broker_await || fail "the broker does not start again"
+"$bourse" history job.yaml --json >after || fail "history after a restart"
+cmp before after || fail "another history after a restart: $(cat before after)"
+broker_stop
+echo 'no database' >"$market/history.db"
+broker_start
+broker_await || fail "the broker does not start again"
+"$bourse" history job.yaml --json >after || fail "history after damage"
+cmp before after || fail "another history out of the ledger: $(cat before after)"
+
+# What tiles of products took is told to who plans one like them, and to nobody else.
+# (Of 16 outliers are left out, never half.)
+planned=("$bourse" plan matmul --set m=128 --set n=128 --set k=64 --set dtype=fp32 --devices market)
+multiplies() { "${planned[@]}" --json >json 2>/dev/null; }
+until_true 60 multiplies || fail "nobody multiplies: $(cat json)"
+has "$(cat json)" '"samples":0'
+"$maker" A.npy 128 64 1 whole
+"$maker" B.npy 64 128 2 whole
+"$bourse" run -y --quiet matmul A.npy B.npy -o C.npy --tiles 4x4 || fail "matmul ended with $?"
+"${planned[@]}" --json >json || fail "plan of the product"
+[ "$(number samples json)" -ge 8 ] || fail "the plan knows less than half of 16 tiles: $(cat json)"
+has "$("${planned[@]}")" 'measured (1'
+"${planned[@]}" --set k=6400 --json >json || fail "plan of another product"
+has "$(cat json)" '"samples":0'
+echo "history of a market: ok"

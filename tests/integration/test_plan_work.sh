@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Work of a template on devices of the catalogue: what people and programs are shown, plan files, and every refusal by name.
+set -euo pipefail
+bourse=$(realpath "$1")/bourse
+golden=$(realpath "$(dirname "$0")/../golden/plans")
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse plan.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# shellcheck source=tests/support/expect.sh
+. "$(dirname "$(realpath "$0")")/../support/expect.sh"
+cd "$work"
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state LC_ALL=C
+unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
+
+# What there is.
+"$bourse" plan --templates --quiet >names || fail "templates"
+grep -qx llm names || fail "$(cat names)"
+while read -r name; do
+    expect 0 '^PARAMETER +USUAL' "$bourse" plan --templates "$name"
+    "$bourse" plan --templates "$name" --json | grep -q "\"templates\":\[{\"name\":\"$name\"" || fail "$name as JSON"
+done <names
+expect 2 'no template "lmm"' "$bourse" plan --templates lmm
+
+# Byte for byte, as text and as a picture; the same each time.
+for file in "$golden"/*.yaml; do
+    name=$(basename "$file" .yaml)
+    "$bourse" plan --file "$file" --width 100 --svg "$name.svg" >"$name.txt" || fail "$name"
+    diff "$golden/$name.txt" "$name.txt" || fail "not what tests/golden/plans/$name.txt holds"
+    diff "$golden/$name.svg" "$name.svg" || fail "not what tests/golden/plans/$name.svg holds"
+    "$bourse" plan --file "$file" --json >"$name.json" || fail "$name as JSON"
+    [ "$(wc -l <"$name.json")" -eq 1 ] || fail "$name: more than one value"
+done
+
+# A plan of two alike devices divides the batch; the file and the command line say the same.
+cat >two.yaml <<END
+template: llm
+set: {model: llama-2-7b, batch: 64}
+devices: h200:2@3.80
+END
+"$bourse" plan --file two.yaml --json >a.json
+"$bourse" plan llm --set batch=64 --set model=llama-2-7b --devices h200:2@3.80 --json >b.json
+cmp a.json b.json || fail "the file and the command line differ"
+grep -q '"form":"split"' a.json || fail "$(cat a.json)"
+[ "$(grep -o '"device":"h200-sxm [12]","steps"' a.json | wc -l)" -eq 2 ] || fail "$(cat a.json)"
+"$bourse" plan --file two.yaml --set batch=1 --json | grep -q '"form":"single"' || fail "the command line does not come before the file"
+"$bourse" plan --file two.yaml --devices b200@6.25 --json | grep -q '"hour_micro":6250000' || fail "devices of the command line"
+"$bourse" plan --file two.yaml --quiet | grep -qE '^[0-9.e-]+$' || fail "--quiet"
+
+# What goes between devices that share a batch counts.
+train="train --set model=gpt-2-xl --set sequence=1024 --set tokenised=yes --set checkpoint=0 --set batch=64 --storage 7GB/s"
+# shellcheck disable=SC2086
+for network in 10Mbit/s 10Tbit/s; do "$bourse" plan $train --devices b200,b200 --network "$network" --json >"train-${network%%bit*}.json" || fail "$network"; done
+grep -q '"form":"split"' train-10T.json || fail "$(cat train-10T.json)"
+grep -qE '"transfers":\[\{"from"' train-10T.json || fail "no transfers: $(cat train-10T.json)"
+grep -q '"makespan_s":2488\.' train-10M.json || fail "3.1 GB over 1.25 MB/s: $(cat train-10M.json)"
+# shellcheck disable=SC2086
+expect 0 '^split .* no link leads from b200-hgx 1 to b200-hgx 2' "$bourse" plan $train --set batch=16 --devices b200,b200 --network none
+expect 0 '^split .*, with all transfers, it is not 5 % sooner' "$bourse" plan matmul --set m=5 --set n=5 --set k=5 --devices h100:2+l4
+expect 0 '^all of 360 ' "$bourse" plan matmul --set m=1000 --set n=100000 --set k=100000 --devices h100:3
+
+# Who waits is drawn as waiting: the timeline says what the table does.
+# shellcheck disable=SC2086
+"$bourse" plan $train --devices b200,b200 --network 100Gbit/s --svg waits.svg >waits.txt || fail "waits"
+grep -q '^ *_ waits for others or for a link$' waits.txt || fail "$(cat waits.txt)"
+[ "$(awk '$1 == "b200-hgx" && $3 == 1 {print $4}' waits.txt)" = "$(awk '$1 == "b200-hgx" && /[#_]%?/ && NF < 6 {print $NF}' waits.txt)" ] || fail "$(cat waits.txt)"
+grep -q '<title>waits, ' waits.svg || fail "waits.svg"
+
+# Prices, limits and links.
+expect 0 '^price +[0-9.]+ credits$' "$bourse" plan --file two.yaml --objective price
+expect 0 '^price +-: not known' "$bourse" plan llm --devices h200
+expect 5 '^bourse: PLAN_NO_PRICE: ' "$bourse" plan llm --devices h200 --objective price
+expect 5 '^bourse: PLAN_DEADLINE: .*0.001 s' "$bourse" plan llm --devices h200 --deadline 1ms
+expect 5 '^bourse: PLAN_BUDGET: ' "$bourse" plan llm --devices h200@2.50 --budget 0.000001
+expect 5 '"name":"PLAN_BUDGET"' "$bourse" plan llm --devices h200@2.50 --budget 0.000001 --json
+expect 5 '^bourse: PLAN_NOWHERE: ' "$bourse" plan llm --devices groq-lpu-v1
+expect 0 '^real time +anew every 33.33 ms: kept, ' "$bourse" plan video --devices h200
+expect 0 '^real time +anew every 10 us: not kept, ' "$bourse" plan video --devices h200 --set frame-rate=100000
+expect 0 'streamed' "$bourse" plan llm --set dtype=fp16 --set model=llama-2-70b --devices h100 --stream --network 10Gbit/s,50us
+grep -q 'pcie 31.5 GB/s, 5 us (assumed)' out && grep -q 'network 1.25 GB/s, 50 us$' out || fail "$(cat out)"
+expect 2 'needs --worth' "$bourse" plan llm --devices h200@2.50 --objective value
+expect 2 'for --objective value alone' "$bourse" plan llm --devices h200@2.50 --worth 1
+expect 0 '^llm: .*; by value on 1 device' "$bourse" plan llm --devices h200@2.50 --objective value --worth 1
+
+# What rows cost is what devices cost, to the micro-credit; a form that does not fit has no time.
+"$bourse" plan train --set model=gpt-2-xl --set sequence=1024 --set batch=4 --set checkpoint=0 --devices h100@2.50,l4@0.50 --json >out || fail "plan with prices"
+sum_of() { grep -o "\"$1\":\[[^]]*\]" out | grep -oE '"price_micro":[0-9]+' | awk -F: '{sum += $2} END {print sum + 0}'; }
+[ "$(sum_of schedule)" -gt 0 ] && [ "$(sum_of schedule)" = "$(sum_of devices)" ] || fail "rows and devices: $(cat out)"
+
+# Steps that have to be somewhere.
+"$bourse" plan llm --devices h200:2 --place 'decode=h200-sxm 2' --json >out || fail "placed"
+grep -q '"step":"decode","device":"h200-sxm 2"' out || fail "$(cat out)"
+"$bourse" plan llm --devices h200,h100 --place decode=h100 --json >out || fail "placed as --devices calls it"
+grep -q '"step":"decode","device":"h100-sxm5"' out || fail "$(cat out)"
+expect 2 'several devices' "$bourse" plan llm --devices h200:2 --place decode=h200
+expect 2 'no such step' "$bourse" plan llm --devices h200:2 --place 'decoding=h200-sxm 2'
+expect 2 'no such device' "$bourse" plan llm --devices h200:2 --place 'decode=h200-sxm 3'
+expect 5 '^bourse: PLAN_PLACEMENT: ' "$bourse" plan llm --devices h200,groq-lpu-v1 --place decode=lpu-v1
+expect 0 '^fallen back +1 step' "$bourse" plan llm --devices h200,groq-lpu-v1 --place decode=lpu-v1 --fall-back
+
+# Refusals.
+expect 2 '^bourse: TEMPLATE_UNKNOWN: ' "$bourse" plan lmm --devices h200
+expect 2 '^bourse: TEMPLATE_VALUE: llm has no parameter' "$bourse" plan llm --devices h200 --set promt=1
+expect 2 '^bourse: TEMPLATE_VALUE: prompt is a whole number' "$bourse" plan llm --devices h200 --set prompt=0
+expect 2 '^bourse: TEMPLATE_CONFLICT: ' "$bourse" plan llm --devices h200 --set heads=7 --set kv=2
+expect 2 '^bourse: DEVICES_UNKNOWN: .*did you mean' "$bourse" plan llm --devices h20
+expect 2 '^bourse: DEVICES_AMBIGUOUS: .*google-tpu-v5e' "$bourse" plan llm --devices tpu
+expect 2 '^bourse: DEVICES_TOO_MANY: ' "$bourse" plan llm --devices h200:64
+expect 2 'more than 64 devices' "$bourse" plan llm --devices h200:60,l4:5
+expect 2 'no device: write' "$bourse" plan llm --devices 'h200;rm'
+expect 2 'no link' "$bourse" plan llm --devices h200 --network fast
+expect 2 'none of time, price' "$bourse" plan llm --devices h200 --objective speed
+expect 2 'on which devices' "$bourse" plan llm
+expect 2 'not both' "$bourse" plan llm --file two.yaml
+sed 's/template/tempalte/' two.yaml >bad.yaml
+expect 2 'bad.yaml:1: .*did you mean "template"' "$bourse" plan --file bad.yaml
+expect 2 'none.yaml' "$bourse" plan --file none.yaml
+expect 2 'for a template' "$bourse" plan job.yaml --objective price
+expect 2 'for --dag' "$bourse" plan llm --devices h200 --scheduler heft
+expect 2 'is no picture' "$bourse" plan --file two.yaml --svg two.yaml
+echo "plans of work: ok"

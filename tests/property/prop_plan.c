@@ -1,0 +1,610 @@
+/* Plans of random work on random devices: they keep to what edges, devices, ports and memories say, no single device is better,
+ * no bound is beaten, limits are kept or refused, and the same input gives the same plan. What a plan says is looked at from its rows
+ * alone, at every moment at which something begins or ends. */
+#include "planner/plan.h"
+
+#include "base/cleanup.h"
+#include "base/random.h"
+#include "tests/support/sample_work.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES = 400, SOME = 150, FEW = 50, DEVICES = 4, STEPS = 9, PARAMETERS = 4 };
+
+static const double near = 1e-9;
+
+struct work {
+    struct sample_device devices[DEVICES];
+    struct plan_device list[DEVICES];
+    struct steps *steps;
+    struct topology *topology;
+    uint32_t ports[DEVICES * DEVICES]; /* of each link */
+    struct plan_input input;
+    int64_t values[PARAMETERS];
+};
+
+static void work_fini(struct work *work)
+{
+    steps_destroy(&work->steps);
+    topology_destroy(&work->topology);
+}
+
+/* ---------------------------------------------------------------- random work */
+
+/* Of a seed, `values[1]`: the same shape for each batch, in which some costs grow with the batch and some do not. */
+static enum steps_status make_random(const int64_t *values, struct steps **ret_steps,
+                                     struct problem *ret_problem)
+{
+    struct random dice = random_seeded((uint64_t)values[1]);
+    int64_t batch = values[0];
+    size_t count = 1 + (size_t)random_below(&dice, STEPS);
+    bool is_line = random_below(&dice, 2) == 0; /* which is what pipelines are good at */
+    struct steps *steps = sample_steps(count);
+    (void)ret_problem;
+    for (uint32_t s = 0; s < count; s++) {
+        int64_t of_item = is_line + (int64_t)random_below(&dice, 4);
+        int64_t fixed = is_line ? 0 : 1 + (int64_t)random_below(&dice, 3);
+        bool is_bf16 = random_below(&dice, 3) == 0;
+        int64_t units = fixed + batch * of_item;
+        sample_units(steps, s, is_bf16 ? 0 : units, is_bf16 ? units : 0);
+        uint32_t set = (uint32_t)random_below(&dice, s + 1);
+        sample_weights(steps, s, set, 1, 100000000 * (1 + (int64_t)set % 3));
+        steps->steps[s].held_bytes = batch * 5000000 * (int64_t)random_below(&dice, 4);
+        steps->steps[s].working_bytes = 20000000;
+        steps->steps[s].passes = 1 + (int64_t)random_below(&dice, 3);
+        for (uint32_t from = 0; from < s; from++) {
+            if (is_line ? from + 1 == s : random_below(&dice, 3) == 0) {
+                sample_edge(steps, from, s, batch * 10000000 * (int64_t)random_below(&dice, 5));
+                struct step_edge *edge = &steps->edges[steps->edge_count - 1];
+                edge->set_bytes = random_below(&dice, 2) == 0 ? edge->bytes / 2 : 0;
+            }
+        }
+    }
+    *ret_steps = steps;
+    return STEPS_OK;
+}
+
+static const struct template_parameter parameters[] = {
+    {.name = "batch", .meaning = "items", .usual = 1, .least = 1, .most = 64, .is_batch = true},
+    {.name = "seed", .meaning = "of the dice", .usual = 0, .least = 0, .most = 1 << 30},
+    {.name = NULL},
+};
+static const struct template random_template = {
+    .name = "random", .meaning = "random work", .parameters = parameters, .make = make_random};
+
+static double one_of(struct random *dice, const double *values, size_t count)
+{
+    return values[random_below(dice, count)];
+}
+
+/* Some links are missing; some share a port with another. */
+static struct topology *random_topology(struct random *dice, uint32_t memories, uint32_t *ret_ports)
+{
+    static const double bandwidths[] = {1e8, 1e9, 1e7};
+    struct topology_link links[DEVICES * DEVICES];
+    size_t count = 0;
+    uint32_t ports = 1 + (uint32_t)random_below(dice, 6);
+    struct topology *topology = NULL;
+    for (uint32_t p = 0; p < memories; p++) {
+        for (uint32_t q = 0; q < memories; q++) {
+            if (p != q && random_below(dice, 5) > 0) {
+                ret_ports[count] = (uint32_t)random_below(dice, ports);
+                links[count] = (struct topology_link){.from = p,
+                                                      .to = q,
+                                                      .kind = TOPOLOGY_PEER,
+                                                      .latency_s = 0.01,
+                                                      .bandwidth = one_of(dice, bandwidths, 3),
+                                                      .ports = {ret_ports[count]},
+                                                      .port_count = 1};
+                count++;
+            }
+        }
+    }
+    const struct topology_input input = {.memory_count = memories,
+                                         .port_count = ports,
+                                         .hosts = random_below(dice, 2),
+                                         .links = links,
+                                         .link_count = count};
+    ck_assert_int_eq(topology_create(&input, &topology, NULL), TOPOLOGY_OK);
+    return topology;
+}
+
+static void draw(struct work *work, uint64_t seed)
+{
+    static const double speeds[] = {1, 2, 3, 8};
+    static const double memories[] = {0, 250e6, 500e6, 1e9, 4e9};
+    struct random dice = random_seeded(seed);
+    memset(work, 0, sizeof *work);
+    work->values[0] = random_below(&dice, 4) > 0 ? 1 + (int64_t)random_below(&dice, 12) : 1;
+    work->values[1] = (int64_t)seed;
+    ck_assert_int_eq(template_create(&random_template, work->values, &work->steps, NULL), STEPS_OK);
+    uint32_t count = 1 + (uint32_t)random_below(&dice, DEVICES);
+    work->topology = random_topology(&dice, count, work->ports);
+    work->input = (struct plan_input){
+        .steps = work->steps,
+        .template = random_below(&dice, 4) > 0 ? &random_template : NULL,
+        .values = work->values,
+        .devices = work->list,
+        .device_count = count,
+        .topology = random_below(&dice, 8) > 0 ? work->topology : NULL,
+        .objective = (enum plan_objective)random_below(&dice, PLAN_OBJECTIVES),
+        .budget_micro = PLAN_UNLIMITED,
+        .worth_micro = 1 + (int64_t)random_below(&dice, 10000000000),
+        .effort = 3000,
+    };
+    for (uint32_t d = 0; d < count; d++) {
+        struct sample_device *device = &work->devices[d];
+        sample_device(device, one_of(&dice, speeds, 4),
+                      random_below(&dice, 5) > 0 ? one_of(&dice, speeds, 4) : 0);
+        sample_memory(device, one_of(&dice, memories, 5));
+        sample_power(device, random_below(&dice, 6) > 0 ? 100.0 * (double)(1 + d) : 0);
+        if (random_below(&dice, 4) == 0) {
+            sample_stream(device, 1e8);
+        }
+        work->list[d] = (struct plan_device){
+            .name = "device",
+            .cost = &device->cost,
+            .memory = random_below(&dice, 6) > 0 ? d : 0,
+            .price_micro = random_below(&dice, 8) > 0 ? (int64_t)random_below(&dice, 10000000000)
+                                                      : PLAN_UNPRICED,
+            .risk = {.per_hour = random_below(&dice, 5) == 0 ? 10 : 0, .restart_s = 5}};
+    }
+}
+
+/* ---------------------------------------------------------------- what a plan has to be */
+
+static const struct plan_row *row_of(const struct plan *plan, uint32_t step)
+{
+    const struct plan_row *found = NULL;
+    for (size_t i = 0; i < plan->row_count; i++) {
+        if (plan->rows[i].first_step == step) {
+            ck_assert_ptr_null(found);
+            found = &plan->rows[i];
+        }
+    }
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+static const struct plan_transfer *transfer_of(const struct plan *plan, const struct plan_row *from,
+                                               const struct plan_row *to)
+{
+    for (size_t i = 0; i < plan->transfer_count; i++) {
+        if (&plan->rows[plan->transfers[i].from] == from &&
+            &plan->rows[plan->transfers[i].to] == to) {
+            return &plan->transfers[i];
+        }
+    }
+    return NULL;
+}
+
+static bool meet(double a_from, double a_until, double b_from, double b_until)
+{
+    return fmax(a_from, b_from) < fmin(a_until, b_until) - near;
+}
+
+/* Devices do one thing at a time; what was not carried has not come. */
+static void check_times(const struct work *work, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        ck_assert(row->start_s >= 0 && row->finish_s <= plan->total.makespan_s.value + near);
+        for (size_t j = i + 1; j < plan->row_count; j++) {
+            const struct plan_row *other = &plan->rows[j];
+            ck_assert(row->device != other->device ||
+                      !meet(row->start_s, row->finish_s, other->start_s, other->finish_s));
+        }
+    }
+    if (plan->form != PLAN_SINGLE && plan->form != PLAN_GRAPH) {
+        return;
+    }
+    ck_assert_uint_eq(plan->row_count, work->steps->step_count);
+    for (size_t i = 0; i < work->steps->edge_count; i++) {
+        const struct step_edge *edge = &work->steps->edges[i];
+        const struct plan_row *from = row_of(plan, edge->from);
+        const struct plan_row *to = row_of(plan, edge->to);
+        const struct plan_transfer *transfer = transfer_of(plan, from, to);
+        uint32_t source = work->list[from->device].memory;
+        uint32_t target = work->list[to->device].memory;
+        if (source == target) {
+            ck_assert_ptr_null(transfer);
+            ck_assert(to->start_s >= from->finish_s);
+            continue;
+        }
+        struct topology_transfer alone;
+        ck_assert_ptr_nonnull(transfer);
+        ck_assert_double_eq(transfer->bytes, (double)edge->bytes);
+        ck_assert(transfer->start_s >= from->finish_s && to->start_s >= transfer->finish_s);
+        ck_assert_int_eq(topology_find(work->topology, NULL, UINT64_C(1) << source, target,
+                                       edge->bytes, 0, &alone),
+                         TOPOLOGY_OK);
+        ck_assert(transfer->finish_s - transfer->start_s >= alone.finish_s - near);
+    }
+}
+
+/* A port carries one transfer at a time. */
+static void check_ports(const struct work *work, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->transfer_count; i++) {
+        for (size_t j = i + 1; j < plan->transfer_count; j++) {
+            const struct plan_transfer *a = &plan->transfers[i];
+            const struct plan_transfer *b = &plan->transfers[j];
+            for (uint32_t k = 0; k < a->link_count; k++) {
+                for (uint32_t l = 0; l < b->link_count; l++) {
+                    ck_assert(work->ports[a->links[k]] != work->ports[b->links[l]] ||
+                              !meet(a->start_s, a->finish_s, b->start_s, b->finish_s));
+                }
+            }
+        }
+    }
+}
+
+static double kept_of(const struct work *work, uint32_t step)
+{
+    double kept = (double)work->steps->steps[step].held_bytes;
+    for (size_t i = 0; i < work->steps->edge_count; i++) {
+        const struct step_edge *edge = &work->steps->edges[i];
+        kept -=
+            edge->from == step || edge->to == step ? (double)(edge->bytes - edge->set_bytes) : 0;
+    }
+    return fmax(kept, 0);
+}
+
+/* What a device has between one event and the next. */
+static double held_at(const struct work *work, const struct plan *plan, uint32_t device,
+                      double at_s)
+{
+    const struct steps *steps = work->steps;
+    bool has_set[STEPS + 1] = {false};
+    bool is_streamed = false;
+    double sum = 0;
+    for (uint32_t s = 0; s < steps->step_count; s++) {
+        const struct plan_row *row = row_of(plan, s);
+        const struct step *step = &steps->steps[s];
+        if (row->device != device) {
+            continue;
+        }
+        is_streamed = is_streamed || row->is_streamed;
+        sum += kept_of(work, s);
+        if (row->start_s <= at_s && at_s < row->finish_s) {
+            sum += (double)step->held_bytes - kept_of(work, s) + (double)step->working_bytes;
+        }
+        has_set[step->first_set] = true;
+    }
+    for (uint32_t i = 0; i < steps->set_count && !is_streamed; i++) {
+        sum += has_set[i] ? (double)steps->sets[i] : 0;
+    }
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        const struct step_edge *edge = &steps->edges[i];
+        const struct plan_row *from = row_of(plan, edge->from);
+        const struct plan_row *to = row_of(plan, edge->to);
+        const struct plan_transfer *transfer = transfer_of(plan, from, to);
+        double until_s = transfer == NULL ? to->start_s : transfer->finish_s;
+        double since_s = transfer == NULL ? INFINITY : transfer->start_s;
+        bool is_leaving = from->device == device && from->finish_s <= at_s && at_s < until_s;
+        bool is_coming = to->device == device && since_s <= at_s && at_s < to->start_s;
+        sum += is_leaving || is_coming ? (double)(edge->bytes - edge->set_bytes) : 0;
+    }
+    return sum;
+}
+
+static void check_memory(const struct work *work, const struct plan *plan)
+{
+    if (plan->form != PLAN_SINGLE && plan->form != PLAN_GRAPH) {
+        return;
+    }
+    for (uint32_t d = 0; d < work->input.device_count; d++) {
+        const struct figure *memory = &work->devices[d].profile.figures[FIGURE_MEMORY];
+        double most = 0;
+        for (size_t i = 0; i < plan->row_count && plan->uses[d].row_count > 0; i++) {
+            most = fmax(most, held_at(work, plan, d, plan->rows[i].start_s));
+            most = fmax(most, held_at(work, plan, d, plan->rows[i].finish_s));
+        }
+        for (size_t i = 0; i < plan->transfer_count; i++) {
+            most = fmax(most, held_at(work, plan, d, plan->transfers[i].start_s));
+        }
+        ck_assert(plan->uses[d].row_count == 0 || plan->uses[d].memory_bytes >= most - 1);
+        ck_assert(plan->uses[d].row_count == 0 || memory->source == FIGURE_UNKNOWN ||
+                  most <= memory->value + 1);
+    }
+}
+
+static void check_sums(const struct work *work, const struct plan *plan)
+{
+    const struct plan_input *input = &work->input;
+    int64_t price = 0;
+    double busy_s = 0;
+    double rows_s = 0;
+    for (uint32_t d = 0; d < input->device_count; d++) {
+        const struct plan_use *use = &plan->uses[d];
+        ck_assert(use->busy_s <= use->last_s - use->first_s + near);
+        ck_assert(use->share <= 1 + near);
+        price = price < 0 || use->price_micro < 0 ? PLAN_UNPRICED : price + use->price_micro;
+        busy_s += use->busy_s;
+    }
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const struct plan_use *use = &plan->uses[plan->rows[i].device];
+        ck_assert(use->first_s <= plan->rows[i].start_s && use->last_s >= plan->rows[i].finish_s);
+        rows_s += plan->rows[i].busy_s;
+    }
+    ck_assert_double_eq_tol(busy_s, rows_s, near * (1 + rows_s));
+    ck_assert(plan->total.price_micro == price);
+    ck_assert(!(input->deadline_s > 0) || plan->total.makespan_s.value <= input->deadline_s);
+    ck_assert(input->budget_micro < 0 || (price >= 0 && price <= input->budget_micro));
+    ck_assert(plan->bound <= plan->total.merit && plan->gap >= 0);
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        const struct plan_outcome *form = &plan->forms[i];
+        bool is_done = form->status == PLAN_OK && form->makespan_s.source != FIGURE_UNKNOWN;
+        ck_assert(!is_done || form->makespan_s.value >= plan->time_bound_s);
+        ck_assert(!is_done || form->merit >= plan->total.merit * (1 - 2 * near));
+        ck_assert(!is_done || form->merit >= plan->bound);
+    }
+}
+
+/* Each device as if it were the only one. */
+static void check_singles(const struct work *work, const struct plan *plan)
+{
+    for (uint32_t d = 0; d < work->input.device_count; d++) {
+        struct plan_input alone = work->input;
+        CLEANUP(plan_destroy) struct plan *single = NULL;
+        struct plan_fault fault;
+        alone.devices = &work->list[d];
+        alone.device_count = 1;
+        if (plan_make(&alone, &single, &fault) == PLAN_OK &&
+            single->forms[PLAN_SINGLE].status == PLAN_OK) {
+            ck_assert_ptr_nonnull(plan);
+            ck_assert_msg(plan->total.merit <= single->total.merit * (1 + 2 * near),
+                          "seed %d: %s %g, alone %g", (int)work->values[1],
+                          plan_form_name(plan->form), plan->total.merit, single->total.merit);
+        }
+    }
+}
+
+static bool is_same(const struct plan *a, const struct plan *b)
+{
+    return a->form == b->form && a->row_count == b->row_count &&
+           a->transfer_count == b->transfer_count && a->bound == b->bound &&
+           memcmp(a->rows, b->rows, a->row_count * sizeof *a->rows) == 0 &&
+           memcmp(a->uses, b->uses, a->device_count * sizeof *a->uses) == 0;
+}
+
+START_TEST(plans_are_sound_and_no_single_device_is_better)
+{
+    unsigned counts[PLAN_FORMS] = {0};
+    unsigned refusals[PLAN_NO_MEMORY + 1] = {0};
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        CLEANUP(work_fini) struct work work;
+        CLEANUP(plan_destroy) struct plan *plan = NULL;
+        CLEANUP(plan_destroy) struct plan *again = NULL;
+        struct plan_fault fault;
+        draw(&work, seed);
+        enum plan_status status = plan_make(&work.input, &plan, &fault);
+        ck_assert_int_eq(plan_make(&work.input, &again, &fault), status);
+        refusals[status]++;
+        check_singles(&work, plan);
+        if (status != PLAN_OK) {
+            ck_assert_str_ne(fault.problem.text, "");
+            continue;
+        }
+        counts[plan->form]++;
+        ck_assert(is_same(plan, again));
+        check_times(&work, plan);
+        check_ports(&work, plan);
+        check_memory(&work, plan);
+        check_sums(&work, plan);
+    }
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        ck_assert_msg(counts[i] > 3, "%s: %u", plan_form_name((enum plan_form)i), counts[i]);
+    }
+    ck_assert(refusals[PLAN_NOWHERE] > 0 && refusals[PLAN_NO_ROOM] > 0);
+}
+END_TEST
+
+/* Limits around what came without any. */
+START_TEST(limits_are_kept_or_refused)
+{
+    unsigned kept = 0;
+    unsigned refused = 0;
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        CLEANUP(work_fini) struct work work;
+        CLEANUP(plan_destroy) struct plan *free_plan = NULL;
+        CLEANUP(plan_destroy) struct plan *plan = NULL;
+        struct plan_fault fault;
+        struct random dice = random_seeded(seed + CASES);
+        draw(&work, seed);
+        if (plan_make(&work.input, &free_plan, &fault) != PLAN_OK) {
+            continue;
+        }
+        double share = 0.6 + 0.05 * (double)random_below(&dice, 12);
+        bool has_price = free_plan->total.price_micro >= 0;
+        if (random_below(&dice, 2) == 0 || !has_price) {
+            work.input.deadline_s = free_plan->total.makespan_s.value * share;
+        } else {
+            work.input.budget_micro = (int64_t)((double)free_plan->total.price_micro * share);
+        }
+        enum plan_status status = plan_make(&work.input, &plan, &fault);
+        if (status == PLAN_OK) {
+            kept++;
+            check_sums(&work, plan);
+        } else {
+            refused++;
+            ck_assert_msg(status == PLAN_DEADLINE || status == PLAN_BUDGET ||
+                              status == PLAN_NO_PRICE,
+                          "seed %d: %s", (int)seed, plan_status_name(status));
+            ck_assert(status == PLAN_NO_PRICE || fault.least >= fault.bound);
+            ck_assert(status != PLAN_DEADLINE || fault.least > work.input.deadline_s);
+            ck_assert(status != PLAN_BUDGET || fault.least > (double)work.input.budget_micro);
+            ck_assert(share < 1);
+        }
+        check_singles(&work, plan);
+    }
+    ck_assert(kept > 50 && refused > 50);
+}
+END_TEST
+
+/* What objectives are about, of a plan; below 0: not known. */
+static double measure_of(const struct plan *plan, const struct plan_input *input,
+                         enum plan_objective objective)
+{
+    double price = (double)plan->total.price_micro;
+    double time_s = plan->total.makespan_s.value;
+    switch (objective) {
+    case PLAN_TIME:
+        return time_s;
+    case PLAN_PRICE:
+        return price;
+    case PLAN_ENERGY:
+        return plan->total.energy_j.source == FIGURE_UNKNOWN ? -1 : plan->total.energy_j.value;
+    case PLAN_VALUE:
+        return price < 0 ? -1 : price + time_s / 3600 * (double)input->worth_micro;
+    case PLAN_OBJECTIVES:
+        break;
+    }
+    return -1;
+}
+
+/* Each objective's plan beside that of each other, with and without limits. */
+START_TEST(no_objective_is_beaten_by_the_plan_of_another)
+{
+    unsigned unlike = 0;
+    unsigned limited = 0;
+    for (uint64_t seed = 0; seed < SOME; seed++) {
+        CLEANUP(work_fini) struct work work;
+        struct plan *plans[PLAN_OBJECTIVES] = {NULL};
+        struct plan_fault fault;
+        draw(&work, seed);
+        work.input.effort = PLAN_EFFORT / 64;
+        if (seed % 2 == 1) { /* a limit between what two of them come to */
+            CLEANUP(plan_destroy) struct plan *quick = NULL;
+            CLEANUP(plan_destroy) struct plan *cheap = NULL;
+            work.input.objective = PLAN_TIME;
+            enum plan_status status = plan_make(&work.input, &quick, &fault);
+            work.input.objective = PLAN_PRICE;
+            if (status == PLAN_OK && plan_make(&work.input, &cheap, &fault) == PLAN_OK) {
+                work.input.deadline_s =
+                    (quick->total.makespan_s.value + cheap->total.makespan_s.value) / 2;
+                limited++;
+            }
+        }
+        for (int i = 0; i < PLAN_OBJECTIVES; i++) {
+            work.input.objective = (enum plan_objective)i;
+            (void)plan_make(&work.input, &plans[i], &fault);
+        }
+        for (int i = 0; i < PLAN_OBJECTIVES; i++) {
+            for (int k = 0; k < PLAN_OBJECTIVES && plans[i] != NULL; k++) {
+                double own = measure_of(plans[i], &work.input, (enum plan_objective)i);
+                double other = plans[k] == NULL
+                                   ? -1
+                                   : measure_of(plans[k], &work.input, (enum plan_objective)i);
+                ck_assert(own >= 0);
+                ck_assert_msg(other < 0 || own <= other * (1 + 4 * near),
+                              "seed %d: by %s %.12g, by %s %.12g", (int)seed,
+                              plan_objective_name((enum plan_objective)i), own,
+                              plan_objective_name((enum plan_objective)k), other);
+                unlike += other > own * (1 + near);
+            }
+        }
+        for (int i = 0; i < PLAN_OBJECTIVES; i++) {
+            plan_destroy(&plans[i]);
+        }
+    }
+    ck_assert(unlike > SOME / 2 && limited > SOME / 4);
+}
+END_TEST
+
+/* A deadline that the plan of some objective meets can be met for each of which the figures are known. */
+START_TEST(a_deadline_that_a_plan_meets_is_not_refused)
+{
+    unsigned met = 0;
+    for (uint64_t seed = 0; seed < FEW; seed++) {
+        CLEANUP(work_fini) struct work work;
+        struct plan_fault fault;
+        draw(&work, seed);
+        work.input.effort = PLAN_EFFORT / 64;
+        for (int i = 0; i < PLAN_OBJECTIVES; i++) {
+            CLEANUP(plan_destroy) struct plan *free_plan = NULL;
+            work.input.deadline_s = 0;
+            work.input.objective = (enum plan_objective)i;
+            if (plan_make(&work.input, &free_plan, &fault) != PLAN_OK) {
+                continue;
+            }
+            work.input.deadline_s = free_plan->total.makespan_s.value;
+            for (int k = 0; k < PLAN_OBJECTIVES; k++) {
+                CLEANUP(plan_destroy) struct plan *plan = NULL;
+                work.input.objective = (enum plan_objective)k;
+                enum plan_status status = plan_make(&work.input, &plan, &fault);
+                bool is_known = measure_of(free_plan, &work.input, (enum plan_objective)k) >= 0;
+                ck_assert_msg(status == PLAN_OK || !is_known, "seed %d: %s after %s: %s", (int)seed,
+                              plan_objective_name((enum plan_objective)k),
+                              plan_objective_name((enum plan_objective)i), fault.problem.text);
+                met += status == PLAN_OK;
+            }
+        }
+    }
+    ck_assert(met > 4 * FEW);
+}
+END_TEST
+
+/* Without each device in turn: what is left is no better for any objective. */
+START_TEST(a_device_more_makes_no_plan_worse)
+{
+    unsigned helped = 0;
+    unsigned compared = 0;
+    for (uint64_t seed = 0; seed < SOME; seed++) {
+        CLEANUP(work_fini) struct work work;
+        CLEANUP(plan_destroy) struct plan *all = NULL;
+        struct plan_fault fault;
+        draw(&work, seed);
+        work.input.effort = PLAN_EFFORT / 64;
+        enum plan_status status = plan_make(&work.input, &all, &fault);
+        for (uint32_t gone = 0; gone < work.input.device_count && work.input.device_count > 1;
+             gone++) {
+            CLEANUP(plan_destroy) struct plan *fewer = NULL;
+            struct plan_device list[DEVICES];
+            struct plan_input input = work.input;
+            input.devices = list;
+            input.device_count = 0;
+            for (uint32_t d = 0; d < work.input.device_count; d++) {
+                if (d != gone) {
+                    list[input.device_count++] = work.list[d];
+                }
+            }
+            if (plan_make(&input, &fewer, &fault) != PLAN_OK) {
+                continue;
+            }
+            ck_assert_int_eq(status, PLAN_OK);
+            ck_assert_msg(all->total.merit <= fewer->total.merit * (1 + 4 * near),
+                          "seed %d: by %s with device %d %.12g, without %.12g", (int)seed,
+                          plan_objective_name(input.objective), (int)gone, all->total.merit,
+                          fewer->total.merit);
+            compared++;
+            helped += all->total.merit < fewer->total.merit * (1 - near);
+        }
+    }
+    ck_assert(compared > SOME && helped > SOME / 8);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plans");
+    TCase *tcase = tcase_create("plans");
+    tcase_set_timeout(tcase, 600);
+    tcase_add_test(tcase, plans_are_sound_and_no_single_device_is_better);
+    tcase_add_test(tcase, limits_are_kept_or_refused);
+    TCase *aims = tcase_create("objectives");
+    tcase_set_timeout(aims, 600);
+    tcase_add_test(aims, no_objective_is_beaten_by_the_plan_of_another);
+    tcase_add_test(aims, a_deadline_that_a_plan_meets_is_not_refused);
+    tcase_add_test(aims, a_device_more_makes_no_plan_worse);
+    suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, aims);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

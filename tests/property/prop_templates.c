@@ -1,0 +1,172 @@
+/* Templates with any values: steps that hold together, or a refusal that says why; and more of anything needs no less. */
+#include "base/cleanup.h"
+#include "base/random.h"
+#include "tests/support/template_steps.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 500 };
+
+static uint64_t seed(void)
+{
+    const char *given = getenv("BOURSE_SEED");
+    uint64_t value = given != NULL ? strtoull(given, NULL, 10) : 20261122;
+    printf("seed %" PRIu64 " (BOURSE_SEED)\n", value);
+    return value;
+}
+
+static const struct template *template_of_round(int round)
+{
+    return template_at((size_t)round % template_count());
+}
+
+/* As often of any size as of another; the ends, too. */
+static int64_t any_value(struct random *random, const struct template_parameter *parameter)
+{
+    uint64_t span = (uint64_t)parameter->most - (uint64_t)parameter->least;
+    uint64_t sixty_four = random_below(random, 64);
+    uint64_t offset = random_u64(random) >> sixty_four;
+    switch (random_below(random, 8)) {
+    case 0:
+        return parameter->least;
+    case 1:
+        return parameter->most;
+    default:
+        return parameter->least + (int64_t)(span == UINT64_MAX ? offset : offset % (span + 1));
+    }
+}
+
+static void check_steps(const struct steps *steps)
+{
+    ck_assert(steps->step_count > 0 && steps->step_count <= STEPS_MOST);
+    ck_assert(steps->edge_count <= STEPS_EDGES && steps->parameters >= 0 && steps->period_s >= 0);
+    for (size_t i = 0; i < steps->step_count; i++) {
+        const struct step *step = &steps->steps[i];
+        int64_t weights = 0;
+        ck_assert_uint_eq(steps_find(steps, step->name), i);
+        ck_assert(step->part_count > 0 && step->passes >= 1);
+        ck_assert(step->weight_bytes >= 0 && step->held_bytes >= 0 && step->working_bytes >= 0);
+        for (uint32_t k = 0; k < step->set_count; k++) {
+            ck_assert_uint_lt(step->first_set + k, steps->set_count);
+            weights += steps->sets[step->first_set + k];
+        }
+        ck_assert_int_eq(weights, step->weight_bytes);
+        for (size_t k = 0; k < step->part_count; k++) {
+            struct operation_size size;
+            ck_assert_int_ge(step->parts[k].times, 1);
+            ck_assert_int_eq(operation_measure(&step->parts[k].operation, &size, NULL),
+                             OPERATION_OK);
+        }
+    }
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        const struct step_edge *edge = &steps->edges[i];
+        ck_assert(edge->from < edge->to && edge->to < steps->step_count && edge->bytes >= 0);
+        ck_assert(edge->set_bytes >= 0 && edge->set_bytes <= edge->bytes);
+        for (size_t k = 0; k < i; k++) {
+            ck_assert(steps->edges[k].from != edge->from || steps->edges[k].to != edge->to);
+        }
+    }
+}
+
+START_TEST(any_values_give_steps_or_a_refusal)
+{
+    struct random random = random_seeded(seed());
+    unsigned made = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct template *template = template_of_round(round);
+        int64_t values[TEMPLATE_PARAMETERS];
+        struct steps *steps = NULL;
+        struct problem problem = {""};
+        template_begin(template, values);
+        for (size_t i = 0; i < template_parameters(template); i++) {
+            if (random_below(&random, 3) == 0) {
+                values[i] = any_value(&random, &template->parameters[i]);
+            }
+        }
+        enum steps_status status = template_create(template, values, &steps, &problem);
+        if (status != STEPS_OK) {
+            ck_assert(status != STEPS_NO_MEMORY && steps == NULL);
+            ck_assert_str_ne(problem.text, "");
+            ck_assert_str_ne(steps_status_name(status), "");
+            continue;
+        }
+        made++;
+        check_steps(steps);
+        steps_destroy(&steps);
+    }
+    ck_assert_uint_gt(made, ROUNDS / 20);
+}
+END_TEST
+
+/* What is no size of the work: how it is cut, how seldom something is done, into how many frames bits go. */
+static bool is_size(const struct template_parameter *parameter)
+{
+    static const char *const others[] = {"stages", "checkpoint", "patch", "frame-rate"};
+    bool is_other = parameter->choices != NULL;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        is_other |= strcmp(parameter->name, others[i]) == 0;
+    }
+    return !is_other;
+}
+
+START_TEST(more_of_anything_needs_no_less)
+{
+    struct random random = random_seeded(seed() + 1);
+    unsigned compared = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct template *template = template_of_round(round);
+        int64_t values[TEMPLATE_PARAMETERS];
+        struct steps *steps = NULL;
+        struct steps *more = NULL;
+        size_t grown = random_below(&random, template_parameters(template));
+        const struct template_parameter *parameter = &template->parameters[grown];
+        template_begin(template, values);
+        for (size_t i = 0; i < template_parameters(template); i++) {
+            int64_t usual = template->parameters[i].usual;
+            bool is_number = template->parameters[i].choices == NULL;
+            if (!is_number) {
+                values[i] = any_value(&random, &template->parameters[i]);
+            } else if (usual > 1 && random_below(&random, 2) == 0) {
+                values[i] = 1 + (int64_t)random_below(&random, (uint64_t)usual);
+            }
+            values[i] = values[i] < template->parameters[i].least ? usual : values[i];
+        }
+        if (!is_size(parameter) || template_create(template, values, &steps, NULL) != STEPS_OK) {
+            continue;
+        }
+        CLEANUP(steps_destroy) struct steps *small = steps;
+        values[grown] += 1 + (int64_t)random_below(&random, (uint64_t)values[grown] + 1);
+        if (template_create(template, values, &more, NULL) != STEPS_OK) {
+            continue;
+        }
+        CLEANUP(steps_destroy) struct steps *large = more;
+        compared++;
+        ck_assert_msg(template_flops(large, NULL, OPERATION_KINDS) >=
+                          template_flops(small, NULL, OPERATION_KINDS),
+                      "%s: operations by %s", template->name, parameter->name);
+        ck_assert_msg(template_bytes(large, NULL, OPERATION_KINDS) >=
+                          template_bytes(small, NULL, OPERATION_KINDS),
+                      "%s: bytes by %s", template->name, parameter->name);
+    }
+    ck_assert_uint_gt(compared, ROUNDS / 20);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("templates");
+    TCase *tests = tcase_create("properties");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, any_values_give_steps_or_a_refusal);
+    tcase_add_test(tests, more_of_anything_needs_no_less);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

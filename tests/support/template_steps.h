@@ -1,0 +1,26 @@
+/* tests/support/template_steps.h - steps of a template by name and text, and what they come to. */
+#ifndef BOURSE_TESTS_SUPPORT_TEMPLATE_STEPS_H
+#define BOURSE_TESTS_SUPPORT_TEMPLATE_STEPS_H
+
+#include "planner/templates/template.h"
+
+/* Of a template with "name=value" settings, in order, NULL at the end. The test fails where they are refused. */
+struct steps *template_steps(const char *name, const char *const *settings);
+/* The same, refused: what is said is written into `ret_problem`. */
+enum steps_status template_refusal(const char *name, const char *const *settings,
+                                   struct problem *ret_problem);
+/* The test fails where there is none. */
+const struct step *template_step(const struct steps *steps, const char *name);
+
+/* Operations of one kind (OPERATION_KINDS: of all) in a step (NULL: in all of them), each as often as it is done; and the bytes
+ * that it reads and writes. */
+double template_flops(const struct steps *steps, const struct step *step, enum operation_kind kind);
+double template_bytes(const struct steps *steps, const struct step *step, enum operation_kind kind);
+
+/* The edge between two steps; -1: there is none. */
+int64_t template_flow(const struct steps *steps, const char *from, const char *to);
+/* How many edges come to the step, or go from it. */
+size_t template_edges_to(const struct steps *steps, const char *name);
+size_t template_edges_from(const struct steps *steps, const char *name);
+
+#endif

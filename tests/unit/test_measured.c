@@ -1,0 +1,435 @@
+/* What work took: by name, size and class; where it is kept; and how it is read out of a ledger. */
+#include "broker/measuring.h"
+#include "tests/support/small_market.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "protocol/codec.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool count_row(void *context, const struct measured_row *row)
+{
+    (void)row;
+    (*(size_t *)context)++;
+    return true;
+}
+
+static size_t count_rows(const struct measured *measured)
+{
+    size_t count = 0;
+    ck_assert(measured_each(measured, NULL, count_row, &count));
+    return count;
+}
+
+/* ---------------------------------------------------------------- names of work */
+
+static char executor[] = "command";
+static char program[] = "xz";
+static char level[] = "-9";
+static char faster[] = "-1";
+static char input[] = "{in}";
+
+static Bourse__V1__Manifest manifest_of(char **arguments, size_t count)
+{
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.version = 1;
+    manifest.executor = executor;
+    manifest.name = program;
+    manifest.n_arguments = count;
+    manifest.arguments = arguments;
+    manifest.subtask_count = 2;
+    return manifest;
+}
+
+static bool is_same_name(const Bourse__V1__Manifest *a, const Bourse__V1__Manifest *b)
+{
+    const struct work one = work_of(a, 0);
+    const struct work other = work_of(b, 0);
+    return hash32_equal(&one.name, &other.name);
+}
+
+START_TEST(work_is_named_by_what_decides_it)
+{
+    char *slow[] = {program, level, input};
+    char *fast[] = {program, faster, input};
+    char *joined[] = {program, input};
+    Bourse__V1__Manifest one = manifest_of(slow, 3);
+    Bourse__V1__Manifest other = manifest_of(slow, 3);
+    other.name = faster; /* what a job is called does not */
+    other.has_expect_ms = 1;
+    other.expect_ms = 7;
+    ck_assert(is_same_name(&one, &other));
+    other = manifest_of(fast, 3);
+    ck_assert(!is_same_name(&one, &other));
+    other = manifest_of(joined, 2);
+    ck_assert(!is_same_name(&one, &other));
+    other = manifest_of(slow, 3);
+    other.standard_input = input;
+    ck_assert(!is_same_name(&one, &other));
+
+    Bourse__V1__ManifestInput script = BOURSE__V1__MANIFEST_INPUT__INIT;
+    Bourse__V1__ManifestInput *scripts[] = {&script};
+    struct hash32 hash = sha256_of("1", 1);
+    script.name = program;
+    script.hash = (ProtobufCBinaryData){.data = hash.bytes, .len = 32};
+    other = manifest_of(slow, 3);
+    other.n_shared = 1;
+    other.shared = scripts;
+    ck_assert(!is_same_name(&one, &other));
+    const struct work before = work_of(&other, 0);
+    hash = sha256_of("2", 1); /* another script under the same name */
+    const struct work after = work_of(&other, 0);
+    ck_assert(!hash32_equal(&before.name, &after.name));
+
+    Bourse__V1__ManifestPart part = BOURSE__V1__MANIFEST_PART__INIT;
+    Bourse__V1__ManifestPart *parts[] = {&part};
+    Bourse__V1__ManifestTerms terms = BOURSE__V1__MANIFEST_TERMS__INIT;
+    part.subtasks = 2;
+    part.slots = 4;
+    terms.n_parts = 1;
+    terms.parts = parts;
+    other = manifest_of(slow, 3);
+    other.terms = &terms;
+    ck_assert(!is_same_name(&one, &other));
+}
+END_TEST
+
+START_TEST(a_task_is_work_of_its_own)
+{
+    char *arguments[] = {program, level};
+    char *others[] = {program, faster};
+    Bourse__V1__Manifest manifest = manifest_of(arguments, 2);
+    Bourse__V1__ManifestTask task = BOURSE__V1__MANIFEST_TASK__INIT;
+    Bourse__V1__ManifestSubtask first = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    Bourse__V1__ManifestSubtask second = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&first, &second};
+    task.n_arguments = 2;
+    task.arguments = others;
+    second.task = &task;
+    manifest.n_subtasks = 2;
+    manifest.subtasks = subtasks;
+    const struct work one = work_of(&manifest, 0);
+    const struct work other = work_of(&manifest, 1);
+    ck_assert(!hash32_equal(&one.name, &other.name));
+    manifest.arguments = others; /* now the first is the same */
+    const struct work changed = work_of(&manifest, 0);
+    ck_assert(hash32_equal(&changed.name, &other.name));
+}
+END_TEST
+
+START_TEST(tiles_of_other_shapes_are_other_work)
+{
+    static char tensor[] = "tensor";
+    static char first[] = "0 0 512 256";
+    static char alike[] = "512 1024 500 250"; /* elsewhere in C, and hardly smaller */
+    static char wide[] = "0 0 256 512";
+    static char other[] = "0 0 512 256 1";
+    Bourse__V1__Manifest manifest = manifest_of(NULL, 0);
+    Bourse__V1__ManifestSubtask tiles[5];
+    Bourse__V1__ManifestSubtask *subtasks[5];
+    char *const values[] = {first, alike, wide, other, NULL};
+    struct work works[5];
+    manifest.n_subtasks = 5;
+    manifest.subtasks = subtasks;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < 5; i++) {
+            bourse__v1__manifest_subtask__init(&tiles[i]);
+            tiles[i].value = values[i];
+            subtasks[i] = &tiles[i];
+            works[i] = work_of(&manifest, i);
+        }
+        /* Of a program a value is text, and every subtask's is its own. */
+        ck_assert(hash32_equal(&works[3].name, &works[4].name));
+        ck_assert_int_eq(hash32_equal(&works[0].name, &works[4].name), pass == 0);
+        ck_assert_int_eq(hash32_equal(&works[0].name, &works[2].name), pass == 0);
+        manifest.executor = tensor;
+    }
+    ck_assert_uint_eq(work_size(512), work_size(600));
+    ck_assert(!hash32_equal(&works[0].name, &works[1].name)); /* 500 is a step below 512 */
+    tiles[1].value = first;
+    works[1] = work_of(&manifest, 1);
+    ck_assert(hash32_equal(&works[0].name, &works[1].name));
+}
+END_TEST
+
+START_TEST(sizes_are_quarters_of_a_power_of_two)
+{
+    Bourse__V1__Manifest manifest = manifest_of(NULL, 0);
+    Bourse__V1__ManifestInput file = BOURSE__V1__MANIFEST_INPUT__INIT;
+    Bourse__V1__ManifestInput *files[] = {&file};
+    Bourse__V1__ManifestSubtask subtask = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&subtask};
+    subtask.n_inputs = 1;
+    subtask.inputs = files;
+    manifest.n_subtasks = 1;
+    manifest.subtasks = subtasks;
+    ck_assert_uint_eq(work_of(&manifest, 0).size, 0);
+    static const struct {
+        uint64_t bytes;
+        uint32_t size;
+    } cases[] = {{1, 1},  {2, 5},        {3, 7},        {4, 9},        {5, 10},          {7, 12},
+                 {8, 13}, {1 << 20, 81}, {1310719, 81}, {1310720, 82}, {UINT64_MAX, 256}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        file.size = cases[i].bytes;
+        ck_assert_uint_eq(work_of(&manifest, 0).size, cases[i].size);
+    }
+    for (uint32_t size = 10; size < WORK_SIZES; size++) { /* the least is the first that has it */
+        file.size = work_bytes(size);
+        ck_assert_uint_eq(work_of(&manifest, 0).size, size);
+        file.size--;
+        ck_assert_uint_eq(work_of(&manifest, 0).size, size - 1);
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- rows */
+
+static struct work work_number(uint32_t number)
+{
+    return (struct work){.name = sha256_of(&number, sizeof number), .size = number % 7};
+}
+
+static bool copy_row(void *context, const struct measured_row *row)
+{
+    *(struct measured_row *)context = *row;
+    return true;
+}
+
+/* Of one name, of which there is one row; count 0: there is none. */
+static struct measured_row row_of(const struct measured *measured, const struct work *work)
+{
+    struct measured_row row = {.at_ns = 0};
+    (void)measured_each(measured, &work->name, copy_row, &row);
+    return row;
+}
+
+START_TEST(rows_are_by_name_size_and_class)
+{
+    struct measured *measured = measured_create();
+    struct work work = work_number(1);
+    ck_assert(measured_add(measured, &work, "cpu", 10, 1));
+    ck_assert(measured_add(measured, &work, "cpu", 20, 2));
+    ck_assert(!measured_add(measured, &work, "cpu", 0, 3));
+    ck_assert_uint_eq(count_rows(measured), 1);
+    ck_assert_uint_eq(row_of(measured, &work).history.count, 2);
+    ck_assert_int_eq(row_of(measured, &work).at_ns, 2);
+    ck_assert(measured_add(measured, &work, "gpu", 10, 1));
+    work.size++;
+    ck_assert(measured_add(measured, &work, "gpu", 10, 1));
+    ck_assert_uint_eq(count_rows(measured), 3);
+    measured_destroy(&measured);
+}
+END_TEST
+
+START_TEST(what_was_measured_longest_ago_makes_room)
+{
+    struct measured *measured = measured_create();
+    const struct work first = work_number(0);
+    const struct work second = work_number(1);
+    for (uint32_t i = 0; i < MEASURED_ROWS; i++) {
+        const struct work work = work_number(i);
+        ck_assert(measured_add(measured, &work, "cpu", 10, i));
+    }
+    ck_assert(measured_add(measured, &first, "cpu", 10, MEASURED_ROWS)); /* now the newest */
+    const struct work more = work_number(MEASURED_ROWS);
+    ck_assert(measured_add(measured, &more, "cpu", 10, MEASURED_ROWS + 1));
+    ck_assert_uint_eq(count_rows(measured), MEASURED_ROWS);
+    ck_assert_uint_eq(row_of(measured, &first).history.count, 2);
+    ck_assert_uint_eq(row_of(measured, &second).history.count, 0);
+    ck_assert_uint_eq(row_of(measured, &more).history.count, 1);
+    measured_destroy(&measured);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- out of a ledger */
+
+static struct small_market market;
+static char history[128], blobs[128];
+static struct ledger_reader *ledger;
+
+static void store_manifest(void)
+{
+    char path[256];
+    sqlite3 *database;
+    sqlite3_stmt *insert;
+    uint8_t *bytes;
+    size_t length;
+    const struct hash32 hash = small_market_manifest(&bytes, &length);
+    ck_assert_int_eq(mkdir(blobs, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/blobs.db", blobs);
+    ck_assert_int_eq(sqlite3_open(path, &database), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(database,
+                                  "CREATE TABLE blob (hash BLOB NOT NULL UNIQUE, size INTEGER NOT "
+                                  "NULL, bytes BLOB) STRICT",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(database, "INSERT INTO blob VALUES (?, ?, ?)", -1, &insert, NULL),
+        SQLITE_OK);
+    sqlite3_bind_blob(insert, 1, hash.bytes, 32, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 2, (sqlite3_int64)length);
+    sqlite3_bind_blob(insert, 3, bytes, (int)length, SQLITE_STATIC);
+    ck_assert_int_eq(sqlite3_step(insert), SQLITE_DONE);
+    sqlite3_finalize(insert);
+    sqlite3_close(database);
+    free(bytes);
+}
+
+static void begin(void)
+{
+    ck_assert_int_ge(sodium_init(), 0);
+    small_market_create(&market, NULL, NULL);
+    (void)snprintf(history, sizeof history, "%s-history", market.database);
+    (void)snprintf(blobs, sizeof blobs, "%s-blobs", market.folder);
+    store_manifest();
+    ck_assert_int_eq(ledger_reader_open(market.database, &ledger), LEDGER_STORE_OK);
+}
+
+static void end(void)
+{
+    char path[256];
+    ledger_reader_close(&ledger);
+    (void)snprintf(path, sizeof path, "%s/blobs.db", blobs);
+    (void)unlink(path);
+    ck_assert_int_eq(rmdir(blobs), 0);
+    small_market_destroy(&market);
+}
+
+/* The work of the market's job. */
+static struct work its_work(void)
+{
+    uint8_t *bytes;
+    size_t length;
+    struct codec_error error;
+    Bourse__V1__Manifest *manifest = NULL;
+    (void)small_market_manifest(&bytes, &length);
+    ck_assert_int_eq(codec_decode_manifest(bytes, length, &manifest, &error), CODEC_OK);
+    const struct work work = work_of(manifest, 0);
+    codec_manifest_free(&manifest);
+    free(bytes);
+    return work;
+}
+
+static void check_rows(const struct measuring *measuring)
+{
+    const struct work work = its_work();
+    const struct measured_row row = row_of(measuring_rows(measuring), &work);
+    ck_assert_uint_eq(count_rows(measuring_rows(measuring)), 1);
+    ck_assert_str_eq(row.device_class, "cpu.x86_64.avx2");
+    ck_assert_uint_eq(row.history.count, 3); /* and not the attempt that failed */
+    ck_assert_int_eq(row.history.samples[1], 666666667);
+    ck_assert_int_gt(row.at_ns, 0);
+}
+
+START_TEST(accepted_results_are_read_out_of_the_ledger_once)
+{
+    struct measuring *measuring = measuring_open(history, blobs);
+    ck_assert_ptr_nonnull(measuring);
+    ck_assert_uint_eq(count_rows(measuring_rows(measuring)), 0);
+    ck_assert(!measuring_look(measuring, ledger));
+    check_rows(measuring);
+    ck_assert(!measuring_look(measuring, ledger)); /* there is nothing new */
+    check_rows(measuring);
+    measuring_close(&measuring);
+}
+END_TEST
+
+START_TEST(what_was_measured_is_there_after_a_restart)
+{
+    struct stat status;
+    struct measuring *measuring = measuring_open(history, blobs);
+    (void)measuring_look(measuring, ledger);
+    measuring_close(&measuring);
+    ck_assert_int_eq(stat(history, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0777, 0600);
+    measuring = measuring_open(history, blobs);
+    check_rows(measuring);
+    (void)measuring_look(measuring, ledger); /* not counted twice */
+    check_rows(measuring);
+    measuring_close(&measuring);
+}
+END_TEST
+
+START_TEST(a_damaged_file_is_made_anew_from_the_ledger)
+{
+    FILE *file = fopen(history, "we");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 200; i++) {
+        (void)fputs("this is no database of anybody's. ", file);
+    }
+    (void)fclose(file);
+    struct measuring *measuring = measuring_open(history, blobs);
+    ck_assert_ptr_nonnull(measuring);
+    (void)measuring_look(measuring, ledger);
+    check_rows(measuring);
+    measuring_close(&measuring);
+}
+END_TEST
+
+/* As after a restore of an older ledger. */
+START_TEST(a_file_of_a_later_time_is_made_anew_from_the_ledger)
+{
+    struct measuring *measuring = measuring_open(history, blobs);
+    (void)measuring_look(measuring, ledger);
+    measuring_close(&measuring);
+    sqlite3 *database;
+    ck_assert_int_eq(sqlite3_open(history, &database), SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_exec(database, "UPDATE mark SET entry = 1000000; UPDATE measured SET class = 'x'",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(database);
+    measuring = measuring_open(history, blobs);
+    (void)measuring_look(measuring, ledger);
+    check_rows(measuring);
+    measuring_close(&measuring);
+}
+END_TEST
+
+START_TEST(of_a_manifest_that_is_not_there_nothing_is_measured)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/blobs.db", blobs);
+    ck_assert_int_eq(unlink(path), 0);
+    struct measuring *measuring = measuring_open(history, blobs);
+    ck_assert(!measuring_look(measuring, ledger));
+    ck_assert_uint_eq(count_rows(measuring_rows(measuring)), 0);
+    measuring_close(&measuring);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("measured");
+    TCase *names = tcase_create("work");
+    tcase_add_test(names, work_is_named_by_what_decides_it);
+    tcase_add_test(names, a_task_is_work_of_its_own);
+    tcase_add_test(names, tiles_of_other_shapes_are_other_work);
+    tcase_add_test(names, sizes_are_quarters_of_a_power_of_two);
+    suite_add_tcase(suite, names);
+    TCase *rows = tcase_create("rows");
+    tcase_add_test(rows, rows_are_by_name_size_and_class);
+    tcase_add_test(rows, what_was_measured_longest_ago_makes_room);
+    suite_add_tcase(suite, rows);
+    TCase *ledgers = tcase_create("a ledger");
+    tcase_add_checked_fixture(ledgers, begin, end);
+    tcase_add_test(ledgers, accepted_results_are_read_out_of_the_ledger_once);
+    tcase_add_test(ledgers, what_was_measured_is_there_after_a_restart);
+    tcase_add_test(ledgers, a_damaged_file_is_made_anew_from_the_ledger);
+    tcase_add_test(ledgers, a_file_of_a_later_time_is_made_anew_from_the_ledger);
+    tcase_add_test(ledgers, of_a_manifest_that_is_not_there_nothing_is_measured);
+    suite_add_tcase(suite, ledgers);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,142 @@
+/* How work goes on while it runs: order, lanes, moves, stragglers, drift. */
+#include "planner/online.h"
+
+#include "base/checked.h"
+
+#include <check.h>
+
+#define SECONDS(n) ((n)*NS_PER_S)
+
+START_TEST(the_higher_rank_goes_first_then_the_lower_index)
+{
+    ck_assert(online_goes_before((struct online_task){7, 9}, (struct online_task){6, 1}));
+    ck_assert(!online_goes_before((struct online_task){6, 1}, (struct online_task){7, 9}));
+    ck_assert(online_goes_before((struct online_task){6, 1}, (struct online_task){6, 2}));
+    ck_assert(!online_goes_before((struct online_task){6, 2}, (struct online_task){6, 2}));
+}
+END_TEST
+
+START_TEST(what_runs_is_expected_to_end_and_when_overdue_to_be_half_way)
+{
+    ck_assert_int_eq(online_left_ns(SECONDS(10), SECONDS(4)), SECONDS(6));
+    ck_assert_int_eq(online_left_ns(SECONDS(10), SECONDS(10)), SECONDS(10));
+    ck_assert_int_eq(online_left_ns(SECONDS(10), SECONDS(25)), SECONDS(25));
+    ck_assert_int_eq(online_left_ns(0, SECONDS(4)), 0);
+}
+END_TEST
+
+START_TEST(a_lane_that_may_not_take_any_is_never_done_with_one_more)
+{
+    const struct online_lane lanes[] = {
+        {.load_ns = ONLINE_NEVER, .takes_ns = 1},
+        {.load_ns = INT64_MAX - 5, .takes_ns = 9}, /* beyond all time: as good as never */
+        {.load_ns = SECONDS(3), .takes_ns = SECONDS(2)},
+    };
+    ck_assert_int_eq(online_finish_ns(&lanes[0]), ONLINE_NEVER);
+    ck_assert_int_eq(online_finish_ns(&lanes[1]), ONLINE_NEVER);
+    ck_assert_int_eq(online_finish_ns(&lanes[2]), SECONDS(5));
+}
+END_TEST
+
+START_TEST(a_lane_has_enough_in_flight_and_no_more_than_its_share)
+{
+    ck_assert_uint_eq(online_depth(SECONDS(5), 4, 1000), 2);
+    ck_assert_uint_eq(online_depth(NS_PER_MS, 4, 1000), 20); /* 20 ms of work */
+    ck_assert_uint_eq(online_depth(1, 4, 100000), ONLINE_WINDOW_MOST);
+    ck_assert_uint_eq(online_depth(1, 1000, 10000000), ONLINE_WINDOW_ALWAYS);
+    ck_assert_uint_eq(online_depth(NS_PER_MS, 4, 23), 3); /* 1 + half of 23, over 4 lanes */
+    ck_assert_uint_eq(online_depth(SECONDS(5), 4, 0), 1);
+    ck_assert_uint_eq(online_depth(0, 0, 0), 1);
+}
+END_TEST
+
+START_TEST(twenty_percent_about_the_mean_is_level)
+{
+    struct online_lane lanes[] = {
+        {.load_ns = SECONDS(120), .can_give = true},
+        {.load_ns = SECONDS(80), .takes_ns = SECONDS(1)},
+        {.load_ns = SECONDS(100)},
+        {.load_ns = ONLINE_NEVER},
+    };
+    ck_assert_uint_eq(online_victim(lanes, 4, 1), ONLINE_NONE);
+    lanes[0].load_ns = SECONDS(122);
+    lanes[1].load_ns = SECONDS(80); /* of a mean of 100.7 it is less than 80 % */
+    ck_assert_uint_eq(online_victim(lanes, 4, 1), 0);
+    lanes[1].load_ns = SECONDS(90);
+    ck_assert_uint_eq(online_victim(lanes, 4, 1), ONLINE_NONE);
+}
+END_TEST
+
+START_TEST(an_idle_lane_takes_from_the_one_with_most_before_it)
+{
+    const struct online_lane lanes[] = {
+        {.load_ns = 0, .takes_ns = SECONDS(1)},
+        {.load_ns = SECONDS(5), .takes_ns = SECONDS(1), .can_give = true},
+        {.load_ns = SECONDS(9), .takes_ns = SECONDS(9)}, /* it runs: nothing to take */
+        {.load_ns = SECONDS(7), .takes_ns = SECONDS(2), .can_give = true},
+    };
+    ck_assert_uint_eq(online_victim(lanes, 4, 0), 3);
+    ck_assert_uint_eq(online_victim(lanes, 4, 2), ONLINE_NONE);
+    ck_assert_uint_eq(online_victim(lanes, 4, 3),
+                      ONLINE_NONE); /* not from itself, nor when above */
+}
+END_TEST
+
+START_TEST(nothing_is_taken_that_would_be_done_as_soon_where_it_is)
+{
+    struct online_lane lanes[] = {
+        {.load_ns = 0, .takes_ns = SECONDS(3)},
+        {.load_ns = SECONDS(3), .takes_ns = SECONDS(1), .can_give = true},
+    };
+    ck_assert_uint_eq(online_victim(lanes, 2, 0), ONLINE_NONE);
+    lanes[1].load_ns = SECONDS(3) + ONLINE_MOVE_NS - 1; /* less than the way takes */
+    ck_assert_uint_eq(online_victim(lanes, 2, 0), ONLINE_NONE);
+    lanes[1].load_ns++;
+    ck_assert_uint_eq(online_victim(lanes, 2, 0), 1);
+    lanes[0].takes_ns = INT64_MAX;
+    ck_assert_uint_eq(online_victim(lanes, 2, 0), ONLINE_NONE);
+}
+END_TEST
+
+START_TEST(patience_is_twice_the_mean_and_a_second_at_least)
+{
+    ck_assert_int_eq(online_patience_ns(SECONDS(3), ONLINE_SAMPLES), SECONDS(6));
+    ck_assert_int_eq(online_patience_ns(NS_PER_MS, ONLINE_SAMPLES), ONLINE_PATIENCE_NS);
+    ck_assert_int_eq(online_patience_ns(SECONDS(3), ONLINE_SAMPLES - 1), ONLINE_NEVER);
+    ck_assert_int_eq(online_patience_ns(0, 100), ONLINE_NEVER);
+    ck_assert_int_eq(online_patience_ns(INT64_MAX, 100), ONLINE_NEVER);
+}
+END_TEST
+
+START_TEST(more_than_twenty_percent_off_is_drift)
+{
+    ck_assert(!online_drifts(100, 120, ONLINE_SAMPLES));
+    ck_assert(!online_drifts(100, 80, ONLINE_SAMPLES));
+    ck_assert(online_drifts(100, 121, ONLINE_SAMPLES));
+    ck_assert(online_drifts(100, 79, ONLINE_SAMPLES));
+    ck_assert(!online_drifts(100, 1000, ONLINE_SAMPLES - 1));
+    ck_assert(!online_drifts(0, 1000, 100));
+    ck_assert(online_drifts(1, INT64_MAX, 100));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("online");
+    TCase *tests = tcase_create("while it runs");
+    tcase_add_test(tests, the_higher_rank_goes_first_then_the_lower_index);
+    tcase_add_test(tests, what_runs_is_expected_to_end_and_when_overdue_to_be_half_way);
+    tcase_add_test(tests, a_lane_that_may_not_take_any_is_never_done_with_one_more);
+    tcase_add_test(tests, a_lane_has_enough_in_flight_and_no_more_than_its_share);
+    tcase_add_test(tests, twenty_percent_about_the_mean_is_level);
+    tcase_add_test(tests, an_idle_lane_takes_from_the_one_with_most_before_it);
+    tcase_add_test(tests, nothing_is_taken_that_would_be_done_as_soon_where_it_is);
+    tcase_add_test(tests, patience_is_twice_the_mean_and_a_second_at_least);
+    tcase_add_test(tests, more_than_twenty_percent_off_is_drift);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,187 @@
+/* Pictures of schedules, and what schedules use. What reports look like is golden_report's. */
+#include "planner/picture.h"
+
+#include "base/cleanup.h"
+#include "planner/usage.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct picture_schedule schedule_of(uint32_t tasks, uint32_t processors)
+{
+    static uint32_t processor[1000];
+    static double start[1000], finish[1000];
+    static const char *names[1000];
+    static char texts[1000][16];
+    for (uint32_t i = 0; i < 1000; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "n%u", i);
+        names[i] = texts[i];
+        processor[i] = i % processors;
+        start[i] = i / processors;
+        finish[i] = start[i] + 1;
+    }
+    return (struct picture_schedule){.task_count = tasks,
+                                     .processor_count = processors,
+                                     .processor = processor,
+                                     .start = start,
+                                     .finish = finish,
+                                     .makespan = finish[tasks - 1],
+                                     .unit = "ms",
+                                     .task_names = names,
+                                     .processor_names = names};
+}
+
+START_TEST(a_schedule_is_drawn_by_processor_in_its_own_unit)
+{
+    const struct picture_schedule schedule = schedule_of(4, 2);
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&schedule);
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 40, .ascii = true});
+    ck_assert_str_eq(text, "    |0ms        |0.7742ms   |       busy\n"
+                           "n0  ############################### 100%\n"
+                           "n1  ############################### 100%\n");
+    free(text);
+    text = picture_svg(picture);
+    ck_assert_ptr_nonnull(strstr(text, "<title>task n3, 1ms to 2ms</title>"));
+    free(text);
+}
+END_TEST
+
+START_TEST(waiting_is_lighter_and_not_busy)
+{
+    static const uint32_t processor[] = {0, 0, 0, 1};
+    static const double start[] = {0, 1, 3, 0};
+    static const double finish[] = {1, 3, 4, 4};
+    static const bool waits[] = {false, true, false, false};
+    static const char *const names[] = {"there", "there", "and back", "all"};
+    const struct picture_schedule schedule = {.task_count = 4,
+                                              .processor_count = 2,
+                                              .processor = processor,
+                                              .start = start,
+                                              .finish = finish,
+                                              .makespan = 4,
+                                              .unit = "ms",
+                                              .waits = waits,
+                                              .task_names = names,
+                                              .processor_names = names};
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&schedule);
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 44, .ascii = true});
+    ck_assert_ptr_nonnull(strstr(text, "########________________########  50%\n"));
+    ck_assert_ptr_nonnull(strstr(text, "################################ 100%\n"));
+    ck_assert_ptr_nonnull(strstr(text, "_ waits for others or for a link\n"));
+    free(text);
+    text = picture_svg(picture);
+    ck_assert_ptr_nonnull(strstr(text, "class=\"wait\""));
+    ck_assert_ptr_nonnull(strstr(text, "<title>waits, 1ms to 3ms</title>"));
+    ck_assert_ptr_nonnull(strstr(text, ">50%</text>"));
+    free(text);
+}
+END_TEST
+
+START_TEST(who_runs_nothing_stands_nowhere)
+{
+    struct picture_schedule schedule = schedule_of(1, 3);
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&schedule);
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 40, .ascii = true});
+    ck_assert_ptr_nonnull(strstr(text, "\nn0 "));
+    ck_assert_ptr_null(strstr(text, "\nn1 "));
+    free(text);
+}
+END_TEST
+
+START_TEST(names_cannot_draw)
+{
+    struct picture_schedule schedule = schedule_of(2, 2);
+    static const char *const hostile[] = {"<script>\"'&", "\033[31m\xef\xbf\xbe\xff"};
+    schedule.task_names = hostile;
+    schedule.processor_names = hostile;
+    schedule.unit = "<&;\n";
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&schedule);
+    picture->title = hostile[0];
+    picture->line = hostile[1];
+    picture->note = "]]>";
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 80});
+    ck_assert_ptr_null(strchr(text, '\033'));
+    ck_assert_ptr_null(strstr(text, "<&"));
+    free(text);
+    text = picture_svg(picture);
+    ck_assert_ptr_null(strstr(text, "<script"));
+    ck_assert_ptr_null(strchr(text, '\033'));
+    ck_assert_ptr_null(strstr(text, "\xef\xbf\xbe"));
+    ck_assert_ptr_nonnull(strstr(text, "<title>task &lt;script&gt;&quot;&#39;&amp;, "));
+    ck_assert_ptr_nonnull(strstr(text, "?[31m?\?</text>"));
+    ck_assert_ptr_nonnull(strstr(text, "]]&gt;"));
+    free(text);
+}
+END_TEST
+
+START_TEST(many_processors_are_a_few_lines_and_a_rest)
+{
+    const struct picture_schedule schedule = schedule_of(1000, 100);
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&schedule);
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 80, .ascii = true});
+    size_t lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) {
+        lines++;
+    }
+    ck_assert_uint_eq(lines, 33);
+    ck_assert_ptr_nonnull(strstr(text, "\n69 more processors "));
+    free(text);
+    text = picture_svg(picture);
+    ck_assert_ptr_nonnull(strstr(text, " tasks, 100% busy, "));
+    free(text);
+}
+END_TEST
+
+START_TEST(what_goes_from_one_to_another_is_counted_by_link)
+{
+    static const double costs[] = {1, 1, 1, 1, 2, 2};
+    static const struct workload_link links[] = {{0, 1, 0.5, 10}, {1, 0, 0.25, 4}};
+    static const struct workload_edge edges[] = {{0, 1, 20}, {0, 2, 8}, {1, 2, 12}};
+    const struct workload_input input = {.task_count = 3,
+                                         .processor_count = 2,
+                                         .link_count = 2,
+                                         .edge_count = 3,
+                                         .costs = costs,
+                                         .links = links,
+                                         .edges = edges};
+    CLEANUP(workload_destroy) struct workload *graph = NULL;
+    CLEANUP(schedule_destroy) struct schedule *schedule = schedule_create(3);
+    struct workload_fault fault;
+    ck_assert_int_eq(workload_create(&input, &graph, &fault), WORKLOAD_OK);
+    static const uint32_t sequence[] = {0, 1, 2};
+    static const uint32_t where[] = {0, 1, 0};
+    double scratch[2];
+    ck_assert(schedule_time(graph, sequence, where, scratch, schedule));
+
+    CLEANUP(usage_destroy) struct usage *usage = usage_create(graph, schedule);
+    ck_assert_uint_eq(usage->processors[0].tasks, 2);
+    ck_assert_double_eq(usage->processors[0].busy, 3);
+    ck_assert_double_eq(usage->processors[1].busy, 1);
+    ck_assert_uint_eq(usage->transfers, 2);
+    ck_assert_double_eq(usage->bytes, 32); /* what stays is not moved */
+    ck_assert_uint_eq(usage->link_count, 2);
+    ck_assert_uint_eq(usage->links[0].from, 1); /* the busier first */
+    ck_assert_double_eq(usage->links[0].busy, 3.25);
+    ck_assert_double_eq(usage->links[1].busy, 2.5);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("picture");
+    TCase *tests = tcase_create("picture");
+    tcase_add_test(tests, a_schedule_is_drawn_by_processor_in_its_own_unit);
+    tcase_add_test(tests, waiting_is_lighter_and_not_busy);
+    tcase_add_test(tests, who_runs_nothing_stands_nowhere);
+    tcase_add_test(tests, names_cannot_draw);
+    tcase_add_test(tests, many_processors_are_a_few_lines_and_a_rest);
+    tcase_add_test(tests, what_goes_from_one_to_another_is_counted_by_link);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,137 @@
+/* Plan files: what is to be planned, as YAML and as the command line has it. */
+#include "formats/plan_file.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool parse(const char *text, struct plan_file *file, struct problem *problem)
+{
+    problem->text[0] = '\0';
+    return plan_file_parse(text, strlen(text), "p.yaml", file, problem);
+}
+
+START_TEST(all_that_can_be_said_is_read)
+{
+    struct plan_file file;
+    struct problem problem;
+    ck_assert_msg(parse("template: llm\n"
+                        "set: {model: llama-3-8b, prompt: 2048, tied: yes}\n"
+                        "devices: [h100:2@2.50, 'tpu-v5p:4,l4']\n"
+                        "pcie: 63GB/s,4us\n"
+                        "fabric: none\n"
+                        "network: 10Gbit/s\n"
+                        "storage: 7GB/s\n"
+                        "stream: true\n"
+                        "objective: value\n"
+                        "deadline: 10m\n"
+                        "budget: 3.00\n"
+                        "worth: 0.5\n"
+                        "place: {decode: h100-sxm5 1}\n",
+                        &file, &problem),
+                  "%s", problem.text);
+    ck_assert_str_eq(file.template, "llm");
+    ck_assert_uint_eq(file.setting_count, 3);
+    ck_assert_str_eq(file.settings[1].name, "prompt");
+    ck_assert_str_eq(file.settings[1].value, "2048");
+    ck_assert_str_eq(file.settings[2].value, "yes");
+    ck_assert_uint_eq(file.devices.device_count, 7);
+    ck_assert_uint_eq(file.devices.host_count, 3);
+    ck_assert(!file.is_market);
+    ck_assert_int_eq(file.pcie.link.bandwidth, 63000000000);
+    ck_assert_int_eq(file.pcie.link.latency_ns, 4000);
+    ck_assert(file.fabric.is_given && file.fabric.link.is_none);
+    ck_assert(file.network.is_given && !file.network.has_latency);
+    ck_assert_int_eq(file.storage, 7000000000);
+    ck_assert(file.may_stream);
+    ck_assert_str_eq(file.objective, "value");
+    ck_assert_int_eq(file.deadline_ns, INT64_C(600000000000));
+    ck_assert_int_eq(file.budget_micro, 3000000);
+    ck_assert_int_eq(file.worth_micro, 500000);
+    ck_assert_uint_eq(file.place_count, 1);
+    ck_assert_str_eq(file.places[0].value, "h100-sxm5 1");
+}
+END_TEST
+
+START_TEST(what_is_not_said_is_not_said)
+{
+    struct plan_file file;
+    struct problem problem;
+    ck_assert(parse("template: llm", &file, &problem));
+    ck_assert_uint_eq(file.devices.device_count, 0);
+    ck_assert(!file.pcie.is_given && !file.fabric.is_given && !file.network.is_given);
+    ck_assert_int_eq(file.budget_micro, -1);
+    ck_assert_int_eq(file.deadline_ns + file.storage + file.worth_micro, 0);
+    ck_assert_str_eq(file.objective, "");
+    ck_assert(parse("{template: llm, devices: market}", &file, &problem));
+    ck_assert(file.is_market);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_said_with_its_line)
+{
+    static const char *const wrong[][2] = {
+        {"set: {a: 1}", "p.yaml:1: "},
+        {"template: llm\ndevises: h100", "unknown key \"devises\"; did you mean \"devices\""},
+        {"template: llm\ndevices: h100:0", "p.yaml:2: devices: h100:0"},
+        {"template: llm\ndevices: [h100, {a: b}]", "p.yaml:2: "},
+        {"template: llm\ndevices: [market, h100]", "not both"},
+        {"template: llm\ndevices: [h100, market]", "not both"},
+        {"template: llm\nnetwork: fast", "\"fast\" is no link"},
+        {"template: llm\nstorage: 7GB/s,1us", "has no latency"},
+        {"template: llm\ndeadline: 10", "p.yaml:2: "},
+        {"template: llm\nbudget: -1", "p.yaml:2: "},
+        {"template: llm\nworth: 0", "p.yaml:2: "},
+        {"template: llm\nset: [a, b]", "p.yaml:2: "},
+        {"template: llm\nset: {a: ''}", "p.yaml:2: "},
+        {"template: llm\nstream: perhaps", "p.yaml:2: "},
+        {"template: llm\nset: {a: 1, a: 2}", "p.yaml:2"},
+        {"template: [llm]", "p.yaml:1: "},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct plan_file file;
+        struct problem problem;
+        ck_assert_msg(!parse(wrong[i][0], &file, &problem), "taken: %s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
+                      problem.text);
+    }
+}
+END_TEST
+
+START_TEST(a_name_that_is_set_again_has_the_later_value)
+{
+    struct plan_file_pair pairs[2];
+    size_t count = 0;
+    struct problem problem;
+    ck_assert(plan_file_pair(pairs, 2, &count, "a=1", &problem));
+    ck_assert(plan_file_pair(pairs, 2, &count, "step 1=h100 2=3", &problem));
+    ck_assert(plan_file_pair(pairs, 2, &count, "a=2", &problem));
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(pairs[0].value, "2");
+    ck_assert_str_eq(pairs[1].name, "step 1");
+    ck_assert_str_eq(pairs[1].value, "h100 2=3");
+    static const char *const wrong[] = {"b=1", "a", "a=", "=1", ""}; /* the first: no room */
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        problem.text[0] = '\0';
+        ck_assert_msg(!plan_file_pair(pairs, 2, &count, wrong[i], &problem), "taken: %s", wrong[i]);
+        ck_assert_uint_eq(count, 2);
+        ck_assert_str_ne(problem.text, "");
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan_file");
+    TCase *tests = tcase_create("plan_file");
+    tcase_add_test(tests, all_that_can_be_said_is_read);
+    tcase_add_test(tests, what_is_not_said_is_not_said);
+    tcase_add_test(tests, what_is_wrong_is_said_with_its_line);
+    tcase_add_test(tests, a_name_that_is_set_again_has_the_later_value);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

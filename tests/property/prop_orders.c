@@ -1,7 +1,7 @@
-/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of
- * asks, some good for a while, jobs, asks that are reduced and replaced, and cancels from a printed seed; after every command the fills and what stands are the same, and nothing that
- * rests could trade, but for what waits to be filled all at once. Where asks give slots away, whose turn
- * it is depends on every fill before: there each fill is looked at in its turn. */
+/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of asks and jobs, some good
+ * for a while, reduced and replaced ones, and cancels from a printed seed; after every command the fills and what stands are
+ * the same, and nothing that rests could trade, but for what waits to be filled all at once. Where asks give slots away, or
+ * bids are by value, whose turn it is depends on every fill before: there each fill is looked at in its turn. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "exchange/exchange.h"
@@ -18,8 +18,8 @@
 enum {
     SCRIPTS_A_SEED = 500,
     SEEDS = 21, /* 10,500 scripts */
-    GIFT_SEEDS = 4,
-    COMMANDS = 20,
+    TURN_SEEDS = 4,
+    COMMANDS = 25,
     PEOPLE = 4,  /* each trades both ways */
     DEVICES = 3, /* of each */
     FIRST = 3,   /* account */
@@ -41,10 +41,16 @@ struct pair {
     uint32_t next_id;
     int64_t good_till_ns[SLOW_DEVICES];     /* of the ask that stands; 0: until it is withdrawn */
     uint64_t filled, refused, whole, given; /* so that the scripts are known to meet all of it */
-    uint64_t reduced, replaced, expired;
-    bool has_gifts;
+    int64_t job_good_till_ns[SLOW_JOBS];    /* 0: it waits for ever */
+    uint64_t reduced, replaced, expired, rebid, valued, ended;
+    bool has_gifts, has_values;
     uint64_t seed;
 };
+
+static bool goes_by_turns(const struct pair *pair)
+{
+    return pair->has_gifts || pair->has_values;
+}
 
 static uint32_t draw(struct pair *pair, uint32_t below)
 {
@@ -85,6 +91,23 @@ static struct attribute kind_of(uint32_t kind)
     return made;
 }
 
+/* Each kind is another accelerator: of the last it is not known how fast it is. */
+static int64_t operations_of(uint32_t kind)
+{
+    return kind + 1 < SLOW_KINDS ? (int64_t)(kind + 1) * (RATE_UNIT / 2) : 0;
+}
+
+/* Sorted by name. How many. */
+static size_t attributes_of(uint32_t kind, struct attribute made[2])
+{
+    size_t count = 0;
+    if (operations_of(kind) > 0) {
+        made[count++] = (struct attribute){.name = "bf16", .number = operations_of(kind)};
+    }
+    made[count++] = kind_of(kind);
+    return count;
+}
+
 static void open_pair(struct pair *pair, uint64_t seed)
 {
     struct exchange_limits limits = exchange_limits_default();
@@ -110,19 +133,20 @@ static void open_pair(struct pair *pair, uint64_t seed)
                                                 .account_count = PEOPLE};
     apply(pair, &genesis);
     for (uint32_t owner = 0; owner < PEOPLE; owner++) {
-        struct attribute kinds[DEVICES];
+        struct attribute attributes[DEVICES][2];
         struct exchange_device devices[DEVICES];
         memset(devices, 0, sizeof devices);
         for (uint32_t i = 0; i < DEVICES; i++) {
             const uint32_t device = owner * DEVICES + i;
             struct slow_ask *ask = &pair->slow.asks[device];
-            kinds[i] = kind_of(device % SLOW_KINDS);
             devices[i].device = device_id(device);
             devices[i].slots = 6;
-            devices[i].attributes = &kinds[i];
-            devices[i].attribute_count = 1;
+            devices[i].attributes = attributes[i];
+            devices[i].attribute_count = attributes_of(device % SLOW_KINDS, attributes[i]);
             (void)snprintf(devices[i].label, sizeof devices[i].label, "device");
-            *ask = (struct slow_ask){.owner = FIRST + owner, .kind = device % SLOW_KINDS};
+            *ask = (struct slow_ask){.owner = FIRST + owner,
+                                     .kind = device % SLOW_KINDS,
+                                     .operations = operations_of(device % SLOW_KINDS)};
         }
         struct exchange_command made = command_of(pair, EXCHANGE_ADVERTISE, FIRST + owner);
         made.advertise = (struct exchange_advertise){.devices = devices, .count = DEVICES};
@@ -227,6 +251,7 @@ static void take_fills(struct pair *pair, const char *what)
                       (unsigned long long)pair->seed, what, (unsigned)(job - slow->jobs),
                       record->device.bytes[0] - 1u, wrong);
         pair->given += record->price_micro == 0;
+        pair->valued += part->is_valued;
         pair->filled++;
     }
 }
@@ -323,6 +348,11 @@ static struct requirement needs_of(uint32_t kind)
     return needs;
 }
 
+static int64_t time_from_now(struct pair *pair)
+{
+    return pair->now_ns + (int64_t)(1 + draw(pair, GOOD_SECONDS_MOST)) * NS_PER_S;
+}
+
 static void submit(struct pair *pair)
 {
     static const enum exchange_order_type types[] = {
@@ -339,12 +369,14 @@ static void submit(struct pair *pair)
     job->owner = made.account;
     job->part_count = 1 + (draw(pair, 3) == 0);
     job->type = types[draw(pair, sizeof types / sizeof types[0])];
-    if (pair->has_gifts && (job->type == EXCHANGE_FOK || job->type == EXCHANGE_ALL_OR_NONE)) {
+    if (goes_by_turns(pair) && (job->type == EXCHANGE_FOK || job->type == EXCHANGE_ALL_OR_NONE)) {
         job->type = EXCHANGE_LIMIT;
     }
     job->free_micro = draw(pair, 4) == 0 ? (1 + draw(pair, 30)) * unit_micro : 10000 * unit_micro;
     made.submit = (struct exchange_submit){
         .name = "job", .budget_micro = job->free_micro, .verify = EXCHANGE_VERIFY_NONE};
+    const bool is_valued =
+        pair->has_values && draw(pair, 2) == 0; /* each: or they arrive by kind */
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct slow_part *part = &job->parts[i];
         const uint32_t subtasks = 100; /* so that it always has more to do than lanes */
@@ -352,12 +384,14 @@ static void submit(struct pair *pair)
         part->width = 1 + draw(pair, 3);
         part->limit = draw(pair, 8) * unit_micro;
         part->wanted = (1 + draw(pair, 5)) * part->width;
+        part->is_valued = is_valued;
         needs[i] = needs_of(part->kind);
         parts[i] = (struct exchange_part){.subtasks = subtasks,
                                           .needs = &needs[i],
                                           .slots = part->width,
                                           .at_most = part->wanted,
                                           .cap_micro = part->limit,
+                                          .rate = part->is_valued ? RATE_BF16 : RATE_NONE,
                                           .limit_ns = NS_PER_S,
                                           .term_ns = NS_PER_HOUR};
         made.submit.subtasks += subtasks;
@@ -374,14 +408,19 @@ static void submit(struct pair *pair)
     made.submit.slots = parts[0].slots;
     made.submit.at_most = parts[0].at_most;
     made.submit.cap_micro = parts[0].cap_micro;
+    made.submit.rate = parts[0].rate;
     made.submit.limit_ns = parts[0].limit_ns;
     made.submit.term_ns = parts[0].term_ns;
     made.submit.parts = &parts[1];
     made.submit.part_count = job->part_count - 1;
     made.submit.type = job->type;
+    if (draw(pair, 4) == 0) {
+        made.submit.good_till_ns = time_from_now(pair);
+    }
+    pair->job_good_till_ns[pair->slow.job_count] = made.submit.good_till_ns;
     const bool is_whole = job->type == EXCHANGE_ALL_OR_NONE || job->type == EXCHANGE_FOK;
     apply(pair, &made);
-    if (pair->has_gifts) {
+    if (goes_by_turns(pair)) {
         const uint32_t code = slow_admit(&pair->slow, job);
         ck_assert_uint_eq(code_of(pair), code);
         take_fills(pair, "a job");
@@ -411,14 +450,13 @@ static void place(struct pair *pair)
                                      .price_micro = given.price,
                                      .type = given.type};
     if (draw(pair, 3) == 0) {
-        made.ask.good_till_ns =
-            pair->now_ns + (int64_t)(1 + draw(pair, GOOD_SECONDS_MOST)) * NS_PER_S;
+        made.ask.good_till_ns = time_from_now(pair);
     }
     apply(pair, &made);
     if (code_of(pair) == 0) {
         pair->good_till_ns[device] = made.ask.good_till_ns;
     }
-    if (pair->has_gifts) {
+    if (goes_by_turns(pair)) {
         const uint32_t code = slow_put(&pair->slow, device, &given);
         ck_assert_uint_eq(code_of(pair), code);
         take_fills(pair, "an ask");
@@ -429,7 +467,7 @@ static void place(struct pair *pair)
     check_fills(pair, "an ask");
 }
 
-/* Asks whose time is over are gone; nothing is filled by that. */
+/* Asks and bids whose time is over are gone; nothing is filled by that. */
 static void expire(struct pair *pair)
 {
     struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
@@ -440,6 +478,14 @@ static void expire(struct pair *pair)
         if (ask->stands && pair->good_till_ns[i] != 0 && pair->good_till_ns[i] <= pair->now_ns) {
             ask->stands = false;
             pair->expired++;
+        }
+    }
+    for (uint32_t i = 0; i < pair->slow.job_count; i++) {
+        struct slow_job *job = &pair->slow.jobs[i];
+        const int64_t till_ns = pair->job_good_till_ns[i];
+        if (job->is_open && !job->is_over && till_ns != 0 && till_ns <= pair->now_ns) {
+            slow_expire(&pair->slow, job);
+            pair->ended++;
         }
     }
 }
@@ -481,6 +527,43 @@ static void replace(struct pair *pair)
     check_fills(pair, "an ask on other terms");
 }
 
+/* A bid at another limit, or for more slots, arrives anew; for fewer it keeps its place. */
+static void rebid(struct pair *pair)
+{
+    struct slow_market *slow = &pair->slow;
+    struct slow_job *job = &slow->jobs[draw(pair, slow->job_count + 1)];
+    if (job == &slow->jobs[slow->job_count] || !job->is_open || !job->parts[0].stands ||
+        job->type == EXCHANGE_ALL_OR_NONE) {
+        return;
+    }
+    const uint32_t number = job->part_count == 1 || draw(pair, 3) == 0 ? SLOW_PARTS : draw(pair, 2);
+    struct exchange_command made = command_of(pair, EXCHANGE_REPLACE, job->owner);
+    made.replace = (struct exchange_replace){
+        .order = job->id, .part = number == SLOW_PARTS ? EXCHANGE_ANY_PART : number};
+    int64_t limit = -1;
+    uint32_t at_most = 0;
+    if (draw(pair, 2) == 0) {
+        made.replace.has_slots = true;
+        at_most = made.replace.slots = (1 + draw(pair, 5)) * 6; /* of any width */
+    } else {
+        made.replace.has_price = true;
+        made.replace.rate = job->parts[0].is_valued ? RATE_BF16 : RATE_NONE;
+        limit = made.replace.price_micro = draw(pair, 8) * unit_micro;
+    }
+    apply(pair, &made);
+    const uint32_t code = slow_rebid(slow, job, number, limit, at_most);
+    ck_assert_uint_eq(code_of(pair), code);
+    pair->rebid += code == 0;
+    if (goes_by_turns(pair)) {
+        take_fills(pair, "a bid on other terms");
+        return;
+    }
+    if (code == 0) {
+        slow_settle(slow);
+    }
+    check_fills(pair, "a bid on other terms");
+}
+
 static void withdraw(struct pair *pair)
 {
     struct slow_ask *ask = &pair->slow.asks[draw(pair, SLOW_DEVICES)];
@@ -500,11 +583,14 @@ static void cancel(struct pair *pair)
 {
     struct slow_market *slow = &pair->slow;
     struct slow_job *job = &slow->jobs[draw(pair, slow->job_count + 1)];
-    if (job == &slow->jobs[slow->job_count] || !job->is_open) {
+    if (job == &slow->jobs[slow->job_count] || !job->is_open || job->is_over) {
         return;
     }
     pair->now_ns += GOOD_SECONDS_MOST * NS_PER_S; /* so that no ask's time is over while it waits */
     expire(pair);
+    if (!job->is_open || job->is_over) {
+        return;
+    }
     struct exchange_command made = command_of(pair, EXCHANGE_CANCEL_JOB, job->owner);
     made.cancel_job.job = job->id;
     apply(pair, &made);
@@ -514,7 +600,7 @@ static void cancel(struct pair *pair)
     struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(pair, &tick);
     slow_end(slow, job);
-    if (pair->has_gifts) {
+    if (goes_by_turns(pair)) {
         take_fills(pair, "the end of a job");
         return;
     }
@@ -525,7 +611,7 @@ static void cancel(struct pair *pair)
 static void run_script(struct pair *pair)
 {
     for (int i = 0; i < COMMANDS; i++) {
-        const uint32_t dice = draw(pair, 16);
+        const uint32_t dice = draw(pair, 18);
         pair->now_ns += NS_PER_S; /* all within the first term */
         pair->slow.fill_count = 0;
         expire(pair);
@@ -533,11 +619,13 @@ static void run_script(struct pair *pair)
             submit(pair);
         } else if (dice < 12) {
             place(pair);
-        } else if (dice < 14 && !pair->has_gifts) {
+        } else if (dice < 14 && !goes_by_turns(pair)) {
             replace(pair);
         } else if (dice < 14) {
             place(pair);
-        } else if (dice < 15) {
+        } else if (dice < 16) {
+            rebid(pair);
+        } else if (dice < 17) {
             withdraw(pair);
         } else {
             cancel(pair);
@@ -557,6 +645,8 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     uint64_t reduced = 0;
     uint64_t replaced = 0;
     uint64_t expired = 0;
+    uint64_t rebid = 0;
+    uint64_t ended = 0;
     for (uint64_t i = 0; i < SCRIPTS_A_SEED; i++) {
         const uint64_t seed = (uint64_t)_i * SCRIPTS_A_SEED + i;
         open_pair(&pair, seed);
@@ -571,6 +661,8 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
         reduced += pair.reduced;
         replaced += pair.replaced;
         expired += pair.expired;
+        rebid += pair.rebid;
+        ended += pair.ended;
         close_pair(&pair);
     }
     ck_assert_uint_gt(filled, 2 * SCRIPTS_A_SEED);
@@ -579,6 +671,8 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     ck_assert_uint_gt(reduced, SCRIPTS_A_SEED / 25);
     ck_assert_uint_gt(replaced, SCRIPTS_A_SEED / 10);
     ck_assert_uint_gt(expired, SCRIPTS_A_SEED / 10);
+    ck_assert_uint_gt(rebid, SCRIPTS_A_SEED / 10);
+    ck_assert_uint_gt(ended, SCRIPTS_A_SEED / 10);
 }
 END_TEST
 
@@ -604,13 +698,36 @@ START_TEST(what_is_given_away_goes_to_who_has_least_of_it)
 }
 END_TEST
 
+START_TEST(bids_by_value_go_by_what_they_give_for_each_device)
+{
+    static struct pair pair;
+    uint64_t filled = 0;
+    uint64_t valued = 0;
+    for (uint64_t i = 0; i < SCRIPTS_A_SEED; i++) {
+        open_pair(&pair, (uint64_t)_i * SCRIPTS_A_SEED + i);
+        pair.has_values = true;
+        run_script(&pair);
+        if (i % 16 == 0) {
+            reload(&pair);
+            run_script(&pair);
+        }
+        filled += pair.filled;
+        valued += pair.valued;
+        close_pair(&pair);
+    }
+    ck_assert_uint_gt(valued, SCRIPTS_A_SEED);
+    ck_assert_uint_gt(filled - valued, SCRIPTS_A_SEED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("orders of all types");
     TCase *tests = tcase_create("scripts");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, all_types_of_orders_fill_as_the_slow_matcher_says, 0, SEEDS);
-    tcase_add_loop_test(tests, what_is_given_away_goes_to_who_has_least_of_it, 0, GIFT_SEEDS);
+    tcase_add_loop_test(tests, what_is_given_away_goes_to_who_has_least_of_it, 0, TURN_SEEDS);
+    tcase_add_loop_test(tests, bids_by_value_go_by_what_they_give_for_each_device, 0, TURN_SEEDS);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

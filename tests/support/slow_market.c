@@ -12,9 +12,16 @@ void slow_must(bool holds, const char *what)
     }
 }
 
+/* What it gives for a slot of that device, in parts of RATE_UNIT. */
+static int128 worth(const struct slow_part *part, const struct slow_ask *ask)
+{
+    return (int128)part->limit * (part->is_valued ? ask->operations : RATE_UNIT);
+}
+
 static int64_t price_between(const struct slow_part *part, const struct slow_ask *ask)
 {
-    return ask->price == 0 || ask->sequence < part->sequence ? ask->price : part->limit;
+    const int64_t limit = (int64_t)(worth(part, ask) / RATE_UNIT);
+    return ask->price == 0 || ask->sequence < part->sequence ? ask->price : limit;
 }
 
 static uint32_t free_of(const struct slow_ask *ask)
@@ -30,7 +37,8 @@ static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
 /* Slots that the two could trade of those, whatever the budget. */
 static uint32_t tradable(const struct slow_part *part, const struct slow_ask *ask, uint32_t slots)
 {
-    const bool meets = ask->stands && part->limit >= ask->price &&
+    const bool meets = ask->stands && worth(part, ask) >= (int128)ask->price * RATE_UNIT &&
+                       (!part->is_valued || ask->operations > 0) &&
                        (part->kind == SLOW_KINDS || part->kind == ask->kind);
     const uint32_t most = slots < part->wanted ? slots : part->wanted;
     return meets ? in_widths(most, part) : 0;
@@ -44,14 +52,29 @@ static uint32_t payable(const struct slow_job *job, const struct slow_part *part
     return in_widths(most < slots ? (uint32_t)most : slots, part);
 }
 
-static bool is_better_ask(const struct slow_ask *a, const struct slow_ask *b)
+static bool is_better_ask(const struct slow_part *part, const struct slow_ask *a,
+                          const struct slow_ask *b)
 {
-    return b == NULL || a->price < b->price || (a->price == b->price && a->sequence < b->sequence);
+    if (b == NULL) {
+        return true;
+    }
+    const int128 in_a = (int128)a->price * (part->is_valued ? b->operations : 1);
+    const int128 in_b = (int128)b->price * (part->is_valued ? a->operations : 1);
+    return in_a < in_b || (in_a == in_b && a->sequence < b->sequence);
 }
 
 static bool is_before(const struct slow_part *a, const struct slow_part *b)
 {
     return a->limit > b->limit || (a->limit == b->limit && a->sequence < b->sequence);
+}
+
+/* Likewise on one device. */
+static bool is_before_on(const struct slow_ask *ask, const struct slow_part *a,
+                         const struct slow_part *b)
+{
+    const int128 of_a = worth(a, ask);
+    const int128 of_b = worth(b, ask);
+    return of_a > of_b || (of_a == of_b && a->sequence < b->sequence);
 }
 
 /* Whether a better bid, which need not be filled whole, takes the ask. */
@@ -81,7 +104,7 @@ struct slow_ask *slow_best_ask(struct slow_market *slow, const struct slow_job *
         struct slow_ask *ask = &slow->asks[i];
         const uint32_t slots = tradable(part, ask, free_of(ask));
         if (ask->owner != job->owner && slots > 0 && payable(job, part, ask, slots) > 0 &&
-            is_better_ask(ask, best) &&
+            is_better_ask(part, ask, best) &&
             !(job->type == EXCHANGE_ALL_OR_NONE && is_spoken_for(slow, job, part, ask))) {
             best = ask;
         }
@@ -101,6 +124,7 @@ static void trade(struct slow_market *slow, struct slow_job *job, struct slow_pa
     job->held[ask - slow->asks] += slots;
     job->given[ask - slow->asks] += price == 0 ? slots : 0;
     part->wanted -= slots;
+    part->held += slots;
 }
 
 /* All that the part can have now, one ask after the other. */
@@ -126,7 +150,7 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
             struct slow_ask *ask = &slow->asks[i];
             if (!is_counted[i] && ask->owner != job->owner &&
                 tradable(&greedy, ask, free_of(ask)) > 0 &&
-                payable(job, part, ask, part->width) > 0 && is_better_ask(ask, best) &&
+                payable(job, part, ask, part->width) > 0 && is_better_ask(part, ask, best) &&
                 !is_spoken_for(slow, job, part, ask)) {
                 best = ask;
             }
@@ -223,7 +247,8 @@ static bool crosses(struct slow_market *slow, const struct slow_part *part, uint
     narrow.wanted = part->width;
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         const struct slow_ask *ask = &slow->asks[i];
-        best = tradable(&narrow, ask, free_of(ask)) > 0 && is_better_ask(ask, best) ? ask : best;
+        best =
+            tradable(&narrow, ask, free_of(ask)) > 0 && is_better_ask(part, ask, best) ? ask : best;
     }
     *ret_is_own = best != NULL && best->owner == owner;
     return best != NULL;
@@ -271,6 +296,49 @@ uint32_t slow_submit(struct slow_market *slow, struct slow_job *job)
     return 0;
 }
 
+uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, uint32_t number, int64_t limit,
+                    uint32_t at_most)
+{
+    struct slow_part wanted[SLOW_PARTS];
+    bool is_new[SLOW_PARTS] = {false};
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const struct slow_part *part = &job->parts[i];
+        const bool is_meant = number == SLOW_PARTS || number == i;
+        wanted[i] = *part;
+        if (is_meant && limit >= 0) {
+            wanted[i].limit = limit;
+        }
+        if (is_meant && at_most > 0) {
+            wanted[i].wanted = at_most > part->held ? at_most - part->held : 0;
+        }
+        is_new[i] = wanted[i].limit != part->limit ||
+                    wanted[i].wanted + wanted[i].held > part->wanted + part->held;
+        bool is_own;
+        if (is_new[i] && crosses(slow, &wanted[i], job->owner, &is_own) &&
+            (is_own || job->type == EXCHANGE_POST_ONLY)) {
+            return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
+        }
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        job->parts[i] = wanted[i];
+        job->parts[i].sequence = is_new[i] ? slow->sequence++ : wanted[i].sequence;
+    }
+    return 0;
+}
+
+void slow_expire(struct slow_market *slow, struct slow_job *job)
+{
+    bool runs = false;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        job->parts[i].stands = false;
+        runs = runs || job->parts[i].held > 0;
+    }
+    job->is_over = true;
+    if (!runs) {
+        slow_end(slow, job);
+    }
+}
+
 /* Slots that the account has for nothing. */
 static uint32_t rank_of(const struct slow_market *slow, uint32_t owner)
 {
@@ -291,7 +359,7 @@ static bool goes_first(const struct slow_market *slow, const struct slow_ask *as
     const uint32_t rank = rank_of(slow, one.job->owner);
     const uint32_t than = rank_of(slow, other.job->owner);
     if (ask->price > 0) {
-        return is_before(one.part, other.part);
+        return is_before_on(ask, one.part, other.part);
     }
     return rank < than || (rank == than && one.part->sequence < other.part->sequence);
 }

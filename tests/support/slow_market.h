@@ -3,12 +3,13 @@
 #ifndef BOURSE_TESTS_SLOW_MARKET_H
 #define BOURSE_TESTS_SLOW_MARKET_H
 
+#include "base/rate.h"
 #include "exchange/exchange.h"
 
 enum {
     SLOW_DEVICES = 12,
     SLOW_KINDS = 3,
-    SLOW_JOBS = 41,
+    SLOW_JOBS = 51,
     SLOW_PARTS = 2,
     SLOW_FILLS = 256,
 };
@@ -17,6 +18,7 @@ struct slow_ask {
     bool stands;
     uint32_t owner, kind, slots, leased;
     int64_t price;
+    int64_t operations; /* a second and slot, in which bids may be by value; 0: not said */
     uint64_t sequence;
     enum exchange_order_type type;
     struct id128 order;
@@ -26,12 +28,15 @@ struct slow_part {
     bool stands;
     uint32_t kind; /* SLOW_KINDS: any */
     uint32_t width, wanted;
+    uint32_t held;  /* slots, beside those wanted */
+    bool is_valued; /* the limit is that of RATE_UNIT operations */
     int64_t limit;
     uint64_t sequence;
 };
 
 struct slow_job {
     bool is_open;
+    bool is_over; /* its time to start: what runs goes on */
     struct id128 id;
     uint32_t owner, part_count;
     int64_t free_micro; /* of the budget */
@@ -61,6 +66,12 @@ void slow_must(bool holds, const char *what);
 /* What becomes of a job, and of an ask for that device, that arrives: the fills are those of the last command. 0, or the code that refuses it. */
 uint32_t slow_submit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
+/* A bid of other terms: that of a part (SLOW_PARTS: of each) up to that limit, or of at most those slots at a time with what it
+ * holds; -1, 0: as it was. Fewer slots at the same limit keep its place. Refused, all stays as it was; nothing is filled yet. */
+uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, uint32_t number, int64_t limit,
+                    uint32_t at_most);
+/* What has not started does not. */
+void slow_expire(struct slow_market *slow, struct slow_job *job);
 /* The same up to the fills, which slow_take is told one by one, as somebody else made them; then slow_stand_down. */
 uint32_t slow_admit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
@@ -69,8 +80,8 @@ void slow_end(struct slow_market *slow, struct slow_job *job);
 /* Bids from the best on take what they can have. Not where anything is given away: whose turn it is then depends on every fill. */
 void slow_settle(struct slow_market *slow);
 
-/* One fill that was made now, of a bid and an ask that are best for each other: at a price by price, at 0 by who has the
- * fewest slots for nothing, then by time. What is wrong with it; NULL: it is done here too. */
+/* One fill that was made now, of a bid and an ask that are best for each other: at a price by price (of bids, what
+ * they give for that device; of asks for a bid by value, the price of an operation), at 0 by who has the fewest slots for nothing, then by time. What is wrong with it; NULL: it is done here too. */
 const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slow_part *part,
                       struct slow_ask *ask, uint32_t slots, int64_t price);
 /* What does not rest is gone. */

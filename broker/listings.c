@@ -32,7 +32,7 @@ static char *packed(const char *text)
     return (char *)(uintptr_t)text; /* packed, never written */
 }
 
-static const char *state_text(uint8_t state)
+const char *listings_provider_state(uint8_t state)
 {
     switch ((enum provider_state)state) {
     case PROVIDER_AWAY:
@@ -146,7 +146,7 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     bourse__v1__device_row__init(wire);
     wire->account = view(&device->provider.key, sizeof device->provider.key);
     wire->provider = device->provider.name;
-    wire->state = packed(state_text(row->state));
+    wire->state = packed(listings_provider_state(row->state));
     wire->device = view(&device->row.device, sizeof device->row.device);
     wire->label = device->row.label;
     wire->slots = row->slots;
@@ -237,7 +237,7 @@ static bool add_provider(void *context, const struct exchange_provider_row *row)
     bourse__v1__provider_row__init(wire);
     wire->account = view(&provider->account.key, sizeof provider->account.key);
     wire->name = provider->account.name;
-    wire->state = packed(state_text(row->state));
+    wire->state = packed(listings_provider_state(row->state));
     wire->devices = row->devices;
     wire->slots = row->slots;
     wire->leased = row->leased;

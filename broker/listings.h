@@ -23,5 +23,7 @@ struct outgoing *listings_prices(const struct exchange *exchange, const struct r
 /* `instrument` is kept as long as the wire form. */
 void listings_bar(const struct exchange_bar *bar, char *instrument,
                   Bourse__V1__MarketBar *ret_wire);
+/* enum provider_state in a word. */
+const char *listings_provider_state(uint8_t state);
 
 #endif

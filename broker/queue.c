@@ -1,5 +1,7 @@
 #include "broker/queue.h"
 
+#include "runtime/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -32,12 +34,8 @@ struct queue *queue_create(size_t capacity)
         free(queue);
         return NULL;
     }
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->filled, &attributes);
-    pthread_cond_init(&queue->drained, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&queue->filled);
+    condition_init(&queue->drained);
     pthread_mutex_init(&queue->mutex, NULL);
     return queue;
 }

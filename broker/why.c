@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "broker/explanation.h"
+#include "broker/listings.h"
 #include "exchange/feed.h"
 #include "exchange/lifecycle.h"
 #include "exchange/why.h"
@@ -150,19 +151,6 @@ static void paid_to_wire(const struct exchange *exchange, struct why *why)
     why->wire.paid = usual.trades > 0 ? &why->paid : NULL;
 }
 
-static const char *state_text(uint8_t state)
-{
-    switch ((enum provider_state)state) {
-    case PROVIDER_AWAY:
-        return "away";
-    case PROVIDER_PRESENT:
-        return "present";
-    case PROVIDER_SUSPECT:
-        return "suspect";
-    }
-    return "unknown";
-}
-
 static void refusals_to_wire(struct why *why)
 {
     assert(why->row.refusal_count <= EXCHANGE_WHY_REFUSALS);
@@ -196,7 +184,8 @@ static void to_wire(const struct exchange *exchange, struct why *why)
     }
     wire->index = exchange_index(exchange);
     wire->text = why->text;
-    wire->state = (char *)(uintptr_t)state_text(row->state); /* packed, never written */
+    wire->state =
+        (char *)(uintptr_t)listings_provider_state(row->state); /* packed, never written */
     wire->frozen = row->is_frozen;
     wire->halted = row->is_halted;
     wire->devices = row->devices;

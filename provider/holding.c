@@ -3,6 +3,7 @@
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
 #include "provider/executors/tensor.h"
+#include "runtime/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,16 +31,6 @@ struct holding {
     size_t prepare_count;
 };
 
-/* A wall clock that is set back must not make a wait longer. */
-static void init_monotonic(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 struct holding *holding_create(const struct agent_grant *grant, struct store *store,
                                struct images *images)
 {
@@ -51,7 +42,7 @@ struct holding *holding_create(const struct agent_grant *grant, struct store *st
     holding->store = store;
     holding->images = images;
     pthread_mutex_init(&holding->mutex, NULL);
-    init_monotonic(&holding->changed);
+    condition_init(&holding->changed);
     store_prefetch(store, &grant->manifest, &grant->job, LIMIT_MANIFEST_BYTES);
     return holding;
 }

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/room.h"
+#include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/process.h"
 
@@ -479,16 +480,6 @@ static bool open_folders(struct store *store, struct problem *problem)
     return true;
 }
 
-/* A wall clock that is set back must not make a wait longer. */
-static void init_monotonic(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 bool store_open(const struct store_config *config, struct store **ret_store,
                 struct problem *ret_problem)
 {
@@ -506,7 +497,7 @@ bool store_open(const struct store_config *config, struct store **ret_store,
         store->config.room = room_of;
     }
     pthread_mutex_init(&store->mutex, NULL);
-    init_monotonic(&store->changed);
+    condition_init(&store->changed);
     pthread_cond_init(&store->wanted, NULL);
     list_init(&store->wants);
     list_init(&store->here);

@@ -25,6 +25,15 @@ int64_t clock_wall_ns(void)
     return clock_ns(CLOCK_REALTIME);
 }
 
+void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 void entropy_bytes(void *ret_bytes, size_t length)
 {
     randombytes_buf(ret_bytes, length);

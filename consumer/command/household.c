@@ -297,7 +297,6 @@ bool household_furnish(const struct household *household, const struct household
 {
     char agent[PATH_SIZE];
     char owner[65] = "";
-    char provider[65] = "";
     bool first = !exists(household->folder, MARKET_BROKER_CONFIG);
     *ret_made = (struct household_made){.broker_config = false};
     if (!make_agent_folder(household, agent, ret_problem) ||
@@ -306,8 +305,9 @@ bool household_furnish(const struct household *household, const struct household
     }
     ret_made->agent_key = first && !exists(agent, MARKET_PROVIDER_KEY);
     ret_made->agent_config = !exists(agent, MARKET_PROVIDER_CONFIG);
+    const bool has_key = first || exists(agent, MARKET_PROVIDER_KEY);
     bool made =
-        (!first || public_key(agent, MARKET_PROVIDER_KEY, provider, ret_problem)) &&
+        (!has_key || public_key(agent, MARKET_PROVIDER_KEY, ret_made->agent, ret_problem)) &&
         (!ret_made->agent_config || write_provider_config(household, agent, wishes, ret_problem));
     if (!become_self(household, ret_problem) || !made || !first) {
         return made;
@@ -315,7 +315,7 @@ bool household_furnish(const struct household *household, const struct household
     ret_made->owner_key = !exists(household->folder, MARKET_OWNER_KEY);
     ret_made->broker_config = true;
     return public_key(household->folder, MARKET_OWNER_KEY, owner, ret_problem) &&
-           write_broker_config(household, wishes, owner, provider, ret_problem);
+           write_broker_config(household, wishes, owner, ret_made->agent, ret_problem);
 }
 
 static void remove_made(const char *folder, const char *name, bool was_made)

@@ -39,6 +39,7 @@ bool household_open(const char *folder, const char *user, bool create,
 /* What a start made: at first all of it. */
 struct household_made {
     bool owner_key, broker_config, agent_key, agent_config;
+    char agent[65]; /* its public key, in hex, made or not; "": it has none yet */
 };
 /* Makes keys and config files that are not there yet; what it made is in *ret_made also when it failed. */
 bool household_furnish(const struct household *household, const struct household_wishes *wishes,

@@ -30,8 +30,8 @@ struct embedded {
     int signals;
     bool detach;
     int64_t deadline_ns;
-    uint32_t slots;
-    int64_t price_micro;
+    uint32_t slots;      /* that its agent offers */
+    int64_t price_micro; /* the least of its asks */
 };
 
 static void path_in(const struct embedded *embedded, const char *name, char ret_path[PATH_SIZE])
@@ -121,26 +121,25 @@ static bool wait_market(struct embedded *embedded, int *ret_status)
     return true;
 }
 
-/* Slots on offer to anyone, 0 while there are none. */
+/* Its asks that stand, those whose slots are let among them. */
+static bool add_offer(void *context, const struct bourse_device *device)
+{
+    struct embedded *embedded = context;
+    if (strcmp(device->account, embedded->made.agent) == 0 &&
+        strcmp(device->state, "present") == 0 && device->price_micro >= 0) {
+        const bool is_first = embedded->slots == 0;
+        embedded->slots += device->free + device->leased;
+        if (is_first || device->price_micro < embedded->price_micro) {
+            embedded->price_micro = device->price_micro;
+        }
+    }
+    return true;
+}
+
 static bool look_at_offer(struct embedded *embedded, struct bourse_error *error)
 {
-    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
-    Bourse__V1__QuoteRequest body = BOURSE__V1__QUOTE_REQUEST__INIT;
-    body.needs = &needs;
-    body.subtasks = 1;
-    body.slots = 1;
-    body.limit_ms = 1000;
-    body.term_ms = 1000;
-    body.expect_ms = 1000;
-    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-    if (!client_call(embedded->invocation->bourse, MESSAGE_QUOTE_REQUEST, &body.base,
-                     MESSAGE_QUOTE_REPLY, &answer, error)) {
-        return false;
-    }
-    const Bourse__V1__QuoteReply *reply = (const void *)answer;
-    embedded->slots = reply->slots_now;
-    embedded->price_micro = reply->price_low_micro;
-    return true;
+    embedded->slots = 0;
+    return bourse_devices(embedded->invocation->bourse, add_offer, embedded, error);
 }
 
 static bool wait_offer(struct embedded *embedded, int *ret_status)

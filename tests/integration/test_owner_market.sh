@@ -209,6 +209,18 @@ own 0 'DEVICE' earnings # beside an agent or without one
 own 0 'agent +no agent runs here' why
 says 'offers no device now'
 
+# ---------------------------------------------------------------- beside a cheaper neighbour
+
+agent_start "$work/rival"
+rival=$agent
 agent=
+started+=("$rival")
+until_true 60 priced 50000 || fail "the rival does not offer: $("$bourse" devices)"
+expect 0 '' "$bourse" down
+gone "$broker" || fail "the broker is still there after down"
+market_up
+has "$(cat up.log)" '1 slot at 1.00 credits per slot-hour'
+kill "$rival"
+ended "$rival" 60 || fail "the rival does not end"
 market_audit
 echo "what the market tells a provider: ok"

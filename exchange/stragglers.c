@@ -61,32 +61,56 @@ static bool is_lone(struct exchange *exchange, const struct lease *lease,
            subtask->attempts < VANISHED_MOST;
 }
 
+/* What a subtask took of a lane there, with what it waited for its inputs. */
+static int64_t lane_took_ns(const struct lease *lease)
+{
+    int128 seen_ns = 0;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        seen_ns += lease->lanes[i].seen_ns;
+    }
+    const int64_t each_ns = lease->accepted == 0 ? 0 : (int64_t)(seen_ns / lease->accepted);
+    return each_ns > lease->mean_ns ? each_ns : lease->mean_ns;
+}
+
+/* How long a subtask may run on `lease` before `idle` starts it once more. */
+static int64_t patience_with(const struct part *part, const struct usual *usual,
+                             const struct lease *lease, const struct lease *idle)
+{
+    if (usual->samples >= ONLINE_SAMPLES) {
+        return online_patience_ns(usual->mean_ns, usual->samples);
+    }
+    const struct online_late late = {
+        .said_ns = part->expect_ns, .usual_ns = lease->mean_ns, .there_ns = lane_took_ns(idle)};
+    return online_late_ns(&late);
+}
+
 struct straggler {
     struct attempt *attempt;
     int64_t due_ns;
 };
 
-/* The one that is due first, but for those of `except`: elsewhere is another lease. */
+/* The one that is due first, but for those of `idle` itself: elsewhere is another lease. */
 static struct straggler first_due(struct exchange *exchange, const struct part *part,
-                                  const struct lease *except)
+                                  const struct lease *idle)
 {
     struct straggler first = {NULL, INT64_MAX};
     const struct job *job = part->job;
     const struct usual usual = usual_of(part);
-    const int64_t patience = online_patience_ns(usual.mean_ns, usual.samples);
-    for (struct list_link *at = job->leases.next; at != &job->leases && patience != ONLINE_NEVER;
-         at = at->next) {
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part != part || lease == except || lease->live == 0 ||
+        if (lease->part != part || lease == idle || lease->live == 0 ||
             lease->state == LEASE_ENDED) {
             continue;
         }
+        const int64_t patience_ns = patience_with(part, &usual, lease, idle);
         lease_find_unbilled(exchange, lease);
         for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
              link = link->next) {
             struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
-            int64_t due_ns = lease->lanes[attempt->lane].unbilled_from_ns + patience;
-            if (!attempt->is_fenced && due_ns < first.due_ns && is_lone(exchange, lease, attempt)) {
+            int64_t due_ns;
+            if (!attempt->is_fenced &&
+                checked_add(lease->lanes[attempt->lane].unbilled_from_ns, patience_ns, &due_ns) &&
+                due_ns < first.due_ns && is_lone(exchange, lease, attempt)) {
                 first = (struct straggler){attempt, due_ns};
             }
         }
@@ -96,8 +120,9 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
 
 static void watch(struct exchange *exchange, struct part *part, int64_t due_ns)
 {
-    if (due_ns != INT64_MAX) {
-        part->straggler_ns = due_ns > exchange->now_ns ? due_ns : exchange->now_ns;
+    due_ns = due_ns > exchange->now_ns ? due_ns : exchange->now_ns;
+    if (due_ns < part->straggler_ns) {
+        part->straggler_ns = due_ns;
         timer_arm(exchange, TIMER_JOB, &part->job->id, part->straggler_ns);
         touch(exchange, &part->job->tracked);
     }
@@ -258,7 +283,8 @@ void part_help(struct exchange *exchange, struct lease *idle)
         return;
     }
     take_back(exchange, idle);
-    if (part->straggler_ns == INT64_MAX) {
+    /* With enough samples the next due is the same for all that are idle. */
+    if (part->straggler_ns == INT64_MAX || usual_of(part).samples < ONLINE_SAMPLES) {
         watch(exchange, part, first_due(exchange, part, idle).due_ns);
     }
 }

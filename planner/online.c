@@ -95,6 +95,26 @@ int64_t online_patience_ns(int64_t mean_ns, uint64_t samples)
     return patience_ns > ONLINE_PATIENCE_NS ? patience_ns : ONLINE_PATIENCE_NS;
 }
 
+static bool is_borne_out(const struct online_late *late)
+{
+    return late->said_ns > 0 && late->there_ns > 0 &&
+           late->there_ns / ONLINE_BELIEF_TIMES <= late->said_ns &&
+           late->said_ns / ONLINE_BELIEF_TIMES <= late->there_ns;
+}
+
+int64_t online_late_ns(const struct online_late *late)
+{
+    if (!is_borne_out(late)) {
+        return ONLINE_NEVER;
+    }
+    int64_t expected_ns = late->usual_ns > 0 ? late->usual_ns : late->said_ns;
+    expected_ns = expected_ns > late->there_ns ? expected_ns : late->there_ns;
+    int64_t slack_ns = expected_ns / 100 * ONLINE_SLACK_PERCENT;
+    slack_ns = slack_ns > ONLINE_MOVE_NS ? slack_ns : ONLINE_MOVE_NS;
+    int64_t late_ns;
+    return checked_add(expected_ns, slack_ns, &late_ns) ? late_ns : ONLINE_NEVER;
+}
+
 bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples)
 {
     if (samples < ONLINE_SAMPLES || predicted_ns <= 0 || measured_ns <= 0) {

@@ -36,6 +36,7 @@ enum {
     ONLINE_SLACK_PERCENT = 20,     /* above or below: no longer level, no longer as predicted */
     ONLINE_SAMPLES = 4,            /* without which nothing is known of what tasks take */
     ONLINE_PATIENCE_TIMES = 2,     /* as long as the others took on average */
+    ONLINE_BELIEF_TIMES = 3,       /* more or less than was said: nothing more is believed of it */
 };
 
 /* ---- priorities */
@@ -81,6 +82,17 @@ size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief
 /* How long a task may run before it is started once more elsewhere, where `samples` tasks took `mean_ns` on average;
  * ONLINE_NEVER while they are too few. */
 int64_t online_patience_ns(int64_t mean_ns, uint64_t samples);
+
+struct online_late {
+    int64_t said_ns;  /* what a task is expected to take; 0: nothing was said */
+    int64_t usual_ns; /* what tasks took on the lane where it runs; 0: unknown */
+    int64_t there_ns; /* what tasks took on the lane that is idle; 0: unknown */
+};
+/* The same while samples are too few, as where each of two lanes has one large task: ONLINE_SLACK_PERCENT longer than what it was
+ * expected to take, and than it would take on the lane that is idle; longer by ONLINE_MOVE_NS at least. What was said counts as an
+ * expectation where the idle lane has borne it out, within ONLINE_BELIEF_TIMES; else ONLINE_NEVER, for nobody wants to pay twice for
+ * work because of a guess. */
+int64_t online_late_ns(const struct online_late *late);
 
 /* Whether what was measured is more than ONLINE_SLACK_PERCENT of the prediction away from it: whoever planned with it should
  * plan anew. Never while samples are too few, or nothing was predicted (0). */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The product of two matrices as one job over two agents: put together exactly, refused before anything is sent when it
-# cannot be, gone on with after an interruption, never given a name when it is wrong; and with one agent at a quarter of its
-# speed, that one gets as many tiles as its speed is worth, and the two together are no slower than the faster alone; planned for
+# cannot be, gone on with after an interruption, never given a name when it is wrong; made all the same with one agent that stands
+# still; and with one agent at a quarter of its speed, that one gets as many tiles as its speed is worth, and the two together are no slower than the faster alone; planned for
 # the slow one alone, it is planned anew.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
@@ -122,7 +122,7 @@ perl -e 'open my $in, "<:raw", "C.npy"; local $/; my @c = unpack("f<*", substr(<
          for (0 .. $#c) { my $is = $c[$_] != $c[$_]; die "entry $_\n" if $is != (int($_ / 40) == 7); $nan += $is }
          exit($nan == 40 ? 0 : 1)' || fail "NaN is not where it belongs"
 
-# ---------------------------------------------------------------- one agent at a quarter of its speed
+# ---------------------------------------------------------------- one agent that stands still
 
 # Zeros: as much work as any numbers, and every block of a matrix has the same bytes to send.
 zeros() { # FILE ROWS COLUMNS
@@ -130,6 +130,39 @@ zeros() { # FILE ROWS COLUMNS
     sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
     truncate -s $((128 + 4 * $2 * $3)) "$1"
 }
+zeros A.npy 4096 4096
+zeros B.npy 4096 4096
+share() { # PROVIDER FIELD: of out
+    grep -o "\"provider\":\"$1\",[^}]*" out | sed -E "s/.*\"$2\":([0-9]+).*/\1/" | awk '{s += $1} END {print s + 0}'
+}
+# Its jails never run: whoever has a tile there waits for ever. Left alone each agent has one tile; the product is there all the same,
+# because the tile that stands still is started once more on the agent that has done its own.
+freeze() {
+    local family=
+    # shellcheck disable=SC2086 # a list
+    trap 'kill -CONT $family 2>/dev/null; exit 0' TERM
+    while :; do
+        family=$(descendants "$second" | cut -d' ' -f1 | tr '\n' ' ')
+        # shellcheck disable=SC2086
+        kill -STOP $family 2>/dev/null || true
+        sleep 0.01 # a tile takes longer
+    done
+}
+freeze &
+freezer=$!
+started+=("$freezer")
+copied=no
+for _ in 1 2 3; do # where others of this machine come between, what a tile takes is not what was expected
+    "${product[@]}" --no-check --wait-at-most 30s --json >out 2>err || { "$bourse" cancel last >/dev/null; continue; }
+    echo "an agent that stands still: $(share provider tiles) tiles by the other, $(share second tiles) by it; $(field seconds out) s"
+    [ "$(share provider tiles) $(share second tiles)" != "2 0" ] || { copied=yes; break; }
+done
+kill "$freezer"
+wait "$freezer" || true
+[ "$copied" = yes ] || fail "the tile was not started once more: $(cat out err)"
+
+# ---------------------------------------------------------------- one agent at a quarter of its speed
+
 zeros A.npy 4096 8192
 zeros B.npy 8192 4096
 # The jails of the second agent stand still three quarters of the time.
@@ -151,9 +184,6 @@ throttle() {
 }
 throttle &
 started+=($!)
-share() { # PROVIDER FIELD: of out
-    grep -o "\"provider\":\"$1\",[^}]*" out | sed -E "s/.*\"$2\":([0-9]+).*/\1/" | awk '{s += $1} END {print s + 0}'
-}
 worth=no
 gains=no
 for _ in 1 2 3; do # other programs of this machine may come between

@@ -135,6 +135,30 @@ START_TEST(depth_patience_and_drift_are_what_they_say)
 }
 END_TEST
 
+/* Late: a fifth, or a move, after whichever is later of what was expected and what the idle lane takes; never where that is three
+ * times away from what was said. */
+START_TEST(late_is_what_it_says)
+{
+    int late_ones = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int64_t said = draw_time();
+        const int64_t there = draw(2) == 0 ? draw_time() : said / 4 + draw(said / 2 + 1);
+        const struct online_late late = {said, draw(2) == 0 ? 0 : draw_time(), there};
+        const int64_t late_ns = online_late_ns(&late);
+        const bool is_guess = said == 0 || there == 0 || there / 3 > said || said / 3 > there;
+        int128 longest = late.usual_ns > 0 ? late.usual_ns : said;
+        longest = longest > there ? longest : there;
+        const int128 slack =
+            longest / 100 * 20 > ONLINE_MOVE_NS ? longest / 100 * 20 : ONLINE_MOVE_NS;
+        ck_assert(
+            late_ns ==
+            (is_guess || longest + slack > INT64_MAX ? ONLINE_NEVER : (int64_t)(longest + slack)));
+        late_ones += late_ns != ONLINE_NEVER;
+    }
+    ck_assert_int_gt(late_ones, ROUNDS / 100); /* it was tried */
+}
+END_TEST
+
 /* ---------------------------------------------------------------- runs */
 
 struct run { /* lanes whose tasks take what they are said to */
@@ -269,6 +293,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, what_is_chosen_is_what_the_definitions_say);
     tcase_add_test(tests, depth_patience_and_drift_are_what_they_say);
+    tcase_add_test(tests, late_is_what_it_says);
     tcase_add_test(tests, taking_work_ends_and_makes_nobody_later);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -108,6 +108,39 @@ START_TEST(patience_is_twice_the_mean_and_a_second_at_least)
 }
 END_TEST
 
+/* In milliseconds; ONLINE_NEVER stays what it is. */
+static int64_t late_ms(int64_t said, int64_t usual, int64_t there)
+{
+    const struct online_late late = {said * NS_PER_MS, usual * NS_PER_MS, there * NS_PER_MS};
+    const int64_t ns = online_late_ns(&late);
+    return ns == ONLINE_NEVER ? ns : ns / NS_PER_MS;
+}
+
+START_TEST(with_few_samples_a_fifth_more_than_expected_and_than_elsewhere_is_late)
+{
+    ck_assert_int_eq(late_ms(1000, 0, 1000), 1200);
+    ck_assert_int_eq(late_ms(1500, 0, 1000), 1800); /* it was not to be as fast as the idle one */
+    ck_assert_int_eq(late_ms(1000, 0, 1500), 1800); /* all are slower than was said */
+    ck_assert_int_eq(late_ms(1000, 4000, 1000), 4800); /* it is known to be slow there */
+    ck_assert_int_eq(late_ms(1000, 500, 1000), 1200);
+    ck_assert_int_eq(late_ms(100, 0, 100), 150); /* not worth less than a move */
+}
+END_TEST
+
+START_TEST(a_guess_makes_nothing_late)
+{
+    ck_assert_int_eq(late_ms(0, 0, 1000), ONLINE_NEVER);
+    ck_assert_int_eq(late_ms(0, 1000, 1000), ONLINE_NEVER);
+    ck_assert_int_eq(late_ms(1000, 0, 0), ONLINE_NEVER);
+    ck_assert_int_eq(late_ms(5000, 0, 1600), ONLINE_NEVER);
+    ck_assert_int_eq(late_ms(5000, 0, 1700), 6000);
+    ck_assert_int_eq(late_ms(5000, 0, 15000), 18000);
+    ck_assert_int_eq(late_ms(5000, 0, 15001), ONLINE_NEVER);
+    const struct online_late longest = {INT64_MAX, INT64_MAX, INT64_MAX};
+    ck_assert_int_eq(online_late_ns(&longest), ONLINE_NEVER);
+}
+END_TEST
+
 START_TEST(more_than_twenty_percent_off_is_drift)
 {
     ck_assert(!online_drifts(100, 120, ONLINE_SAMPLES));
@@ -132,6 +165,8 @@ int main(void)
     tcase_add_test(tests, an_idle_lane_takes_from_the_one_with_most_before_it);
     tcase_add_test(tests, nothing_is_taken_that_would_be_done_as_soon_where_it_is);
     tcase_add_test(tests, patience_is_twice_the_mean_and_a_second_at_least);
+    tcase_add_test(tests, with_few_samples_a_fifth_more_than_expected_and_than_elsewhere_is_late);
+    tcase_add_test(tests, a_guess_makes_nothing_late);
     tcase_add_test(tests, more_than_twenty_percent_off_is_drift);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

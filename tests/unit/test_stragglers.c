@@ -171,6 +171,101 @@ START_TEST(what_runs_too_long_is_started_once_more_and_the_first_result_wins)
 }
 END_TEST
 
+/* Two subtasks that are said to take a second each, one for each provider; the first has done its own in `took_ns`. */
+static struct id128 one_for_each(int64_t expect_ns, int64_t took_ns)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct exchange_command made = submit_of(2, 400);
+    made.submit.expect_ns = expect_ns;
+    apply(&made);
+    listen();
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(held_count[1], 1);
+    market.now_ns += took_ns;
+    answer(PROVIDER, made.id, 0, OUTCOME_OK, took_ns);
+    return made.id;
+}
+
+/* Two samples are too few for what they took on average. */
+START_TEST(the_last_of_few_is_started_once_more_when_it_is_late)
+{
+    struct id128 job = one_for_each(NS_PER_S, NS_PER_S);
+    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), market.now_ns + NS_PER_S / 5);
+    reload();
+    market.now_ns += NS_PER_S / 5 - 1;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 0);
+    market.now_ns += 1;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(held[0][0].index, held[1][0].index);
+    ck_assert_uint_eq(held[0][0].attempt, 2);
+    check_hash();
+    market.now_ns += NS_PER_S;
+    answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->account, OTHER_PROVIDER);
+}
+END_TEST
+
+/* The slow one is first after all: then the copy is told to stop; with the job over nothing more is paid. */
+START_TEST(the_copy_is_withdrawn_when_the_late_one_ends_first)
+{
+    struct id128 job = one_for_each(NS_PER_S, NS_PER_S);
+    market.now_ns += NS_PER_S / 5;
+    tick_and_listen();
+    market.now_ns += NS_PER_S / 10;
+    answer(OTHER_PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->account, PROVIDER);
+    answer(PROVIDER, job, 0, OUTCOME_CANCELLED, NS_PER_S / 10);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
+    ck_assert_int_eq(record_of(LEDGER_RESULT)->charge_micro, 0);
+}
+END_TEST
+
+START_TEST(nothing_is_late_where_nobody_knows_what_it_takes)
+{
+    (void)one_for_each(0, NS_PER_S);
+    market.now_ns += 8 * NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 0);
+}
+END_TEST
+
+/* The lane that is idle took a fifth of what was said: it was a guess. */
+START_TEST(an_expectation_that_was_not_borne_out_makes_nothing_late)
+{
+    (void)one_for_each(5 * NS_PER_S, NS_PER_S);
+    market.now_ns += 8 * NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 0);
+}
+END_TEST
+
+/* It took three seconds for its first: its second is not late after one and a fifth. */
+START_TEST(what_is_known_to_take_longer_there_is_late_later)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct exchange_command made = submit_of(4, 400);
+    made.submit.expect_ns = NS_PER_S;
+    apply(&made);
+    listen();
+    market.now_ns += 3 * NS_PER_S;
+    answer(OTHER_PROVIDER, made.id, 0, OUTCOME_OK, 3 * NS_PER_S);
+    const int64_t begun_ns = market.now_ns; /* the other's second */
+    while (held_count[0] > 0) {
+        market.now_ns += NS_PER_S / 2;
+        answer(PROVIDER, made.id, 0, OUTCOME_OK, NS_PER_S / 2);
+    }
+    ck_assert_uint_eq(held_count[1], 1);
+    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), begun_ns + 18 * NS_PER_S / 5);
+}
+END_TEST
+
 /* Two are at it: that one of them is not heard of sets nothing back to the queue. */
 START_TEST(a_suspect_copy_is_not_queued_while_the_other_runs)
 {
@@ -205,6 +300,11 @@ int main(void)
     tcase_add_test(tests, what_waits_is_not_moved_where_it_is_done_later);
     tcase_add_test(tests, what_failed_at_once_says_nothing_of_how_long_others_take);
     tcase_add_test(tests, what_runs_too_long_is_started_once_more_and_the_first_result_wins);
+    tcase_add_test(tests, the_last_of_few_is_started_once_more_when_it_is_late);
+    tcase_add_test(tests, the_copy_is_withdrawn_when_the_late_one_ends_first);
+    tcase_add_test(tests, nothing_is_late_where_nobody_knows_what_it_takes);
+    tcase_add_test(tests, an_expectation_that_was_not_borne_out_makes_nothing_late);
+    tcase_add_test(tests, what_is_known_to_take_longer_there_is_late_later);
     tcase_add_test(tests, a_suspect_copy_is_not_queued_while_the_other_runs);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -683,13 +683,16 @@ bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
     if (verdict.wrong_rows > 0) {
         return client_fail(ret_error, BOURSE_UNVERIFIED,
                            "this is not the product: %" PRIu64
-                           " rows are further off than rounding can be",
-                           verdict.wrong_rows);
+                           " row%s further off than rounding can be; if A and B are the files it "
+                           "was made of, multiply again with --verify cheap, which has wrong "
+                           "tiles computed by others",
+                           verdict.wrong_rows, verdict.wrong_rows == 1 ? " is" : "s are");
     }
     return verdict.is_right ||
            client_fail(ret_error, BOURSE_UNVERIFIED,
                        "this is the product of factors that were rounded to "
-                       "fewer bits than float32 has: %" PRIu64 " of the tiles that were looked at",
+                       "fewer bits than float32 has: %" PRIu64 " of the tiles that were looked at; "
+                       "multiply again with --verify cheap, which has them computed by others",
                        verdict.reduced_tiles);
 }
 

@@ -1,6 +1,7 @@
 /* run matmul: the product of two matrices, cut into tiles, computed by all devices that help, put together and checked. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
+#include "consumer/command/shares.h"
 #include "consumer/command/watch.h"
 
 #include "base/checked.h"
@@ -327,28 +328,40 @@ static json_t *json_check(const struct bourse_product_check *check)
                      "reduced_tiles", (json_int_t)check->reduced_tiles, "wrong_tiles", tiles);
 }
 
-/* Of each lease, and how many providers made tiles; a referee's lease has none of them. */
+/* Of each device of the job; none where memory is short. */
+static struct device_share *shares_of(const struct bourse_product *product,
+                                      const struct bourse_job_row *row, size_t *ret_count)
+{
+    uint32_t *tiles = calloc(row->lease_count + 1, sizeof *tiles);
+    struct device_share *shares = calloc(row->lease_count + 1, sizeof *shares);
+    *ret_count = 0;
+    if (tiles != NULL && shares != NULL) {
+        for (size_t i = 0; i < row->lease_count; i++) {
+            tiles[i] = bourse_product_tiles_by(product, row->leases[i].lease);
+        }
+        *ret_count = device_shares(row->leases, row->lease_count, tiles, shares);
+    }
+    free(tiles);
+    return shares;
+}
+
 static json_t *json_shares(const struct bourse_product *product, const struct bourse_job_row *row,
                            int *ret_providers)
 {
-    json_t *shares = json_array();
-    *ret_providers = 0;
-    for (size_t i = 0; i < row->lease_count; i++) {
-        const struct bourse_lease *lease = &row->leases[i];
-        uint32_t tiles = bourse_product_tiles_by(product, lease->lease);
-        bool is_new = tiles > 0;
-        for (size_t k = 0; is_new && k < i; k++) {
-            is_new = bourse_product_tiles_by(product, row->leases[k].lease) == 0 ||
-                     strcmp(row->leases[k].provider, lease->provider) != 0;
-        }
-        *ret_providers += is_new;
-        (void)json_array_append_new(shares,
-                                    json_pack("{s:s, s:s, s:i, s:I, s:I}", "provider",
-                                              lease->provider, "device", lease->device, "tiles",
-                                              (int)tiles, "paid_ns", (json_int_t)lease->paid_ns,
-                                              "charged_micro", (json_int_t)lease->charged_micro));
+    size_t count;
+    struct device_share *shares = shares_of(product, row, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct device_share *share = &shares[i];
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:I, s:I}", "provider",
+                                                    share->provider, "device", share->device,
+                                                    "tiles", (int)share->tiles, "paid_ns",
+                                                    (json_int_t)share->paid_ns, "charged_micro",
+                                                    (json_int_t)share->charged_micro));
     }
-    return shares;
+    *ret_providers = (int)shares_providers(shares, count);
+    free(shares);
+    return list;
 }
 
 static int report_json(const struct matmul *matmul, const struct bourse_job_row *row)
@@ -386,18 +399,20 @@ static void show_shares(const struct bourse_product *product, const struct bours
 {
     static const char *const titles[] = {"PROVIDER", "DEVICE", "TILES", "CHECKS", "PAID", "COST"};
     CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "llrrrr");
-    for (size_t i = 0; i < row->lease_count; i++) {
-        const struct bourse_lease *lease = &row->leases[i];
-        uint32_t tiles = bourse_product_tiles_by(product, lease->lease);
-        const char *cells[] = {plain_text(lease->provider),
-                               plain_text(lease->device),
-                               count_text(tiles),
-                               count_text(lease->accepted > tiles ? lease->accepted - tiles : 0),
-                               duration_text(lease->paid_ns / NS_PER_MS),
-                               money_text(lease->charged_micro)};
+    size_t count;
+    struct device_share *shares = shares_of(product, row, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct device_share *share = &shares[i];
+        const char *cells[] = {plain_text(share->provider),
+                               plain_text(share->device),
+                               count_text(share->tiles),
+                               count_text(share->others),
+                               duration_text(share->paid_ns / NS_PER_MS),
+                               money_text(share->charged_micro)};
         grid_add(&table, cells);
     }
     grid_print(&table, stderr, false);
+    free(shares);
 }
 
 static void show_check(const struct matmul *matmul)

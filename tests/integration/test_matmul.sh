@@ -107,6 +107,7 @@ expect 0 'not checked' "$bourse" run matmul -o late.npy --resume last
 cmp C.npy late.npy || fail "without its factors it is another"
 matrix other.npy 60 50 3 whole
 expect 7 'wrong: tile \(0, 0\), subtask 0' "$bourse" run matmul other.npy B.npy -o wrong.npy --resume last
+expect 7 'if A and B are the files it was made of, multiply again with --verify cheap' "$bourse" run matmul other.npy B.npy -o wrong.npy --resume last
 [ ! -e wrong.npy ] || fail "a wrong product has a name"
 nothing_left
 matrix narrow.npy 50 30 3

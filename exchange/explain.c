@@ -22,6 +22,19 @@ void predicate_text(const struct requirement_node *node, char *ret_text, size_t 
     }
 }
 
+/* What has to hold where the predicate stands under `not`. */
+static struct requirement_node turned_over(const struct requirement_node *node)
+{
+    static const enum requirement_op opposites[] = {
+        [REQUIREMENT_EQ] = REQUIREMENT_NE, [REQUIREMENT_NE] = REQUIREMENT_EQ,
+        [REQUIREMENT_LT] = REQUIREMENT_GE, [REQUIREMENT_LE] = REQUIREMENT_GT,
+        [REQUIREMENT_GT] = REQUIREMENT_LE, [REQUIREMENT_GE] = REQUIREMENT_LT,
+    };
+    struct requirement_node turned = *node;
+    turned.op = opposites[node->op];
+    return turned;
+}
+
 /* One call. */
 struct explaining {
     struct search search; /* of what was seen so far */
@@ -29,6 +42,7 @@ struct explaining {
     const struct exchange_need *need;
     const struct part *part;
     struct effort_plan plan;
+    uint64_t negated;       /* predicates that are not to hold */
     struct explained *seen; /* NULL: memory is short, and there will be no remedy */
     struct exchange_explanation *why;
     uint32_t unrated; /* devices without the rate of a need by value */
@@ -64,17 +78,19 @@ static uint32_t explain_predicates(const struct explaining *explaining,
     uint32_t at = 0; /* every device meets the same predicates in the same order */
     *ret_truth = effort_truth(&explaining->plan, attributes, digests, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
-        const struct requirement_node *node = &needs->nodes[i];
-        if (node->op < REQUIREMENT_EQ) {
+        if (needs->nodes[i].op < REQUIREMENT_EQ) {
             continue;
         }
+        const uint64_t is_negated = explaining->negated >> i & 1;
+        const struct requirement_node asked =
+            is_negated ? turned_over(&needs->nodes[i]) : needs->nodes[i];
         if (at == why->predicate_count) {
             why->predicate_count++;
-            predicate_text(node, why->predicates[at].text, sizeof why->predicates[at].text);
+            predicate_text(&asked, why->predicates[at].text, sizeof why->predicates[at].text);
         }
-        why->predicates[at].failing += (*ret_truth >> i & 1) == 0;
-        if (!node->attribute.is_text && node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE) {
-            keep_best(node, attributes, digests, first[i], count, &why->predicates[at].has_best,
+        why->predicates[at].failing += (*ret_truth >> i & 1) == is_negated;
+        if (!asked.attribute.is_text && asked.op != REQUIREMENT_EQ && asked.op != REQUIREMENT_NE) {
+            keep_best(&asked, attributes, digests, first[i], count, &why->predicates[at].has_best,
                       &why->predicates[at].best);
         }
         at++;
@@ -411,6 +427,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         .need = need,
         .part = part,
         .plan = effort_plan(need->needs),
+        .negated = requirement_negated(need->needs),
         .seen = seen,
         .why = ret_explanation,
     };

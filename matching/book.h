@@ -116,6 +116,8 @@ bool requirement_simulated(const struct attribute *attributes, size_t count);
  * device and stands under an even number of nots. */
 bool requirement_passes_over(const struct requirement *requirement,
                              const struct attribute *attributes, size_t count);
+/* The predicates, by their places, that stand under an odd number of nots: those that are not to hold. */
+uint64_t requirement_negated(const struct requirement *requirement);
 /* Whether there can be a simulated device that it asks for. */
 bool requirement_asks_simulated(const struct requirement *requirement);
 /* An attribute in three words, side by side with those of its cell: for who looks at thousands. Heads are the first eight bytes as a

@@ -1,5 +1,6 @@
 #include "matching/book.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool is_predicate(enum requirement_op op)
@@ -202,25 +203,37 @@ static bool asks(const struct requirement_node *node, const struct attribute *at
     return (by_flag || by_instrument) && requirement_predicate_holds(node, attributes, count);
 }
 
-static bool is_asked_for(const struct requirement *requirement, const struct attribute *attributes,
-                         size_t count)
+uint64_t requirement_negated(const struct requirement *requirement)
 {
+    static_assert(REQUIREMENT_NODES_MAX <= 64, "a bit for each node");
     /* From the root, which stands last, to the leaves: whether each node stands under an odd number of
      * nots. What waits on the stack are operands, the last one first, as they come. */
     bool negated[REQUIREMENT_NODES_MAX + 1] = {false};
     uint32_t depth = 1;
+    uint64_t set = 0;
     for (uint32_t i = requirement->count; i-- > 0;) {
         const struct requirement_node *node = &requirement->nodes[i];
         bool is_negated = negated[--depth];
         if (is_predicate(node->op)) {
-            if (!is_negated && asks(node, attributes, count)) {
-                return true;
-            }
+            set |= (uint64_t)is_negated << i;
             continue;
         }
         uint32_t taken = node->op == REQUIREMENT_NOT ? 1 : node->arity;
         for (uint32_t k = 0; k < taken; k++) {
             negated[depth++] = is_negated != (node->op == REQUIREMENT_NOT);
+        }
+    }
+    return set;
+}
+
+static bool is_asked_for(const struct requirement *requirement, const struct attribute *attributes,
+                         size_t count)
+{
+    const uint64_t negated = requirement_negated(requirement);
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        if (is_predicate(node->op) && (negated >> i & 1) == 0 && asks(node, attributes, count)) {
+            return true;
         }
     }
     return false;

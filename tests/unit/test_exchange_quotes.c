@@ -115,6 +115,43 @@ START_TEST(explain_counts_who_fails_at_what)
 }
 END_TEST
 
+/* What must not hold is said the other way round, and counted so. */
+START_TEST(explain_counts_what_fails_under_not)
+{
+    offer(PROVIDER, 1, price);
+    struct requirement needs = {.count = 3};
+    needs.nodes[0].op = REQUIREMENT_EQ;
+    needs.nodes[0].attribute = (struct attribute){.name = "kind", .is_text = true, .text = "gpu"};
+    needs.nodes[1].op = REQUIREMENT_NOT;
+    needs.nodes[2].op = REQUIREMENT_NOT;
+    struct exchange_need need = {
+        .needs = &needs, .account = CONSUMER, .slots = 1, .cap_micro = price};
+    struct exchange_explanation why;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_str_eq(why.predicates[0].text, "kind = \"gpu\""); /* twice turned */
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+
+    needs.count = 2;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 1);
+    ck_assert_str_eq(why.predicates[0].text, "kind != \"gpu\"");
+    ck_assert_uint_eq(why.predicates[0].failing, 0);
+
+    (void)strcpy(needs.nodes[0].attribute.text, "cpu");
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_str_eq(why.predicates[0].text, "kind != \"cpu\"");
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+
+    needs.nodes[0].op = REQUIREMENT_GE;
+    needs.nodes[0].attribute = (struct attribute){.name = "memory", .number = 1};
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_str_eq(why.predicates[0].text, "memory < 1");
+    ck_assert_uint_eq(why.predicates[0].failing, 0); /* it says nothing of its memory */
+}
+END_TEST
+
 START_TEST(work_for_another_than_the_cheapest_counts_at_what_that_one_asks)
 {
     offer(PROVIDER, 2, price);
@@ -318,6 +355,7 @@ int main(void)
     tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
     tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
+    tcase_add_test(tests, explain_counts_what_fails_under_not);
     tcase_add_test(tests, work_for_another_than_the_cheapest_counts_at_what_that_one_asks);
     tcase_add_test(tests, leases_that_it_would_take_are_part_of_a_quote);
     tcase_add_test(tests, what_would_be_refused_is_told_so);

@@ -260,3 +260,30 @@ const char *text_nearest(const char *text, const char *const *names, size_t coun
     }
     return nearest;
 }
+
+/* The last blank of the line that begins at `from` at which what is before it fits, or the line's end. */
+static char *break_in(char *from, char *end)
+{
+    char *at = end;
+    for (char *c = from; c < end && c <= from + TEXT_COLUMNS; c++) {
+        at = *c == ' ' ? c : at;
+    }
+    return at;
+}
+
+void text_wrap(char *text)
+{
+    for (char *line = text; *line != '\0';) {
+        char *end = line + strcspn(line, "\n");
+        char *at = end - line > TEXT_COLUMNS && *line != ' ' ? break_in(line, end) : end;
+        if (at == end) {
+            line = *end == '\0' ? end : end + 1;
+            continue;
+        }
+        *at = '\n';
+        if (end[0] == '\n' && end[1] != '\n' && end[1] != ' ' && end[1] != '\0') {
+            *end = ' ';
+        }
+        line = at + 1;
+    }
+}

@@ -169,8 +169,8 @@ static const char HELP_WHY[] =
     "unreachable.\n";
 
 static const char HELP_EARNINGS[] =
-    "bourse-provider earnings [--since DURATION] [--json] [--config FILE] [--dir DIR] [--market "
-    "DIR]\n"
+    "bourse-provider earnings [--since DURATION] [--json] [--config FILE] [--dir DIR]\n"
+    "                         [--market DIR]\n"
     "\n"
     "Sums up what this provider was paid, from its own statement: by day (UTC), job and device, "
     "with "
@@ -336,7 +336,12 @@ static bool read_options(int argc, char **argv, struct options *options)
 
 static int say(const char *text)
 {
-    fputs(text, stdout);
+    char *copy = strdup(text);
+    if (copy != NULL) {
+        text_wrap(copy);
+    }
+    fputs(copy != NULL ? copy : text, stdout);
+    free(copy);
     return EXIT_OK;
 }
 

@@ -55,6 +55,34 @@ bool command_takes(const struct command *command, const char *option)
 
 /* ---------------------------------------------------------------- help */
 
+/* Words that go on under their column. */
+static void print_beside(FILE *to, const char *text, int column)
+{
+    const size_t room = (size_t)(TEXT_COLUMNS - column);
+    while (strlen(text) > room) {
+        size_t length = room;
+        while (length > 0 && text[length] != ' ') {
+            length--;
+        }
+        if (length == 0) {
+            break; /* one long word */
+        }
+        (void)fprintf(to, "%.*s\n%*s", (int)length, text, column, "");
+        text += length + 1;
+    }
+    (void)fprintf(to, "%s\n", text);
+}
+
+static void print_paragraphs(FILE *to, const char *text)
+{
+    char *copy = strdup(text);
+    if (copy != NULL) {
+        text_wrap(copy);
+    }
+    (void)fprintf(to, "\n%s\n", copy != NULL ? copy : text);
+    free(copy);
+}
+
 static void print_option(FILE *to, const struct option_spec *option)
 {
     char left[64];
@@ -65,7 +93,8 @@ static void print_option(FILE *to, const struct option_spec *option)
     (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name,
                    option->argument != NULL ? " " : "",
                    option->argument != NULL ? option->argument : "");
-    (void)fprintf(to, "  %-*s  %s\n", HELP_COLUMN, left, option->help);
+    const int length = fprintf(to, "  %-*s  ", HELP_COLUMN, left);
+    print_beside(to, option->help, length > 0 ? length : 0);
 }
 
 static void print_command_help(FILE *to, const struct command *command)
@@ -78,7 +107,7 @@ static void print_command_help(FILE *to, const struct command *command)
                       : command->arguments,
                   command->summary);
     if (command->details != NULL) {
-        (void)fprintf(to, "\n%s\n", command->details);
+        print_paragraphs(to, command->details);
     }
     (void)fputs("\noptions:\n", to);
     for (size_t i = 0; i < set.count; i++) {

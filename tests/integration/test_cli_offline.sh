@@ -41,6 +41,24 @@ for name in $names; do
     [ ! -s err ] || fail "$name --help wrote to stderr"
 done
 
+# No line of help is too long for a terminal, of all three programs.
+bin=$(dirname "$bourse")
+narrow() { # PROGRAM WORD...
+    expect 0 '' "$@"
+    ! grep -nE '^.{101}' out err || fail "${*##*/} has such a line"
+}
+narrow "$bourse" help
+for name in $names; do
+    narrow "$bourse" "$name" --help
+done
+[ ! -x "$bin/bourse-broker" ] || narrow "$bin/bourse-broker" --help
+if [ -x "$bin/bourse-provider" ]; then
+    narrow "$bin/bourse-provider" help
+    for name in $("$bin/bourse-provider" help | grep -oE '^  bourse-provider [a-z]+' | cut -d' ' -f4 | sort -u); do
+        narrow "$bin/bourse-provider" "$name" --help
+    done
+fi
+
 # No broker, and errors as JSON: one value on stdout, nothing on stderr.
 expect 6 'market.yaml.*bourse join' "$bourse" ps
 # A market that is named and is none is a mistake; one whose broker took its file away is not there now.

@@ -182,6 +182,32 @@ START_TEST(utf8_is_well_formed_or_not)
 }
 END_TEST
 
+START_TEST(long_lines_are_broken_and_go_on_in_the_next)
+{
+    char text[512] = "";
+    char expected[512] = "";
+    for (int i = 0; i < 30; i++) {
+        (void)strcat(text, i == 0 ? "word" : " word"); /* 149 bytes */
+        (void)strcat(expected, i == 0 ? "word" : i == 20 ? "\nword" : " word");
+    }
+    (void)strcat(text, "\nmore of it\n\n  indented\nthe end\n");
+    (void)strcat(expected, " more of it\n\n  indented\nthe end\n");
+    text_wrap(text);
+    ck_assert_str_eq(text, expected);
+    text_wrap(text);
+    ck_assert_str_eq(text, expected);
+
+    memset(text, 'x', 300);
+    (void)strcpy(text + 300, " y\n");
+    text_wrap(text);
+    ck_assert_uint_eq(strlen(text), 303); /* a word is not broken */
+    ck_assert_uint_eq(strspn(text, "x"), 300);
+    char nothing[] = "";
+    text_wrap(nothing);
+    ck_assert_str_eq(nothing, "");
+}
+END_TEST
+
 START_TEST(near_names_are_found)
 {
     static const char *const names[] = {"budget", "cap", "needs", "outputs", "memory", "at_most"};
@@ -229,6 +255,7 @@ int main(void)
     tcase_add_test(tests, what_could_trick_a_terminal_is_not_shown);
     tcase_add_test(tests, a_character_is_shown_whole_or_not_at_all);
     tcase_add_test(tests, utf8_is_well_formed_or_not);
+    tcase_add_test(tests, long_lines_are_broken_and_go_on_in_the_next);
     tcase_add_test(tests, near_names_are_found);
     tcase_add_test(tests, far_names_are_not);
     tcase_add_test(tests, the_nearest_of_several_wins_even_when_it_comes_last);

@@ -220,6 +220,17 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
             "is missing");
         return;
     }
+    if (row->devices == 0 && row->quiet_agents > 0) {
+        const bool is_one = row->quiet_agents == 1;
+        (void)snprintf(ret_text, capacity,
+                       "no device is offered now: %s paused, or %s no device to offer; there "
+                       "`bourse-provider status` says which, and `bourse-provider resume` ends a "
+                       "pause",
+                       is_one ? "the one agent that is connected is"
+                              : "all agents that are connected are",
+                       is_one ? "has" : "have");
+        return;
+    }
     if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
         return;

@@ -648,6 +648,7 @@ struct exchange_explanation {
     } whole;
     uint32_t
         interruptible; /* of the affordable, where leases may be taken: this job has borne all that it may */
+    uint32_t quiet_agents; /* that are connected, and offer no device */
     uint32_t predicate_count;
     struct {
         char text[160];

@@ -397,6 +397,17 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
     }
 }
 
+static uint32_t count_quiet(const struct exchange *exchange)
+{
+    uint32_t count = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        count += provider->state == PROVIDER_PRESENT && list_empty(&provider->devices);
+    }
+    return count;
+}
+
 /* `part` NULL: of a need that is only asked about. */
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
@@ -407,6 +418,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         ret_explanation->takes_budget_micro = ret_explanation->starts_at_micro = -1;
     ret_explanation->rate = need->rate;
     ret_explanation->is_halted = exchange->is_halted;
+    ret_explanation->quiet_agents = count_quiet(exchange);
     if (!requirement_well_formed(need->needs)) {
         return;
     }

@@ -115,6 +115,27 @@ START_TEST(explain_counts_who_fails_at_what)
 }
 END_TEST
 
+START_TEST(explain_knows_of_agents_that_offer_nothing)
+{
+    struct exchange_need need = {
+        .needs = &anything, .account = CONSUMER, .slots = 1, .cap_micro = price};
+    struct exchange_explanation why;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.quiet_agents, 0); /* none has come */
+    offer(PROVIDER, 1, price);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.quiet_agents, 0);
+    struct exchange_command paused = command(EXCHANGE_ADVERTISE, PROVIDER);
+    apply(&paused);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.devices, 0);
+    ck_assert_uint_eq(why.quiet_agents, 1);
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.quiet_agents, 0);
+}
+END_TEST
+
 /* What must not hold is said the other way round, and counted so. */
 START_TEST(explain_counts_what_fails_under_not)
 {
@@ -356,6 +377,7 @@ int main(void)
     tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
     tcase_add_test(tests, explain_counts_what_fails_under_not);
+    tcase_add_test(tests, explain_knows_of_agents_that_offer_nothing);
     tcase_add_test(tests, work_for_another_than_the_cheapest_counts_at_what_that_one_asks);
     tcase_add_test(tests, leases_that_it_would_take_are_part_of_a_quote);
     tcase_add_test(tests, what_would_be_refused_is_told_so);

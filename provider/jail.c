@@ -321,8 +321,9 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
                 "killed when memory and files together reached their limits, %llu bytes",
                 (unsigned long long)(jail->limits.memory_bytes + jail->limits.disk_bytes));
         } else if (forks_refused > 0 && reply->outcome != OUTCOME_JAIL_FAILED) {
-            (void)conclude(reply, OUTCOME_PROCESS_LIMIT, "could not start more than %u processes",
-                           (unsigned)jail->limits.processes);
+            (void)conclude(reply, OUTCOME_PROCESS_LIMIT, "could not start more than %u process%s",
+                           (unsigned)jail->limits.processes,
+                           jail->limits.processes == 1 ? "" : "es");
         }
         return;
     default:

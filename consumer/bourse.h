@@ -402,7 +402,7 @@ struct bourse_fetched {
     uint64_t present; /* were there already, with the right content */
     uint64_t bytes;   /* written */
 };
-/* Outputs of every accepted subtask into `folder` (made if absent; docs/consumer.md says where each
+/* Outputs of every accepted subtask into `folder` (made if absent, and there are any; docs/consumer.md says where each
  * lands). Nothing outside the folder is touched, no symbolic link followed, no file overwritten;
  * every byte is checked against the hash in the provider's signed result. Repeating it fetches only
  * what is missing. */

@@ -75,7 +75,8 @@ static bool filling_of(struct bourse *client, const struct bourse_output *output
 struct fetch {
     struct bourse *client;
     const Bourse__V1__Manifest *manifest;
-    struct places *places;
+    const char *folder;
+    struct places *places; /* NULL until something lands there */
     void *taken; /* a tree of the paths written, by their hash: two subtasks must not share one */
     bourse_fetch_progress *progress;
     void *context;
@@ -176,6 +177,12 @@ static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bours
         return false;
     }
     struct problem problem = {.text = ""};
+    if (fetch->places == NULL) {
+        fetch->places = places_open(fetch->folder, &problem);
+    }
+    if (fetch->places == NULL) {
+        return client_fail(fetch->error, BOURSE_LOCAL, "%s", problem.text);
+    }
     enum place_status status = place_file(fetch->places, path, &filling.hash, filling.size,
                                           fill_from_broker, &filling, &problem);
     fetch->done->files++;
@@ -252,19 +259,19 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
     struct problem problem = {.text = ""};
     struct fetch fetch = {.client = bourse,
                           .manifest = manifest,
-                          .places = places_open(folder, &problem),
+                          .folder = folder,
                           .progress = progress,
                           .context = context,
                           .done = ret_fetched,
                           .error = ret_error};
-    if (fetch.places == NULL) {
-        return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
-    }
     bool listed = bourse_outcomes(bourse, id, 0, fetch_outcome, &fetch, ret_error);
     tdestroy(fetch.taken, free);
     /* What came whole is kept, whatever ended the rest. */
-    const bool settled = places_settle(fetch.places, &problem) == PLACE_WRITTEN;
-    places_close(&fetch.places);
+    const bool settled =
+        fetch.places == NULL || places_settle(fetch.places, &problem) == PLACE_WRITTEN;
+    if (fetch.places != NULL) {
+        places_close(&fetch.places);
+    }
     if (listed && !fetch.failed && !settled) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }

@@ -90,6 +90,21 @@ static int explain_bid(struct invocation *invocation, const struct bourse_order 
     return BOURSE_OK;
 }
 
+/* An account that may have no jobs has none of that id. */
+static int complain_of_job(struct invocation *invocation, const char *job,
+                           struct bourse_error *error)
+{
+    if (strcmp(error->name, "ROLE") == 0) {
+        error->status = BOURSE_NOT_FOUND;
+        (void)snprintf(error->name, sizeof error->name, "NOT_FOUND");
+        (void)snprintf(error->text, sizeof error->text,
+                       "job: this account has no job that begins with %.40s, as it is no consumer: "
+                       "give the key of one with --key",
+                       job);
+    }
+    return complain_with(invocation, error);
+}
+
 static int explain_index(struct invocation *invocation, const char *job, uint32_t index)
 {
     char id[BOURSE_ID_SIZE];
@@ -97,7 +112,7 @@ static int explain_index(struct invocation *invocation, const char *job, uint32_
     struct bourse_error error;
     if (!bourse_find_job(invocation->bourse, job, id, &error) ||
         !bourse_explain_subtask(invocation->bourse, id, index, &explanation, &error)) {
-        return complain_with(invocation, &error);
+        return complain_of_job(invocation, job, &error);
     }
     const bool is_open = explanation.subtask_state[0] != '\0'; /* else the job has ended */
     if (invocation->json) {

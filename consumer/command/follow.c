@@ -1,6 +1,7 @@
 #include "consumer/command/follow.h"
 
 #include "base/cleanup.h"
+#include "consumer/command/instruments.h"
 #include "consumer/command/output.h"
 
 #include <stdlib.h>
@@ -315,11 +316,13 @@ struct price_list {
     json_t *list; /* NULL: a table */
     struct grid table;
     bool is_one; /* instrument: its minutes */
+    size_t count;
 };
 
 static bool add_price(void *context, const struct bourse_bar *bar)
 {
     struct price_list *prices = context;
+    prices->count++;
     if (prices->list != NULL) {
         return json_array_append_new(
                    prices->list,
@@ -372,6 +375,9 @@ int command_prices(struct invocation *invocation)
     if (!bourse_prices(invocation->bourse, instrument, since_ms, add_price, &prices, &error)) {
         json_decref(prices.list);
         status = complain_with(invocation, &error);
+    } else if (prices.count == 0 && instrument != NULL &&
+               !instrument_is_known(invocation, instrument, &status)) {
+        json_decref(prices.list);
     } else if (invocation->json) {
         status = print_json(json_pack("{s:o}", "prices", prices.list), BOURSE_OK);
     } else {

@@ -478,7 +478,12 @@ int command_fetch(struct invocation *invocation)
                       (json_int_t)fetched.bytes),
             BOURSE_OK);
     }
-    if (!invocation->quiet) {
+    if (!invocation->quiet && fetched.files == 0) {
+        (void)fprintf(stderr,
+                      "no files: the %llu accepted subtask%s of job %.8s left none; `bourse logs "
+                      "%.8s` prints what they wrote\n",
+                      (unsigned long long)fetched.subtasks, text_plural(fetched.subtasks), id, id);
+    } else if (!invocation->quiet) {
         (void)fprintf(
             stderr, "%llu file%s of %llu subtask%s in %s (%llu fetched, %llu there already)\n",
             (unsigned long long)fetched.files, text_plural(fetched.files),

@@ -1,6 +1,7 @@
 /* devices, providers, book, trades: what the market looks like. */
 #include "consumer/command/catalogue.h"
 #include "consumer/command/follow.h"
+#include "consumer/command/instruments.h"
 #include "consumer/command/output.h"
 
 #include "base/checked.h"
@@ -354,6 +355,11 @@ int command_book(struct invocation *invocation)
     free(both);
     if (!is_read) {
         return complain_with(invocation, &error);
+    }
+    size_t asks = 0;
+    (void)bourse_book_asks(book, &asks);
+    if (asks == 0 && instrument != NULL && !instrument_is_known(invocation, instrument, &status)) {
+        return status;
     }
     if (invocation->json) {
         return book_as_json(book);

@@ -151,7 +151,11 @@ expect 0 'provider +present +1 ' "$bourse" providers
 expect 0 '"state":"present"' "$bourse" providers --json
 instrument=$("$bourse" devices --json | sed -E 's/.*"instrument":"([^"]*)".*/\1/')
 expect 0 "$instrument +0.10 " "$bourse" book --instrument "$instrument"
-expect 0 '"asks":\[\]' "$bourse" book --json --instrument 'no "such" one'
+expect 3 "no instrument 'no .\"such.\" one' is offered or was traded here" "$bourse" book --json --instrument 'no "such" one'
+expect 3 "did you mean $instrument" "$bourse" book --instrument "${instrument}x"
+expect 3 "did you mean $instrument" "$bourse" prices "${instrument}x"
+expect 0 '"asks":\[\]' "$bourse" book --json --instrument tpu.google.v5p # of the catalogue, and not here
+expect 0 '"prices":\[\]' "$bourse" prices --json sim.tpu.google.v5p
 expect 0 '"providers":1' "$bourse" book --json --needs 'kind = cpu' --instrument "$instrument"
 expect 2 '.' "$bourse" book --needs 'kind ='
 expect 0 "$instrument +[0-9]+ +0.10" "$bourse" trades
@@ -226,6 +230,10 @@ expect 0 '' "$bourse" admin halt --reason test
 expect 4 '.' "$bourse" run -y -- true
 expect 0 '' "$bourse" admin halt --undo
 expect 0 '' "$bourse" run -y -q -- true
+
+"$bourse" run -y -q -- true >out 2>&1 || fail "true: $(cat out)"
+expect 0 'left none; .bourse logs' "$bourse" fetch last -o nothing
+[ ! -e nothing ] || fail "a folder was made for no outputs"
 
 # Down, and up again: the same money, the same jobs.
 expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down

@@ -181,6 +181,33 @@ static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_sta
 
 enum { SLOTS_MOST = 10000000 }; /* of an order, as the protocol has it */
 
+/* Whether more budget is what it waits for. */
+static bool is_short(const struct bourse_explanation *why)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < why->change_count; i++) {
+        is = is || strcmp(why->changes[i].field, "budget") == 0;
+    }
+    return is;
+}
+
+/* A bid that is now below every ask, or has no budget left for a lease, waits, perhaps for ever: as `submit`, this says so. */
+static void say_what_it_waits_for(struct invocation *invocation, const struct bourse_order *bid)
+{
+    struct bourse_explanation why;
+    struct bourse_error error;
+    if (invocation->json || invocation->quiet ||
+        !bourse_explain_part(invocation->bourse, bid->job, bid->part, &why, &error)) {
+        return;
+    }
+    const bool is_dear = why.asking > 0 && why.affordable == 0;
+    if (why.waiting > 0 && (is_dear || is_short(&why))) {
+        (void)fprintf(stderr,
+                      "bourse: as it is now it waits: %s\n        `bourse cancel %.8s` ends it.\n",
+                      plain_text(why.text), bid->job);
+    }
+}
+
 static int order_replace(struct invocation *invocation)
 {
     struct bourse_replacement to = {.part = -1, .price_micro = -1, .slots = -1, .budget_micro = -1};
@@ -222,6 +249,10 @@ static int order_replace(struct invocation *invocation)
         return print_json(json_pack("{s:s}", "replaced", search.found.id), BOURSE_OK);
     }
     (void)puts(search.found.id);
+    if (search.found.is_bid) {
+        (void)fflush(stdout);
+        say_what_it_waits_for(invocation, &search.found);
+    }
     return BOURSE_OK;
 }
 

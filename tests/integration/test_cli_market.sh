@@ -175,6 +175,7 @@ expect 4 'PRICE: price: .* limit 1000' "$bourse" order replace "$wanting" --cap 
 expect 4 'BUDGET: budget: 0.50 credits, limit 1.00' "$bourse" order replace "$wanting" --budget 0.5
 expect 4 'INSUFFICIENT_FUNDS' "$bourse" order replace "$wanting" --budget 5000
 expect 0 "^$wanting$" "$bourse" order replace "${wanting:0:8}" --cap 0.07 --at-most 64
+grep -q 'as it is now it waits: .*the one on offer asks more' err || fail "a cap below every ask is not warned of: $(cat out err)"
 expect 0 '"price_micro":70000' "$bourse" order list --json
 expect 0 '"replaced"' "$bourse" order replace last --budget 1.5 --json
 expect 0 '"budget":"1.50"' "$bourse" ps "$wanting" --json

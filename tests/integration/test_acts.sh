@@ -27,7 +27,7 @@ start() {
     rm -f "$market/market.yaml"
     "$bin/bourse-broker" --dir "$market" "$@" 2>>"$work/broker.log" &
     broker=$!
-    for _ in $(seq 600); do
+    for _ in $(seq 1200); do
         [ ! -e "$market/market.yaml" ] || return 0
         kill -0 "$broker" 2>/dev/null || return 1
         sleep 0.05 # between two looks at a file; the file is the event
@@ -89,7 +89,7 @@ counted() {
     acts "$market" && awk '/ refusal .* 4 mara .* ROLE halt/ { for (i = 1; i <= NF; i++) if ($i == "x") sum += $(i - 1) }
         END { exit sum < 1 }' "$work/out"
 }
-for _ in $(seq 200); do ! counted || break; sleep 0.05; done # the committer writes within a second
+for _ in $(seq 1200); do ! counted || break; sleep 0.05; done # the committer writes within a second
 counted || fail "the refusals are not in the log"
 killed
 counted || fail "the refusals did not survive"

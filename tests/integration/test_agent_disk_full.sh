@@ -12,7 +12,7 @@ trap unmount_and_end EXIT
 
 market_up --credits 10 --slots 1 --programs sh,gzip
 kill "$agent"
-ended "$agent" 20 || fail "the agent does not end"
+ended "$agent" 60 || fail "the agent does not end"
 agent_join "$small/agent" <<END
 slots: 2
 programs: [sh, gzip]
@@ -21,7 +21,7 @@ agent_start "$small/agent"
 started+=("$agent")
 log=$work/agent-agent.log
 logged() { grep -q "$1" "$log"; }
-until_true 20 offered 2 || fail "nothing on offer"
+until_true 60 offered 2 || fail "nothing on offer"
 
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 1000000 /dev/urandom >"input$i"; done
 cat >job.yaml <<END
@@ -40,7 +40,7 @@ until_true 60 is_done || fail "the inputs did not make room for one another: $(c
 
 # Others fill the disk while subtasks run; what the cache can give up is not enough, and the lanes find no room for what
 # comes next.
-until_true 20 offered 2 || fail "nothing on offer after the first job"
+until_true 60 offered 2 || fail "nothing on offer after the first job"
 mkdir held
 for i in 1 2; do
     echo "$i" >"held/a$i"
@@ -53,13 +53,13 @@ limit: 1m
 END
 held=$("$bourse" submit held.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 held_runs() { "$bourse" ps "$held" --json --timeout 5s >ps.json 2>/dev/null && grep -q '"running":[1-9]' ps.json; }
-until_true 20 held_runs || fail "the subtasks do not run: $(cat ps.json)"
+until_true 60 held_runs || fail "the subtasks do not run: $(cat ps.json)"
 dd if=/dev/zero of="$small/fill" bs=64k 2>/dev/null || true
 fill_again() { # the cache goes as the agent looks at the disk
     dd if=/dev/zero of="$small/fill" bs=64k 2>/dev/null || true
     logged 'is full: nothing is offered until there is room' && ! offered 1
 }
-until_true 20 fill_again || fail "a full disk is not noticed"
+until_true 60 fill_again || fail "a full disk is not noticed"
 head -c 1000000 /dev/urandom >last
 cat >later.yaml <<END
 each: 'last'
@@ -70,7 +70,7 @@ budget: 0.10
 END
 job=$("$bourse" submit later.yaml -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"
 [ "$(grep -c 'is full' "$log")" -le 2 ] || fail "the log says it again and again: $(grep 'is full' "$log")"
-until_true 30 logged 'work is given back: no room for an input' || fail "nothing is given back: $(cat "$log")"
+until_true 60 logged 'work is given back: no room for an input' || fail "nothing is given back: $(cat "$log")"
 rm "$small/fill"
 until_true 60 is_done || fail "the agent did not go on: $(cat ps.json)"
 logged 'has room again' || fail "no word of the room"

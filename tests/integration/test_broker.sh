@@ -24,7 +24,7 @@ has() {
 }
 
 wait_ready() {
-    for _ in $(seq 400); do
+    for _ in $(seq 1200); do
         [ -e "$dir/market.yaml" ] && return
         kill -0 "$pid" 2>/dev/null || fail "the broker ended: $(cat "$work/log")"
         sleep 0.05 # between two looks at a file; the file is the event

@@ -101,7 +101,7 @@ expect 2 'verifier key' "$bourse" verify "$receipt" --key "$other"
 # Waiting ends, the job goes on; cancelling ends it.
 expect 8 'goes on without' "$bourse" run -y --wait-at-most 500ms -- sleep 60
 expect 0 '.' "$bourse" cancel last
-expect 0 '"state":"cancelled"' "$bourse" ps last --json
+expect_soon 0 '"state":"cancelled"' "$bourse" ps last --json
 
 # A cap below every ask: it waits, and says so once, also where nothing else is said.
 expect 8 'no ask is at or below the cap of 0.01 .*, the lowest that would do is at 0.10; the job waits' \
@@ -125,6 +125,7 @@ expect 3 'subtask 0 has no result yet' "$bourse" logs last 0
 expect 3 'subtask 0 has no result yet' "$bourse" receipt last 0
 expect 0 'no subtask of job [0-9a-f]* has a result yet' "$bourse" logs last
 expect 0 '.' "$bourse" cancel "$all"
+expect_soon 0 '"state":"cancelled"' "$bourse" ps "$all" --json
 expect 3 "subtask 255 was cancelled before it had a result; .bourse ps ${all:0:8}. says" "$bourse" logs "$all" 255
 expect 3 'subtask 255 was cancelled before' "$bourse" receipt "$all" 255
 expect 3 "'256' is no subtask of job ${all:0:8}; their indices are 0 to 255" "$bourse" receipt "$all" 256
@@ -182,6 +183,7 @@ expect 0 '"budget":"1.50"' "$bourse" ps "$wanting" --json
 expect 2 'did you mean .list' "$bourse" order lst
 expect 0 '"bids":1' "$bourse" book --json
 expect 0 '.' "$bourse" cancel "$wanting"
+expect_soon 0 '"state":"cancelled"' "$bourse" ps "$wanting" --json # and its slots are free again
 
 # A job that waits only so long.
 expect 5 'its time was up' "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
@@ -243,7 +245,7 @@ expect 6 '.' "$bourse" ps --timeout 1s
 rm -f "$work/market/market.yaml"
 "$bin/bourse-broker" --dir "$work/market" 2>alone.log &
 alone=$!
-for _ in $(seq 300); do
+for _ in $(seq 1200); do
     [ ! -e "$work/market/market.yaml" ] || break
     sleep 0.1 # between two looks; the file is the event
 done
@@ -258,7 +260,7 @@ expect 0 "$job" "$bourse" ps --quiet
 
 # Half of it killed: `up` says which half.
 kill -9 "$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$work/market/up.pids")"
-for _ in $(seq 100); do
+for _ in $(seq 600); do
     "$bourse" up --dir "$work/market" --detach >out 2>err && fail "a second market started: $(cat out)"
     ! grep -q 'its broker ended' err || break
     sleep 0.1 # between two looks; that the process is gone is the event

@@ -20,7 +20,7 @@ slots: 2
 programs: [sh, sleep, date, cat, wc]
 END
 agent_start "$work/cutoff"
-until_true 20 offered 2 || fail "nothing on offer"
+until_true 60 offered 2 || fail "nothing on offer"
 
 # ---------------------------------------------------------------- jobs that notice
 
@@ -43,14 +43,14 @@ END
     "$bourse" submit "$name.yaml" -y --wait --quiet --timeout 2m --market "$work/through.yaml" >"$name.id" 2>"$name.log" &
     client=$!
     started+=("$client")
-    until_true 30 runs "$name" || fail "$name does not run: $(cat "$name.log")"
+    until_true 60 runs "$name" || fail "$name does not run: $(cat "$name.log")"
 }
 row_of() { "$bourse" ps --json --timeout 10s >ps.json 2>/dev/null && tr '{' '\n' <ps.json | grep "\"name\":\"$1\"" >row.json; }
 runs() { row_of "$1" && [ "$(number running row.json)" -ge 2 ]; }
 # Every subtask once, in its first attempt, and the client knows.
 job_must_end() { # SUBTASKS HOW
     local subtasks=$1
-    ended "$client" 90 || fail "$2: the client still waits; $(row_of "$name"; cat row.json)"
+    ended "$client" 180 || fail "$2: the client still waits; $(row_of "$name"; cat row.json)"
     wait "$client" || fail "$2: the client ended with $?: $(cat "$name.log")"
     sqlite3 -readonly -separator ' ' "$market/ledger.db" "
         SELECT idx, attempt, status FROM results WHERE lower(hex(job)) = '$(cat "$name.id")' ORDER BY idx, attempt" >attempts
@@ -60,7 +60,7 @@ job_must_end() { # SUBTASKS HOW
         [ "$("$bourse" logs "$(cat "$name.id")" "$index")" = "$(printf '100000\n%s' "$index")" ] ||
             fail "$2: the output of $index"
     done
-    until_true 20 offered 2 || fail "$2: the agent's offer did not come back"
+    until_true 60 offered 2 || fail "$2: the agent's offer did not come back"
 }
 suspected() { ! offered 1; } # the asks of a silent agent are taken away
 
@@ -70,7 +70,7 @@ through() {
     shift 2
     job_start 4 1
     say "$@"
-    [ "$how" = 'a slow line' ] || until_true 20 suspected || fail "$how: the agent was never missed"
+    [ "$how" = 'a slow line' ] || until_true 60 suspected || fail "$how: the agent was never missed"
     sleep "$seconds" # the length of the cut is the input of this test
     say pass
     job_must_end 4 "$how"
@@ -116,7 +116,7 @@ namespace_end() {
     fire_end
 }
 trap namespace_end EXIT
-net=10.$((RANDOM % 100 + 100)).$((RANDOM % 250))
+net=198.$((RANDOM % 2 + 18)).$((RANDOM % 250)) # set apart for tests between networks
 ip link add "$outer" type veth peer name "$inner"
 ip link set "$inner" netns "$namespace"
 ip addr add "$net.1/24" dev "$outer"
@@ -128,7 +128,7 @@ inside ip link set lo up
 
 # The same agent and the client, now inside: their packets cross the veth pair.
 kill "$agent"
-ended "$agent" 20 || fail "the agent does not end"
+ended "$agent" 60 || fail "the agent does not end"
 straight() { sed -E "s#^control:.*#control: \"tcp://$net.1:$broker_port\"#; s#^blobs:.*#blobs: \"tcp://$net.1:$blob_port\"#"; }
 straight <through.yaml >inside.yaml
 cp inside.yaml through.yaml
@@ -136,7 +136,7 @@ cat inside.yaml >"$work/cutoff/market.yaml"
 # Not through inside(): the process in the background is to be the agent, not a shell around it.
 nsenter --net="/run/netns/$namespace" -- "$bin/bourse-provider" run --dir "$work/cutoff" >>agent-inside.log 2>&1 &
 agent=$!
-until_true 20 offered 2 || fail "nothing on offer from inside"
+until_true 60 offered 2 || fail "nothing on offer from inside"
 plain_bourse=$bourse
 client_inside() {
     if [ "$1" = submit ]; then inside "$plain_bourse" "$@"; else "$plain_bourse" "$@"; fi
@@ -149,7 +149,7 @@ cut() {
     shift 2
     job_start 4 2
     "$@"
-    until_true 30 suspected || fail "$how: the agent was never missed"
+    until_true 60 suspected || fail "$how: the agent was never missed"
     sleep "$namespaces_cut_s"
     $undo
     job_must_end 4 "$how"

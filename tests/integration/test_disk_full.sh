@@ -8,7 +8,7 @@ pid=
 cleanup() {
     [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
     wait 2>/dev/null
-    umount "$work" 2>/dev/null
+    umount "$work" 2>/dev/null || umount -l "$work" 2>/dev/null
     rm -rf "$work"
 }
 trap cleanup EXIT
@@ -26,7 +26,7 @@ has() {
     esac
 }
 logged() {
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         grep -q "$1" "$work/log" && return
         sleep 0.05 # between two looks at the log; the line is the event
     done
@@ -46,7 +46,7 @@ END
 start() {
     "$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
     pid=$!
-    for _ in $(seq 400); do
+    for _ in $(seq 1200); do
         [ -e "$dir/market.yaml" ] && return
         kill -0 "$pid" 2>/dev/null || fail "the broker ended"
         sleep 0.05 # between two looks at a file; the file is the event
@@ -106,7 +106,7 @@ pid=
 
 # ---- filled while the broker was stopped: it starts in the room of the reserve, and takes it back when there is room
 kept() {
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         [ "$(stat -c %s "$dir/reserve" 2>/dev/null)" = 1048576 ] && return
         sleep 0.05 # between two looks at a file; the file is the event
     done
@@ -154,7 +154,7 @@ pid=
 inodes() { mount -o "remount,size=6m,mode=700,nr_inodes=$1" "$work" || fail "remount"; }
 used() { df --output=iused "$work" | tail -n 1 | tr -d ' '; }
 announced() {
-    for _ in $(seq 400); do
+    for _ in $(seq 1200); do
         grep -q "^pid: $pid$" "$dir/market.yaml" 2>/dev/null && return
         kill -0 "$pid" 2>/dev/null || fail "the broker ended where no file can be made"
         sleep 0.05 # between two looks at a file; the file is the event
@@ -195,14 +195,14 @@ sed -i 's/^reserve:.*/reserve: 0/' "$dir/broker.yaml"
 start
 [ -e "$dir/reserve" ] && fail "a reserve that nobody wants"
 dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
-for _ in $(seq 500); do
-    mint 1s >/dev/null || break # the one that waits is not answered
+for _ in $(seq 500); do # the one that waits is not answered
+    mint 1s >/dev/null || ! grep -q "only committed data is served" "$work/log" || break
 done
 logged "only committed data is served"
 has "$(mint 20s)" "free disk space"
 has "$(bourse balance --timeout 20s)" "free disk space"
 rm "$work/fill"
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
     mint 20s >/dev/null && break
     sleep 0.05 # between two tries; the broker looks once a second
 done

@@ -4,12 +4,13 @@
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin donations "$1"
+command -v sqlite3 >/dev/null || skip "no sqlite3"
 
 provider=$bin/bourse-provider
 folder=$market/provider
 again() { # LINES...: the agent, with these lines in its config
     "$provider" drain --market "$market" >drain.log 2>&1 || fail "drain: $(cat drain.log)"
-    ended "$agent" 20 || fail "the agent is still there after drain"
+    ended "$agent" 60 || fail "the agent is still there after drain"
     printf '%s\n' 'price: 0' 'slots: 1' 'programs: [sh, sleep, "true"]' "$@" >"$folder/provider.yaml"
     "$provider" run --market "$market" >>agent.log 2>&1 &
     agent=$!
@@ -26,7 +27,7 @@ runs() { job_is "$1" "$2" '"state":"(open|running)".*"running":1|"running":1'; }
 is_done() { job_is "$1" "$2" '"state":"done"'; }
 
 market_up --credits 100 --slots 1 --programs sh,sleep,true
-until_true 20 offered 1 || fail "nothing on offer"
+until_true 60 offered 1 || fail "nothing on offer"
 own admin invite --role consumer --credits 5 --name ada >invitation 2>invite.log || fail "invite"
 mkdir -m 700 "$work/ada"
 expect 3 "no account 'ada'" "$bourse" admin mint ada 0.01 # nobody yet
@@ -39,18 +40,19 @@ expect 2 ':4: hours: "22:00" is no window' env sh -c "printf 'price: 0\n\n\nhour
 # ---------------------------------------------------------------- who had less goes first
 
 again
-until_true 30 offered 1 || fail "nothing on offer"
+until_true 60 offered 1 || fail "nothing on offer"
 expect 0 ' donated +1 +1 ' "$bourse" book
-first=$(submit own first 8 0.01)
-until_true 20 runs own "$first" || fail "the first job does not run"
+first=$(submit own first 12 0.01)
+until_true 60 runs own "$first" || fail "the first job does not run"
 rich=$(submit own rich 2 9)
 poor=$(submit ada poor 2 0)
 expect 0 'place 1 of 2 in the queue' "$bourse" balance "${as_ada[@]}"
 expect 0 'place 2 of 2 in the queue' "$bourse" balance
 expect 0 'donated devices go first to who used least lately' "$bourse" explain "$rich"
-until_true 30 is_done ada "$poor" || fail "the second account's job is not done: $(cat ps.json)"
-! is_done own "$rich" || fail "who had more, and pays more, went first"
-until_true 30 is_done own "$rich" || fail "the third job is not done"
+until_true 60 is_done ada "$poor" || fail "the second account's job is not done: $(cat ps.json)"
+until_true 60 is_done own "$rich" || fail "the third job is not done"
+in_order=$(sqlite3 -readonly "$market/ledger.db" "SELECT lower(hex(job)) FROM results ORDER BY rowid")
+[ "$in_order" = "$first"$'\n'"$poor"$'\n'"$rich" ] || fail "who had more, and pays more, went first: $in_order"
 expect 0 '"used_ns":[1-9][0-9]{9}' "$bourse" balance --json "${as_ada[@]}"
 expect 0 'earned +0.00 for 3 results' "$provider" earnings --market "$market"
 given() { "$@" 2>/dev/null | grep -oE '"given_ns":[1-9][0-9]*' | head -n 1; }
@@ -70,23 +72,23 @@ expect 0 '^given +0.00 slot-hours for nothing, all in all' "$bourse" balance --k
 
 again 'to: [ada]'
 only_ada() { "$provider" status --market "$market" >out 2>&1 && grep -q 'at 0.00 credits per slot-hour to ada$' out; }
-until_true 30 only_ada || fail "status does not say whom it is for: $(cat out)"
+until_true 60 only_ada || fail "status does not say whom it is for: $(cat out)"
 expect 0 'CONDITIONS' "$bourse" book
 expect 0 ' donated +1 +1 +1 +to 1 account, not you$' "$bourse" book
 expect 0 ' donated +1 +1 +1 +to 1 account: you$' "$bourse" book "${as_ada[@]}"
 expect 0 '"to":1,"for_you":true' "$bourse" book --json "${as_ada[@]}"
 "$bourse" book --follow --json >follow.json 2>&1 &
 follow=$!
-until_true 20 grep -q '"limited":1,"timed":0,"daily":0' follow.json || fail "the feed has no conditions: $(cat follow.json)"
+until_true 60 grep -q '"limited":1,"timed":0,"daily":0' follow.json || fail "the feed has no conditions: $(cat follow.json)"
 kill "$follow"
 mine=$(submit own mine 0 0.01)
 hers=$(submit ada hers 0 0.01)
-until_true 30 is_done ada "$hers" || fail "the job that it is for is not done"
+until_true 60 is_done ada "$hers" || fail "the job that it is for is not done"
 expect 0 '1 is offered to other accounts only' "$bourse" explain "$mine"
 own cancel "$mine" >cancel.log 2>&1 || fail "cancel"
 again 'to: [ada, nobody-here]'
 refused() { grep -q "the broker refused the ask: to: 'nobody-here': Name an account of this market" agent.log; }
-until_true 30 refused || fail "an account that is none was taken: $(tail -n 3 agent.log)"
+until_true 60 refused || fail "an account that is none was taken: $(tail -n 3 agent.log)"
 
 # ---------------------------------------------------------------- for short terms
 
@@ -95,7 +97,7 @@ lasting=$(own submit lasting.yaml -y --anyway --quiet 2>submit.log) || fail "sub
 again 'term: 1m'
 too_brief() { own explain "$lasting" >out 2>&1 && grep -q "$let_for" out; }
 let_for='the one on offer is let for a term of 1m 0s at most: ask for a .limit. and .term. no longer than that'
-until_true 30 too_brief || fail "explain does not say that terms are too short: $(cat out)"
+until_true 60 too_brief || fail "explain does not say that terms are too short: $(cat out)"
 own cancel "$lasting" >cancel.log 2>&1 || fail "cancel"
 
 # ---------------------------------------------------------------- at its hours, by the log
@@ -103,7 +105,7 @@ own cancel "$lasting" >cancel.log 2>&1 || fail "cancel"
 hour() { printf '%02d' $(((10#$(date -u +%H) + $1) % 24)); } # so many from now
 again "hours: $(hour 6):00-$(hour 7):30"
 closed() { "$provider" why --market "$market" >out 2>&1 && grep -q "outside the ask's hours, which begin in" out; }
-until_true 30 closed || fail "why does not say that it is outside the hours: $(cat out)"
+until_true 60 closed || fail "why does not say that it is outside the hours: $(cat out)"
 expect 0 " [0-9:]+-[0-9:]+ \\(UTC\\+00:00\\)$" "$bourse" book
 late=$(submit own late 0 0.01)
 expect 0 '1 is offered at other hours, which begin in' "$bourse" explain "$late"
@@ -113,17 +115,19 @@ until_true 60 is_done own "$late" || fail "it does not run at its hours"
 # ---------------------------------------------------------------- for so long a day
 
 expect 2 ':2: daily: less than `term`' env sh -c "printf 'term: 2m\ndaily: 1m\n' >bad.yaml; '$provider' run --check-config --config bad.yaml"
-again 'daily: 1m' 'term: 1m'
-bounded() { "$provider" status --market "$market" >out 2>&1 && grep -q '; 1m of slots a day (UTC+00:00)' out; }
-until_true 30 bounded || fail "status does not say how much a day: $(cat out)"
+# A day that began at midnight somewhere else: it is noon, so that none begins meanwhile.
+offset=$(printf '%+03d:00' $((12 - 10#$(date -u +%H))))
+again 'daily: 1m' 'term: 1m' "utc_offset: \"$offset\""
+bounded() { "$provider" status --market "$market" >out 2>&1 && grep -q '; 1m of slots a day (UTC'"$offset)" out; }
+until_true 60 bounded || fail "status does not say how much a day: $(cat out)"
 expect 0 ' 1m 0s a day, 1m 0s left$' "$bourse" book
 once=$(submit own once 1 0.01)
 until_true 60 is_done own "$once" || fail "nothing runs although the day has begun: $(cat ps.json)"
 used_up() { "$provider" why --market "$market" >out 2>&1 && grep -q 'gives 1m of slots a day, and what today has left is less' out; }
-until_true 30 used_up || fail "why does not say that the day is used up: $(cat out)"
+until_true 60 used_up || fail "why does not say that the day is used up: $(cat out)"
 expect 0 '"daily_ms":60000,"used_ms":[1-9]' "$provider" why --json --market "$market"
 more=$(submit own more 0 0.01)
 expect 0 '1 is used up for today: the next day begins in' "$bourse" explain "$more"
-again 'daily: 3m' 'term: 1m' # a restart is not another day, but there is more of it
+again 'daily: 3m' 'term: 1m' "utc_offset: \"$offset\"" # a restart is not another day, but there is more of it
 until_true 60 is_done own "$more" || fail "it does not run with more of the day: $(cat ps.json)"
 echo passed

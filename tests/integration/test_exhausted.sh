@@ -22,7 +22,7 @@ lives=0
 
 broker_kill
 broker_start prlimit --nofile=32:32
-ended "$broker" 20 || fail "a broker with 32 descriptors runs"
+ended "$broker" 60 || fail "a broker with 32 descriptors runs"
 wait "$broker" && fail "a broker with 32 descriptors ended well"
 grep -q '32 open files are allowed here, and 128 are needed' broker.log || fail "with 32 descriptors it says: $(tail -n 3 broker.log)"
 
@@ -43,10 +43,10 @@ broker_await || fail "a broker with 128 descriptors ends: $(tail -n 3 broker.log
 agent_join "$work/one" <<<'slots: 1
 programs: [sh, sleep, echo]'
 agent_start "$work/one"
-until_true 20 offered 1 || fail "nothing on offer"
+until_true 60 offered 1 || fail "nothing on offer"
 client_start
 recorded() { [ -e record.0 ] && [ "$(wc -l <record.0)" -ge "$1" ]; }
-until_true 30 recorded 20 || fail "the client does nothing"
+until_true 60 recorded 20 || fail "the client does nothing"
 
 # More callers than there are descriptors, who say nothing and stay.
 callers=() crowded_s=$SECONDS
@@ -55,8 +55,8 @@ for _ in $(seq 120); do
     callers+=("$caller")
 done
 [ "${#callers[@]}" -ge 90 ] || fail "only ${#callers[@]} callers came through the door"
-crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l)
-[ "$crowded" -ge 120 ] || fail "the broker has only $crowded descriptors open"
+is_crowded() { crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l) && [ "$crowded" -ge 120 ]; } # the kernel answers callers first
+until_true 60 is_crowded || fail "the broker has only $crowded descriptors open"
 # Whoever needs a new descriptor waits or is put off; nothing ends.
 for _ in 1 2 3; do # local ones as well
     if offered 1 && [ $((SECONDS - crowded_s)) -lt 4 ]; then # after 5 s of silence the first are hung up on

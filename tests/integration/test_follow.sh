@@ -10,7 +10,7 @@ slots: 2
 programs: [sh]
 END
 agent_start "$work/maker"
-until_true 20 offered 2 || fail "nothing on offer"
+until_true 60 offered 2 || fail "nothing on offer"
 
 # follower NAME OPTION...: its lines are in NAME.out; sets `follower`
 follower() {
@@ -34,11 +34,11 @@ trades=0
 trade() { # one, and who is awake hears of it
     "$bourse" run -y --timeout 1m -- sh -c true >run.log 2>&1 || fail "run: $(cat run.log)"
     trades=$((trades + 1))
-    until_true 20 trades_of awake "$trades" || fail "who is awake heard of $(wc -l <awake.out) trades of $trades"
+    until_true 60 trades_of awake "$trades" || fail "who is awake heard of $(wc -l <awake.out) trades of $trades"
 }
 trade
-until_true 20 trades_of cutoff 1 || fail "nothing was told through the line"
-until_true 20 trades_of sleeper 1 || fail "nothing was told"
+until_true 60 trades_of cutoff 1 || fail "nothing was told through the line"
+until_true 60 trades_of sleeper 1 || fail "nothing was told"
 
 # Nobody waits for who is not there.
 kill -STOP "$sleeper"
@@ -47,20 +47,20 @@ for _ in 1 2 3; do trade; done
 [ "$(wc -l <cutoff.out)" = 1 ] || fail "the line is not cut"
 say pass
 kill -CONT "$sleeper"
-until_true 30 trades_of cutoff "$trades" || fail "cut off: $(wc -l <cutoff.out) trades of $trades; $(cat cutoff.err)"
-until_true 30 trades_of sleeper "$trades" || fail "asleep: $(wc -l <sleeper.out) trades of $trades; $(cat sleeper.err)"
+until_true 60 trades_of cutoff "$trades" || fail "cut off: $(wc -l <cutoff.out) trades of $trades; $(cat cutoff.err)"
+until_true 60 trades_of sleeper "$trades" || fail "asleep: $(wc -l <sleeper.out) trades of $trades; $(cat sleeper.err)"
 
 # Another broker has another feed: what was traded between is told all the same.
 kill -STOP "$sleeper"
 broker_kill
-until_true 30 grep -q 'cannot be reached' awake.err || fail "the loss was not told"
+until_true 60 grep -q 'cannot be reached' awake.err || fail "the loss was not told"
 broker_start
 broker_await || fail "the broker does not come back"
-until_true 30 offered 2 || fail "the agent does not come back"
+until_true 60 offered 2 || fail "the agent does not come back"
 for _ in 1 2; do trade; done
 kill -CONT "$sleeper"
 for name in cutoff sleeper; do
-    until_true 40 trades_of "$name" "$trades" || fail "$name: $(wc -l <$name.out) trades of $trades; $(cat $name.err)"
+    until_true 60 trades_of "$name" "$trades" || fail "$name: $(wc -l <$name.out) trades of $trades; $(cat $name.err)"
 done
 "$bourse" trades --json --limit 100 >trades.json
 tr '{' '\n' <trades.json | sed -nE 's/.*"index":([0-9]+).*/\1/p' | sort -n >listed
@@ -72,7 +72,7 @@ done
 # Prices outlived the broker too, and all slots are free again for who follows the book.
 [ "$("$bourse" prices --json | sed -E 's/.*"trades":([0-9]+).*/\1/')" = "$trades" ] || fail "$("$bourse" prices)"
 is_free() { tail -n 1 book.out | grep -q '"slots":2,"free":2,"orders":1'; }
-until_true 30 is_free || fail "the book that was followed: $(tail -n 1 book.out)"
+until_true 60 is_free || fail "the book that was followed: $(tail -n 1 book.out)"
 # "free" of both is the same level; one counts orders, the other providers.
 "$bourse" book --json | grep -q '"slots":2,"free":2,"providers":1' || fail "the book: $("$bourse" book --json)"
 

@@ -30,9 +30,16 @@ makes_two() { # a few more tiles, and whether there are two
     halt "$agent"
     is_at_least accepted 2
 }
+has_ended() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && [ "$(field state ps.json)" != open ]; }
+cancel_it() { # job $id; a cancelled job ends when its agent has said what became of what it ran
+    expect 0 '' "$bourse" cancel "$id"
+    go_on "$agent"
+    until_true 60 has_ended || fail "a cancelled job goes on: $(cat ps.json)"
+}
 tiles_made() { "$bourse" ps "$1" --json >ps.json || fail "ps"; field accepted ps.json; }
 
 market_up --credits 1000 --slots 1
+market_config 'heartbeat: 30s' # who stands still here is not to be missed
 until_true 60 offering 1 'executor = tensor' || fail "nobody multiplies: $(cat market/provider.log)"
 "$maker" A.npy 60 50 1 whole
 "$maker" B.npy 50 40 2 whole
@@ -47,8 +54,7 @@ expect 8 '--resume' "${product[@]}" -o C.npy --tiles 20x20 --wait-at-most 1ms
 nothing_left
 id=$("$bourse" ps --quiet | head -n 1)
 until_true 60 makes_two || fail "no tile is made: $(cat ps.json)"
-expect 0 '' "$bourse" cancel "$id"
-go_on "$agent"
+cancel_it
 made=$(tiles_made "$id")
 [ "$made" -lt 400 ] || fail "it was done before it could be cancelled"
 first=$id
@@ -64,8 +70,7 @@ jobs_are 3
 id=$("$bourse" ps --quiet | head -n 1)
 expect 0 "continues job ${first:0:8}" "$bourse" ps "$id"
 until_true 60 makes_two || fail "no further tile is made: $(cat ps.json)"
-expect 0 '' "$bourse" cancel "$id"
-go_on "$agent"
+cancel_it
 more=$(tiles_made "$id")
 "$bourse" ps "$id" --json >ps.json
 [ "$(field subtasks ps.json)" -eq $((400 - made)) ] || fail "$made were made, and it did not leave them out: $(cat ps.json)"

@@ -65,9 +65,9 @@ jailed() {
         }'
 }
 calm() {
-    for _ in $(seq 50); do
+    for _ in $(seq 200); do
         [ -n "$(jailed)" ] || return 0
-        sleep 0.1 # between two looks; at most the 5 s in which the host must be calm
+        sleep 0.1 # between two looks
     done
     fail "after $1 this is left on the host: $(jailed)"
 }
@@ -88,7 +88,7 @@ ends() {
     job "$@"
     local started=$SECONDS
     expect 1 '' "$bourse" submit job.yaml -y --wait --quiet
-    [ $((SECONDS - started)) -le $((${limit:-1} + 5)) ] || fail "$1 went on for $((SECONDS - started)) s"
+    [ $((SECONDS - started)) -le $((${limit:-1} + 20)) ] || fail "$1 went on for $((SECONDS - started)) s"
     expect 0 'failed +0/1' "$bourse" ps last
     expect 0 '' "$bourse" logs last
     grep -qaE "^subtask 0: $cause" err || fail "$1 was to end with '$cause': $(cat err)"
@@ -97,41 +97,42 @@ ends() {
 bad_jobs() {
     cp "$probe" ./probe
     local probing='files: probe'
-    ends 'process limit' fork-bomb '[sh, -c, "chmod 700 probe; exec ./probe fork-bomb"]' "$probing"
-    ends 'process limit' forks '[sh, -c, "bomb() {{ bomb | bomb & }}; bomb; wait; sleep 9"]'
-    ends 'memory limit' hog '[tail, /dev/zero]'
-    ends 'memory limit' hogs '[sh, -c, "chmod 700 probe; exec ./probe memory-together"]' "$probing"
-    ends 'memory limit' at-once '[sh, -c, "chmod 700 probe; exec ./probe memory-at-once"]' "$probing"
+    # Forks go on until the limit of time; the others meet their own first, also on a slow machine.
+    limit=3 ends 'process limit' fork-bomb '[sh, -c, "chmod 700 probe; exec ./probe fork-bomb"]' "$probing"
+    limit=3 ends 'process limit' forks '[sh, -c, "bomb() {{ bomb | bomb & }}; bomb; wait; sleep 9"]'
+    limit=30 ends 'memory limit' hog '[tail, /dev/zero]'
+    limit=30 ends 'memory limit' hogs '[sh, -c, "chmod 700 probe; exec ./probe memory-together"]' "$probing"
+    limit=30 ends 'memory limit' at-once '[sh, -c, "chmod 700 probe; exec ./probe memory-at-once"]' "$probing"
     ends 'time limit' loop '[sh, -c, "while :; do :; done"]'
     ends 'time limit' sleeper '[sleep, "1000"]'
     ends 'time limit' deaf '[sh, -c, "chmod 700 probe; exec ./probe ignore"]' "$probing"
     ends 'time limit' deaf-shell '[sh, -c, "trap : TERM INT HUP; while :; do sleep 1; done"]'
     # On a machine that is busy otherwise, a second of wall time may hold less processor time than that.
     limit=30 cpu=300ms ends 'cpu limit' spin '[sh, -c, "chmod 700 probe; exec ./probe spin"]' "$probing"
-    ends 'disk limit' disk '[dd, if=/dev/zero, of=big, bs=1M]'
-    ends 'disk limit' disk-tmp '[dd, if=/dev/zero, of=/tmp/big, bs=1M]'
-    ends 'disk limit' disk-shm '[dd, if=/dev/zero, of=/dev/shm/big, bs=1M]'
-    ends 'disk limit' many-files '[sh, -c, "chmod 700 probe; exec ./probe many-files"]' "$probing"
+    limit=30 ends 'disk limit' disk '[dd, if=/dev/zero, of=big, bs=1M]'
+    limit=30 ends 'disk limit' disk-tmp '[dd, if=/dev/zero, of=/tmp/big, bs=1M]'
+    limit=30 ends 'disk limit' disk-shm '[dd, if=/dev/zero, of=/dev/shm/big, bs=1M]'
+    limit=30 ends 'disk limit' many-files '[sh, -c, "chmod 700 probe; exec ./probe many-files"]' "$probing"
     ends 'time limit' flood '[sh, -c, "yes & yes >&2 & yes"]'
-    ends 'output limit' outputs '[dd, if=/dev/zero, of=out, bs=1M, count=4]' 'outputs: [out]'
-    ends 'output missing' link '[ln, -s, /etc/passwd, out]' 'outputs: [out]'
-    ends 'output missing' folder-link '[ln, -s, /etc, d]' 'outputs: [d/passwd]'
+    limit=30 ends 'output limit' outputs '[dd, if=/dev/zero, of=out, bs=1M, count=4]' 'outputs: [out]'
+    limit=30 ends 'output missing' link '[ln, -s, /etc/passwd, out]' 'outputs: [out]'
+    limit=30 ends 'output missing' folder-link '[ln, -s, /etc, d]' 'outputs: [d/passwd]'
 
     job dotdot '[true]' 'outputs: [../../etc/passwd]'
     expect 2 'job.yaml:5: .*\.\.' "$bourse" submit job.yaml -y
 
     # Who forks twice and ends well has done its work; what it left behind ends with it.
-    job daemon '[sh, -c, "chmod 700 probe; exec ./probe detach"]' "$probing"
+    limit=30 job daemon '[sh, -c, "chmod 700 probe; exec ./probe detach"]' "$probing"
     expect 0 '' "$bourse" submit job.yaml -y --wait --quiet
     calm daemon
-    job leftover '[sh, -c, "setsid sleep 500 & setsid setsid sleep 600 & exit 0"]'
+    limit=30 job leftover '[sh, -c, "setsid sleep 500 & setsid setsid sleep 600 & exit 0"]'
     expect 0 '' "$bourse" submit job.yaml -y --wait --quiet
     calm leftover
 
     # What it sees: nothing of ours. The probe prints a line for each gap it finds.
     for mode in files network processes namespaces surface self; do
-        job "see-$mode" "[sh, -c, 'chmod 700 probe; exec ./probe $mode']" "$probing"
-        [ "$mode" != files ] || job see-files "[sh, -c, 'chmod 700 probe; exec ./probe files \"\$@\"', sh, '$work',
+        limit=30 job "see-$mode" "[sh, -c, 'chmod 700 probe; exec ./probe $mode']" "$probing"
+        [ "$mode" != files ] || limit=30 job see-files "[sh, -c, 'chmod 700 probe; exec ./probe files \"\$@\"', sh, '$work',
             '$market', '$market/broker.sock', '$market/provider/provider.key', '$work/home/secret', '${bin%/*}']" "$probing"
         got=0
         "$bourse" submit job.yaml -y --wait --quiet >id 2>err || got=$?
@@ -159,8 +160,8 @@ expect 0 '.' "$bourse" cancel last
 expect 0 '"charged_micro":0' "$bourse" ps last --json
 
 # More work than its budget buys: it ends for that reason, with what it bought, and pays no more.
-job poor '[sleep, "0.4"]' "$(printf '%s\n' 'array: 1-40' 'budget: 0.00006' 'cap: 0.10' 'term: 1s' 'expect: 400ms')"
-expect 1 '' timeout 30 "$bourse" submit job.yaml -y --wait --quiet
+limit=5 job poor '[sleep, "0.4"]' "$(printf '%s\n' 'array: 1-60' 'budget: 0.0003' 'cap: 0.10' 'term: 5s' 'expect: 400ms')"
+expect 1 '' timeout 120 "$bourse" submit job.yaml -y --wait --quiet
 expect 0 'budget' "$bourse" ps last
 expect 0 '"accepted":[1-9]' "$bourse" ps last --json
 expect 0 '"jobs"' "$bourse" ps --json
@@ -252,7 +253,7 @@ case $(ps -o stat= -p "$agent") in '' | Z*) ;; *) fail "down left the agent" ;; 
 refused() { # refused WHAT PATTERN COMMAND...
     local what=$1 pattern=$2 said
     shift 2
-    said=$(timeout 30 "$@" 2>&1) && fail "$what was accepted: $said"
+    said=$(timeout 120 "$@" 2>&1) && fail "$what was accepted: $said"
     grep -qE -- "$pattern" <<<"$said" || fail "$what: $said"
 }
 for key in broker.key log.key; do

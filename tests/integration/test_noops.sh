@@ -21,19 +21,19 @@ market_up --credits 100 --slots 2
 agent_join "$work/second" --name second <<<'slots: 1'
 "$bin/bourse-provider" run --dir "$work/second" >>second.log 2>&1 &
 started+=($!)
-until_true 20 offered 3 || fail "not all is offered"
+until_true 60 offered 3 || fail "not all is offered"
 
 job=$(submit killed "$subtasks")
 must_accept "$job" $((subtasks / 20)) 60
 kill -9 "$agent"
 must_accept "$job" $((subtasks / 5)) 60
 broker_kill
-ended "$broker" 20 || fail "the broker does not end" # `up` started it: it is no child to wait for
+ended "$broker" 60 || fail "the broker does not end" # `up` started it: it is no child to wait for
 broker_start
 broker_await || fail "the broker does not come back"
-ended "$agent" 20 || fail "the agent does not end"
+ended "$agent" 60 || fail "the agent does not end"
 agent_start "$market/provider"
-must_accept "$job" "$subtasks" 30
+must_accept "$job" "$subtasks" 300
 [ "$(of_job "$job" 'COUNT(DISTINCT idx)')" -eq "$subtasks" ] || fail "not every subtask was accepted"
 [ "$(of_job "$job" 'COUNT(*)')" -eq "$subtasks" ] || fail "a subtask was accepted twice"
 # In groups: far fewer signatures than results.

@@ -16,7 +16,7 @@ own() { # STATUS PATTERN COMMAND OPTION...: of the agent in the market's folder
 stands() { # PATTERN: so says status
     "$provider" status --json --dir "$folder" >status.json 2>status.err && grep -qE -- "$1" status.json
 }
-must_stand() { until_true 20 stands "$1" || fail "status never said '$1': $(cat status.json status.err)"; }
+must_stand() { until_true 60 stands "$1" || fail "status never said '$1': $(cat status.json status.err)"; }
 fills() { sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM fills WHERE lower(hex(job)) = '$1'"; }
 results() { # JOB_ID WHERE: how many
     sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM results WHERE lower(hex(job)) = '$1' AND $2"
@@ -141,7 +141,7 @@ job_is "$job" '"running":0,' || fail "the job runs: $(cat ps.json)"
 
 # It outlives the agent, however that ends.
 kill -9 "$agent"
-ended "$agent" 10 || fail "the agent does not die"
+ended "$agent" 60 || fail "the agent does not die"
 agent_start "$folder"
 must_stand '"connected":true'
 stands '"state":"paused"' || fail "a restart forgot the pause: $(cat status.json)"
@@ -162,23 +162,23 @@ must_stand '"state":"offering"'
 
 # ---------------------------------------------------------------- what runs is finished, what waits goes back
 
-gate() { until_true 20 job_is "$1" '"running":[1-9]' || fail "job $1 does not run: $(cat ps.json)"; }
+gate() { until_true 60 job_is "$1" '"running":[1-9]' || fail "job $1 does not run: $(cat ps.json)"; }
 has_ended_work() { stands '"running":0,"queued":0,"owed":0'; }
-job=$(submit finished 4 'sleep 1')
+job=$(submit finished 4 'sleep 2')
 gate "$job"
 own 0 '1 subtask still runs' pause
-until_true 20 has_ended_work || fail "a paused agent goes on: $(cat status.json)"
+until_true 60 has_ended_work || fail "a paused agent goes on: $(cat status.json)"
 [ "$(results "$job" 'status = 0')" -ge 1 ] || fail "what ran was not finished"
 [ "$(results "$job" 'status = 0')" -lt 4 ] || fail "a paused agent did all of it"
 own 0 '' resume
 must_end "$job"
 
 # --now: what runs is cancelled and runs again.
-job=$(submit cancelled 2 'sleep 2')
+job=$(submit cancelled 2 'sleep 4')
 gate "$job"
 must_stand '"jails":1'
 own 0 'paused' pause --now
-until_true 20 has_ended_work || fail "pause --now does not end what runs: $(cat status.json)"
+until_true 60 has_ended_work || fail "pause --now does not end what runs: $(cat status.json)"
 [ "$(results "$job" 'outcome = 14 AND status = 2')" -ge 1 ] || fail "nothing was cancelled"
 own 0 '' resume
 must_end "$job"
@@ -188,7 +188,7 @@ must_end "$job"
 job=$(submit drained 3 'sleep 1')
 gate "$job"
 own 0 'drained: [1-9][0-9]* results? accepted' drain
-ended "$agent" 10 || fail "the agent is still there after drain"
+ended "$agent" 60 || fail "the agent is still there after drain"
 wait "$agent" || fail "a drained agent ended with $?"
 [ ! -e "$folder/control.sock" ] || fail "a socket is left behind"
 [ "$(results "$job" 'status = 0')" -ge 1 ] || fail "what ran was not finished"

@@ -78,14 +78,14 @@ got=0
 [ "$got" -eq 3 ] || fail "no such job ended with $got"
 
 # While it runs, what its subtasks take is told beside what was expected, with how long the rest will take.
-printf 'name: slow\narray: 0-23\nexpect: 100ms\nrun: [sleep, "0.4"]\n' >slow.yaml
+printf 'name: slow\narray: 0-239\nexpect: 100ms\nrun: [sleep, "0.4"]\n' >slow.yaml
 "$bourse" submit slow.yaml -y --quiet >id || fail "submit of slow"
 drifting() { "$bourse" ps "$(cat id)" >table && grep -qE '^about .* left, subtasks take [0-9]+% longer than expected$' table; }
 until_true 60 drifting || fail "no drift: $(cat table)"
 "$bourse" ps "$(cat id)" --json >ps.json || fail "ps of slow"
 has "$(cat ps.json)" '"drifts":true'
 "$bourse" report "$(cat id)" >table || fail "report of what runs"
-grep -qE '^about .* left, at the pace measured' table || [ "$(field state ps.json)" != open ] || has "$(cat table)" '24 of 24'
+grep -qE '^about .* left, at the pace measured' table || [ "$(field state ps.json)" != open ] || has "$(cat table)" '240 of 240'
 "$bourse" cancel "$(cat id)" >/dev/null || true # it may be done
 
 # Attempts that failed are among the attempts, and what they cost is in the cost.
@@ -120,7 +120,7 @@ has "$(cat out)" '11/12 done, 1 failed'
 has "$(cat out)" ': failed'
 "$bourse" watch >out 2>err || fail "watching nothing"
 has "$(cat err)" 'no job of this account is open'
-printf 'name: slow\narray: 0-3\nrun: [sleep, "1"]\n' >slow.yaml
+printf 'name: slow\narray: 0-3\nrun: [sleep, "3"]\n' >slow.yaml
 "$bourse" submit slow.yaml -y -q >id 2>err || fail "submit: $(cat err)"
 "$bourse" watch >out || fail "watch"
 has "$(cat out)" "$(head -c 8 id)  4/4 done"
@@ -143,7 +143,7 @@ set -m # so that it may be interrupted: what runs in the background of a script 
 "$bourse" watch "$(cat id)" >out 2>err &
 watch=$!
 set +m
-until_true 20 grep -q running out || fail "watch shows nothing"
+until_true 60 grep -q running out || fail "watch shows nothing"
 kill -INT "$watch"
 got=0
 wait "$watch" || got=$?

@@ -4,7 +4,7 @@
 set -u
 bin=$(realpath "${1:?usage: test_restart.sh BIN}")
 make=$bin/../bench/restart
-subtasks=1500 start_most_s=60
+subtasks=1500 start_most_s=120
 work=$(mktemp -d)
 pid=
 cleanup() {

@@ -52,7 +52,7 @@ expect 2 'has not ended' "$bourse" resume "$job" -y
 until_true 60 two_done || fail "two subtasks do not end"
 expect 0 '' "$bourse" cancel "$job"
 cancelled() { "$bourse" ps "$job" --json | grep -q '"state":"cancelled"'; }
-until_true 30 cancelled || fail "the job does not end"
+until_true 60 cancelled || fail "the job does not end"
 expect 0 '2 files of 2' "$bourse" fetch "$job" -o array.d
 expect 0 '2 of 2 accepted' "$bourse" resume "$job" -y --wait -o array.d
 for i in 0 1 2 3; do
@@ -81,7 +81,7 @@ printf '%s\n' 'name: brief' 'needs: memory >= 900TiB' 'good_till: 20s' 'budget: 
 expect 0 '' "$bourse" submit brief.yaml -y --anyway --quiet
 brief=$(cat out)
 expect 0 '' "$bourse" cancel "$brief"
-until_true 30 eval '"$bourse" ps "$brief" --json | grep -q "\"state\":\"cancelled\""' || fail "it does not end"
+until_true 60 eval '"$bourse" ps "$brief" --json | grep -q "\"state\":\"cancelled\""' || fail "it does not end"
 expect 5 'its time was up' "$bourse" resume "$brief" -y --anyway --budget 1 --wait
 expect 2 'has passed; say how long' "$bourse" resume "$brief" -y --anyway --budget 1
 expect 2 'at most 366d' "$bourse" resume "$brief" --good-till 367d

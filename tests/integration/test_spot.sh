@@ -10,10 +10,10 @@ again() { # the agent, with one line of its config changed
     "$provider" drain --market "$market" >drain.log 2>&1 || fail "drain: $(cat drain.log)"
     sed -i "/^${1%%:*}:/d" "$market/provider/provider.yaml"
     echo "$1" >>"$market/provider/provider.yaml"
-    ended "$agent" 20 || fail "the agent is still there after drain"
+    ended "$agent" 60 || fail "the agent is still there after drain"
     "$provider" run --market "$market" >>agent.log 2>&1 &
     agent=$!
-    until_true 30 offered 1 || fail "nothing on offer"
+    until_true 60 offered 1 || fail "nothing on offer"
 }
 submit() { # NAME LINES...: prints the id
     printf 'name: %s\nlimit: 2m\nbudget: 0.50\n' "$1" >"$1.yaml"
@@ -44,29 +44,32 @@ mkdir -m 700 rich
 # ---------------------------------------------------------------- who heeds the signal
 
 poor=$(submit heeds 'cap: 0.20' 'run: [sh, -c, "trap \"exit 7\" TERM; while :; do sleep 0.1; done"]')
-until_true 30 job_is "$poor" '"running":1' || fail "it does not run: $(cat ps.json)"
+until_true 60 job_is "$poor" '"running":1' || fail "it does not run: $(cat ps.json)"
+until_true 60 runs_below "$agent" sleep || fail "the trap is never set"
 began=$(now_ms)
 rich_buys first
-[ $(($(now_ms) - began)) -lt 20000 ] || fail "the slot was long in coming"
-until_true 20 job_is "$poor" '"taken":true' || fail "no lease of it was taken: $(cat ps.json)"
-until_true 30 job_is "$poor" '"running":1' || fail "it does not go on: $(cat ps.json)"
+[ $(($(now_ms) - began)) -lt 60000 ] || fail "the slot was long in coming"
+until_true 60 job_is "$poor" '"taken":true' || fail "no lease of it was taken: $(cat ps.json)"
+until_true 60 job_is "$poor" '"running":1' || fail "it does not go on: $(cat ps.json)"
 job_is "$poor" '"failed":0' || fail "it counts as failed: $(cat ps.json)"
-reported "$poor" || fail "the report does not say preempted: $(cat report.json)"
+until_true 60 reported "$poor" || fail "the report does not say preempted: $(cat report.json)"
 "$bourse" cancel "$poor" >/dev/null 2>&1 || fail "cancel"
 
 # ---------------------------------------------------------------- who does not; and who comes to his end in time
 
 poor=$(submit ignores 'cap: 0.20' 'run: [sh, -c, "trap \"\" TERM; while :; do sleep 0.1; done"]')
-until_true 30 job_is "$poor" '"running":1' || fail "it does not run: $(cat ps.json)"
+until_true 60 job_is "$poor" '"running":1' || fail "it does not run: $(cat ps.json)"
+until_true 60 runs_below "$agent" sleep || fail "the trap is never set"
 rich_buys second
-until_true 20 job_is "$poor" '"taken":true' || fail "no lease of it was taken: $(cat ps.json)"
+until_true 60 job_is "$poor" '"taken":true' || fail "no lease of it was taken: $(cat ps.json)"
 "$bourse" cancel "$poor" >/dev/null 2>&1 || fail "cancel"
 
 poor=$(submit ends 'cap: 0.20' 'outputs: [saved]' \
     'run: [sh, -c, "trap \"echo saved >saved; exit 0\" TERM; while :; do sleep 0.1; done"]')
-until_true 30 job_is "$poor" '"running":1' || fail "it does not run: $(cat ps.json)"
+until_true 60 job_is "$poor" '"running":1' || fail "it does not run: $(cat ps.json)"
+until_true 60 runs_below "$agent" sleep || fail "the trap is never set"
 rich_buys third
-until_true 20 job_is "$poor" '"state":"done"' || fail "it came to its end, and is not done: $(cat ps.json)"
+until_true 60 job_is "$poor" '"state":"done"' || fail "it came to its end, and is not done: $(cat ps.json)"
 "$bourse" fetch "$poor" -o out >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
 grep -rqx saved out || fail "its output is not there"
 

@@ -257,7 +257,7 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
         before=$(acknowledged)
         strace -f -o /dev/null -p "$broker" -e "inject=$2" 2>"$work/strace" &
         local tracer=$!
-        for _ in $(seq 400); do
+        for _ in $(seq 1200); do
             grep -q attached "$work/strace" && break
             sleep 0.05 # between two looks at what strace says
         done
@@ -280,7 +280,7 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
     start
     strace -f -o /dev/null -p "$broker" -e trace=pwrite64 -e inject=pwrite64:error=EDQUOT 2>"$work/strace" &
     tracer=$!
-    for _ in $(seq 400); do
+    for _ in $(seq 1200); do
         grep -q attached "$work/strace" && break
         sleep 0.05 # between two looks at what strace says
     done
@@ -288,7 +288,7 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
     has "$(cat "$work/broker.log")" "the disk is full"
     kill "$tracer"
     wait "$tracer" 2>/dev/null
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         out=$(mint) && break
         has "$out" "free disk space"
         sleep 0.1 # the broker looks at the disk once a second

@@ -73,7 +73,7 @@ $(for task in a b c d e f; do echo "  - {name: $task, run: [sleep, '60']}"; done
 END
 line=$("$bourse" submit line.yaml -y --quiet) || fail "submit line.yaml"
 runs() { "$bourse" ps "$line" >out 2>err && grep -qE '^[a-f] +running' out; }
-until_true 30 runs || fail "no task of $line runs: $(cat out err)"
+until_true 60 runs || fail "no task of $line runs: $(cat out err)"
 [ "$(grep -cE '^[a-f] +running' out)" -eq 1 ] || fail "one lane runs several: $(cat out)"
 grep -qE '^[a-f] +queued +1 +next on its device' out || fail "none is queued: $(cat out)"
 expect 0 ': [0-9] wait for a device, 1 run, [0-9] queued there' "$bourse" explain "$line"

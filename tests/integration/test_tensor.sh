@@ -81,13 +81,13 @@ has "$(cat logs.txt)" "c.npy is 2 x 2 and b.npy 3 x 2; the first must have as ma
 
 # An agent that lacks the program offers no such executor, and gets no such job.
 kill -TERM "$agent"
-ended "$agent" 20 || fail "the agent does not end"
+ended "$agent" 60 || fail "the agent does not end"
 mkdir bare
 cp "$bin/bourse-provider" "$bin/bourse-worker" bare/
 [ "$(id -u)" -ne 0 ] || chmod 711 bare
 bare/bourse-provider run --dir "$market/provider" >>"$work/agent-bare.log" 2>&1 &
 agent=$!
-until_true 20 offered 1 || fail "the bare agent offers nothing"
+until_true 60 offered 1 || fail "the bare agent offers nothing"
 grep -q "no matrices are computed here" agent-bare.log || fail "it does not say so"
 status=0
 "$bourse" submit product.yaml -y --quiet >submit.out 2>submit.log || status=$?

@@ -62,7 +62,11 @@ has "$(cat orders.txt)" '0.001 per bf16 TFLOP-hour'
 has "$(cat orders.json)" '"rate":"bf16"'
 "$bourse" book >book.txt
 has "$(cat book.txt)" '0.001 per bf16 TFLOP-hour'
-has "$(timeout 5 "$bourse" book --follow 2>err | grep -m1 '  bid  ' || true)" '  bid  0.001 per bf16 TFLOP-hour  '
+"$bourse" book --follow >follow.txt 2>err &
+follow=$!
+started+=("$follow")
+until_true 60 grep -q '  bid  0.001 per bf16 TFLOP-hour  ' follow.txt || fail "the feed: $(cat follow.txt err)"
+kill "$follow" 2>/dev/null || true
 "$bourse" explain "$id" >explain.txt
 has "$(cat explain.txt)" 'with a value of 0.0020'
 has "$(cat explain.txt)" 'per bf16 TFLOP-hour instead of 0.001 per bf16 TFLOP-hour it fills now at 2.00'

@@ -14,6 +14,8 @@
  *     reset             breaks every connection now, once
  *     refuse            hangs up on new callers
  *
+ * Each is repeated on standard output once it holds.
+ *
  * One thread, one poll loop, everything bounded: a direction whose buffer is full is not read, so that
  * the peers feel the line as they would a real one. */
 #include "base/checked.h"
@@ -220,6 +222,8 @@ static void obey(struct proxy *proxy, const char *line)
     } else {
         stop("no command '%s'", line);
     }
+    (void)printf("%s\n", line); /* it holds from now on */
+    (void)fflush(stdout);
 }
 
 static void hear(struct proxy *proxy)

@@ -10,3 +10,16 @@ expect() {
     [ -z "$pattern" ] || grep -qaE -- "$pattern" out err ||
         fail "$* did not say '$pattern': $(tail -n 50 out err | tr -d '\0')"
 }
+
+# expect_soon STATUS PATTERN COMMAND...: the same of what follows from an event that is not there yet: within a minute.
+expect_soon() {
+    local want=$1 pattern=$2 got deadline=$((SECONDS + 60))
+    shift 2
+    while [ "$SECONDS" -le "$deadline" ]; do
+        got=0
+        timeout 180 "$@" >out 2>err </dev/null || got=$?
+        [ "$got" -ne "$want" ] || ! grep -qaE -- "$pattern" out err || return 0
+        sleep 0.1 # between two looks
+    done
+    expect "$want" "$pattern" "$@"
+}

@@ -26,7 +26,8 @@ fire_end() {
     trap - EXIT
     touch "$work/enough" 2>/dev/null || true
     for pid in "${started[@]}" $agent $broker; do
-        kill -CONT "$pid" 2>/dev/null || true
+        # shellcheck disable=SC2046 # a list: a test that fails may leave a whole family standing still
+        kill -CONT "$pid" $(descendants "$pid" | awk '{ print $1 }') 2>/dev/null || true
         kill "$pid" 2>/dev/null || true
     done
     for pid in "${started[@]}" $agent $broker; do
@@ -90,15 +91,34 @@ field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; }
 number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-# until_true SECONDS COMMAND...: looks ten times a second, at most so long.
+# until_true SECONDS COMMAND...: looks ten times a second, at most so long. The last look begins after that: a machine that
+# stood still meanwhile makes looks rare, not true ones false.
 until_true() {
-    local deadline=$(($(now_ms) + $1 * 1000))
+    local deadline=$(($(now_ms) + $1 * 1000)) is_last=no
     shift
     until "$@"; do
-        [ "$(now_ms)" -lt "$deadline" ] || return 1
+        [ "$is_last" = no ] || return 1
         sleep 0.1 # between two looks
+        [ "$(now_ms)" -lt "$deadline" ] || is_last=yes
     done
 }
+# What is promised within seconds is promised of programs that run: `stalled_ms` says for how long this machine kept a program that
+# only waits from running, since `stalls_begin`.
+stalls_begin() {
+    mkfifo stalls.tick
+    (
+        exec 3<>stalls.tick # nobody writes there: to wait without a program
+        total=0
+        while [ ! -e enough ]; do
+            before=${EPOCHREALTIME/[.,]/}
+            read -rt 0.05 -u 3 || true
+            late=$(((${EPOCHREALTIME/[.,]/} - before) / 1000 - 50))
+            [ "$late" -le 20 ] || { total=$((total + late)) && echo "$total" >stalled.new && mv stalled.new stalled; }
+        done
+    ) &
+    started+=("$!")
+}
+stalled_ms() { cat stalled 2>/dev/null || echo 0; }
 gone() { # PID: no such process, or nothing left of it but its exit status
     local state
     state=$(ps -o stat= -p "$1") || return 0
@@ -109,7 +129,7 @@ ended() { until_true "$2" gone "$1"; } # PID SECONDS
 # `bourse up`, with broker and agent under our eyes; `options` go to it.
 market_up() {
     local is_up=yes
-    "$bourse" up --detach --dir "$market" --wait 2m "$@" >up.log 2>&1 || is_up=no
+    "$bourse" up --detach --dir "$market" --wait 5m "$@" >up.log 2>&1 || is_up=no
     if [ -e "$market/up.pids" ]; then # what it started ends with the test, also where it says that it failed
         broker=$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$market/up.pids")
         agent=$(sed -n 's/^provider \([0-9]*\).*/\1/p' "$market/up.pids")
@@ -120,6 +140,27 @@ market_up() {
     fi
     cp "$market/market.yaml" "$work/known.yaml" # the broker's own copy goes and comes with it
     chmod 600 "$work/known.yaml"
+}
+
+# Three missed heartbeats of a second are silence, and what a silent agent offers is gone: the broker starts anew with other lines
+# in its config, for a test that makes its agent stand still.
+market_config() { # LINES...
+    kill "$broker"
+    ended "$broker" 60 || fail "the broker does not end"
+    printf '%s\n' "$@" >>"$market/broker.yaml"
+    broker_start
+    broker_await || fail "the broker does not start with: $*"
+    cp "$market/market.yaml" "$work/known.yaml"
+    until_true 60 offered 1 || fail "the agent does not come back"
+}
+
+# A program of that name runs below a process, as below an agent what its jails run: looks at what `ps` and the agent only say.
+runs_below() { # PID NAME
+    local pid
+    while read -r pid _; do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$2" ] || return 0
+    done < <(descendants "$1")
+    return 1
 }
 
 # The broker on $market, in the background; words before it (a tracer) are given, its own options are in
@@ -133,7 +174,7 @@ broker_start() {
 broker_ready() { grep -qsE "^pid: *$broker\$" "$market/market.yaml"; }
 # False: it ended before it was ready.
 broker_await() {
-    for _ in $(seq 1500); do
+    for _ in $(seq 6000); do
         ! broker_ready || return 0
         ! gone "$broker" || return 1
         sleep 0.02 # between two looks at a file; the file is the event
@@ -145,12 +186,12 @@ broker_kill() {
     wait "$broker" 2>/dev/null || true
 }
 
-# A port, and the one after it, on which nobody listens.
+# A port, and the one after it, that nobody uses; below those that the kernel gives to callers.
 free_port() {
     local port
     for _ in $(seq 50); do
-        port=$((RANDOM % 20000 + 20000))
-        grep -qiE ":($(printf '%04X|%04X' "$port" "$((port + 1))")) " /proc/net/tcp || { echo "$port"; return; }
+        port=$((RANDOM % 11000 * 2 + 10000))
+        grep -qisE ":($(printf '%04X|%04X' "$port" "$((port + 1))")) " /proc/net/tcp /proc/net/tcp6 || { echo "$port"; return; }
     done
     fail "no free port"
 }
@@ -159,7 +200,8 @@ free_port() {
 # added to its config. `say COMMAND...` tells the proxy how bad the line is (tests/programs/market_proxy.c).
 market_behind_proxy() {
     local key bad_port
-    broker_port=$(free_port) bad_port=$(free_port)
+    broker_port=$(free_port) bad_port=$broker_port
+    while [ "$bad_port" -eq "$broker_port" ]; do bad_port=$(free_port); done
     blob_port=$((broker_port + 1))
     mkdir -m 700 "$market"
     [ "$(id -u)" -ne 0 ] || { chgrp bourse "$market"; chmod 710 "$market"; }
@@ -184,7 +226,14 @@ END
     proxy=$!
     started+=("$proxy")
 }
-say() { kill -0 "$proxy" || fail "the proxy has ended"; printf '%s\n' "$@" >line; }
+said=0 # commands
+say() { # COMMAND...: they hold when it returns
+    kill -0 "$proxy" || fail "the proxy has ended"
+    printf '%s\n' "$@" >line
+    said=$((said + $#))
+    until_true 60 proxy_obeyed || fail "the proxy does not obey: $*"
+}
+proxy_obeyed() { [ "$(wc -l <proxy.log)" -ge "$said" ]; }
 
 agent_start() { # FOLDER: sets `agent`
     "$bin/bourse-provider" run --dir "$1" >>"$work/agent-${1##*/}.log" 2>&1 &

@@ -286,13 +286,13 @@ START_TEST(a_killed_agent_takes_its_jails_along)
     ck_assert_int_eq(read(ready[0], &seen, sizeof seen), (int)sizeof seen);
     const struct timespec pause = {.tv_nsec = 2000000};
     int tries = 0;
-    while (fixture_survivors(&seen) == 0 && tries++ < 5000) {
+    while (fixture_survivors(&seen) == 0 && tries++ < 30000) {
         (void)nanosleep(&pause, NULL); /* other processes offer no event to wait for */
     }
     ck_assert_int_eq(fixture_survivors(&seen), 1);
     ck_assert_int_eq(kill(agent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(agent, NULL, 0), agent);
-    for (tries = 0; fixture_survivors(&seen) != 0 && tries < 2500; tries++) {
+    for (tries = 0; fixture_survivors(&seen) != 0 && tries < 30000; tries++) {
         (void)nanosleep(&pause, NULL);
     }
     ck_assert_int_eq(fixture_survivors(&seen), 0);

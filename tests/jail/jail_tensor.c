@@ -209,7 +209,7 @@ static long find_program(void)
 static void await_state(long pid, char wanted)
 {
     char state = ' ';
-    for (int tries = 0; tries < 20000 && state != wanted; tries++) {
+    for (int tries = 0; tries < 120000 && state != wanted; tries++) {
         long parent;
         long threads;
         ck_assert(read_status(pid, &state, &parent, &threads));

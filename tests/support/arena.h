@@ -6,7 +6,7 @@
 #include "protocol/reject.h"
 #include "tests/support/broker_process.h"
 
-enum { ARENA_WAIT_MS = 10000 };
+enum { ARENA_WAIT_MS = 60000 };
 
 struct arena { /* a broker, its owner, and a consumer who wishes it ill */
     struct broker_process broker;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define WAIT_NS (20 * NS_PER_S)
+#define WAIT_NS (120 * NS_PER_S)
 
 static void pause_shortly(void)
 {
@@ -38,9 +38,9 @@ void broker_process_init(struct broker_process *self, const char *extra)
     text_hex(identity_key(self->owner)->bytes, 32, key);
     (void)snprintf(
         text, sizeof text,
-        "%s\ngenesis:\n  accounts:\n    - {key: \"%s\", name: owner, roles: [consumer, operator], "
-        "credits: 100}\n",
-        extra, key);
+        "%s\nheartbeat: 20s\ngenesis:\n  accounts:\n    - {key: \"%s\", name: owner, roles: "
+        "[consumer, operator], credits: 100}\n",
+        extra, key); /* who stands still for some seconds is not to be missed */
     (void)snprintf(path, sizeof path, "%s/broker.yaml", self->folder);
     ck_assert_msg(file_write(path, text, strlen(text), 0600, &problem), "%s", problem.text);
 }

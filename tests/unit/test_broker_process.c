@@ -387,7 +387,7 @@ static void shout(struct broker_client *client, enum message_type type, uint64_t
         envelope.sequence = (uint64_t)i + 1000;
         envelope_write(&envelope, message, sizeof message);
         zmq_pollitem_t item = {.socket = link_socket(client->link), .events = ZMQ_POLLOUT};
-        ck_assert_int_eq(zmq_poll(&item, 1, 10000), 1); /* the broker goes on reading */
+        ck_assert_int_eq(zmq_poll(&item, 1, 60000), 1); /* the broker goes on reading */
         ck_assert(link_send(client->link, message, envelope_size(&envelope)));
     }
     free(bytes);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { AGENT = 5, CLIENT = 6, WAIT_MS = 10000, WORKER_ROOM = 2, SLOW_MS = 600000, BRISK_MS = 200 };
+enum { AGENT = 5, CLIENT = 6, WAIT_MS = 60000, WORKER_ROOM = 2, SLOW_MS = 600000, BRISK_MS = 200 };
 
 /* ---------------------------------------------------------------- the port */
 

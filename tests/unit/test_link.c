@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-enum { WAIT_MS = 10000, MESSAGE_CAP = 4096, KEY_BYTES = 1 << 20 };
+enum { WAIT_MS = 60000, MESSAGE_CAP = 4096, KEY_BYTES = 1 << 20 };
 
 struct market { /* a broker's port, and what clients need to know of it */
     void *context;

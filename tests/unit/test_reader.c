@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_NS INT64_C(20000000000) /* for what comes */
+#define WAIT_NS INT64_C(120000000000) /* for what comes */
 #define NEVER_NS INT64_C(200000000)  /* for what must not come */
 
 static struct request *ask_for_checkpoint(void)

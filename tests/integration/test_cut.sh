@@ -68,7 +68,7 @@ suspected() { ! offered 1; } # the asks of a silent agent are taken away
 through() {
     local how=$1 seconds=$2
     shift 2
-    job_start 4 1
+    job_start 4 2
     say "$@"
     [ "$how" = 'a slow line' ] || until_true 60 suspected || fail "$how: the agent was never missed"
     sleep "$seconds" # the length of the cut is the input of this test
@@ -92,7 +92,7 @@ job_must_end 6 'resets'
 
 # Slow: a tenth of a second there and back, 30 kB/s; nobody may be taken for dead for that.
 say 'delay 50' 'rate 30000'
-job_start 2 1
+job_start 2 2
 job_must_end 2 'a slow line'
 say pass
 

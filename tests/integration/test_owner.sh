@@ -185,7 +185,7 @@ must_end "$job"
 
 # ---------------------------------------------------------------- drain loses no work
 
-job=$(submit drained 3 'sleep 1')
+job=$(submit drained 3 'sleep 2')
 gate "$job"
 own 0 'drained: [1-9][0-9]* results? accepted' drain
 ended "$agent" 60 || fail "the agent is still there after drain"

@@ -164,7 +164,7 @@ static inline struct jail_reply fixture_run(struct fixture *fixture, struct jail
     request.argv = argv;
     request.inputs = &input;
     request.input_count = 1;
-    request.wall_ns = request.wall_ns != 0 ? request.wall_ns : 20 * SECOND;
+    request.wall_ns = request.wall_ns != 0 ? request.wall_ns : 300 * SECOND;
     struct jail_reply reply;
     jail_run(fixture->jail, &request, &reply);
     return reply;

@@ -98,7 +98,8 @@ static void reopen(struct fixture *fixture, const struct jail_limits *limits)
 START_TEST(a_fork_bomb_ends_at_its_limit)
 {
     struct fixture fixture = fixture_open(_i);
-    struct jail_request request = {.stdin_fd = -1, .wall_ns = SECOND};
+    struct jail_request request = {.stdin_fd = -1,
+                                   .wall_ns = 3 * SECOND}; /* it goes on until then */
     fixture_ends(fixture_run(&fixture, request, (const char *const[]){"fork-bomb", NULL}),
                  OUTCOME_PROCESS_LIMIT);
     ck_assert_int_eq(fixture_survivors(&fixture), 0);
@@ -114,7 +115,7 @@ START_TEST(a_memory_hog_ends_at_its_limit)
     struct fixture fixture = fixture_open(_i);
     fixture_ends(PROBE(&fixture, "memory"), OUTCOME_MEMORY_LIMIT);
     fixture_ends(PROBE(&fixture, "memory-at-once"), OUTCOME_MEMORY_LIMIT);
-    struct jail_request request = {.stdin_fd = -1, .wall_ns = 2 * SECOND};
+    struct jail_request request = {.stdin_fd = -1, .wall_ns = 60 * SECOND};
     fixture_ends(fixture_run(&fixture, request, (const char *const[]){"memory-together", NULL}),
                  OUTCOME_MEMORY_LIMIT);
     fixture_tight(PROBE(&fixture, "self"));

@@ -91,7 +91,7 @@ static struct outcome *run(struct fixture *fixture, struct given *given)
                               .inputs = &given->blob,
                               .jail = fixture->jail,
                               .store = store,
-                              .limit_ms = 20000};
+                              .limit_ms = 300000};
     command_run(&command, outcome, &ended);
     store_close(&store);
     ck_assert(!ended);
@@ -324,7 +324,7 @@ START_TEST(a_task_is_a_program_of_its_own)
                               .inputs = inputs,
                               .jail = fixture.jail,
                               .store = store,
-                              .limit_ms = 20000};
+                              .limit_ms = 300000};
     command_run(&command, outcome, &ended);
     store_close(&store);
     ck_assert_msg(outcome->result == OUTCOME_OK, "%d %s", (int)outcome->result, outcome->detail);

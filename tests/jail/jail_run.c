@@ -12,7 +12,7 @@ static struct jail_reply shell(struct fixture *fixture, struct jail_request requ
 {
     const char *const argv[] = {"sh", "-c", script, NULL};
     request.argv = argv;
-    request.wall_ns = request.wall_ns != 0 ? request.wall_ns : 20 * SECOND;
+    request.wall_ns = request.wall_ns != 0 ? request.wall_ns : 300 * SECOND;
     struct jail_reply reply;
     jail_run(fixture->jail, &request, &reply);
     return reply;
@@ -316,7 +316,7 @@ START_TEST(a_jail_that_hangs_is_killed)
     struct fixture fixture = fixture_open(_i);
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, stop_worker, &fixture), 0);
-    struct jail_request request = {.stdin_fd = -1, .wall_ns = 2 * SECOND};
+    struct jail_request request = {.stdin_fd = -1, .wall_ns = 5 * SECOND};
     struct jail_reply reply = fixture_run(&fixture, request, (const char *const[]){"spin", NULL});
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert(reply.jail_ended);

@@ -40,7 +40,7 @@ static void leave(struct fixture *fixture, struct jail_request request, const ch
     request.argv = (const char *const[]){"sh", "-c", whole, NULL};
     request.stdin_fd = -1;
     request.checkpoint = "state/of";
-    request.wall_ns = 60 * SECOND;
+    request.wall_ns = 300 * SECOND;
     ck_assert_int_eq(pthread_create(&thread, NULL, tell, fixture), 0);
     jail_run(fixture->jail, &request, ret_reply);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -112,7 +112,7 @@ START_TEST(one_that_does_not_heed_is_ended_and_what_is_there_counts)
                                          .input_count = 1,
                                          .stdin_fd = -1,
                                          .checkpoint = "state",
-                                         .wall_ns = 60 * SECOND};
+                                         .wall_ns = 300 * SECOND};
     ck_assert_int_eq(pthread_create(&thread, NULL, end_in_time, &fixture), 0);
     jail_run(fixture.jail, &request, &reply);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -130,7 +130,7 @@ START_TEST(who_was_not_told_to_end_saves_nothing)
     static struct jail_reply reply;
     const char *const argv[] = {"sh", "-c", "echo x >state/x; exit 3", NULL};
     const struct jail_request request = {
-        .argv = argv, .stdin_fd = -1, .checkpoint = "state", .wall_ns = 20 * SECOND};
+        .argv = argv, .stdin_fd = -1, .checkpoint = "state", .wall_ns = 300 * SECOND};
     jail_run(fixture.jail, &request, &reply);
     ck_assert_int_eq(reply.exit_code, 3);
     ck_assert(!reply.was_noticed);

@@ -92,7 +92,7 @@ static void *perform(void *argument)
     }
     request.outputs = outputs;
     request.output_count = strcmp(job->arguments[0], "freivalds") == 0 ? 0 : 1;
-    request.wall_ns = request.wall_ns != 0 ? request.wall_ns : 60 * SECOND;
+    request.wall_ns = request.wall_ns != 0 ? request.wall_ns : 300 * SECOND;
     jail_run(job->jail, &request, &job->reply);
     return NULL;
 }

@@ -20,7 +20,7 @@ said() {
     mkdir -m 700 "$work/agent"
     printf 'user: %s\n' "$2" >"$work/agent/provider.yaml"
     chown "$1" "$work/agent" "$work/agent/provider.yaml"
-    timeout 60 "$bin/bourse-provider" run --dir "$work/agent" 2>&1 && fail "an agent without a market goes on"
+    timeout 300 "$bin/bourse-provider" run --dir "$work/agent" 2>&1 && fail "an agent without a market goes on"
     stat -c %U "$work/agent" >"$work/owner"
 }
 refusal='belongs to another than that user or root'

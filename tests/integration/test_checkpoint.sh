@@ -12,7 +12,7 @@ submit() { # NAME LINES...: prints the id
     "$bourse" submit "$1.yaml" -y --anyway --quiet 2>submit.log || fail "submit: $(cat submit.log)"
 }
 job_is() { "$bourse" ps "$1" --json --timeout 5s >ps.json 2>/dev/null && grep -qE -- "$2" ps.json; }
-rich() { BOURSE_MARKET=$work/rich/market.yaml BOURSE_KEY=$work/rich/key timeout 60 "$bourse" "$@"; }
+rich() { BOURSE_MARKET=$work/rich/market.yaml BOURSE_KEY=$work/rich/key timeout 300 "$bourse" "$@"; }
 rich_takes() { # NAME: the slot, until he cancels
     printf 'name: %s\nlimit: 10m\nbudget: 1\ncap: 0.30\nat_most: 1\nrun: [sleep, "500"]\n' "$1" >rich.yaml
     rich submit rich.yaml -y --anyway >rich.log 2>&1 || fail "$1: $(cat rich.log)"

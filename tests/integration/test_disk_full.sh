@@ -59,9 +59,9 @@ mint() { bourse admin mint "$key" 1 --timeout "$1"; }
 
 start
 [ "$(stat -c %s "$dir/reserve")" = 1048576 ] || fail "the reserve is not there"
-mint 20s >/dev/null || fail "the first mint"
+mint 60s >/dev/null || fail "the first mint"
 job() { # in memory already when the disk is full
-    printf 'name: %s\narray: 1-3\nrun: ["true"]\n' "$1" | bourse submit /dev/stdin -y --quiet --anyway --budget 1 --timeout 20s
+    printf 'name: %s\narray: 1-3\nrun: ["true"]\n' "$1" | bourse submit /dev/stdin -y --quiet --anyway --budget 1 --timeout 60s
 }
 first=$(job first) || fail "the first job: $first"
 second=$(job second) || fail "the second job: $second"
@@ -69,36 +69,36 @@ second=$(job second) || fail "the second job: $second"
 # ---- full: the reserve is given up for the command that met it; what comes after is refused
 dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
 for _ in $(seq 500); do # room inside SQLite's own files may last for some
-    out=$(mint 20s) || break
+    out=$(mint 60s) || break
 done
 has "$out" "free disk space"
 [ -e "$dir/reserve" ] && fail "the reserve is still there"
 logged "served from the reserve"
 out=$(job third) && fail "a job was accepted on a full disk"
 has "$out" "free disk space"
-balance=$(bourse balance --json --timeout 20s) || fail "no balance: $balance"
+balance=$(bourse balance --json --timeout 60s) || fail "no balance: $balance"
 has "$balance" '"held_micro"'
-bourse ledger --timeout 20s >/dev/null || fail "no statement"
-bourse ps --timeout 20s >/dev/null || fail "no jobs"
-out=$(bourse cancel "$first" --timeout 20s) || fail "a cancel was not served from the reserve: $out"
-has "$(bourse ps "$first" --json --timeout 20s)" cancelled
+bourse ledger --timeout 60s >/dev/null || fail "no statement"
+bourse ps --timeout 60s >/dev/null || fail "no jobs"
+out=$(bourse cancel "$first" --timeout 60s) || fail "a cancel was not served from the reserve: $out"
+has "$(bourse ps "$first" --json --timeout 60s)" cancelled
 
 # ---- fuller: somebody else takes what the reserve gave back; now reads alone are served
 dd if=/dev/zero of="$work/fill2" bs=4k 2>/dev/null
 logged "reserve used up"
-out=$(bourse cancel "$second" --timeout 20s) && fail "a cancel was accepted with nothing left: $out"
+out=$(bourse cancel "$second" --timeout 60s) && fail "a cancel was accepted with nothing left: $out"
 has "$out" "free disk space"
-bourse balance --timeout 20s >/dev/null || fail "no balance with nothing left"
-bourse ps --timeout 20s >/dev/null || fail "no jobs with nothing left"
-bourse ledger --timeout 20s >/dev/null || fail "no statement with nothing left"
+bourse balance --timeout 60s >/dev/null || fail "no balance with nothing left"
+bourse ps --timeout 60s >/dev/null || fail "no jobs with nothing left"
+bourse ledger --timeout 60s >/dev/null || fail "no statement with nothing left"
 kill -0 "$pid" || fail "the broker ended"
 
 # ---- room again: it goes on by itself, and the reserve is back
 rm "$work/fill" "$work/fill2"
 logged "room on the disk again"
-mint 20s >/dev/null || fail "a mint after there was room again"
+mint 60s >/dev/null || fail "a mint after there was room again"
 [ "$(stat -c %s "$dir/reserve")" = 1048576 ] || fail "the reserve was not taken back"
-bourse cancel "$second" --timeout 20s >/dev/null || fail "a cancel after there was room again"
+bourse cancel "$second" --timeout 60s >/dev/null || fail "a cancel after there was room again"
 "$bin/bourse-broker" replay --verify "$dir" >/dev/null || fail "replay"
 kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
@@ -121,20 +121,20 @@ dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
 start
 logged "given up to start"
 [ -e "$dir/reserve" ] && fail "the reserve is still there"
-has "$(mint 20s)" "free disk space"
-bourse balance --timeout 20s >/dev/null || fail "no balance after a start on a full disk"
-bourse cancel "$fourth" --timeout 20s >/dev/null || fail "no cancel after a start on a full disk"
+has "$(mint 60s)" "free disk space"
+bourse balance --timeout 60s >/dev/null || fail "no balance after a start on a full disk"
+bourse cancel "$fourth" --timeout 60s >/dev/null || fail "no cancel after a start on a full disk"
 
 # ---- killed there: the room that is left is for cancels still, and no command takes it
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 rm -f "$dir/market.yaml"
 start
-has "$(mint 20s)" "free disk space"
-bourse balance --timeout 20s >/dev/null || fail "no balance after a kill on the full disk"
+has "$(mint 60s)" "free disk space"
+bourse balance --timeout 60s >/dev/null || fail "no balance after a kill on the full disk"
 rm "$work/fill"
 kept
-mint 20s >/dev/null || fail "a mint after a kill on the full disk"
+mint 60s >/dev/null || fail "a mint after a kill on the full disk"
 
 # ---- killed with the reserve held, then filled: what is left of SQLite's own files is no room for the rest
 kill -9 "$pid"
@@ -142,10 +142,10 @@ wait "$pid" 2>/dev/null
 rm -f "$dir/market.yaml"
 dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
 start
-has "$(mint 20s)" "free disk space"
+has "$(mint 60s)" "free disk space"
 rm "$work/fill"
 kept
-mint 20s >/dev/null || fail "a mint after a kill and a full disk"
+mint 60s >/dev/null || fail "a mint after a kill and a full disk"
 kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 pid=
@@ -168,7 +168,7 @@ inodes "$(used)"
 "$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
 pid=$!
 announced
-bourse balance --timeout 20s >/dev/null || fail "no balance after a start in the room of market.yaml"
+bourse balance --timeout 60s >/dev/null || fail "no balance after a start in the room of market.yaml"
 
 # ---- nor is that there: it serves whoever knows where it is, and says so once there is room
 kill -9 "$pid"
@@ -179,12 +179,12 @@ inodes "$(used)"
 "$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
 pid=$!
 logged "as soon as there is room"
-BOURSE_MARKET=$work/known.yaml bourse balance --timeout 20s >/dev/null || fail "no balance without market.yaml"
+BOURSE_MARKET=$work/known.yaml bourse balance --timeout 60s >/dev/null || fail "no balance without market.yaml"
 [ -e "$dir/market.yaml" ] && fail "market.yaml is there"
 inodes 10000
 announced
 kept
-mint 20s >/dev/null || fail "a mint after a start without market.yaml"
+mint 60s >/dev/null || fail "a mint after a start without market.yaml"
 kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 [ -e "$dir/market.yaml" ] || [ -e "$dir/market.yaml.old" ] && fail "a market.yaml after a clean stop"
@@ -199,14 +199,14 @@ for _ in $(seq 500); do # the one that waits is not answered
     mint 1s >/dev/null || ! grep -q "only committed data is served" "$work/log" || break
 done
 logged "only committed data is served"
-has "$(mint 20s)" "free disk space"
-has "$(bourse balance --timeout 20s)" "free disk space"
+has "$(mint 60s)" "free disk space"
+has "$(bourse balance --timeout 60s)" "free disk space"
 rm "$work/fill"
 for _ in $(seq 1200); do
-    mint 20s >/dev/null && break
+    mint 60s >/dev/null && break
     sleep 0.05 # between two tries; the broker looks once a second
 done
-bourse balance --timeout 20s >/dev/null || fail "no balance after there was room again"
+bourse balance --timeout 60s >/dev/null || fail "no balance after there was room again"
 kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 pid=

@@ -21,13 +21,13 @@ follower() {
     started+=("$follower")
 }
 trades_of() { [ "$(wc -l <"$1.out")" -ge "$2" ]; }
-follower cutoff trades --follow --json --timeout 2s --market "$work/through.yaml"
+follower cutoff trades --follow --json --timeout 5s --market "$work/through.yaml"
 cutoff=$follower
 follower sleeper trades --follow --json
 sleeper=$follower
-follower awake trades --follow --json --timeout 2s
+follower awake trades --follow --json --timeout 5s
 awake=$follower
-follower book book --follow --json --timeout 2s
+follower book book --follow --json --timeout 5s
 book=$follower
 
 trades=0

@@ -232,8 +232,8 @@ if [ "$root" = yes ]; then
     "${disguise[@]}" test -w "$market" && fail "the agent's user writes the market's folder"
     if "${disguise[@]}" test -x "$bourse"; then
         # Another process of that user has no account: it may knock, and is told nothing.
-        expect 4 '' "${disguise[@]}" "$bourse" balance --timeout 5s
-        expect 4 '' "${disguise[@]}" "$bourse" admin accounts --timeout 5s
+        expect 4 '' "${disguise[@]}" "$bourse" balance --timeout 60s
+        expect 4 '' "${disguise[@]}" "$bourse" admin accounts --timeout 60s
     fi
 fi
 

@@ -64,7 +64,7 @@ limits: {ids_per_account: 2}
 genesis: {accounts: [{key: "$key", name: o, roles: [operator, consumer], credits: "5"}]}
 END
 start
-mint() { "$bin/bourse" admin mint "$key" 1 -m "$dir" -k "$dir/owner.key" --timeout 20s 2>&1; }
+mint() { "$bin/bourse" admin mint "$key" 1 -m "$dir" -k "$dir/owner.key" --timeout 60s 2>&1; }
 for _ in 1 2; do
     out=$(mint) || fail "two mints within the limit: $out"
 done

@@ -21,7 +21,7 @@ submit() { # NAME LINES...: prints the id
     "$bourse" submit "$1.yaml" -y --anyway --quiet 2>submit.log || fail "submit: $(cat submit.log)"
 }
 job_is() { "$bourse" ps "$1" --json --timeout 5s >ps.json 2>/dev/null && grep -qE -- "$2" ps.json; }
-rich() { BOURSE_MARKET=$work/rich/market.yaml BOURSE_KEY=$work/rich/key timeout 60 "$bourse" "$@"; }
+rich() { BOURSE_MARKET=$work/rich/market.yaml BOURSE_KEY=$work/rich/key timeout 300 "$bourse" "$@"; }
 rich_buys() { # what costs him 0.201, and takes no longer than it may
     rich run -y --cap 0.30 --budget 1 --at-most 1 --limit 20s --name "$1" -- true >rich.log 2>&1 || fail "$1: $(cat rich.log)"
     rich ps "$1" --json >rich.json 2>/dev/null || rich ps last --json >rich.json || fail "rich's ps"

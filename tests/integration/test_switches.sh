@@ -17,16 +17,16 @@ first=$agent
 
 printf 'run: [sh]\n' >look.yaml
 on_offer() { # how many slots are; that none is left makes `quote` fail, but it says so
-    "$bourse" quote look.yaml --json --timeout 20s >look.json 2>look.log || true
+    "$bourse" quote look.yaml --json --timeout 60s >look.json 2>look.log || true
     grep -q '"slots_now":' look.json || fail "quote: $(cat look.json look.log)"
     number slots_now look.json
 }
 at_work() { # JOB: how many of its subtasks
-    "$bourse" ps "$1" --json --timeout 20s >ps.json 2>look.log || fail "ps: $(cat look.log)"
+    "$bourse" ps "$1" --json --timeout 60s >ps.json 2>look.log || fail "ps: $(cat look.log)"
     number running ps.json
 }
 is_open() { # 0 when the market is halted
-    "$bourse" admin accounts --json --timeout 20s >accounts.json 2>look.log || fail "accounts: $(cat look.log)"
+    "$bourse" admin accounts --json --timeout 60s >accounts.json 2>look.log || fail "accounts: $(cat look.log)"
     grep -c '"halted":false' accounts.json || true
 }
 note_time() { since_stalled_ms=$(stalled_ms) since=$(now_ms); }
@@ -50,7 +50,7 @@ submit() { # NAME SUBTASKS SECONDS: prints the id
     "$bourse" submit "$1.yaml" -y --quiet 2>submit.log || fail "submit: $(cat submit.log)"
 }
 works() { [ "$(at_work "$1")" -eq "$2" ]; } # JOB COUNT
-is_done() { "$bourse" ps "$1" --json --timeout 20s 2>look.log | grep -q '"state":"done"'; }
+is_done() { "$bourse" ps "$1" --json --timeout 60s 2>look.log | grep -q '"state":"done"'; }
 
 stalls_begin
 

@@ -184,6 +184,7 @@ broker_await() {
 broker_kill() {
     kill -9 "$broker" 2>/dev/null || true
     wait "$broker" 2>/dev/null || true
+    ended "$broker" 60 || fail "a broker that was killed is still there" # that of `up` is no child to wait for
 }
 
 # A port, and the one after it, that nobody uses; below those that the kernel gives to callers.

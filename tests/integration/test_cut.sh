@@ -40,13 +40,14 @@ limit: 5m
 retries: 5
 budget: 1.00
 END
-    "$bourse" submit "$name.yaml" -y --wait --quiet --timeout 2m --market "$work/through.yaml" >"$name.id" 2>"$name.log" &
+    "$bourse" submit "$name.yaml" -y --anyway --wait --quiet --timeout 2m --market "$work/through.yaml" >"$name.id" 2>"$name.log" &
     client=$!
     started+=("$client")
     until_true 60 runs "$name" || fail "$name does not run: $(cat "$name.log")"
 }
 row_of() { "$bourse" ps --json --timeout 10s >ps.json 2>/dev/null && tr '{' '\n' <ps.json | grep "\"name\":\"$1\"" >row.json; }
-runs() { row_of "$1" && [ "$(number running row.json)" -ge 2 ]; }
+# A look that comes too late to see it run does not make it a job that does not.
+runs() { row_of "$1" && [ $(($(number running row.json) + $(number accepted row.json))) -ge 1 ]; }
 # Every subtask once, in its first attempt, and the client knows.
 job_must_end() { # SUBTASKS HOW
     local subtasks=$1

@@ -32,7 +32,7 @@ book=$follower
 
 trades=0
 trade() { # one, and who is awake hears of it
-    "$bourse" run -y --timeout 1m -- sh -c true >run.log 2>&1 || fail "run: $(cat run.log)"
+    "$bourse" run -y --anyway --budget 1 --timeout 1m -- sh -c true >run.log 2>&1 || fail "run: $(cat run.log)"
     trades=$((trades + 1))
     until_true 60 trades_of awake "$trades" || fail "who is awake heard of $(wc -l <awake.out) trades of $trades"
 }

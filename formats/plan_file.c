@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/units.h"
 #include "formats/yaml.h"
 
 #include <stdio.h>
@@ -75,6 +76,121 @@ bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, co
                     ret_problem);
 }
 
+/* ---------------------------------------------------------------- samples */
+
+/* A device's file, in place of the one that it had. */
+static bool put_samples(struct plan_file *file, const char *device, size_t device_length,
+                        const char *path, bool is_of_file, struct problem *problem)
+{
+    struct plan_file_samples entry = {.is_of_file = is_of_file};
+    if (device_length == 0 || device_length >= sizeof entry.device || path[0] == '\0' ||
+        strlen(path) >= sizeof entry.path) {
+        char shown[PLAN_FILE_WORD_SIZE];
+        text_printable(device, device_length, shown, sizeof shown);
+        problem_set(problem, "\"%s\" is not DEVICE=FILE, as in h100=h100.txt", shown);
+        return false;
+    }
+    memcpy(entry.device, device, device_length);
+    memcpy(entry.path, path, strlen(path) + 1);
+    size_t at = 0;
+    while (at < file->sample_count && strcmp(file->samples[at].device, entry.device) != 0) {
+        at++;
+    }
+    if (at == PLAN_FILE_SAMPLES) {
+        problem_set(problem, "at most %d devices may have samples", PLAN_FILE_SAMPLES);
+        return false;
+    }
+    file->sample_count += at == file->sample_count;
+    file->samples[at] = entry;
+    return true;
+}
+
+bool plan_file_samples(struct plan_file *file, const char *text, struct problem *ret_problem)
+{
+    const char *equals = strchr(text, '=');
+    return put_samples(file, text, equals != NULL ? (size_t)(equals - text) : strlen(text),
+                       equals != NULL ? equals + 1 : "", false, ret_problem);
+}
+
+/* ---------------------------------------------------------------- risks */
+
+enum { RISK_FIELDS = 3, RISK_TEXT_MOST = 100 };
+#define RISK_MOST_PER_HOUR 1000000
+
+/* "0.5/h": how often in an hour, to a millionth. */
+static bool read_rate(const char *text, double *ret_per_hour)
+{
+    char number[RISK_TEXT_MOST];
+    int64_t millionths = 0;
+    size_t length = strlen(text);
+    if (length < 3 || length >= sizeof number || strcmp(text + length - 2, "/h") != 0) {
+        return false;
+    }
+    (void)snprintf(number, sizeof number, "%.*s", (int)(length - 2), text);
+    if (units_money(number, &millionths) != UNITS_OK || millionths < 1 ||
+        millionths > RISK_MOST_PER_HOUR * INT64_C(1000000)) {
+        return false;
+    }
+    *ret_per_hour = (double)millionths / 1e6;
+    return true;
+}
+
+static bool read_risk(const char *text, struct plan_file_risk *ret_risk)
+{
+    char copy[RISK_TEXT_MOST];
+    int64_t *const times[RISK_FIELDS - 1] = {&ret_risk->restart_ns, &ret_risk->checkpoint_ns};
+    if (strlen(text) >= sizeof copy) {
+        return false;
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    char *rest = strchr(copy, ',');
+    if (rest != NULL) {
+        *rest++ = '\0';
+    }
+    bool is_good = read_rate(copy, &ret_risk->per_hour);
+    for (int i = 0; is_good && i < RISK_FIELDS - 1 && rest != NULL; i++) {
+        char *at = rest;
+        rest = strchr(at, ',');
+        if (rest != NULL) {
+            *rest++ = '\0';
+        }
+        is_good = units_duration(at, times[i]) == UNITS_OK && *times[i] >= 0 &&
+                  *times[i] <= DEADLINE_MOST_NS;
+    }
+    return is_good && rest == NULL;
+}
+
+static bool put_risk(struct plan_file *file, const char *device, size_t device_length,
+                     const char *text, struct problem *problem)
+{
+    struct plan_file_risk risk = {.per_hour = 0};
+    if (device_length >= sizeof risk.device || !read_risk(text, &risk)) {
+        problem_set(problem, "how often devices are taken away is written as in 0.5/h, 0.5/h,2m or "
+                             "l4=0.5/h,2m,30s: interruptions an hour, the time to begin again, and "
+                             "what a checkpoint takes");
+        return false;
+    }
+    memcpy(risk.device, device, device_length);
+    size_t at = 0;
+    while (at < file->risk_count && strcmp(file->risks[at].device, risk.device) != 0) {
+        at++;
+    }
+    if (at == PLAN_FILE_RISKS) {
+        problem_set(problem, "at most %d devices may be interruptible", PLAN_FILE_RISKS);
+        return false;
+    }
+    file->risk_count += at == file->risk_count;
+    file->risks[at] = risk;
+    return true;
+}
+
+bool plan_file_risk(struct plan_file *file, const char *text, struct problem *ret_problem)
+{
+    const char *equals = strchr(text, '=');
+    return put_risk(file, text, equals != NULL ? (size_t)(equals - text) : 0,
+                    equals != NULL ? equals + 1 : text, ret_problem);
+}
+
 /* ---------------------------------------------------------------- the file */
 
 static void read_word(struct yaml_value value, char ret_word[PLAN_FILE_WORD_SIZE])
@@ -131,6 +247,44 @@ static void read_link(struct yaml_value value, struct plan_file_link *link)
     }
 }
 
+static void read_samples(struct yaml_value map, struct plan_file *file)
+{
+    if (!yaml_present(map) || !yaml_is_map(map, PLAN_FILE_SAMPLES)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        struct problem problem = {.text = ""};
+        const char *device = yaml_entry_key(map, i);
+        const char *path = yaml_text(yaml_entry(map, i), PLAN_FILE_PATH_SIZE - 1, NULL);
+        if (path != NULL && !put_samples(file, device, strlen(device), path, true, &problem)) {
+            yaml_refuse(yaml_entry(map, i), "%s", problem.text);
+        }
+    }
+}
+
+static void read_risk_of(struct yaml_value value, const char *device, struct plan_file *file)
+{
+    struct problem problem = {.text = ""};
+    const char *text = yaml_text(value, RISK_TEXT_MOST, NULL);
+    if (text != NULL && !put_risk(file, device, strlen(device), text, &problem)) {
+        yaml_refuse(value, "%s", problem.text);
+    }
+}
+
+static void read_risks(struct yaml_value value, struct plan_file *file)
+{
+    if (!yaml_present(value)) {
+        return;
+    }
+    if (yaml_kind(value) != YAML_KIND_MAP) {
+        read_risk_of(value, "", file);
+    } else if (yaml_is_map(value, PLAN_FILE_RISKS)) {
+        for (size_t i = 0; i < yaml_count(value); i++) {
+            read_risk_of(yaml_entry(value, i), yaml_entry_key(value, i), file);
+        }
+    }
+}
+
 static int64_t read_storage(struct yaml_value value)
 {
     struct plan_file_link link = {.is_given = false};
@@ -144,9 +298,10 @@ static int64_t read_storage(struct yaml_value value)
 bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
                      struct plan_file *ret_file, struct problem *ret_problem)
 {
-    static const char *const keys[] = {"template", "set",     "devices", "pcie",      "fabric",
-                                       "network",  "storage", "stream",  "objective", "deadline",
-                                       "budget",   "worth",   "place"};
+    static const char *const keys[] = {"template",  "set",      "devices", "pcie",
+                                       "fabric",    "network",  "storage", "stream",
+                                       "objective", "deadline", "budget",  "worth",
+                                       "place",     "batch",    "samples", "interruptible"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(bytes, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -168,5 +323,8 @@ bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
     ret_file->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, -1);
     ret_file->worth_micro = yaml_money(yaml_key(root, "worth"), 1, INT64_MAX, 0);
     read_pairs(yaml_key(root, "place"), ret_file->places, PLAN_FILE_PLACES, &ret_file->place_count);
+    ret_file->batch = yaml_integer(yaml_key(root, "batch"), 1, PLAN_FILE_BATCH_MOST, 0);
+    read_samples(yaml_key(root, "samples"), ret_file);
+    read_risks(yaml_key(root, "interruptible"), ret_file);
     return yaml_finished(file, ret_problem);
 }

@@ -7,6 +7,9 @@
  *     objective: price
  *     deadline: 10m
  *     place: {decode: groq-lpu-v1}
+ *     batch: 32                                    the parameter of the template that is its batch
+ *     samples: {h100: h100.txt}                    by device: a file of what was measured there
+ *     interruptible: {l4: "0.5/h,2m"}              or one text for all devices
  *
  * What the names mean is not known here. Pure. */
 #ifndef BOURSE_FORMATS_PLAN_FILE_H
@@ -19,10 +22,26 @@ enum {
     PLAN_FILE_WORD_SIZE = 64,
     PLAN_FILE_SETTINGS = 64,
     PLAN_FILE_PLACES = 64,
+    PLAN_FILE_SAMPLES = 16,
+    PLAN_FILE_PATH_SIZE = 1024,
+    PLAN_FILE_RISKS = 16,
 };
+#define PLAN_FILE_BATCH_MOST (INT64_C(1) << 40)
 
 struct plan_file_pair { /* name = value */
     char name[PLAN_FILE_WORD_SIZE], value[PLAN_FILE_WORD_SIZE];
+};
+
+struct plan_file_samples {
+    char device[PLAN_FILE_WORD_SIZE], path[PLAN_FILE_PATH_SIZE];
+    bool is_of_file; /* the plan file says it: the path is relative to its folder */
+};
+
+struct
+    plan_file_risk { /* that a device is taken away: RATE/h, RATE/h,RESTART or RATE/h,RESTART,CHECKPOINT */
+    char device[PLAN_FILE_WORD_SIZE];  /* "": all */
+    double per_hour;                   /* above 0 */
+    int64_t restart_ns, checkpoint_ns; /* 0: at once; there are none */
 };
 
 struct plan_file_link {
@@ -45,6 +64,11 @@ struct plan_file {
     int64_t worth_micro;                            /* of an hour sooner; 0 */
     struct plan_file_pair places[PLAN_FILE_PLACES]; /* step = device */
     size_t place_count;
+    int64_t batch; /* 0: as `set` says */
+    struct plan_file_samples samples[PLAN_FILE_SAMPLES];
+    size_t sample_count;
+    struct plan_file_risk risks[PLAN_FILE_RISKS];
+    size_t risk_count;
 };
 
 /* Nothing said. */
@@ -60,5 +84,9 @@ bool plan_file_link(struct plan_file_link *link, const char *text, struct proble
 /* "NAME=VALUE": appended, or in place of the value that the name has. */
 bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, const char *text,
                     struct problem *ret_problem);
+/* "DEVICE=FILE": appended, or in place of the file that the device has. */
+bool plan_file_samples(struct plan_file *file, const char *text, struct problem *ret_problem);
+/* "RISK" of all devices, or "DEVICE=RISK". */
+bool plan_file_risk(struct plan_file *file, const char *text, struct problem *ret_problem);
 
 #endif

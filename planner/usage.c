@@ -24,6 +24,11 @@ static void count_task(const struct workload *graph, const struct schedule *sche
     for (uint32_t i = graph->out_first[task]; i < graph->out_first[task + 1]; i++) {
         const struct workload_arc *arc = &graph->out[i];
         uint32_t there = schedule->processor[arc->task];
+        const double carried =
+            here == there ? 0 : workload_transfer(graph, arc->bytes, here, there);
+        const double arrives = schedule->finish[task] + carried;
+        usage->ready[arc->task] =
+            arrives > usage->ready[arc->task] ? arrives : usage->ready[arc->task];
         if (here == there) {
             continue;
         }
@@ -32,7 +37,7 @@ static void count_task(const struct workload *graph, const struct schedule *sche
         link->to = there;
         link->transfers++;
         link->bytes += arc->bytes;
-        link->busy += workload_transfer(graph, arc->bytes, here, there);
+        link->busy += carried;
         usage->transfers++;
         usage->bytes += arc->bytes;
     }
@@ -47,7 +52,8 @@ struct usage *usage_create(const struct workload *graph, const struct schedule *
     }
     usage->processors = calloc(graph->processor_count, sizeof *usage->processors);
     usage->links = calloc(pairs, sizeof *usage->links);
-    if (usage->processors == NULL || usage->links == NULL) {
+    usage->ready = calloc(graph->task_count, sizeof *usage->ready);
+    if (usage->processors == NULL || usage->links == NULL || usage->ready == NULL) {
         usage_destroy(&usage);
         return NULL;
     }
@@ -68,6 +74,7 @@ void usage_destroy(struct usage **self)
     if (*self != NULL) {
         free((*self)->processors);
         free((*self)->links);
+        free((*self)->ready);
         free(*self);
         *self = NULL;
     }

@@ -381,9 +381,10 @@ static int show_json(const struct plan *plan)
     json_t *methods = json_object();
     for (uint32_t i = 0; i < plan->graph->task_count; i++) {
         uint32_t task = plan->sequence[i];
-        json_t *row = json_pack("{s:s, s:s, s:f, s:f}", "task", file->tasks[task], "processor",
-                                file->processors[schedule->processor[task]], "start",
-                                schedule->start[task], "finish", schedule->finish[task]);
+        json_t *row =
+            json_pack("{s:s, s:s, s:f, s:f, s:f}", "task", file->tasks[task], "processor",
+                      file->processors[schedule->processor[task]], "start", schedule->start[task],
+                      "finish", schedule->finish[task], "ready", plan->usage->ready[task]);
         (void)json_array_append_new(rows, row);
     }
     for (int i = 0; i < PORTFOLIO_METHODS; i++) {

@@ -23,28 +23,16 @@ static const struct operation *sole_operation(const struct step *step)
 
 /* ---------------------------------------------------------------- samples */
 
-/* Of `DEVICE=FILE`; NULL with the exit status. */
-static const struct catalogue_device *device_of(const struct work *work, const char *value,
-                                                const char **ret_path, int *ret_status)
+enum { PATH_MOST = 2 * PLAN_FILE_PATH_SIZE };
+
+/* What a plan file names lies in its folder, unless it says where. */
+static void write_path(const struct work *work, const struct plan_file_samples *given,
+                       char ret_path[PATH_MOST])
 {
-    char name[DEVICE_SET_NAME_SIZE];
-    const struct catalogue_device *known = NULL;
-    struct problem problem = {.text = ""};
-    const char *stroke = strchr(value, '=');
-    if (stroke == NULL || stroke[1] == '\0' || (size_t)(stroke - value) >= sizeof name) {
-        *ret_status =
-            complain(work->invocation, BOURSE_USAGE,
-                     "--samples: '%s' is not DEVICE=FILE, as in h100=h100.txt", plain_text(value));
-        return NULL;
-    }
-    memcpy(name, value, (size_t)(stroke - value));
-    name[stroke - value] = '\0';
-    *ret_path = stroke + 1;
-    if (device_set_find(name, &known, &problem) != DEVICE_SET_OK) {
-        *ret_status = complain(work->invocation, BOURSE_USAGE, "--samples: %s", problem.text);
-        return NULL;
-    }
-    return known;
+    const char *slash = work->path == NULL ? NULL : strrchr(work->path, '/');
+    const bool is_beside = given->is_of_file && given->path[0] != '/' && slash != NULL;
+    (void)snprintf(ret_path, PATH_MOST, "%.*s%s", is_beside ? (int)(slash - work->path) + 1 : 0,
+                   is_beside ? work->path : "", given->path);
 }
 
 static bool calibrate_device(struct work *work, size_t device, const struct samples *samples,
@@ -70,13 +58,15 @@ static bool calibrate_device(struct work *work, size_t device, const struct samp
     return true;
 }
 
-static int learn_file(struct work *work, const char *value, struct samples *samples)
+static int learn_file(struct work *work, const struct plan_file_samples *given,
+                      struct samples *samples)
 {
-    const char *path = NULL;
-    int status = BOURSE_OK;
+    char path[PATH_MOST];
     struct problem problem = {.text = ""};
-    const struct catalogue_device *known = device_of(work, value, &path, &status);
-    bool is_good = known != NULL && samples_read(path, samples, &problem);
+    const struct catalogue_device *known = NULL;
+    write_path(work, given, path);
+    bool is_good = device_set_find(given->device, &known, &problem) == DEVICE_SET_OK &&
+                   samples_read(path, samples, &problem);
     size_t found = 0;
     for (size_t i = 0; is_good && i < work->set->count; i++) {
         if (work->set->items[i].known == known) {
@@ -84,18 +74,17 @@ static int learn_file(struct work *work, const char *value, struct samples *samp
             is_good = calibrate_device(work, i, samples, &problem);
         }
     }
-    if (known != NULL && !is_good) {
-        status = complain(work->invocation, BOURSE_USAGE, "--samples: %s", problem.text);
-    } else if (known != NULL && found == 0) {
-        status = complain(work->invocation, BOURSE_USAGE,
-                          "--samples: no %s is among the devices; name it in --devices", known->id);
+    if (!is_good) {
+        return complain(work->invocation, BOURSE_USAGE, "--samples: %s", problem.text);
     }
-    return status;
+    return found > 0
+               ? BOURSE_OK
+               : complain(work->invocation, BOURSE_USAGE,
+                          "--samples: no %s is among the devices; name it in --devices", known->id);
 }
 
 static int learn_files(struct work *work)
 {
-    const struct invocation *invocation = work->invocation;
     struct samples *samples = calloc(1, sizeof *samples);
     int status = BOURSE_OK;
     work->calibrations = calloc(work->set->count, sizeof *work->calibrations);
@@ -103,10 +92,8 @@ static int learn_files(struct work *work)
         free(samples);
         return complain(work->invocation, BOURSE_LOCAL, "out of memory");
     }
-    for (size_t i = 0; status == BOURSE_OK && i < invocation->given_count; i++) {
-        if (strcmp(invocation->given[i].name, "samples") == 0) {
-            status = learn_file(work, invocation->given[i].value, samples);
-        }
+    for (size_t i = 0; status == BOURSE_OK && i < work->request.sample_count; i++) {
+        status = learn_file(work, &work->request.samples[i], samples);
     }
     free(samples);
     return status;
@@ -203,6 +190,5 @@ int learn_work(struct work *work)
         return complain(work->invocation, BOURSE_LOCAL, "out of memory");
     }
     int status = work->request.is_market ? learn_market(work) : BOURSE_OK;
-    return status == BOURSE_OK && option_given(work->invocation, "samples") ? learn_files(work)
-                                                                            : status;
+    return status == BOURSE_OK && work->request.sample_count > 0 ? learn_files(work) : status;
 }

@@ -6,6 +6,7 @@
 #include "consumer/command/picture.h"
 #include "runtime/files.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,15 @@ static bool read_given(struct work *work, const char *name, const char *value,
     if (strcmp(name, "devices") == 0) {
         return plan_file_devices(request, value, problem);
     }
+    if (strcmp(name, "market") == 0) {
+        return plan_file_devices(request, "market", problem);
+    }
+    if (strcmp(name, "samples") == 0) {
+        return plan_file_samples(request, value, problem);
+    }
+    if (strcmp(name, "interruptible") == 0) {
+        return plan_file_risk(request, value, problem);
+    }
     struct plan_file_link *link = strcmp(name, "pcie") == 0      ? &request->pcie
                                   : strcmp(name, "fabric") == 0  ? &request->fabric
                                   : strcmp(name, "network") == 0 ? &request->network
@@ -99,7 +109,7 @@ static int read_options(struct work *work)
     struct invocation *invocation = work->invocation;
     struct plan_file *request = &work->request;
     int64_t deadline_ms = request->deadline_ns / NS_PER_MS;
-    if (option_given(invocation, "devices")) {
+    if (option_given(invocation, "devices") || option_given(invocation, "market")) {
         request->devices = (struct device_list){.part_count = 0};
         request->is_market = false;
     }
@@ -112,6 +122,7 @@ static int read_options(struct work *work)
     }
     request->may_stream = request->may_stream || option_given(invocation, "stream");
     if (!option_duration_ms(invocation, "deadline", &deadline_ms) ||
+        !option_count(invocation, "batch", 1, PLAN_FILE_BATCH_MOST, &request->batch) ||
         !option_money(invocation, "budget", &request->budget_micro) ||
         !option_money(invocation, "worth", &request->worth_micro)) {
         return BOURSE_USAGE;
@@ -171,15 +182,29 @@ static bool is_preset(const struct plan_file_pair *setting)
     return strcmp(setting->name, TEMPLATE_PRESET) == 0;
 }
 
-/* A preset first, wherever it stands: what is set beside it is meant to differ from it. */
-static int make_steps(struct work *work)
+/* The parameter that is the batch, by whatever name the template has for it. */
+static int set_batch(struct work *work)
 {
-    const char *name =
-        work->invocation->word_count > 0 ? work->invocation->words[0] : work->request.template;
-    int status = find_template(work, name);
-    if (status != BOURSE_OK) {
-        return status;
+    const size_t batch = template_batch(work->template);
+    char value[24];
+    struct problem problem = {.text = ""};
+    if (work->request.batch == 0) {
+        return BOURSE_OK;
     }
+    if (batch == TEMPLATE_NO_PARAMETER) {
+        problem_set(&problem, "%s has no batch", work->template->name);
+        return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+    }
+    (void)snprintf(value, sizeof value, "%" PRId64, work->request.batch);
+    return template_set(work->template, work->template->parameters[batch].name, value, work->values,
+                        &problem)
+               ? BOURSE_OK
+               : refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+}
+
+/* A preset first, wherever it stands: what is set beside it is meant to differ from it. */
+static int set_values(struct work *work)
+{
     template_begin(work->template, work->values);
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < work->request.setting_count; i++) {
@@ -191,6 +216,18 @@ static int make_steps(struct work *work)
                 return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
             }
         }
+    }
+    return set_batch(work);
+}
+
+static int make_steps(struct work *work)
+{
+    const char *name =
+        work->invocation->word_count > 0 ? work->invocation->words[0] : work->request.template;
+    int status = find_template(work, name);
+    status = status == BOURSE_OK ? set_values(work) : status;
+    if (status != BOURSE_OK) {
+        return status;
     }
     struct problem problem = {.text = ""};
     enum steps_status made = template_create(work->template, work->values, &work->steps, &problem);
@@ -256,7 +293,7 @@ static int make_devices(struct work *work)
         return complain(
             work->invocation, BOURSE_USAGE,
             "on which devices? --devices h100:2,tpu-v5p:4 names some of `bourse devices "
-            "--catalogue`; --devices market takes those on offer");
+            "--catalogue`; --market takes those on offer");
     }
     apply_link(&request->pcie, &links.wires[DEVICE_SET_PCIE]);
     apply_link(&request->fabric, &links.wires[DEVICE_SET_FABRIC]);
@@ -278,6 +315,50 @@ static int make_devices(struct work *work)
                                                 .idle_w = {.source = FIGURE_UNKNOWN}};
     }
     return BOURSE_OK;
+}
+
+/* What is known of the devices of one name, or of all, being taken away. */
+static int add_risk(struct work *work, const struct plan_file_risk *given)
+{
+    const struct catalogue_device *known = NULL;
+    struct problem problem = {.text = ""};
+    const bool is_all = given->device[0] == '\0';
+    struct spot_risk risk = {.per_hour = given->per_hour,
+                             .restart_s = (double)given->restart_ns / NS_PER_S,
+                             .checkpoint_s = (double)given->checkpoint_ns / NS_PER_S};
+    risk.interval_s = spot_interval(&risk);
+    if (!is_all && device_set_find(given->device, &known, &problem) != DEVICE_SET_OK) {
+        known = NULL; /* it may be the name of one of the plan's */
+    }
+    bool is_any = false;
+    for (size_t i = 0; i < work->set->count; i++) {
+        const struct device_set_item *item = &work->set->items[i];
+        if (is_all || (known != NULL && item->known == known) ||
+            strcmp(item->name, given->device) == 0) {
+            work->devices[i].risk = risk;
+            is_any = true;
+        }
+    }
+    return is_any ? BOURSE_OK
+                  : complain(work->invocation, BOURSE_USAGE,
+                             "--interruptible %s: no such device is among those of the plan, of "
+                             "which the first is \"%s\"",
+                             plain_text(given->device), work->set->items[0].name);
+}
+
+/* First of all devices, then of those that are named. */
+static int add_risks(struct work *work)
+{
+    int status = BOURSE_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < work->request.risk_count && status == BOURSE_OK; i++) {
+            const struct plan_file_risk *risk = &work->request.risks[i];
+            if ((risk->device[0] == '\0') == (pass == 0)) {
+                status = add_risk(work, risk);
+            }
+        }
+    }
+    return status;
 }
 
 /* The device whose name in the plan is that, else the only one that `--devices` calls so; of several none. */
@@ -373,6 +454,9 @@ static int make_plan(struct work *work)
 bool is_work(const struct invocation *invocation)
 {
     static const char *const of_work[] = {"file", "devices", "templates"};
+    if (invocation->word_count == 0 && option_given(invocation, "market")) {
+        return true;
+    }
     for (size_t i = 0; i < sizeof of_work / sizeof of_work[0]; i++) {
         if (option_given(invocation, of_work[i])) {
             return true;
@@ -388,6 +472,7 @@ static int make_work(struct work *work)
     status = status == BOURSE_OK ? read_objective(work) : status;
     status = status == BOURSE_OK ? make_steps(work) : status;
     status = status == BOURSE_OK ? make_devices(work) : status;
+    status = status == BOURSE_OK ? add_risks(work) : status;
     status = status == BOURSE_OK ? place_steps(work) : status;
     status = status == BOURSE_OK ? learn_work(work) : status;
     return status == BOURSE_OK ? make_plan(work) : status;

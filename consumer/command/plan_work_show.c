@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
+#include "planner/queues.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -478,6 +479,68 @@ static void show_single(const struct work *work)
                  single->makespan_s.value / plan->total.makespan_s.value);
 }
 
+/* How many steps of a row were measured to take less than its device needs by its figures, of the whole work. */
+static uint32_t below_bound(const struct work *work, const struct plan_row *row)
+{
+    uint32_t count = 0;
+    for (uint32_t s = row->first_step; s < row->first_step + row->step_count; s++) {
+        const struct history_summary *history =
+            &work->histories[s * work->plan->device_count + row->device];
+        struct step_cost found;
+        size_t part = 0;
+        if (history->count == 0 || row->is_left_out ||
+            steps_cost(&work->costs[row->device], &work->steps->steps[s], &found, &part) !=
+                COST_OK) {
+            continue;
+        }
+        struct cost learnt = {
+            .bound_s = found.bound_s, .time_s = found.time_s, .p90_s = found.p90_s};
+        cost_learn(history, &learnt);
+        count += learnt.time_s.value < found.bound_s.value;
+    }
+    return count;
+}
+
+/* A cache is faster than the memory; or the samples are of something else. Either way the bound is worked out from them. */
+static void show_below_bound(const struct work *work)
+{
+    for (size_t i = 0; i < work->plan->row_count; i++) {
+        const struct plan_row *row = &work->plan->rows[i];
+        const uint32_t count = below_bound(work, row);
+        if (count > 0) {
+            char label[LABEL_SIZE];
+            write_label(work, row, label);
+            (void)printf("below bound  %s on %s was measured to take less than the device needs by "
+                         "its figures: it may be that the samples are of something else; the lower "
+                         "bound is worked out from them\n",
+                         plain_text(label), device_name(work, row->device));
+            return; /* one says it */
+        }
+    }
+}
+
+/* What is expected of devices that may be taken away; alike ones once. */
+static void show_risks(const struct work *work)
+{
+    for (size_t i = 0; i < work->set->count; i++) {
+        const struct spot_risk *risk = &work->devices[i].risk;
+        const bool is_first = i == 0 ||
+                              memcmp(risk, &work->devices[i - 1].risk, sizeof *risk) != 0 ||
+                              work->set->items[i].known != work->set->items[i - 1].known;
+        if (!(risk->per_hour > 0) || !is_first) {
+            continue;
+        }
+        (void)printf("taken away   %s: %.6g an hour, %s to begin again",
+                     device_name(work, (uint32_t)i), risk->per_hour,
+                     time_cell(risk->restart_s).text);
+        if (risk->interval_s > 0) {
+            (void)printf(", a checkpoint of %s every %s", time_cell(risk->checkpoint_s).text,
+                         time_cell(risk->interval_s).text);
+        }
+        (void)printf("; times and prices are those expected\n");
+    }
+}
+
 /* A step that does not count would if it were known how fast devices load data. */
 static bool misses_storage(const struct work *work)
 {
@@ -571,6 +634,8 @@ static void show_figures(const struct work *work)
                  : total->counts_idle                     ? ""
                                                           : ", without idle time");
     show_left_out(work);
+    show_below_bound(work);
+    show_risks(work);
     show_links(work);
 }
 
@@ -641,11 +706,12 @@ static json_t *json_rows(const struct work *work)
         char label[LABEL_SIZE];
         write_label(work, row, label);
         json_t *value = json_pack(
-            "{s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:o, s:s, s:b, s:i, s:f, s:o, s:b, s:b}", "step",
-            label, "device", device_name(work, row->device), "steps", (int)row->step_count, "items",
-            (json_int_t)row->items, "start_s", row->start_s, "finish_s", row->finish_s, "busy_s",
-            row->busy_s, "p90_s", json_above(row->p90_s), "source", source_name(&row->time_s),
-            "verified", (int)!row->time_s.unverified, "samples", (int)row->samples, "bytes_in",
+            "{s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:o, s:s, s:b, s:i, s:b, s:f, s:o, s:b, s:b}",
+            "step", label, "device", device_name(work, row->device), "steps", (int)row->step_count,
+            "items", (json_int_t)row->items, "start_s", row->start_s, "finish_s", row->finish_s,
+            "busy_s", row->busy_s, "p90_s", json_above(row->p90_s), "source",
+            source_name(&row->time_s), "verified", (int)!row->time_s.unverified, "samples",
+            (int)row->samples, "below_bound", (int)(below_bound(work, row) > 0), "bytes_in",
             row->bytes_in, "energy_j", json_figure(&row->energy_j), "streamed",
             (int)row->is_streamed, "left_out", (int)row->is_left_out);
         (void)json_object_set_new(value, "price_micro",
@@ -670,6 +736,39 @@ static json_t *json_transfers(const struct work *work)
     return list;
 }
 
+/* Rows are numbered as `schedule` has them. NULL without memory, as all JSON. */
+static json_t *json_waits(const struct work *work)
+{
+    struct queue *queues = NULL;
+    size_t count = 0;
+    if (!queues_of(work->plan, work->steps, &queues, &count)) {
+        return NULL;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct queue *queue = &queues[i];
+        json_t *value =
+            json_pack("{s:i, s:s, s:f, s:f}", "row", (int)queue->row, "for",
+                      queue_name(queue->what), "from_s", queue->from_s, "until_s", queue->until_s);
+        if (queue->to != PLAN_ANYWHERE) {
+            (void)json_object_set_new(value, "to", json_integer(queue->to));
+        }
+        (void)json_array_append_new(list, value);
+    }
+    free(queues);
+    return list;
+}
+
+/* null: it is not known that it may be taken away. */
+static json_t *json_risk(const struct spot_risk *risk)
+{
+    return !(risk->per_hour > 0)
+               ? json_null()
+               : json_pack("{s:f, s:f, s:o, s:o}", "per_hour", risk->per_hour, "restart_s",
+                           risk->restart_s, "checkpoint_s", json_above(risk->checkpoint_s),
+                           "interval_s", json_above(risk->interval_s));
+}
+
 static json_t *json_devices(const struct work *work)
 {
     json_t *list = json_array();
@@ -683,6 +782,7 @@ static json_t *json_devices(const struct work *work)
             (int)use->row_count, "busy_s", use->busy_s, "share", use->share, "bytes_in",
             use->bytes_in, "bytes_out", use->bytes_out, "memory_bytes", use->memory_bytes,
             "energy_j", json_figure(&use->energy_j), "price_micro", json_price(use->price_micro));
+        (void)json_object_set_new(value, "interruptible", json_risk(&work->devices[i].risk));
         (void)json_array_append_new(list, value);
     }
     return list;
@@ -737,6 +837,7 @@ int show_work_json(const struct work *work)
     (void)json_object_set_new(
         value, "best_single",
         plan->single == PLAN_ANYWHERE ? json_null() : json_string(device_name(work, plan->single)));
+    (void)json_object_set_new(value, "waits", json_waits(work));
     (void)json_object_set_new(value, "round_s", json_above(plan_round_s(plan)));
     (void)json_object_set_new(value, "period_s", json_above(work->steps->period_s));
     (void)json_object_set_new(value, "left_out", json_integer(plan->left_out));

@@ -337,10 +337,10 @@ static bool plan_options_fit(struct invocation *invocation, bool has_graph)
 {
     static const char *const of_graphs[] = {"scheduler", "contended"};
     static const char *const of_pictures[] = {"svg", "width"};
-    static const char *const of_work[] = {"set",      "devices",   "pcie",      "fabric",
-                                          "network",  "storage",   "stream",    "objective",
-                                          "deadline", "budget",    "samples",   "worth",
-                                          "place",    "fall-back", "templates", "file"};
+    static const char *const of_work[] = {
+        "set",    "devices",   "pcie",      "fabric", "network", "storage",
+        "stream", "objective", "deadline",  "budget", "samples", "worth",
+        "place",  "fall-back", "templates", "file",   "batch",   "interruptible"};
     bool has_work = !has_graph && is_work(invocation);
     for (size_t i = 0; !has_graph && i < sizeof of_graphs / sizeof of_graphs[0]; i++) {
         if (option_given(invocation, of_graphs[i])) {

@@ -135,6 +135,20 @@ expect 0 '^multiply +h100-sxm5 .* measured \(4\)$' "${on_h100[@]}" --samples h10
 expect 0 '^multiply +h100-sxm5 .* calibrated$' "${on_h100[@]}" --set n=3000 --samples h100=samples
 expect 0 '"source":"calibrated","verified":true,"samples":0' "${on_h100[@]}" --set n=3000 --samples h100=samples --json
 expect 0 '^multiply +h100-sxm5 .* declared$' "${on_h100[@]}"
+# The same in a plan file, beside which the samples lie; what the command line says comes before it.
+mkdir -p kept
+cp samples kept/measured.txt
+printf '%s\n' 'template: matmul' 'set: {dtype: bf16}' 'devices: h100' 'samples: {h100: measured.txt}' >kept/plan.yaml
+expect 0 '^multiply +h100-sxm5 .* measured \(4\)$' "$bourse" plan --file kept/plan.yaml
+cd kept && expect 0 '^multiply +h100-sxm5 .* measured \(4\)$' "$bourse" plan --file plan.yaml && cd ..
+expect 2 'none.txt' "$bourse" plan --file kept/plan.yaml --samples h100=none.txt
+! grep -q '^below bound' out || fail "below the bound: $(cat out)"
+# A step that took less than the device needs by its figures is said to; nothing is below the bound that follows.
+printf '%s\n' matmul:4096x4096x4096:bf16\ 7{8,9,7,6}us >fast
+expect 0 '^below bound  multiply on h100-sxm5 was measured to take less than' "${on_h100[@]}" --samples h100=fast
+expect 0 '"below_bound":true' "${on_h100[@]}" --samples h100=fast --json
+grep -qE '"gap":[0-9]' out || fail "below its bound: $(cat out)"
+expect 0 '"below_bound":false' "${on_h100[@]}" --samples h100=samples --json
 expect 2 'h200. is not DEVICE=FILE' "${on_h100[@]}" --samples h200
 expect 2 'no nvidia-h200-sxm is among the devices' "${on_h100[@]}" --samples h200=samples
 expect 2 'none.txt' "${on_h100[@]}" --samples h100=none.txt

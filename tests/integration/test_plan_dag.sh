@@ -33,7 +33,7 @@ done
 # The answer: one JSON value, or tables; the same each time; no market is needed.
 expect 0 '"makespan":80.0,"lower_bound":54.0' "$bourse" plan --dag "$golden/heft.json" --scheduler heft --json
 [ "$(wc -l <out)" -eq 1 ] || fail "more than one value: $(cat out)"
-grep -q '"schedule":\[{"task":"t1","processor":"p3","start":0.0,"finish":9.0},' out || fail "$(cat out)"
+grep -q '"schedule":\[{"task":"t1","processor":"p3","start":0.0,"finish":9.0,"ready":0.0},' out || fail "$(cat out)"
 grep -q '"best_single":{"processor":"p1","makespan":127.0}' out || fail "$(cat out)"
 [ "$(grep -o '"task":' out | wc -l)" -eq 10 ] || fail "not ten tasks: $(cat out)"
 mv out first

@@ -88,6 +88,26 @@ expect 0 '^llm: .*; by value on 1 device' "$bourse" plan llm --devices h200@2.50
 sum_of() { grep -o "\"$1\":\[[^]]*\]" out | grep -oE '"price_micro":[0-9]+' | awk -F: '{sum += $2} END {print sum + 0}'; }
 [ "$(sum_of schedule)" -gt 0 ] && [ "$(sum_of schedule)" = "$(sum_of devices)" ] || fail "rows and devices: $(cat out)"
 
+# Devices that may be taken away take what is expected, and say so; of two alike ones the one that stays is better.
+expect 0 '^taken away   l4: 2 an hour, 120 s to begin again, a checkpoint of 10 s every 189.7 s; ' "$bourse" plan llm --devices l4@0.80 --interruptible 2/h,2m,10s
+"$bourse" plan llm --devices l4@0.80 --quiet >firm && "$bourse" plan llm --devices l4@0.80 --interruptible 100/h --quiet >taken || fail "interruptible"
+awk 'NR == FNR {firm = $1; next} $1 > firm * 1.01 {longer = 1} END {exit !longer}' firm taken || fail "no longer: $(cat firm taken)"
+expect 0 '"interruptible":\{"per_hour":0.5,"restart_s":0.0,"checkpoint_s":null,"interval_s":null\}' "$bourse" plan llm --devices l4,h100 --interruptible l4=0.5/h --json
+expect 0 '^prefill 1 +l4 2 ' "$bourse" plan llm --devices l4:2 --interruptible 'l4 1=50/h'
+expect 2 'no such device is among those' "$bourse" plan llm --devices l4 --interruptible h100=1/h
+expect 2 'interruptions an hour' "$bourse" plan llm --devices l4 --interruptible soon
+
+# The batch by whatever name a template has for it; what waits, for what and how long.
+"$bourse" plan video --devices h200 --batch 3 --json >a.json && "$bourse" plan video --devices h200 --set streams=3 --json >b.json || fail "--batch"
+cmp a.json b.json || fail "--batch is not the template's batch"
+printf 'template: video\ndevices: h200\nbatch: 3\n' >video.yaml
+"$bourse" plan --file video.yaml --json | cmp - a.json || fail "batch: is not --batch"
+expect 2 'streams is a whole number' "$bourse" plan video --devices h200 --batch 999999999
+# shellcheck disable=SC2086
+expect 0 '"waits":\[\{"row":[01],"for":"others","from_s":' "$bourse" plan $train --devices b200,b200 --network 100Gbit/s --json
+expect 0 '"waits":\[\]' "$bourse" plan llm --devices h200 --json
+expect 2 'not both' "$bourse" plan llm --market --devices h200
+
 # Steps that have to be somewhere.
 "$bourse" plan llm --devices h200:2 --place 'decode=h200-sxm 2' --json >out || fail "placed"
 grep -q '"step":"decode","device":"h200-sxm 2"' out || fail "$(cat out)"

@@ -165,6 +165,9 @@ START_TEST(what_goes_from_one_to_another_is_counted_by_link)
     ck_assert_uint_eq(usage->links[0].from, 1); /* the busier first */
     ck_assert_double_eq(usage->links[0].busy, 3.25);
     ck_assert_double_eq(usage->links[1].busy, 2.5);
+    ck_assert_double_eq(usage->ready[0], 0); /* waits for nobody */
+    ck_assert_double_eq(usage->ready[1], schedule->finish[0] + 2.5);
+    ck_assert_double_eq(usage->ready[2], schedule->finish[1] + 3.25); /* the later of two */
 }
 END_TEST
 

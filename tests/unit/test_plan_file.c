@@ -27,7 +27,10 @@ START_TEST(all_that_can_be_said_is_read)
                         "deadline: 10m\n"
                         "budget: 3.00\n"
                         "worth: 0.5\n"
-                        "place: {decode: h100-sxm5 1}\n",
+                        "place: {decode: h100-sxm5 1}\n"
+                        "batch: 32\n"
+                        "samples: {h100: h100.txt, l4: /tmp/l4.txt}\n"
+                        "interruptible: {l4: '0.5/h,2m,30s', h100: 0.01/h}\n",
                         &file, &problem),
                   "%s", problem.text);
     ck_assert_str_eq(file.template, "llm");
@@ -50,6 +53,18 @@ START_TEST(all_that_can_be_said_is_read)
     ck_assert_int_eq(file.worth_micro, 500000);
     ck_assert_uint_eq(file.place_count, 1);
     ck_assert_str_eq(file.places[0].value, "h100-sxm5 1");
+    ck_assert_int_eq(file.batch, 32);
+    ck_assert_uint_eq(file.sample_count, 2);
+    ck_assert_str_eq(file.samples[1].device, "l4");
+    ck_assert_str_eq(file.samples[1].path, "/tmp/l4.txt");
+    ck_assert(file.samples[1].is_of_file);
+    ck_assert_uint_eq(file.risk_count, 2);
+    ck_assert_str_eq(file.risks[0].device, "l4");
+    ck_assert_double_eq(file.risks[0].per_hour, 0.5);
+    ck_assert_int_eq(file.risks[0].restart_ns, INT64_C(120000000000));
+    ck_assert_int_eq(file.risks[0].checkpoint_ns, INT64_C(30000000000));
+    ck_assert_double_eq(file.risks[1].per_hour, 0.01);
+    ck_assert_int_eq(file.risks[1].restart_ns + file.risks[1].checkpoint_ns, 0);
 }
 END_TEST
 
@@ -63,6 +78,10 @@ START_TEST(what_is_not_said_is_not_said)
     ck_assert_int_eq(file.budget_micro, -1);
     ck_assert_int_eq(file.deadline_ns + file.storage + file.worth_micro, 0);
     ck_assert_str_eq(file.objective, "");
+    ck_assert_int_eq(file.batch, 0);
+    ck_assert_uint_eq(file.sample_count + file.risk_count, 0);
+    ck_assert(parse("{template: llm, interruptible: 1/h}", &file, &problem));
+    ck_assert_str_eq(file.risks[0].device, ""); /* all of them */
     ck_assert(parse("{template: llm, devices: market}", &file, &problem));
     ck_assert(file.is_market);
 }
@@ -87,6 +106,15 @@ START_TEST(what_is_wrong_is_said_with_its_line)
         {"template: llm\nstream: perhaps", "p.yaml:2: "},
         {"template: llm\nset: {a: 1, a: 2}", "p.yaml:2"},
         {"template: [llm]", "p.yaml:1: "},
+        {"template: llm\nbatch: 0", "p.yaml:2: "},
+        {"template: llm\nsamples: h100.txt", "p.yaml:2: "},
+        {"template: llm\nsamples: {h100: ''}", "p.yaml:2: "},
+        {"template: llm\ninterruptible: 0.5", "p.yaml:2: "},
+        {"template: llm\ninterruptible: {l4: 0/h}", "p.yaml:2: "},
+        {"template: llm\ninterruptible: {l4: -1/h}", "p.yaml:2: "},
+        {"template: llm\ninterruptible: {l4: '1/h,soon'}", "p.yaml:2: "},
+        {"template: llm\ninterruptible: {l4: '1/h,1s,1s,1s'}", "p.yaml:2: "},
+        {"template: llm\ninterruptible: [1/h]", "p.yaml:2: "},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct plan_file file;
@@ -120,6 +148,31 @@ START_TEST(a_name_that_is_set_again_has_the_later_value)
 }
 END_TEST
 
+START_TEST(of_a_device_that_is_named_again_the_later_counts)
+{
+    struct plan_file file;
+    struct problem problem;
+    plan_file_begin(&file);
+    ck_assert(plan_file_samples(&file, "h100=a=b.txt", &problem));
+    ck_assert(plan_file_samples(&file, "h100=c.txt", &problem));
+    ck_assert_uint_eq(file.sample_count, 1);
+    ck_assert_str_eq(file.samples[0].path, "c.txt");
+    ck_assert(!file.samples[0].is_of_file);
+    ck_assert(!plan_file_samples(&file, "h100", &problem));
+    ck_assert(!plan_file_samples(&file, "=c.txt", &problem));
+    ck_assert(plan_file_risk(&file, "1/h", &problem));
+    ck_assert(plan_file_risk(&file, "l4=2/h", &problem));
+    ck_assert(plan_file_risk(&file, "l4=3/h,1m", &problem));
+    ck_assert_uint_eq(file.risk_count, 2);
+    ck_assert_double_eq(file.risks[1].per_hour, 3);
+    static const char *const wrong[] = {"", "/h", "x/h", "1", "l4=", "l4=1/d", "1/h,", "1/h,1m,"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!plan_file_risk(&file, wrong[i], &problem), "taken: %s", wrong[i]);
+    }
+    ck_assert_uint_eq(file.risk_count, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_file");
@@ -128,6 +181,7 @@ int main(void)
     tcase_add_test(tests, what_is_not_said_is_not_said);
     tcase_add_test(tests, what_is_wrong_is_said_with_its_line);
     tcase_add_test(tests, a_name_that_is_set_again_has_the_later_value);
+    tcase_add_test(tests, of_a_device_that_is_named_again_the_later_counts);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

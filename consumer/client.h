@@ -93,6 +93,10 @@ bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest
                      struct bourse_error *error);
 void client_manifest_free(Bourse__V1__Manifest **self);
 
+/* bourse_devices, of those that satisfy `needs`, which is the caller's. */
+bool client_devices(struct bourse *client, Bourse__V1__Requirement *needs,
+                    bourse_device_visitor *visitor, void *context, struct bourse_error *error);
+
 /* Text to ids and back; `what` is for the error. */
 bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error);
 /* What a unit of work is worth, as a job file says it; NULL: nothing is said. */

@@ -262,8 +262,9 @@ static void learn(struct learning *learning)
     each_part(learning, learn_part);
     if (learning->expect_ms != NULL) {
         order_rank(&job->graph, learning->expect_ms);
+        free(job->expect_ms);
+        job->expect_ms = learning->expect_ms;
     }
-    free(learning->expect_ms);
 }
 
 static bool learn_from(struct bourse *bourse, struct bourse_job *job,

@@ -77,8 +77,8 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
     }
 }
 
-static bool list_devices(struct bourse *bourse, Bourse__V1__Requirement *needs,
-                         bourse_device_visitor *visitor, void *context, struct bourse_error *error)
+bool client_devices(struct bourse *bourse, Bourse__V1__Requirement *needs,
+                    bourse_device_visitor *visitor, void *context, struct bourse_error *error)
 {
     Bourse__V1__DevicePlace from = BOURSE__V1__DEVICE_PLACE__INIT;
     bool is_first = true;
@@ -115,7 +115,7 @@ static bool list_devices(struct bourse *bourse, Bourse__V1__Requirement *needs,
 bool bourse_devices(struct bourse *bourse, bourse_device_visitor *visitor, void *context,
                     struct bourse_error *ret_error)
 {
-    return list_devices(bourse, NULL, visitor, context, ret_error);
+    return client_devices(bourse, NULL, visitor, context, ret_error);
 }
 
 bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
@@ -124,7 +124,7 @@ bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
 {
     CLEANUP(requirement_free) Bourse__V1__Requirement *wire = NULL;
     return needs_read(needs, &wire, ret_error) &&
-           list_devices(bourse, wire, visitor, context, ret_error);
+           client_devices(bourse, wire, visitor, context, ret_error);
 }
 
 /* ---------------------------------------------------------------- providers */

@@ -1,6 +1,8 @@
 /* Of a job that is prepared, its manifest. */
 #include "consumer/manifest.h"
 
+#include "consumer/offered.h"
+
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -489,9 +491,52 @@ static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quo
     terms->planned_slots = terms->has_planned_slots ? quote->slots_now : 0;
 }
 
-bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
-                     struct bourse_error *error)
+/* What the terms point to while they are encoded. */
+struct planned {
+    Bourse__V1__ManifestPlace *items;
+    Bourse__V1__ManifestPlace **pointers;
+};
+
+static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered *offered,
+                         struct planned *planned)
 {
+    planned->items = calloc(offered->count + 1, sizeof *planned->items);
+    planned->pointers = calloc(offered->count + 1, sizeof(void *));
+    if (planned->items == NULL || planned->pointers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < offered->count; i++) {
+        bourse__v1__manifest_place__init(&planned->items[i]);
+        planned->items[i].slots = offered->places[i].slots.slots;
+        planned->items[i].parts = offered->places[i].slots.parts;
+        planned->pointers[i] = &planned->items[i];
+    }
+    terms->n_planned = terms->has_planned_ms ? offered->count : 0;
+    terms->planned = planned->pointers;
+    return true;
+}
+
+/* Of tasks, each of which may take what it does. */
+static void write_tasks(const struct bourse_job *job, Bourse__V1__Manifest *manifest)
+{
+    uint32_t index = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+            Bourse__V1__ManifestTask *task =
+                index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
+            const int64_t takes_ms = offered_takes_ms(job, i, index);
+            if (task != NULL) {
+                task->has_expect_ms = takes_ms != job->parts[i].expect_ms;
+                task->expect_ms = task->has_expect_ms ? takes_ms : 0;
+            }
+        }
+    }
+}
+
+bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
+                     const struct offered *offered, struct bourse_error *error)
+{
+    struct planned planned = {.items = NULL};
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
     if (job->learned.is_written) {
         return true;
@@ -503,12 +548,21 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     for (size_t i = 0; terms != NULL && i < terms->n_parts && i < job->part_count; i++) {
         terms->parts[i]->expect_ms = job->parts[i].expect_ms;
     }
+    write_tasks(job, manifest);
     if (terms != NULL) {
         write_plan(terms, quote);
     }
     uint8_t *before = job->manifest;
     const size_t length = job->manifest_length;
-    const bool good = encode(job, manifest, error);
+    const bool has_room = terms == NULL || write_places(terms, offered, &planned);
+    const bool good =
+        has_room ? encode(job, manifest, error) : client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (terms != NULL) { /* these are not the manifest's */
+        terms->n_planned = 0;
+        terms->planned = NULL;
+    }
+    free(planned.items);
+    free(planned.pointers);
     if (good) {
         free(before);
         job->learned.is_written = true;

@@ -14,9 +14,10 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error);
 
-/* Writes into the manifest what each part is expected to take by now, and what the quote says of all. Once: a job that may have
- * been submitted keeps its manifest. */
+/* Writes into the manifest what each part and task is expected to take by now, what the quote says of all, and on which slots. Once: a
+ * job that may have been submitted keeps its manifest. */
+struct offered;
 bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
-                     struct bourse_error *error);
+                     const struct offered *offered, struct bourse_error *error);
 
 #endif

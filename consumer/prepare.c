@@ -31,6 +31,7 @@ void bourse_job_destroy(struct bourse_job **self)
         input_list_fini(&job->image);
         free(job->made.items);
         order_graph_fini(&job->graph);
+        free(job->expect_ms);
         free(job->parts);
         free(job->order);
         free(job->own_of);

@@ -52,6 +52,8 @@ struct bourse_job {
     struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
     size_t part_count;
     struct order_graph graph; /* of tasks */
+    int64_t *
+        expect_ms; /* of each subtask of the graph, by what was measured; NULL: as the file says, or its part */
     uint32_t *order; /* of each subtask: which task of the file it is; NULL without tasks */
     bool continues;  /* the job `continued` */
     struct id128 continued;

@@ -5,6 +5,7 @@
 #include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/order.h"
+#include "consumer/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -399,6 +400,118 @@ static void read_plan(const Bourse__V1__Manifest *manifest, struct report *repor
     }
 }
 
+/* ---------------------------------------------------------------- the plan */
+
+/* All of one lie in it. */
+struct planning {
+    struct deal_part parts[ORDER_PARTS_MAX];
+    int64_t *takes_ns, *takes_ms;
+    struct deal_device *devices;
+    struct order_graph graph;
+};
+
+static void planning_fini(struct planning *planning)
+{
+    free(planning->takes_ns);
+    free(planning->takes_ms);
+    free(planning->devices);
+    order_graph_fini(&planning->graph);
+}
+
+static size_t count_from(const Bourse__V1__Manifest *manifest)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        count += task != NULL ? task->n_from : 0;
+    }
+    return count;
+}
+
+static bool planning_alloc(struct planning *planning, const Bourse__V1__Manifest *manifest)
+{
+    const size_t count = manifest->subtask_count;
+    struct order_graph *graph = &planning->graph;
+    planning->takes_ns = calloc(count, sizeof *planning->takes_ns);
+    planning->takes_ms = calloc(count, sizeof *planning->takes_ms);
+    planning->devices = calloc(manifest->terms->n_planned, sizeof *planning->devices);
+    graph->count = (uint32_t)count;
+    graph->rank = calloc(count, sizeof *graph->rank);
+    graph->after_count = calloc(count, sizeof *graph->after_count);
+    graph->after = calloc(count_from(manifest) + 1, sizeof *graph->after);
+    return planning->takes_ns != NULL && planning->takes_ms != NULL && planning->devices != NULL &&
+           graph->rank != NULL && graph->after_count != NULL && graph->after != NULL;
+}
+
+/* One subtask of a part. */
+static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *manifest,
+                         const Bourse__V1__ManifestPart *part, uint32_t index)
+{
+    struct order_graph *graph = &planning->graph;
+    const Bourse__V1__ManifestTask *task =
+        index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
+    const bool has_own = task != NULL && task->has_expect_ms;
+    planning->takes_ms[index] = has_own ? task->expect_ms : part->expect_ms;
+    planning->takes_ns[index] = ns_of(planning->takes_ms[index]);
+    uint32_t *after = graph->after + graph->edge_count;
+    for (size_t k = 0; task != NULL && k < task->n_from; k++) {
+        after[k] = task->from[k]->task;
+    }
+    graph->after_count[index] = order_unique(after, task == NULL ? 0 : task->n_from);
+    graph->edge_count += graph->after_count[index];
+}
+
+/* False: it contradicts itself. */
+static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *manifest)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest->terms;
+    uint32_t index = 0;
+    for (size_t i = 0; i < terms->n_parts; i++) {
+        const Bourse__V1__ManifestPart *part = terms->parts[i];
+        if (part->subtasks > manifest->subtask_count - index) {
+            return false;
+        }
+        planning->parts[i] = (struct deal_part){part->subtasks, part->slots, part->at_most};
+        for (uint32_t k = 0; k < part->subtasks; k++) {
+            plan_subtask(planning, manifest, part, index++);
+        }
+    }
+    return index == manifest->subtask_count;
+}
+
+/* How it would have run on what was on offer, where the manifest says what that was. One that contradicts itself has no plan. False
+ * without memory. */
+static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
+    CLEANUP(planning_fini) struct planning planning = {.takes_ns = NULL};
+    if (report->planned_ns == 0 || terms == NULL || terms->n_planned == 0 ||
+        terms->n_parts > ORDER_PARTS_MAX || !tasks_well_formed(manifest)) {
+        return true;
+    }
+    if (!planning_alloc(&planning, manifest)) {
+        return false;
+    }
+    if (!plan_parts(&planning, manifest)) {
+        return true;
+    }
+    for (size_t i = 0; i < terms->n_planned; i++) {
+        planning.devices[i] = (struct deal_device){.slots = terms->planned[i]->slots,
+                                                   .parts = terms->planned[i]->parts};
+    }
+    order_rank(&planning.graph, planning.takes_ms);
+    const struct deal_input input = {.parts = planning.parts,
+                                     .part_count = terms->n_parts,
+                                     .takes_ns = planning.takes_ns,
+                                     .rank =
+                                         planning.graph.edge_count > 0 ? planning.graph.rank : NULL,
+                                     .after_count = planning.graph.after_count,
+                                     .after = planning.graph.after,
+                                     .devices = planning.devices,
+                                     .device_count = terms->n_planned};
+    return deal_make(&input, &report->plan) != DEAL_NO_MEMORY;
+}
+
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
                      struct bourse_error *ret_error)
 {
@@ -430,6 +543,9 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
         manifest != NULL && manifest->has_expect_ms ? ns_of(manifest->expect_ms) : 0;
     read_groups(manifest, report);
     read_plan(manifest, report);
+    if (!read_deal(manifest, report)) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
     struct reading reading = {
         .row = row, .manifest = manifest, .report = report, .takes_files = takes_files(manifest)};
     bool ok = read_end(bourse, row, report, ret_error) && read_results(bourse, &reading, ret_error);

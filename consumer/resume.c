@@ -284,8 +284,9 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
         if (i == end) {
             end += job->parts[++part].subtasks;
         }
-        expect_ms[i] = job->parts[part].expect_ms;
         const Bourse__V1__ManifestTask *task = resume->subtasks[i].task;
+        expect_ms[i] =
+            task != NULL && task->has_expect_ms ? task->expect_ms : job->parts[part].expect_ms;
         uint32_t *after = graph->after + graph->edge_count;
         for (size_t k = 0; task != NULL && k < task->n_from; k++) {
             after[k] = task->from[k]->task;
@@ -296,6 +297,8 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
     if (good) {
         graph->count = resume->count;
         order_rank(graph, expect_ms);
+        job->expect_ms = expect_ms;
+        expect_ms = NULL;
     }
     free(expect_ms);
     return good;

@@ -4,6 +4,7 @@
 #include "consumer/client.h"
 #include "consumer/history.h"
 #include "consumer/manifest.h"
+#include "consumer/offered.h"
 #include "consumer/prepare.h"
 #include "consumer/rows.h"
 
@@ -70,9 +71,8 @@ static bool is_checks(const struct bourse_job *job, size_t part)
     return job->checks > 0 && part + 1 == job->part_count;
 }
 
-/* NULL with the error. */
-static Bourse__V1__Requirement *needs_of(const struct bourse_job *job, size_t part,
-                                         struct bourse_error *error)
+Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
+                                      struct bourse_error *error)
 {
     struct requirement needs = job->parts[part].needs;
     if (job->spares_referee && !is_checks(job, part) && !cheap_need_no_referee(&needs)) {
@@ -130,7 +130,7 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     const struct order_part *part = &job->parts[index];
     bool apart = is_checks(job, index);
     CLEANUP(codec_requirement_free)
-    Bourse__V1__Requirement *needs = needs_of(job, index, error);
+    Bourse__V1__Requirement *needs = submit_needs(job, index, error);
     if (needs == NULL) {
         return false;
     }
@@ -333,45 +333,71 @@ static bool quote_checks(struct bourse *bourse, struct bourse_job *job, struct b
     return spare_referee(bourse, job, made, ret_checks, error);
 }
 
-/* Each part on its own; `made` and `checks` have room for one quote. */
-static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
-                        struct bourse_quote *checks, struct bourse_quote *ret_quote,
-                        int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
+/* Each part on its own. */
+static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *parts,
+                        struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
+                        struct bourse_error *error)
 {
-    if (!quote_checks(bourse, job, made, checks, error)) {
+    struct bourse_quote *checks = &parts[job->part_count - 1];
+    if (!quote_checks(bourse, job, &parts[job->part_count], checks, error)) {
         return false;
     }
     for (size_t i = 0; i < job->part_count; i++) {
-        struct bourse_quote *quote = is_checks(job, i) ? checks : made;
-        if (quote == made && !quote_part(bourse, job, i, made, error)) {
+        if (!is_checks(job, i) && !quote_part(bourse, job, i, &parts[i], error)) {
             return false;
         }
         if (i == 0) {
-            *ret_quote = *quote;
+            *ret_quote = parts[0];
         } else {
-            add_quote(ret_quote, quote);
+            add_quote(ret_quote, &parts[i]);
         }
-        ret_limits[i] = quote->limit_micro;
+        ret_limits[i] = parts[i].limit_micro;
     }
+    client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
+                job->checks > 0 ? checks->checks_problem : "");
     return true;
+}
+
+/* Parts take each other's devices, and tasks wait for each other: what that takes no quote of a part knows. */
+static bool settle_makespan(const struct bourse_job *job, const struct offered *offered,
+                            struct bourse_quote *quote)
+{
+    struct deal *deal = NULL;
+    if (job->part_count == 1 && order_longest_ms(&job->graph) == 0) {
+        return true;
+    }
+    quote->makespan_ms = larger(quote->makespan_ms, order_longest_ms(&job->graph));
+    const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
+    if (status == DEAL_OK) {
+        quote->makespan_ms = deal->makespan_ns / NS_PER_MS;
+    }
+    deal_destroy(&deal);
+    return status != DEAL_NO_MEMORY;
+}
+
+bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
+                        struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
+                        int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
+{
+    if (!history_learn(bourse, job, error) ||
+        !quote_parts(bourse, job, ret_parts, ret_quote, ret_limits, error)) {
+        return false;
+    }
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(job, ret_parts);
+    if (offered == NULL || !settle_makespan(job, offered, ret_quote)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return manifest_expect(job, ret_quote, offered, error);
 }
 
 bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
                   int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
 {
-    struct bourse_quote *quotes = calloc(2, sizeof *quotes);
-    if (quotes == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    bool good = history_learn(bourse, job, error) &&
-                quote_parts(bourse, job, &quotes[0], &quotes[1], ret_quote, ret_limits, error);
-    if (good) {
-        client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
-                    quotes[1].checks_problem);
-        ret_quote->makespan_ms = larger(ret_quote->makespan_ms, order_longest_ms(&job->graph));
-        good = manifest_expect(job, ret_quote, error);
-    }
-    free(quotes);
+    struct bourse_quote *parts = calloc(SUBMIT_QUOTES, sizeof *parts);
+    const bool good = parts != NULL
+                          ? submit_quote_parts(bourse, job, parts, ret_quote, ret_limits, error)
+                          : client_fail(error, BOURSE_LOCAL, "out of memory");
+    free(parts);
     return good;
 }
 
@@ -596,7 +622,7 @@ static bool add_parts(struct message *message, const struct bourse_job *job, con
         wire->has_cap_micro = limits[i] >= 0;
         wire->cap_micro = wire->has_cap_micro ? limits[i] : 0;
         wire->value = message->body.value;
-        wire->needs = needs_of(job, i, error);
+        wire->needs = submit_needs(job, i, error);
         if (wire->needs == NULL) {
             return false;
         }
@@ -664,7 +690,7 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->order_type = (uint32_t)file->order;
     body->has_expect_ms = 1;
     body->expect_ms = part->expect_ms;
-    body->needs = needs_of(job, 0, error);
+    body->needs = submit_needs(job, 0, error);
     if (body->needs == NULL || !add_parts(message, job, limits, error)) {
         return NULL;
     }

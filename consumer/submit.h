@@ -3,10 +3,19 @@
 #define BOURSE_CONSUMER_SUBMIT_H
 
 #include "consumer/prepare.h"
+#include "protocol/codec.h"
 
 /* As bourse_quote; ret_limits[i] is what limit_micro is for the part alone. */
 bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
                   int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error);
+/* The same with the quote of each part by itself, for which there is room for SUBMIT_QUOTES. */
+enum { SUBMIT_QUOTES = ORDER_PARTS_MAX + 1 };
+bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
+                        struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
+                        int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error);
+/* What the devices of a part have to have; for codec_requirement_free. NULL with the error. */
+Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
+                                      struct bourse_error *error);
 /* As bourse_submit, with these limits. */
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,

@@ -38,6 +38,8 @@ struct picture_group {
     char label[PICTURE_LABEL_SIZE]; /* printable */
     uint32_t lanes;                 /* 0: it stands nowhere, and has no bars */
     bool is_simulated;
+    bool is_planned; /* its bars were to be, beside others that were */
+    int64_t span;    /* against which "busy" is: of one lane; 0: the picture's */
 };
 
 /* The words of `report`: what bars are of, and what several of them and several groups are called. */

@@ -29,9 +29,12 @@ static int by_group(const void *a, const void *b)
     return left->group < right->group ? -1 : left->group > right->group;
 }
 
-static void label_row(const struct picture_group *group, struct picture_row *row)
+static void label_row(const struct picture *picture, const struct picture_group *group,
+                      struct picture_row *row)
 {
     row->simulated = group->is_simulated;
+    row->planned = group->is_planned;
+    row->span = group->span > 0 ? group->span : picture->span;
     (void)snprintf(row->label, sizeof row->label, "%s", group->label);
 }
 
@@ -47,13 +50,13 @@ static void add_group(const struct picture *picture, uint32_t number, struct pic
     rows->first_row[number] = (uint32_t)rows->count;
     if (!rows->by_lane) {
         struct picture_row *row = add_row(rows);
-        label_row(group, row);
+        label_row(picture, group, row);
         row->lanes = group->lanes;
         return;
     }
     for (uint32_t lane = 0; lane < group->lanes; lane++) {
         struct picture_row *row = add_row(rows);
-        label_row(group, row);
+        label_row(picture, group, row);
         row->lanes = 1;
         size_t length = strlen(row->label);
         if (group->lanes > 1) {
@@ -71,6 +74,7 @@ static void add_rest(const struct picture *picture, const struct ranked *ranked,
     }
     size_t at = rows->count;
     struct picture_row *row = add_row(rows);
+    row->span = picture->span;
     (void)snprintf(row->label, sizeof row->label, "%zu more %s", count, picture->words->more_group);
     for (size_t i = 0; i < count; i++) {
         rows->first_row[ranked[i].group] = (uint32_t)at;
@@ -135,6 +139,7 @@ bool picture_rows_make(const struct picture *picture, struct picture_rows *ret_r
         struct picture_row *row = &ret_rows->rows[picture_rows_of(ret_rows, bar)];
         row->busy = sum_of(row->busy, picture_busy(bar));
         ret_rows->has_waits = ret_rows->has_waits || bar->is_wait;
+        ret_rows->has_plans = ret_rows->has_plans || row->planned;
     }
     return true;
 }

@@ -11,7 +11,8 @@ struct picture_row {
     char label[PICTURE_LABEL_SIZE]; /* printable */
     uint32_t lanes;                 /* on this line */
     int64_t busy;
-    bool simulated;
+    int64_t span; /* of one lane */
+    bool simulated, planned;
 };
 struct picture_rows {
     struct picture_row rows[PICTURE_ROWS_MAX];
@@ -19,6 +20,7 @@ struct picture_rows {
     uint32_t *first_row; /* by group: its row, or that of its lane 0 */
     bool by_lane;        /* lanes of one group stand on lines of their own */
     bool has_waits;
+    bool has_plans; /* beside what was */
 };
 /* Ticks in which it does something. */
 int64_t picture_busy(const struct picture_bar *bar);

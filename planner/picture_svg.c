@@ -135,6 +135,7 @@ static void draw_box(struct drawing *drawing, size_t number, const struct box *b
     bool is_wait = box->waits == box->bars;
     percent = is_wait ? 100 : percent;
     const char *fate = is_wait                  ? "wait"
+                       : row->planned           ? "plan"
                        : box->good == box->bars ? row->simulated ? "sim" : "ok"
                        : box->good > 0          ? "mixed"
                                                 : "failed";
@@ -150,6 +151,7 @@ static void draw_box(struct drawing *drawing, size_t number, const struct box *b
                      percent >= 100  ? 1
                      : percent >= 25 ? percent
                                      : 25);
+    picture_text_add(&drawing->text, "%s", row->planned ? "planned: " : "");
     add_holding(drawing, box, percent);
     picture_text_add(&drawing->text, ", %s to %s</title></rect>\n", from, until);
 }
@@ -247,8 +249,9 @@ static void draw_head(struct drawing *drawing, int64_t height)
                      ".right{text-anchor:end}.grid{stroke:#ccc;stroke-width:5}"
                      ".expected{stroke:#b60;stroke-width:15;stroke-dasharray:60 40}"
                      ".ok{fill:#2a7}.sim{fill:#48c}.mixed{fill:#c82}.failed{fill:#c33}"
-                     "rect{stroke:#fff;stroke-width:4}%s</style>\n",
-                     drawing->rows->has_waits ? ".wait{fill:#cde3d8}" : "");
+                     "rect{stroke:#fff;stroke-width:4}%s%s</style>\n",
+                     drawing->rows->has_waits ? ".wait{fill:#cde3d8}" : "",
+                     drawing->rows->has_plans ? ".plan{fill:#9ab}" : "");
     picture_text_add(text, "<rect width=\"%d\" height=\"%" PRId64 "\" fill=\"#fff\"/>\n", WIDTH,
                      height);
     picture_text_add(text, "<text class=\"big\" x=\"100\" y=\"280\">");
@@ -277,7 +280,7 @@ static void draw_labels(struct drawing *drawing)
         const struct picture_row *row = &drawing->rows->rows[i];
         size_t y = TOP + i * ROW_STEP + ROW_HEIGHT - 35;
         int64_t possible = 0;
-        bool fits = checked_mul(drawing->picture->span, row->lanes, &possible);
+        bool fits = checked_mul(row->span, row->lanes, &possible);
         int64_t percent = fits && possible > 0 ? scaled(row->busy, possible, 100) : 0;
         /* textLength keeps a long name out of the bars. */
         bool is_long = strlen(row->label) > 30;

@@ -146,6 +146,7 @@ static void print_row(struct timeline *timeline, size_t number)
 {
     static const char *const green = "\033[32m";
     static const char *const red = "\033[31m";
+    static const char *const blue = "\033[34m";
     const struct picture_row *row = &timeline->rows->rows[number];
     struct picture_text *text = &timeline->text;
     char label[PICTURE_LABEL_SIZE];
@@ -155,7 +156,7 @@ static void print_row(struct timeline *timeline, size_t number)
     const char *pen = "";
     for (size_t i = 0; i < timeline->columns; i++) {
         const struct bucket *bucket = &timeline->buckets[number * timeline->columns + i];
-        const char *color = bucket->failed ? red : green;
+        const char *color = bucket->failed ? red : row->planned ? blue : green;
         if (timeline->style->color && strcmp(pen, color) != 0) {
             pen = color;
             picture_text_add(text, "%s", pen);
@@ -169,7 +170,7 @@ static void print_row(struct timeline *timeline, size_t number)
     }
     int64_t percent = 0;
     int64_t possible = 0;
-    if (!checked_mul(timeline->picture->span, row->lanes, &possible) || possible == 0 ||
+    if (!checked_mul(row->span, row->lanes, &possible) || possible == 0 ||
         !checked_muldiv_floor(row->busy, 100, possible, &percent)) {
         percent = 0;
     }

@@ -417,6 +417,7 @@ void report_destroy(struct report **self)
     if (*self != NULL) {
         free((*self)->devices);
         free((*self)->attempts);
+        deal_destroy(&(*self)->plan);
         free(*self);
         *self = NULL;
     }

@@ -17,6 +17,7 @@
 #ifndef BOURSE_PLANNER_REPORT_H
 #define BOURSE_PLANNER_REPORT_H
 
+#include "planner/deal.h"
 #include "planner/picture.h"
 
 #include <stdbool.h>
@@ -108,6 +109,8 @@ struct report {
     int64_t planned_micro;  /* what it was to cost: then 0, too */
     uint32_t planned_slots; /* on so many at once; 0: none was free then */
     bool planned_is_guess;  /* what subtasks take was only guessed */
+    struct deal *
+        plan; /* how it would have run on what was on offer then: the report's; NULL: nobody knows any more */
     int64_t
         left_ns; /* until all is done, as the market expects now; -1: it is, or nobody can tell */
     uint32_t subtasks;
@@ -147,7 +150,7 @@ enum report_status {
 /* Fills all that is `made`; sorts the attempts by device, start and index, and the devices stay. Any
  * status but OK leaves the made parts without meaning. Sums that would wrap stop at the largest number. */
 enum report_status report_make(struct report *report);
-/* Frees what malloc gave: report, devices, attempts. */
+/* Frees what malloc gave: report, devices, attempts, and the plan. */
 void report_destroy(struct report **self);
 
 /* ---- pictures (picture.h): text that the caller frees, NULL without memory. Names are made printable. */

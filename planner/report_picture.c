@@ -24,38 +24,122 @@ static void set_group(const struct report_device *device, struct picture_group *
 static const struct picture_words words = {
     .thing = "subtask", .things = "subtasks", .bars = "attempts", .more_group = "devices"};
 
-static bool fill(const struct report *report, struct picture *picture)
+/* ---------------------------------------------------------------- the plan above it */
+
+/* When the plan's first subtask would have begun: with the first that did. */
+static int64_t plan_begin_ns(const struct report *report)
 {
-    *picture = (struct picture){.words = &words,
-                                .from = report->submitted_ns,
-                                .until = report->until_ns,
-                                .span = report->span_ns,
-                                .expected = -1,
-                                .group_count = report->device_count,
-                                .bar_count = report->attempt_count};
-    picture->groups = calloc(report->device_count + 1, sizeof *picture->groups);
-    picture->bars = calloc(report->attempt_count + 1, sizeof *picture->bars);
-    if (picture->groups == NULL || picture->bars == NULL) {
-        return false;
+    return report->first_ns >= 0 ? report->first_ns : report->submitted_ns;
+}
+
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return checked_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static size_t plan_groups(const struct report *report)
+{
+    return report->plan == NULL ? 0 : report->plan->device_count;
+}
+
+static void set_plan_groups(const struct report *report, struct picture *picture)
+{
+    const struct deal *plan = report->plan;
+    size_t used = 0;
+    size_t number = 0;
+    for (size_t i = 0; i < plan->device_count; i++) {
+        used += plan->uses[i].lanes > 0;
     }
-    for (size_t i = 0; i < report->device_count; i++) {
-        set_group(&report->devices[i], &picture->groups[i]);
+    for (size_t i = 0; i < plan->device_count; i++) {
+        struct picture_group *group = &picture->groups[i];
+        *group = (struct picture_group){
+            .lanes = plan->uses[i].lanes, .is_planned = true, .span = plan->makespan_ns};
+        number += group->lanes > 0;
+        if (used > 1) {
+            (void)snprintf(group->label, sizeof group->label, "planned %zu", number);
+        } else {
+            (void)snprintf(group->label, sizeof group->label, "planned");
+        }
     }
-    for (size_t i = 0; i < report->attempt_count; i++) {
-        const struct report_attempt *attempt = &report->attempts[i];
-        picture->bars[i] = (struct picture_bar){.group = attempt->device,
-                                                .lane = attempt->lane,
-                                                .number = attempt->index,
-                                                .is_bad = attempt->fate != REPORT_ACCEPTED,
-                                                .from = attempt->started_ns,
-                                                .until = attempt->end_ns};
+}
+
+static int by_group_and_start(const void *a, const void *b)
+{
+    const struct picture_bar *left = a;
+    const struct picture_bar *right = b;
+    if (left->group != right->group) {
+        return left->group < right->group ? -1 : 1;
     }
+    if (left->from != right->from) {
+        return left->from < right->from ? -1 : 1;
+    }
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+static void set_plan_bars(const struct report *report, struct picture *picture)
+{
+    const struct deal *plan = report->plan;
+    const int64_t begin_ns = plan_begin_ns(report);
+    for (uint32_t i = 0; i < plan->subtasks; i++) {
+        const struct deal_run *run = &plan->runs[i];
+        picture->bars[i] = (struct picture_bar){.group = run->device,
+                                                .lane = run->lane,
+                                                .number = i,
+                                                .from = sum_of(begin_ns, run->start_ns),
+                                                .until = sum_of(begin_ns, run->end_ns)};
+    }
+    qsort(picture->bars, plan->subtasks, sizeof *picture->bars, by_group_and_start);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static void set_expected(const struct report *report, struct picture *picture)
+{
     const bool is_planned = report->planned_ns > 0 && report->first_ns >= 0;
     picture->expected_span = is_planned ? report->planned_ns : report->expect_span_ns;
     if (picture->expected_span < 0 ||
         !checked_add(report->first_ns, picture->expected_span, &picture->expected)) {
         picture->expected = -1;
     }
+}
+
+static bool fill(const struct report *report, struct picture *picture)
+{
+    const size_t planned = plan_groups(report);
+    const size_t planned_bars = planned > 0 ? report->plan->subtasks : 0;
+    *picture = (struct picture){.words = &words,
+                                .from = report->submitted_ns,
+                                .until = report->until_ns,
+                                .span = report->span_ns,
+                                .expected = -1,
+                                .group_count = planned + report->device_count,
+                                .bar_count = planned_bars + report->attempt_count};
+    picture->groups = calloc(picture->group_count + 1, sizeof *picture->groups);
+    picture->bars = calloc(picture->bar_count + 1, sizeof *picture->bars);
+    if (picture->groups == NULL || picture->bars == NULL) {
+        return false;
+    }
+    if (planned > 0) {
+        const int64_t end_ns = sum_of(plan_begin_ns(report), report->plan->makespan_ns);
+        picture->until = end_ns > picture->until ? end_ns : picture->until;
+        set_plan_groups(report, picture);
+        set_plan_bars(report, picture);
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        set_group(&report->devices[i], &picture->groups[planned + i]);
+    }
+    for (size_t i = 0; i < report->attempt_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        picture->bars[planned_bars + i] =
+            (struct picture_bar){.group = (uint32_t)planned + attempt->device,
+                                 .lane = attempt->lane,
+                                 .number = attempt->index,
+                                 .is_bad = attempt->fate != REPORT_ACCEPTED,
+                                 .from = attempt->started_ns,
+                                 .until = attempt->end_ns};
+    }
+    set_expected(report, picture);
     return true;
 }
 
@@ -95,6 +179,9 @@ char *report_svg(const struct report *report)
         picture.line = line;
         picture.note = report->total.simulated > 0
                            ? "SIM: simulated, the times are those of a model and were not measured."
+                       : report->plan != NULL
+                           ? "Times are what providers signed, within what the market saw; above "
+                             "them, what was planned when it was submitted."
                            : "Times are what providers signed, within what the market saw.";
         text = picture_svg(&picture);
     }

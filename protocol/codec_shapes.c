@@ -408,14 +408,17 @@ SHAPE_CHECKED(manifest_from, manifest_from, check_manifest_from, SUBTASK_INDEX,
 SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
       MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS), MANY(manifest_variable, LIMIT_VARIABLES),
       TEXT(0, LIMIT_STANDARD_INPUT_BYTES), MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
-      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES));
+      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES),
+      DURATION);
 SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
       MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
       DURATION, DURATION);
+SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX));
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
       FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
-      NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION, MONEY, MONEY, NUMBER(0, UINT32_MAX));
+      NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION, MONEY, MONEY, NUMBER(0, UINT32_MAX),
+      MANY(manifest_place, LIMIT_PLACES));
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),

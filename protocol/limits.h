@@ -21,6 +21,8 @@ enum {
     LIMIT_CHECKPOINT_BYTES = 16384, /* one encoded Saved: their names, hashes and sizes */
     LIMIT_INPUTS = 256,             /* per subtask */
     LIMIT_FROM = 65536, /* tasks that one task waits for, and files that it takes from them */
+    LIMIT_PLACES =
+        1200, /* of a manifest: the levels of the quotes of all its parts, and leases that may be taken */
     LIMIT_MANIFEST_PARTS = 17, /* of a job: what SubmitJob says itself, and its further ones */
     LIMIT_SUBTASKS = 10000000, /* per job */
     LIMIT_DEVICES = 1024,      /* per provider */

@@ -140,6 +140,23 @@ static const char *off_text(int64_t predicted, int64_t measured, char text[CELL]
     return text;
 }
 
+/* How well lanes were to be used, and were. */
+static void add_use(struct grid *table, const struct report *report)
+{
+    const struct deal *plan = report->plan;
+    char off[CELL];
+    char share[CELL];
+    char measured[CELL];
+    const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
+                          off_text(plan->busy_ns, report->total.busy_ns, off)};
+    grid_add(table, busy);
+    const char *lanes[] = {"lanes", count_text(plan->lanes), count_text(report->total.lanes), ""};
+    grid_add(table, lanes);
+    const char *use[] = {"share", share_text(deal_share_ppm(plan), share),
+                         share_text(report->total.share_ppm, measured), ""};
+    grid_add(table, use);
+}
+
 /* All of it, as the quote said when it was submitted. What goes on has not cost or taken it all yet. */
 static void print_plan(const struct report *report, bool color)
 {
@@ -158,9 +175,12 @@ static void print_plan(const struct report *report, bool color)
                           money_text(report->total.charge_micro),
                           off_text(report->planned_micro, report->total.charge_micro, off)};
     grid_add(&table, cost);
-    const char *lanes[] = {
+    if (report->plan != NULL) {
+        add_use(&table, report);
+    }
+    const char *slots[] = {
         "slots", report->planned_slots > 0 ? count_text(report->planned_slots) : "-", "", ""};
-    grid_add(&table, lanes);
+    grid_add(&table, slots);
     grid_print(&table, stdout, color);
 }
 
@@ -400,17 +420,77 @@ static json_t *json_plan(const struct report *report)
     return value;
 }
 
+/* Of one of many subtasks --json has no more. */
+enum { TIMELINE_MOST = 10000 };
+
+static json_t *json_bar(uint32_t index, size_t device, uint32_t lane, int64_t from_ns,
+                        int64_t until_ns)
+{
+    return json_pack("{s:i, s:i, s:i, s:I, s:I}", "index", (int)index, "device", (int)device,
+                     "lane", (int)lane, "from_ns", (json_int_t)from_ns, "until_ns",
+                     (json_int_t)until_ns);
+}
+
+/* From when it was submitted on, as all of a timeline; devices are numbered as `devices` has them. */
+static json_t *json_timeline(const struct report *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < report->attempt_count && i < TIMELINE_MOST; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        json_t *value = json_bar(attempt->index, attempt->device, attempt->lane,
+                                 attempt->started_ns - report->submitted_ns,
+                                 attempt->end_ns - report->submitted_ns);
+        (void)json_object_set_new(value, "accepted",
+                                  json_boolean(attempt->fate == REPORT_ACCEPTED));
+        (void)json_array_append_new(list, value);
+    }
+    return list;
+}
+
+/* As if it had begun when the first subtask did; `device` is which of the places that were on offer, the cheapest first. */
+static json_t *json_plan_timeline(const struct report *report)
+{
+    const struct deal *plan = report->plan;
+    const int64_t begin_ns = report->wait_ns > 0 ? report->wait_ns : 0;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < plan->subtasks && i < TIMELINE_MOST; i++) {
+        const struct deal_run *run = &plan->runs[i];
+        (void)json_array_append_new(
+            list,
+            json_bar(i, run->device, run->lane, begin_ns + run->start_ns, begin_ns + run->end_ns));
+    }
+    return list;
+}
+
+static void add_plan(json_t *value, const struct report *report)
+{
+    const struct deal *plan = report->plan;
+    const struct report_sum *total = &report->total;
+    (void)json_object_update_new(
+        value, json_pack("{s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o}", "lanes", (int)plan->lanes,
+                         "measured_lanes", (int)total->lanes, "busy_ns", (json_int_t)plan->busy_ns,
+                         "measured_busy_ns", (json_int_t)total->busy_ns, "share_ppm",
+                         (json_int_t)deal_share_ppm(plan), "measured_share_ppm",
+                         json_known(total->share_ppm), "lower_bound_ns", (json_int_t)plan->bound_ns,
+                         "timeline", json_plan_timeline(report)));
+}
+
 /* null: there was no quote, or its manifest is not there any more. */
 static json_t *json_planned(const struct report *report)
 {
-    return report->planned_ns == 0
-               ? json_null()
-               : json_pack("{s:I, s:I, s:I, s:I, s:i, s:b}", "makespan_ns",
-                           (json_int_t)report->planned_ns, "measured_makespan_ns",
-                           (json_int_t)report->span_ns, "cost_micro",
-                           (json_int_t)report->planned_micro, "measured_cost_micro",
-                           (json_int_t)report->total.charge_micro, "slots",
-                           (int)report->planned_slots, "guess", (int)report->planned_is_guess);
+    json_t *value =
+        report->planned_ns == 0
+            ? json_null()
+            : json_pack("{s:I, s:I, s:I, s:I, s:i, s:b}", "makespan_ns",
+                        (json_int_t)report->planned_ns, "measured_makespan_ns",
+                        (json_int_t)report->span_ns, "cost_micro",
+                        (json_int_t)report->planned_micro, "measured_cost_micro",
+                        (json_int_t)report->total.charge_micro, "slots", (int)report->planned_slots,
+                        "guess", (int)report->planned_is_guess);
+    if (report->planned_ns > 0 && report->plan != NULL) {
+        add_plan(value, report);
+    }
+    return value;
 }
 
 static json_t *json_device(const struct report_device *device)
@@ -465,6 +545,7 @@ static json_t *json_report(const struct report *report, const struct bourse_task
         "slowest", slowest, "failures", causes);
     (void)json_object_set_new(value, "plan", json_plan(report));
     (void)json_object_set_new(value, "planned", json_planned(report));
+    (void)json_object_set_new(value, "timeline", json_timeline(report));
     (void)json_object_set_new(value, "left_ns", json_known(report->left_ns));
     if (report->saved + report->restored > 0) {
         (void)json_object_set_new(value, "checkpoints",

@@ -23,8 +23,9 @@ static void print_all(FILE *to)
     struct report *small = sample_small();
     struct report *large = sample_large();
     struct report *wide = sample_wide();
+    struct report *planned = sample_planned();
     if (report_make(small) != REPORT_OK || report_make(large) != REPORT_OK ||
-        report_make(wide) != REPORT_OK) {
+        report_make(wide) != REPORT_OK || report_make(planned) != REPORT_OK) {
         (void)fprintf(stderr, "the samples are no reports\n");
         exit(EXIT_FAILURE);
     }
@@ -40,6 +41,13 @@ static void print_all(FILE *to)
     char *svg = report_svg(small);
     (void)fprintf(to, "== 4 subtasks, SVG\n%s", svg != NULL ? svg : "no memory\n");
     free(svg);
+    print_timeline(to, "below what was planned", planned, (struct picture_style){.width = 80});
+    print_timeline(to, "below what was planned, color", planned,
+                   (struct picture_style){.width = 80, .color = true});
+    svg = report_svg(planned);
+    (void)fprintf(to, "== below what was planned, SVG\n%s", svg != NULL ? svg : "no memory\n");
+    free(svg);
+    report_destroy(&planned);
     report_destroy(&small);
     report_destroy(&large);
     report_destroy(&wide);

@@ -25,6 +25,13 @@ has "$(cat table)" 'expected 200ms a subtask, measured '
 # All of it as the quote had it, beside what it came to.
 grep -qE '^makespan +1.2s +[0-9.]+m?s +[+-][0-9]+%$' table || fail "no planned makespan: $(cat table)"
 grep -qE '^cost +0[0-9.]* +0[0-9.]* +[+-][0-9]+%$' table || fail "no planned cost: $(cat table)"
+# In the same form: what was planned is drawn above what was, begins with it, and has its lanes and how well they are used beside.
+grep -qE '^planned #0 .*100%$' table || fail "no planned timeline: $(cat table)"
+grep -qE '^planned #1 .*100%$' table || fail "no second planned lane: $(cat table)"
+[ "$(grep -nE '^planned #1 ' table | cut -d: -f1)" -lt "$(grep -nE '^provider/.* #0 ' table | cut -d: -f1)" ] || fail "the plan is not above: $(cat table)"
+grep -qE '^work +2.4s +[0-9.]+m?s +[+-][0-9]+%$' table || fail "no planned work: $(cat table)"
+grep -qE '^lanes +2 +[12] *$' table || fail "no planned lanes: $(cat table)"
+grep -qE '^share +100% +[0-9]+% *$' table || fail "no planned share: $(cat table)"
 grep -q 'unknown$' table || fail "an energy that no result says is not unknown: $(cat table)"
 grep -qE '^provider/.*x.* [0-9]+%$' table || fail "no failure in the timeline: $(cat table)"
 ! LC_ALL=C grep -q '[^ -~]' table || fail "not plain text: $(cat table)"
@@ -40,7 +47,11 @@ grep -q $'\033' coloured || fail "no color when asked for"
 "$bourse" report "$job" --json --svg picture.svg >json || fail "report --json"
 "$bourse" ps "$job" --json >ps.json || fail "ps"
 [ "$(number charged_micro json)" = "$(number charged_micro ps.json)" ] || fail "charged: $(cat json ps.json)"
-planned=$(grep -oE '"planned":\{[^}]*\}' json) || fail "no plan: $(cat json)"
+planned=$(grep -oE '"planned":\{[^[]*\[[^]]*\]\}' json) || fail "no plan: $(cat json)"
+[ "$(grep -o '"index"' <<<"$planned" | wc -l)" -eq 12 ] || fail "not 12 planned subtasks: $planned"
+has "$planned" '"share_ppm":1000000,'
+has "$planned" '"lower_bound_ns":1200000000,'
+has "$(cat json)" '"accepted":false'
 has "$planned" "\"makespan_ns\":$(number makespan_ms quote.json)000000,"
 has "$planned" "\"cost_micro\":$(number expected_micro quote.json),"
 has "$planned" "\"measured_cost_micro\":$(number charged_micro ps.json),"
@@ -49,7 +60,8 @@ has "$planned" '"slots":2,"guess":false'
 [ "$(number bytes_out json)" -gt 0 ] || fail "no bytes out: $(cat json)"
 has "$(cat json)" '"energy_mj":null'
 has "$(cat picture.svg)" '&lt;uneven&gt; &amp; &quot;odd&quot;'
-[ "$(grep -c '<title>' picture.svg)" -ge 12 ] || fail "fewer boxes than subtasks: $(cat picture.svg)"
+grep -q '<title>planned: subtask 0' picture.svg || fail "no plan in the picture: $(cat picture.svg)"
+[ "$(grep -c '<title>' picture.svg)" -ge 24 ] || fail "fewer boxes than subtasks: $(cat picture.svg)"
 if command -v xmllint >/dev/null; then
     xmllint --noout picture.svg || fail "the picture is no XML"
 fi
@@ -111,6 +123,18 @@ head -c 1000 /dev/zero >thousand.txt
 "$bourse" submit tasks.yaml -y --wait --quiet >id || fail "tasks: $?"
 "$bourse" report "$(cat id)" --json >json || fail "report --json of tasks"
 [ "$(number bytes_in json)" -eq $((1000 + 5000 + 5000 + 70 + 5)) ] || fail "what was handed on: $(cat json)"
+
+# Tasks that wait for one another and differ in what they take: the plan knows both.
+cat >chain.yaml <<'YAML'
+tasks:
+- {name: long, expect: 300ms, run: [sleep, "0.3"]}
+- {name: short, expect: 100ms, run: [sleep, "0.1"]}
+- {name: last, expect: 200ms, after: [long, short], run: [sleep, "0.2"]}
+YAML
+"$bourse" submit chain.yaml -y --wait --quiet >id || fail "chain: $?"
+"$bourse" report "$(cat id)" --json >json || fail "report --json of a chain"
+has "$(cat json)" '"planned":{"makespan_ns":500000000,'
+grep -qE '"timeline":\[\{"index":0,"device":0,"lane":0,"from_ns":[0-9]+,"until_ns":[0-9]+\},\{"index":1,"device":0,"lane":1,' json || fail "a chain's plan: $(cat json)"
 
 # A live view: lines where there is no terminal, the end and its exit status, one value as JSON, ids with --quiet.
 got=0

@@ -14,6 +14,8 @@ struct report_attempt *sample_attempt(struct report *report, uint32_t device, in
 /* Four subtasks on two devices, one of which failed once. */
 struct report *sample_small(void);
 /* 10,000 subtasks of uneven length over 3 devices, one simulated, with failures here and there. */
+/* The same, planned on three slots of two devices. */
+struct report *sample_planned(void);
 struct report *sample_large(void);
 /* 60 devices of 4 lanes. */
 struct report *sample_wide(void);

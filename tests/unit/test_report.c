@@ -2,6 +2,7 @@
 #include "tests/support/sample_report.h"
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "planner/report.h"
 
 #include <check.h>
@@ -447,6 +448,37 @@ START_TEST(no_attempt_is_lost_in_a_picture)
 }
 END_TEST
 
+static void text_free(char **self)
+{
+    free(*self);
+}
+
+/* The lines of the plan are the first ones, begin with the first attempt, and are as busy as the plan says. */
+START_TEST(what_was_planned_stands_above_what_was)
+{
+    CLEANUP(report_destroy) struct report *report = sample_planned();
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    const struct picture_style style = {.width = 80, .ascii = true};
+    CLEANUP(text_free) char *text = report_timeline(report, &style);
+    ck_assert_ptr_nonnull(text);
+    const char *first = strstr(text, "planned 1 ");
+    const char *second = strstr(text, "planned 2 #0");
+    const char *farm = strstr(text, "farm0/cpu");
+    ck_assert(first != NULL && second != NULL && farm != NULL);
+    ck_assert(first < second && second < farm);
+    /* Four of 1.5 s on three lanes: one has two, the others half as much. */
+    ck_assert_int_eq(strncmp(strchr(first, '\n') - 4, "100%", 4), 0);
+    ck_assert_int_eq(strncmp(strchr(second, '\n') - 4, " 50%", 4), 0);
+    CLEANUP(text_free) char *svg = report_svg(report);
+    ck_assert_ptr_nonnull(strstr(svg, "<title>planned: subtask 0, 200ms to 1.7s</title>"));
+    ck_assert_ptr_nonnull(strstr(svg, ".plan{"));
+    CLEANUP(report_destroy) struct report *alone = sample_small();
+    ck_assert_int_eq(report_make(alone), REPORT_OK);
+    CLEANUP(text_free) char *plain = report_svg(alone);
+    ck_assert_ptr_null(strstr(plain, "plan"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("report");
@@ -464,6 +496,7 @@ int main(void)
     tcase_add_test(tests, checks_are_counted_apart_and_are_no_measure_of_the_work);
     tcase_add_test(tests, nothing_has_run_is_a_report_too);
     tcase_add_test(tests, wrong_input_is_an_answer);
+    tcase_add_test(tests, what_was_planned_stands_above_what_was);
     tcase_add_test(tests, a_timeline_keeps_to_its_width);
     tcase_add_test(tests, a_picture_is_whole_and_its_names_are_escaped);
     tcase_add_test(tests, a_picture_of_many_subtasks_is_small);

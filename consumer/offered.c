@@ -1,0 +1,302 @@
+#include "consumer/offered.h"
+
+#include "consumer/client.h"
+#include "consumer/submit.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static_assert((int)ORDER_PARTS_MAX <= (int)DEAL_PARTS, "each part has its bit");
+enum { PLACES_MOST = ORDER_PARTS_MAX * (BOURSE_LEVELS_MAX + 1), CANDIDATES_MOST = DEAL_DEVICES };
+static_assert((int)PLACES_MOST <= (int)LIMIT_PLACES, "a manifest keeps all of them");
+
+/* ---------------------------------------------------------------- places */
+
+static bool is_same_place(const struct offered_place *place, const struct bourse_level *level)
+{
+    return place->slots.price_micro == level->price_micro && place->providers == level->providers &&
+           strcmp(place->instrument, level->instrument) == 0;
+}
+
+/* Of parts of unlike width fewer slots may be of use than there are. */
+static void add_level(struct offered *offered, size_t part, const struct bourse_level *level)
+{
+    const uint32_t bit = UINT32_C(1) << part;
+    if (level->slots == 0 || (level->worth_micro >= 0 && level->worth_micro < level->price_micro)) {
+        return; /* it is worth less than it costs */
+    }
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (is_same_place(place, level) && (place->slots.parts & bit) == 0) {
+            place->slots.parts |= bit;
+            place->slots.slots =
+                place->slots.slots > level->slots ? place->slots.slots : level->slots;
+            return;
+        }
+    }
+    struct offered_place *place = &offered->places[offered->count++];
+    *place = (struct offered_place){
+        .slots = {.slots = level->slots, .price_micro = level->price_micro, .parts = bit},
+        .providers = level->providers};
+    client_copy(place->instrument, sizeof place->instrument, level->instrument);
+}
+
+static void add_taken(struct offered *offered, size_t part, const struct bourse_quote *quote)
+{
+    if (quote->slots_taken > 0) {
+        offered->places[offered->count++] =
+            (struct offered_place){.slots = {.slots = quote->slots_taken,
+                                             .price_micro = quote->taken_high_micro,
+                                             .parts = UINT32_C(1) << part}};
+    }
+}
+
+static int cheapest_first(const void *a, const void *b)
+{
+    const struct offered_place *left = a;
+    const struct offered_place *right = b;
+    if (left->slots.price_micro != right->slots.price_micro) {
+        return left->slots.price_micro < right->slots.price_micro ? -1 : 1;
+    }
+    return strcmp(left->label, right->label);
+}
+
+struct offered *offered_create(const struct bourse_job *job, const struct bourse_quote *quotes)
+{
+    struct offered *offered = calloc(1, sizeof *offered);
+    if (offered == NULL ||
+        (offered->places = calloc(PLACES_MOST, sizeof *offered->places)) == NULL) {
+        offered_destroy(&offered);
+        return NULL;
+    }
+    for (size_t i = 0; i < job->part_count; i++) {
+        offered->is_busy = offered->is_busy || quotes[i].slots_now == 0;
+        for (uint32_t k = 0; k < quotes[i].level_count; k++) {
+            /* Of what is leased, as if it were idle, and leases that it would take, only these are to be had. */
+            if (quotes[i].slots_now > 0 || quotes[i].slots_taken == 0) {
+                add_level(offered, i, &quotes[i].levels[k]);
+            }
+        }
+        add_taken(offered, i, &quotes[i]);
+    }
+    qsort(offered->places, offered->count, sizeof *offered->places, cheapest_first);
+    return offered;
+}
+
+void offered_destroy(struct offered **self)
+{
+    if (*self != NULL) {
+        free((*self)->places);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- whose they are */
+
+struct candidate { /* a device that fits some part */
+    char id[BOURSE_ID_SIZE];
+    struct offered_place place;
+    bool is_used;
+};
+
+struct finding {
+    const struct offered *offered;
+    const struct order_part *part;
+    char own[BOURSE_HEX32_SIZE];
+    size_t number; /* of the part */
+    struct candidate *items;
+    size_t count;
+};
+
+static bool take_candidate(void *context, const struct bourse_device *device)
+{
+    struct finding *finding = context;
+    const uint32_t slots = finding->offered->is_busy ? device->slots : device->free;
+    if (device->price_micro < 0 || slots < finding->part->slots ||
+        strcmp(device->account, finding->own) == 0 ||
+        (device->max_term_ms > 0 && device->max_term_ms < finding->part->term_ms)) {
+        return true;
+    }
+    size_t at = 0;
+    while (at < finding->count && strcmp(finding->items[at].id, device->id) != 0) {
+        at++;
+    }
+    if (at == CANDIDATES_MOST) {
+        return false;
+    }
+    struct candidate *candidate = &finding->items[at];
+    if (at == finding->count) {
+        finding->count++;
+        candidate->place =
+            (struct offered_place){.slots = {.slots = slots, .price_micro = device->price_micro},
+                                   .providers = 1,
+                                   .is_simulated = device->simulated};
+        client_copy(candidate->id, sizeof candidate->id, device->id);
+        client_copy(candidate->place.instrument, sizeof candidate->place.instrument,
+                    device->instrument);
+        (void)snprintf(candidate->place.label, sizeof candidate->place.label, "%s/%s",
+                       device->provider, device->label);
+    }
+    candidate->place.slots.parts |= UINT32_C(1) << finding->number;
+    return true;
+}
+
+static bool could_be(const struct candidate *candidate, const struct offered_place *place)
+{
+    return !candidate->is_used && candidate->place.slots.price_micro == place->slots.price_micro &&
+           candidate->place.slots.parts == place->slots.parts && place->providers > 0 &&
+           (place->instrument[0] == '\0' ||
+            strcmp(candidate->place.instrument, place->instrument) == 0);
+}
+
+/* So many slots of a device are of use to parts of that width. */
+static uint32_t usable(const struct candidate *candidate, const struct bourse_job *job)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        if ((candidate->place.slots.parts >> i & 1) != 0) {
+            const uint32_t slots = candidate->place.slots.slots;
+            const uint32_t used = slots - slots % job->parts[i].slots;
+            most = used > most ? used : most;
+        }
+    }
+    return most;
+}
+
+/* The devices of one place in its stead, where they have its slots to the last one; else it stays without a name. */
+static void name_place(const struct bourse_job *job, struct finding *finding,
+                       const struct offered_place *place, struct offered *named)
+{
+    uint64_t slots = 0;
+    for (size_t i = 0; i < finding->count; i++) {
+        slots += could_be(&finding->items[i], place) ? usable(&finding->items[i], job) : 0;
+    }
+    if (slots != place->slots.slots) {
+        named->places[named->count++] = *place;
+        return;
+    }
+    for (size_t i = 0; i < finding->count; i++) {
+        struct candidate *candidate = &finding->items[i];
+        if (could_be(candidate, place)) {
+            candidate->is_used = true;
+            named->places[named->count] = candidate->place;
+            named->places[named->count++].slots.slots = usable(candidate, job);
+        }
+    }
+}
+
+static bool find_devices(struct bourse *bourse, const struct bourse_job *job,
+                         struct finding *finding, struct bourse_error *error)
+{
+    struct bourse_account account;
+    if (!bourse_whoami(bourse, &account, error)) {
+        return false;
+    }
+    client_copy(finding->own, sizeof finding->own, account.key);
+    for (size_t i = 0; i < job->part_count; i++) {
+        CLEANUP(codec_requirement_free)
+        Bourse__V1__Requirement *needs = submit_needs(job, i, error);
+        finding->part = &job->parts[i];
+        finding->number = i;
+        if (needs == NULL || !client_devices(bourse, needs, take_candidate, finding, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
+                  struct bourse_error *error)
+{
+    struct finding finding = {.offered = offered,
+                              .items = calloc(CANDIDATES_MOST, sizeof *finding.items)};
+    struct offered named = {.places = calloc(PLACES_MOST + CANDIDATES_MOST, sizeof *named.places)};
+    bool good = finding.items != NULL && named.places != NULL;
+    good = good ? find_devices(bourse, job, &finding, error)
+                : client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (good) {
+        for (size_t i = 0; i < offered->count; i++) {
+            name_place(job, &finding, &offered->places[i], &named);
+        }
+        free(offered->places);
+        offered->places = named.places;
+        offered->count = named.count;
+        named.places = NULL;
+        qsort(offered->places, offered->count, sizeof *offered->places, cheapest_first);
+    }
+    free(finding.items);
+    free(named.places);
+    return good;
+}
+
+/* ---------------------------------------------------------------- how it would run */
+
+int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index)
+{
+    const struct job_file *file = job->file;
+    if (job->expect_ms != NULL && index < job->graph.count) {
+        return job->expect_ms[index];
+    }
+    if (job->order != NULL && index < file->task_count) {
+        const struct job_task *task = &file->tasks[job->order[index]];
+        return order_expect(task->expect_ms, task->limit_ms);
+    }
+    return job->parts[part].expect_ms;
+}
+
+static int64_t *times_of(const struct bourse_job *job, int64_t all_take_ns)
+{
+    int64_t *takes_ns = calloc(job->subtasks, sizeof *takes_ns);
+    uint32_t index = 0;
+    for (size_t i = 0; takes_ns != NULL && i < job->part_count; i++) {
+        for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+            takes_ns[index] =
+                all_take_ns > 0 ? all_take_ns : offered_takes_ms(job, i, index) * NS_PER_MS;
+        }
+    }
+    return takes_ns;
+}
+
+enum deal_status offered_deal(const struct bourse_job *job, const struct offered *offered,
+                              int64_t all_take_ns, struct deal **ret_deal, size_t *ret_single,
+                              int64_t *ret_single_ns)
+{
+    struct deal_part parts[ORDER_PARTS_MAX];
+    const size_t count = offered->count < DEAL_DEVICES ? offered->count : DEAL_DEVICES;
+    if (count == 0) {
+        return DEAL_NOWHERE;
+    }
+    int64_t *takes_ns = times_of(job, all_take_ns);
+    struct deal_device *devices = calloc(count, sizeof *devices);
+    enum deal_status status = DEAL_NO_MEMORY;
+    for (size_t i = 0; i < job->part_count; i++) {
+        parts[i] =
+            (struct deal_part){job->parts[i].subtasks, job->parts[i].slots, job->parts[i].at_most};
+    }
+    for (size_t i = 0; devices != NULL && i < count; i++) {
+        devices[i] = offered->places[i].slots;
+    }
+    if (takes_ns != NULL && devices != NULL) {
+        const bool has_graph = job->graph.count == job->subtasks;
+        const struct deal_input input = {.parts = parts,
+                                         .part_count = job->part_count,
+                                         .takes_ns = takes_ns,
+                                         .rank = has_graph ? job->graph.rank : NULL,
+                                         .after_count = has_graph ? job->graph.after_count : NULL,
+                                         .after = job->graph.after,
+                                         .devices = devices,
+                                         .device_count = count};
+        status = deal_make(&input, ret_deal);
+        if (status == DEAL_OK && ret_single != NULL &&
+            !deal_best_single(&input, ret_single, ret_single_ns)) {
+            *ret_single = offered->count;
+        }
+    }
+    free(takes_ns);
+    free(devices);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* consumer/offered.h - what is on offer for the parts of a job, as the quotes of its parts say, and how it would run there
+ * (planner/deal.h). Not installed.
+ *
+ * A quote has slots by price. Where parts are offered as many slots of as many providers at one price, these are taken to be the same. By
+ * asking for the devices that fit, slots get the names of those that they are on. */
+#ifndef BOURSE_CONSUMER_OFFERED_H
+#define BOURSE_CONSUMER_OFFERED_H
+
+#include "consumer/prepare.h"
+#include "planner/deal.h"
+
+struct offered_place { /* slots at one price */
+    struct deal_device slots;
+    char label[2 * BOURSE_NAME_SIZE + 2]; /* "provider/device"; "": of whom is not known */
+    char instrument[BOURSE_NAME_SIZE];    /* "": not known */
+    uint32_t providers; /* 0: they are leased, and would be taken from their holders */
+    bool is_simulated;
+};
+
+struct offered {
+    struct offered_place *places; /* the cheapest first */
+    size_t count;
+    bool is_busy; /* of some part nothing is free: it is as if what is leased were */
+};
+
+/* `quotes` has one of each part of the job. NULL without memory. */
+struct offered *offered_create(const struct bourse_job *job, const struct bourse_quote *quotes);
+void offered_destroy(struct offered **self);
+/* Finds out on which devices the slots are, as far as the market's list agrees with the quotes. */
+bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
+                  struct bourse_error *error);
+
+/* What a subtask of part `part` is expected to take. */
+int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index);
+
+/* The job on these places: each as long as expected or, with `all_take_ns` above 0, all as long as that. DEAL_NOWHERE also where nothing is
+ * on offer. `ret_single` (may be NULL): the place that would be done first alone, with ret_single_ns; count: none can do all. */
+enum deal_status offered_deal(const struct bourse_job *job, const struct offered *offered,
+                              int64_t all_take_ns, struct deal **ret_deal, size_t *ret_single,
+                              int64_t *ret_single_ns);
+
+#endif

@@ -1,0 +1,326 @@
+/* How subtasks would run on what is on offer: small jobs by hand, and that random ones keep to what there is. */
+#include "planner/deal.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/random.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64 };
+
+struct job {
+    struct deal_part parts[DEAL_PARTS];
+    struct deal_device devices[8];
+    int64_t takes_ns[MOST];
+    uint32_t rank[MOST], after_count[MOST], after[MOST * MOST];
+    struct deal_input input;
+};
+
+/* One part of `count` subtasks of a second each, on no device yet. */
+static void begin(struct job *job, uint32_t count)
+{
+    memset(job, 0, sizeof *job);
+    job->parts[0] = (struct deal_part){.subtasks = count, .slots = 1};
+    for (uint32_t i = 0; i < MOST; i++) {
+        job->takes_ns[i] = NS_PER_S;
+    }
+    job->input = (struct deal_input){
+        .parts = job->parts, .part_count = 1, .takes_ns = job->takes_ns, .devices = job->devices};
+}
+
+static void add_device(struct job *job, uint32_t slots, int64_t price_micro, uint32_t parts)
+{
+    job->devices[job->input.device_count++] = (struct deal_device){slots, price_micro, parts};
+}
+
+static struct deal *made(const struct job *job)
+{
+    struct deal *deal = NULL;
+    ck_assert_int_eq(deal_make(&job->input, &deal), DEAL_OK);
+    return deal;
+}
+
+static void assert_run(const struct deal *deal, uint32_t task, uint32_t device, uint32_t lane,
+                       int64_t start_ns)
+{
+    ck_assert_uint_eq(deal->runs[task].device, device);
+    ck_assert_uint_eq(deal->runs[task].lane, lane);
+    ck_assert_int_eq(deal->runs[task].start_ns, start_ns);
+}
+
+START_TEST(alike_ones_go_round_by_round_to_the_cheapest)
+{
+    struct job job;
+    begin(&job, 7);
+    add_device(&job, 2, 3600, 1);
+    add_device(&job, 1, 7200, 1);
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    assert_run(deal, 0, 0, 0, 0);
+    assert_run(deal, 1, 0, 1, 0);
+    assert_run(deal, 2, 1, 0, 0);
+    assert_run(deal, 6, 0, deal->runs[6].lane, 2 * NS_PER_S);
+    ck_assert_int_eq(deal->makespan_ns, 3 * NS_PER_S);
+    ck_assert_int_eq(deal->bound_ns, 3 * NS_PER_S); /* three rounds of three: none is better */
+    ck_assert_uint_eq(deal->lanes, 3);
+    ck_assert_uint_eq(deal->uses[0].subtasks, 5);
+    ck_assert_int_eq(deal->uses[0].cost_micro, 5);
+    ck_assert_int_eq(deal->uses[1].cost_micro, 4);
+    ck_assert_int_eq(deal->cost_micro, 9);
+    ck_assert_int_eq(deal_share_ppm(deal), 777777);
+    size_t device = 9;
+    int64_t alone_ns = 0;
+    ck_assert(deal_best_single(&job.input, &device, &alone_ns));
+    ck_assert_uint_eq(device, 0);
+    ck_assert_int_eq(alone_ns, 4 * NS_PER_S);
+}
+END_TEST
+
+START_TEST(no_more_at_a_time_than_it_may_have)
+{
+    struct job job;
+    begin(&job, 4);
+    add_device(&job, 8, 0, 1);
+    job.parts[0].slots = 2;
+    job.parts[0].at_most = 5;
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    ck_assert_int_eq(deal->makespan_ns, 2 * NS_PER_S);
+    ck_assert_uint_eq(deal->lanes, 2);
+    ck_assert_int_eq(deal->uses[0].slot_ns, 8 * NS_PER_S);
+    ck_assert_int_eq(deal->bound_ns, 2 * NS_PER_S);
+}
+END_TEST
+
+/* 0 is long and 1 short; 2 waits for 1, 3 for both, and is of a part for which there is one device. */
+START_TEST(who_waits_begins_when_the_last_of_them_has_ended)
+{
+    struct job job;
+    begin(&job, 3);
+    job.parts[1] = (struct deal_part){.subtasks = 1, .slots = 1};
+    job.input.part_count = 2;
+    job.takes_ns[0] = 3 * NS_PER_S;
+    static const uint32_t counts[] = {0, 0, 1, 2};
+    static const uint32_t after[] = {1, 0, 1};
+    job.input.after_count = counts;
+    job.input.after = after;
+    add_device(&job, 2, 3600, 1);
+    add_device(&job, 1, 3600, 2);
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    assert_run(deal, 2, 0, 1, NS_PER_S);
+    assert_run(deal, 3, 1, 0, 3 * NS_PER_S);
+    ck_assert_int_eq(deal->makespan_ns, 4 * NS_PER_S);
+    ck_assert_int_eq(deal->bound_ns, 4 * NS_PER_S); /* the longest way */
+    size_t device = 0;
+    int64_t alone_ns = 0;
+    ck_assert(!deal_best_single(&job.input, &device, &alone_ns));
+}
+END_TEST
+
+START_TEST(the_highest_rank_goes_first)
+{
+    struct job job;
+    begin(&job, 3);
+    static const uint32_t rank[] = {5, 9, 7};
+    job.input.rank = rank;
+    add_device(&job, 1, 0, 1);
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    ck_assert_int_eq(deal->runs[1].start_ns, 0);
+    ck_assert_int_eq(deal->runs[2].start_ns, NS_PER_S);
+    ck_assert_int_eq(deal->runs[0].start_ns, 2 * NS_PER_S);
+}
+END_TEST
+
+/* What a part cannot have does not keep others from what they can. */
+START_TEST(parts_share_devices)
+{
+    struct job job;
+    begin(&job, 2);
+    job.parts[0].slots = 2;
+    job.parts[1] = (struct deal_part){.subtasks = 3, .slots = 1};
+    job.input.part_count = 2;
+    add_device(&job, 3, 0, 3);
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    ck_assert_int_eq(deal->runs[0].start_ns, 0);
+    ck_assert_int_eq(deal->runs[2].start_ns, 0); /* in the third slot */
+    ck_assert_int_eq(deal->runs[1].start_ns, NS_PER_S);
+    ck_assert_int_eq(deal->makespan_ns, 3 * NS_PER_S);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+    struct job job;
+    struct deal *deal = NULL;
+    begin(&job, 2);
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT); /* no device */
+    add_device(&job, 1, 0, 2);
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_NOWHERE); /* for another part */
+    job.devices[0].parts = 1;
+    job.parts[0].slots = 2;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_NOWHERE);
+    job.parts[0] = (struct deal_part){.subtasks = 2, .slots = 1};
+    job.takes_ns[1] = 0;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT);
+    job.takes_ns[0] = job.takes_ns[1] = INT64_MAX;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_OVERFLOW);
+    job.takes_ns[0] = job.takes_ns[1] = 1;
+    static const uint32_t counts[] = {0, 1};
+    static const uint32_t after[] = {1};
+    job.input.after_count = counts;
+    job.input.after = after;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT); /* waits for itself */
+    job.input.after_count = NULL;
+    job.devices[0].price_micro = -1;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT);
+    job.devices[0].price_micro = 0;
+    job.parts[0].slots = 0;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT);
+    ck_assert_ptr_null(deal);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- random jobs */
+
+static uint32_t below(struct random *random, uint32_t most)
+{
+    return (uint32_t)(random_u64(random) % most);
+}
+
+static void make_random(struct random *random, struct job *job)
+{
+    begin(job, 1 + below(random, 20));
+    job->parts[1] = (struct deal_part){.subtasks = below(random, 20),
+                                       .slots = 1 + below(random, 3),
+                                       .at_most = below(random, 2) * 3};
+    job->parts[2] = (struct deal_part){.subtasks = below(random, 20), .slots = 1};
+    job->input.part_count = 3;
+    const uint32_t devices = 1 + below(random, 5);
+    for (uint32_t d = 0; d < devices; d++) {
+        add_device(job, 1 + below(random, 4), d * 100, 1 + below(random, 7));
+    }
+    add_device(job, 3, 1000, 7);
+    uint32_t edges = 0;
+    for (uint32_t i = 0; i < MOST; i++) {
+        job->takes_ns[i] = 1 + below(random, 1000);
+        job->rank[i] = below(random, 5);
+        for (uint32_t k = 0; k < i; k++) {
+            if (below(random, 10) == 0) {
+                job->after[edges++] = k;
+                job->after_count[i]++;
+            }
+        }
+    }
+    job->input.rank = job->rank;
+    job->input.after_count = job->after_count;
+    job->input.after = job->after;
+}
+
+static uint32_t part_of(const struct job *job, uint32_t task)
+{
+    return task < job->parts[0].subtasks                            ? 0
+           : task < job->parts[0].subtasks + job->parts[1].subtasks ? 1
+                                                                    : 2;
+}
+
+/* Slots in use just after `at_ns`: of a device (part 3), or by a part (device 99). */
+static uint32_t in_use(const struct job *job, const struct deal *deal, int64_t at_ns,
+                       uint32_t device, uint32_t part)
+{
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < deal->subtasks; i++) {
+        const struct deal_run *run = &deal->runs[i];
+        if (run->start_ns <= at_ns && at_ns < run->end_ns &&
+            (run->device == device || part_of(job, i) == part)) {
+            slots += job->parts[part_of(job, i)].slots;
+        }
+    }
+    return slots;
+}
+
+static void check_task(const struct job *job, const struct deal *deal, uint32_t task,
+                       size_t first_edge)
+{
+    const struct deal_run *run = &deal->runs[task];
+    const uint32_t part = part_of(job, task);
+    ck_assert_int_eq(run->end_ns - run->start_ns, job->takes_ns[task]);
+    ck_assert((job->devices[run->device].parts >> part & 1) != 0);
+    ck_assert_uint_le(in_use(job, deal, run->start_ns, run->device, 3),
+                      job->devices[run->device].slots);
+    ck_assert(job->parts[part].at_most == 0 ||
+              in_use(job, deal, run->start_ns, 99, part) <= job->parts[part].at_most);
+    for (uint32_t k = 0; k < job->after_count[task]; k++) {
+        ck_assert_int_le(deal->runs[job->after[first_edge + k]].end_ns, run->start_ns);
+    }
+    for (uint32_t i = 0; i < task; i++) { /* a lane has one at a time */
+        const struct deal_run *other = &deal->runs[i];
+        ck_assert(other->device != run->device || other->lane != run->lane ||
+                  other->end_ns <= run->start_ns || run->end_ns <= other->start_ns);
+    }
+}
+
+/* Nobody who is ready waits while there is room for it. */
+static void check_idle(const struct job *job, const struct deal *deal, uint32_t task,
+                       size_t first_edge)
+{
+    const struct deal_run *run = &deal->runs[task];
+    const struct deal_part *part = &job->parts[part_of(job, task)];
+    int64_t ready_ns = 0;
+    for (uint32_t k = 0; k < job->after_count[task]; k++) {
+        const int64_t end_ns = deal->runs[job->after[first_edge + k]].end_ns;
+        ready_ns = end_ns > ready_ns ? end_ns : ready_ns;
+    }
+    for (size_t d = 0; d < job->input.device_count && ready_ns < run->start_ns; d++) {
+        const bool fits = (job->devices[d].parts >> part_of(job, task) & 1) != 0;
+        const bool may =
+            part->at_most == 0 ||
+            in_use(job, deal, ready_ns, 99, part_of(job, task)) + part->slots <= part->at_most;
+        ck_assert(!fits || !may ||
+                  in_use(job, deal, ready_ns, (uint32_t)d, 3) + part->slots >
+                      job->devices[d].slots);
+    }
+}
+
+START_TEST(random_jobs_keep_to_what_there_is)
+{
+    struct random random = random_seeded((uint64_t)_i + 1);
+    struct job *job = calloc(1, sizeof *job);
+    ck_assert_ptr_nonnull(job);
+    make_random(&random, job);
+    CLEANUP(deal_destroy) struct deal *deal = made(job);
+    int64_t last_ns = 0;
+    size_t edge = 0;
+    for (uint32_t i = 0; i < deal->subtasks; i++) {
+        check_task(job, deal, i, edge);
+        check_idle(job, deal, i, edge);
+        edge += job->after_count[i];
+        last_ns = deal->runs[i].end_ns > last_ns ? deal->runs[i].end_ns : last_ns;
+    }
+    ck_assert_int_eq(deal->makespan_ns, last_ns);
+    ck_assert_int_le(deal->bound_ns, deal->makespan_ns);
+    size_t device = 0;
+    int64_t alone_ns = 0;
+    ck_assert(!deal_best_single(&job->input, &device, &alone_ns) || alone_ns >= deal->bound_ns);
+    free(job);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("deal");
+    TCase *tests = tcase_create("deal");
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, alike_ones_go_round_by_round_to_the_cheapest);
+    tcase_add_test(tests, no_more_at_a_time_than_it_may_have);
+    tcase_add_test(tests, who_waits_begins_when_the_last_of_them_has_ended);
+    tcase_add_test(tests, the_highest_rank_goes_first);
+    tcase_add_test(tests, parts_share_devices);
+    tcase_add_test(tests, what_cannot_be_is_refused);
+    tcase_add_loop_test(tests, random_jobs_keep_to_what_there_is, 0, 300);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

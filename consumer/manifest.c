@@ -573,6 +573,46 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     return good;
 }
 
+/* ---------------------------------------------------------------- what goes in */
+
+static int64_t added_bytes(int64_t sum, uint64_t more)
+{
+    int64_t result;
+    const int64_t bounded = more > INT64_MAX ? INT64_MAX : (int64_t)more;
+    return checked_add(sum, bounded, &result) ? result : INT64_MAX;
+}
+
+int64_t manifest_shared_bytes(const Bourse__V1__Manifest *manifest)
+{
+    int64_t bytes = added_bytes(0, manifest->has_image_size ? manifest->image_size : 0);
+    for (size_t i = 0; i < manifest->n_shared; i++) {
+        bytes = added_bytes(bytes, manifest->shared[i]->size);
+    }
+    return bytes;
+}
+
+int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; index < manifest->n_subtasks && i < manifest->subtasks[index]->n_inputs;
+         i++) {
+        bytes = added_bytes(bytes, manifest->subtasks[index]->inputs[i]->size);
+    }
+    return bytes;
+}
+
+bool manifest_takes_files(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    const Bourse__V1__ManifestTask *task =
+        index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
+    for (size_t i = 0; task != NULL && i < task->n_from; i++) {
+        if (task->from[i]->output != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---------------------------------------------------------------- all */
 
 /* The lists of a manifest whose lengths are small. */

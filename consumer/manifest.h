@@ -20,4 +20,11 @@ struct offered;
 bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
                      const struct offered *offered, struct bourse_error *error);
 
+/* What each device fetches once for all subtasks: an image and shared files. INT64_MAX at most. */
+int64_t manifest_shared_bytes(const Bourse__V1__Manifest *manifest);
+/* What a subtask brings along of its own, without what others hand to it; that, too, is 0 of one that is not listed. */
+int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index);
+/* Whether a subtask takes files that others leave. */
+bool manifest_takes_files(const Bourse__V1__Manifest *manifest, uint32_t index);
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "consumer/cheap.h"
 #include "consumer/client.h"
+#include "consumer/manifest.h"
 #include "consumer/order.h"
 #include "consumer/tasks.h"
 
@@ -58,29 +59,13 @@ static int64_t ns_of(int64_t ms)
 
 /* ---------------------------------------------------------------- bytes */
 
-static int64_t shared_bytes(const Bourse__V1__Manifest *manifest)
-{
-    if (manifest == NULL) {
-        return -1;
-    }
-    int64_t bytes = manifest->has_image_size ? bounded(manifest->image_size) : 0;
-    for (size_t i = 0; i < manifest->n_shared; i++) {
-        bytes = added(bytes, manifest->shared[i]->size);
-    }
-    return bytes;
-}
-
 static bool takes_files(const Bourse__V1__Manifest *manifest)
 {
-    for (size_t i = 0; manifest != NULL && i < manifest->n_subtasks; i++) {
-        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
-        for (size_t k = 0; task != NULL && k < task->n_from; k++) {
-            if (task->from[k]->output != NULL) {
-                return true;
-            }
-        }
+    bool takes = false;
+    for (uint32_t i = 0; manifest != NULL && i < manifest->n_subtasks && !takes; i++) {
+        takes = manifest_takes_files(manifest, i);
     }
-    return false;
+    return takes;
 }
 
 /* Results come by index, and a task waits for lower ones only: what it takes is known before its own result. */
@@ -139,10 +124,7 @@ static int64_t bytes_in(const struct reading *reading, uint32_t index)
         return 0;
     }
     const Bourse__V1__ManifestSubtask *subtask = reading->manifest->subtasks[index];
-    int64_t bytes = 0;
-    for (size_t i = 0; i < subtask->n_inputs; i++) {
-        bytes = added(bytes, subtask->inputs[i]->size);
-    }
+    int64_t bytes = manifest_own_bytes(reading->manifest, index);
     for (size_t i = 0; subtask->task != NULL && i < subtask->task->n_from; i++) {
         const Bourse__V1__ManifestFrom *from = subtask->task->from[i];
         int64_t taken = from->output == NULL ? 0 : left_bytes(reading, from);
@@ -231,9 +213,10 @@ static int64_t device_of(struct reading *reading, const struct bourse_outcome *o
     size_t at = report->device_count++;
     client_copy(reading->known[at].provider, sizeof reading->known[at].provider, outcome->provider);
     client_copy(reading->known[at].device, sizeof reading->known[at].device, outcome->device);
-    report->devices[at] = (struct report_device){.price_low_micro = -1,
-                                                 .price_high_micro = -1,
-                                                 .shared_bytes = shared_bytes(reading->manifest)};
+    report->devices[at] = (struct report_device){
+        .price_low_micro = -1,
+        .price_high_micro = -1,
+        .shared_bytes = reading->manifest == NULL ? -1 : manifest_shared_bytes(reading->manifest)};
     (void)snprintf(report->devices[at].provider, sizeof report->devices[at].provider, "%.*s",
                    NAMED_BY_KEY, outcome->provider);
     (void)snprintf(report->devices[at].name, sizeof report->devices[at].name, "%.*s", NAMED_BY_KEY,

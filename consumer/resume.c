@@ -2,6 +2,7 @@
  * accepted, and with what those left to the others as inputs by their hashes. */
 #include "consumer/cheap.h"
 #include "consumer/client.h"
+#include "consumer/job_plan.h"
 #include "consumer/manifest.h"
 #include "consumer/tasks.h"
 
@@ -421,13 +422,19 @@ static bool find_good_till(const Bourse__V1__ManifestTerms *terms, int64_t submi
     return true;
 }
 
+static bool has_terms(const Bourse__V1__Manifest *manifest, struct bourse_error *error)
+{
+    return (manifest->terms != NULL && tasks_well_formed(manifest)) ||
+           client_fail(error, BOURSE_USAGE,
+                       "the job's manifest does not say what its devices must be; submit its "
+                       "file again");
+}
+
 static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
                         const struct value *value, struct bourse_error *error)
 {
-    if (manifest->terms == NULL || !tasks_well_formed(manifest)) {
-        return client_fail(error, BOURSE_USAGE,
-                           "the job's manifest does not say what its devices must be; submit its "
-                           "file again");
+    if (!has_terms(manifest, error)) {
+        return false;
     }
     if (manifest->terms->capped && cap_micro < 0 && value->rate == RATE_NONE) {
         return client_fail(error, BOURSE_USAGE,
@@ -442,6 +449,42 @@ static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
                            "checks are bought by the slot-hour; give a cap instead of a value");
     }
     return true;
+}
+
+/* The rest of it, once all that is asked for is known. `resume` has the manifest and until when it is good. */
+static bool make_rest(struct bourse *bourse, const char *id, Bourse__V1__Manifest *manifest,
+                      struct resume *resume, const struct id128 *continued, int64_t cap_micro,
+                      const struct value *value, struct bourse_job **ret_job,
+                      struct bourse_error *error)
+{
+    if (cheap_count(manifest) > 0 && !cheap_remove(manifest, &resume->check)) {
+        return client_fail(error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
+    }
+    if (!see_outcomes(bourse, id, resume, error)) {
+        return false;
+    }
+    if (resume->count == 0) {
+        return client_fail(error, BOURSE_NOT_FOUND, "nothing is left of the job %.8s", id);
+    }
+    if (!allocate(resume)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return continue_subtasks(resume, error) &&
+           make_job(resume, continued, cap_micro, value, ret_job, error);
+}
+
+bool resume_to_plan(struct bourse *bourse, const char *id, struct bourse_job **ret_job,
+                    struct bourse_error *error)
+{
+    const struct value value = {0};
+    struct id128 continued;
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (!client_id_read(id, &continued, error) || !client_manifest(bourse, id, &manifest, error) ||
+        !has_terms(manifest, error)) {
+        return false;
+    }
+    CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
+    return make_rest(bourse, id, manifest, &resume, &continued, -1, &value, ret_job, error);
 }
 
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
@@ -470,18 +513,6 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
     CLEANUP(resume_fini)
     struct resume resume = {
         .manifest = manifest, .good_till_ms = good_till_ms, .good_for_ms = good_for_ms};
-    if (cheap_count(manifest) > 0 && !cheap_remove(manifest, &resume.check)) {
-        return client_fail(ret_error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
-    }
-    if (!see_outcomes(bourse, id, &resume, ret_error)) {
-        return false;
-    }
-    if (resume.count == 0) {
-        return client_fail(ret_error, BOURSE_NOT_FOUND, "nothing is left of the job %.8s", id);
-    }
-    if (!allocate(&resume)) {
-        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
-    }
-    return continue_subtasks(&resume, ret_error) &&
-           make_job(&resume, &continued, cap_micro, &value, ret_job, ret_error);
+    return make_rest(bourse, id, manifest, &resume, &continued, cap_micro, &value, ret_job,
+                     ret_error);
 }

@@ -64,34 +64,6 @@ static void set_plan_groups(const struct report *report, struct picture *picture
     }
 }
 
-static int by_group_and_start(const void *a, const void *b)
-{
-    const struct picture_bar *left = a;
-    const struct picture_bar *right = b;
-    if (left->group != right->group) {
-        return left->group < right->group ? -1 : 1;
-    }
-    if (left->from != right->from) {
-        return left->from < right->from ? -1 : 1;
-    }
-    return left->number < right->number ? -1 : left->number > right->number;
-}
-
-static void set_plan_bars(const struct report *report, struct picture *picture)
-{
-    const struct deal *plan = report->plan;
-    const int64_t begin_ns = plan_begin_ns(report);
-    for (uint32_t i = 0; i < plan->subtasks; i++) {
-        const struct deal_run *run = &plan->runs[i];
-        picture->bars[i] = (struct picture_bar){.group = run->device,
-                                                .lane = run->lane,
-                                                .number = i,
-                                                .from = sum_of(begin_ns, run->start_ns),
-                                                .until = sum_of(begin_ns, run->end_ns)};
-    }
-    qsort(picture->bars, plan->subtasks, sizeof *picture->bars, by_group_and_start);
-}
-
 /* ---------------------------------------------------------------- the whole */
 
 static void set_expected(const struct report *report, struct picture *picture)
@@ -124,7 +96,7 @@ static bool fill(const struct report *report, struct picture *picture)
         const int64_t end_ns = sum_of(plan_begin_ns(report), report->plan->makespan_ns);
         picture->until = end_ns > picture->until ? end_ns : picture->until;
         set_plan_groups(report, picture);
-        set_plan_bars(report, picture);
+        deal_draw(report->plan, 0, plan_begin_ns(report), picture->bars);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         set_group(&report->devices[i], &picture->groups[planned + i]);

@@ -359,7 +359,8 @@ static void zsh_action(FILE *to, const struct places *places, unsigned which)
         print_names(to);
         (void)fputc(')', to);
     } else if ((which & PLACE_WORDS) != 0 && (which & PLACE_FILES) != 0) {
-        (void)fprintf(to, "{compadd -- %s; _files}", places->words);
+        (void)fprintf(to, "{compadd -- %s; %s_files}", places->words,
+                      (which & PLACE_JOBS) != 0 ? "_bourse_jobs; " : "");
     } else if ((which & PLACE_WORDS) != 0) {
         (void)fprintf(to, "(%s)", places->words);
     } else if ((which & PLACE_JOBS) != 0) {

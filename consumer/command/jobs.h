@@ -18,10 +18,19 @@ struct offer {
     struct bourse_quote quote;
     int64_t limits[ORDER_PARTS_MAX]; /* the most to pay per slot-hour, part by part */
     int64_t budget_micro;
+    struct bourse_quote
+        *parts; /* SUBMIT_QUOTES, for the quote of each part; NULL: nobody asks for them */
 };
 /* Each false after having said why, with the exit status. */
 bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status);
 void offer_show(FILE *to, const struct offer *offer);
+void offer_show_job(FILE *to, const struct offer *offer);   /* the one half of it, */
+void offer_show_quote(FILE *to, const struct offer *offer); /* and the other */
+json_t *json_offer(const struct offer *offer);
+/* BOURSE_OK, or NO_MATCH: it would not start. */
+int offer_status(const struct offer *offer);
+/* `plan FILE|JOB`: returns the exit status. */
+int plan_job(struct invocation *invocation);
 /* Devices fit, and every ask for one is above the limit; nor does it take a lease. */
 bool offer_is_too_dear(const struct bourse_quote *quote);
 bool offer_agree(struct invocation *invocation, const struct offer *offer,

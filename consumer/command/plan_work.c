@@ -79,7 +79,7 @@ static bool read_given(struct work *work, const char *name, const char *value,
     if (strcmp(name, "devices") == 0) {
         return plan_file_devices(request, value, problem);
     }
-    if (strcmp(name, "market") == 0) {
+    if (strcmp(name, "on-offer") == 0) {
         return plan_file_devices(request, "market", problem);
     }
     if (strcmp(name, "samples") == 0) {
@@ -109,7 +109,7 @@ static int read_options(struct work *work)
     struct invocation *invocation = work->invocation;
     struct plan_file *request = &work->request;
     int64_t deadline_ms = request->deadline_ns / NS_PER_MS;
-    if (option_given(invocation, "devices") || option_given(invocation, "market")) {
+    if (option_given(invocation, "devices") || option_given(invocation, "on-offer")) {
         request->devices = (struct device_list){.part_count = 0};
         request->is_market = false;
     }
@@ -120,6 +120,9 @@ static int read_options(struct work *work)
             return complain(invocation, BOURSE_USAGE, "--%s: %s", given->name, problem.text);
         }
     }
+    /* Who says which market, and no devices, means those of that market. */
+    request->is_market = request->is_market ||
+                         (request->devices.part_count == 0 && option_given(invocation, "market"));
     request->may_stream = request->may_stream || option_given(invocation, "stream");
     if (!option_duration_ms(invocation, "deadline", &deadline_ms) ||
         !option_count(invocation, "batch", 1, PLAN_FILE_BATCH_MOST, &request->batch) ||
@@ -293,7 +296,7 @@ static int make_devices(struct work *work)
         return complain(
             work->invocation, BOURSE_USAGE,
             "on which devices? --devices h100:2,tpu-v5p:4 names some of `bourse devices "
-            "--catalogue`; --market takes those on offer");
+            "--catalogue`; --on-offer takes those of the market");
     }
     apply_link(&request->pcie, &links.wires[DEVICE_SET_PCIE]);
     apply_link(&request->fabric, &links.wires[DEVICE_SET_FABRIC]);
@@ -454,7 +457,7 @@ static int make_plan(struct work *work)
 bool is_work(const struct invocation *invocation)
 {
     static const char *const of_work[] = {"file", "devices", "templates"};
-    if (invocation->word_count == 0 && option_given(invocation, "market")) {
+    if (invocation->word_count == 0 && option_given(invocation, "on-offer")) {
         return true;
     }
     for (size_t i = 0; i < sizeof of_work / sizeof of_work[0]; i++) {

@@ -86,33 +86,6 @@ static bool estimate_of(const struct bourse_job_summary *job, const struct bours
     return estimate_make(&asked, levels, quote->level_count, rows, ret_estimate) == ESTIMATE_OK;
 }
 
-static void show_spread(FILE *to, const struct bourse_job_summary *job,
-                        const struct bourse_quote *quote, bool color)
-{
-    static const char *const titles[] = {"PRICE", "SLOTS", "LANES", "SUBTASKS", "BUSY", "COST"};
-    struct estimate_row rows[BOURSE_LEVELS_MAX];
-    struct estimate estimate;
-    if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
-        !estimate_of(job, quote, rows, &estimate)) {
-        return; /* nothing to run on, as the quote says; or not alike, or not at once */
-    }
-    CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "rrrrrr");
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        const char *cells[] = {money_text(quote->levels[i].price_micro),
-                               count_text(quote->levels[i].slots),
-                               count_text(rows[i].lanes),
-                               count_text(rows[i].subtasks),
-                               duration_text(rows[i].busy_ns / NS_PER_MS),
-                               money_text(rows[i].cost_micro)};
-        grid_add(&table, cells);
-    }
-    grid_print(&table, to, color);
-    (void)fprintf(to, "%llu lanes, %llu rounds, %s from the first start (no less than %s)\n\n",
-                  (unsigned long long)estimate.lanes, (unsigned long long)estimate.rounds,
-                  duration_text(estimate.makespan_ns / NS_PER_MS),
-                  duration_text(estimate.lower_bound_ns / NS_PER_MS));
-}
-
 static json_t *json_spread(const struct bourse_job_summary *job, const struct bourse_quote *quote)
 {
     struct estimate_row rows[BOURSE_LEVELS_MAX];
@@ -225,10 +198,20 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
     }
 }
 
-void offer_show(FILE *to, const struct offer *offer)
+void offer_show_job(FILE *to, const struct offer *offer)
 {
     show_plan(to, &offer->summary);
+}
+
+void offer_show_quote(FILE *to, const struct offer *offer)
+{
     show_quote(to, &offer->summary, &offer->quote, offer->budget_micro);
+}
+
+void offer_show(FILE *to, const struct offer *offer)
+{
+    offer_show_job(to, offer);
+    offer_show_quote(to, offer);
 }
 
 static json_t *json_summary(const struct bourse_job_summary *job)
@@ -276,7 +259,12 @@ static json_t *json_summary(const struct bourse_job_summary *job)
 bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
 {
     struct bourse_error error;
-    if (!submit_quote(invocation->bourse, offer->job, &offer->quote, offer->limits, &error)) {
+    const bool is_quoted =
+        offer->parts != NULL
+            ? submit_quote_parts(invocation->bourse, offer->job, offer->parts, &offer->quote,
+                                 offer->limits, &error)
+            : submit_quote(invocation->bourse, offer->job, &offer->quote, offer->limits, &error);
+    if (!is_quoted) {
         *ret_status = complain_with(invocation, &error);
         return false;
     }
@@ -290,7 +278,23 @@ bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_sta
     return true;
 }
 
-static int quote_or_plan(struct invocation *invocation, bool plan)
+json_t *json_offer(const struct offer *offer)
+{
+    json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote), "budget_micro",
+                              (json_int_t)offer->budget_micro);
+    (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
+    (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
+    return value;
+}
+
+int offer_status(const struct offer *offer)
+{
+    const bool starts =
+        offer->quote.explanation.starts_at_micro >= 0 && offer->quote.checks_problem[0] == '\0';
+    return starts ? BOURSE_OK : BOURSE_NO_MATCH;
+}
+
+int command_quote(struct invocation *invocation)
 {
     int status = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
@@ -304,39 +308,23 @@ static int quote_or_plan(struct invocation *invocation, bool plan)
     }
     offer->job = job;
     if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
-        bool starts =
-            offer->quote.explanation.starts_at_micro >= 0 && offer->quote.checks_problem[0] == '\0';
-        status = starts ? BOURSE_OK : BOURSE_NO_MATCH;
+        status = offer_status(offer);
         if (invocation->json) {
-            json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
-                                      "budget_micro", (json_int_t)offer->budget_micro);
-            (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
-            (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
-            status = print_json(value, status);
+            status = print_json(json_offer(offer), status);
         } else if (invocation->quiet) {
             (void)printf("%s\n", money_text(offer->quote.expected_micro));
         } else {
-            if (plan) {
-                show_plan(stdout, &offer->summary);
-                show_spread(stdout, &offer->summary, &offer->quote, invocation->color);
-            }
-            show_quote(stdout, &offer->summary, &offer->quote, offer->budget_micro);
+            offer_show_quote(stdout, offer);
         }
     }
     free(offer);
     return status;
 }
 
-int command_quote(struct invocation *invocation)
-{
-    return quote_or_plan(invocation, false);
-}
-
 /* Options that are not for what is planned: of a job's file there are none. */
 static bool plan_options_fit(struct invocation *invocation, bool has_graph)
 {
     static const char *const of_graphs[] = {"scheduler", "contended"};
-    static const char *const of_pictures[] = {"svg", "width"};
     static const char *const of_work[] = {
         "set",    "devices",   "pcie",      "fabric", "network", "storage",
         "stream", "objective", "deadline",  "budget", "samples", "worth",
@@ -346,15 +334,6 @@ static bool plan_options_fit(struct invocation *invocation, bool has_graph)
         if (option_given(invocation, of_graphs[i])) {
             (void)complain(invocation, BOURSE_USAGE,
                            "--scheduler and --contended are for --dag; see `bourse help plan`");
-            return false;
-        }
-    }
-    for (size_t i = 0; !has_graph && !has_work && i < sizeof of_pictures / sizeof of_pictures[0];
-         i++) {
-        if (option_given(invocation, of_pictures[i])) {
-            (void)complain(invocation, BOURSE_USAGE,
-                           "--svg and --width are for --dag and templates: when a job's subtasks "
-                           "run the market says; `bourse report` draws it afterwards");
             return false;
         }
     }
@@ -389,5 +368,5 @@ int command_plan(struct invocation *invocation)
     if (invocation->word_count == 0) {
         return complain(invocation, BOURSE_USAGE, "plan needs FILE; see `bourse help plan`");
     }
-    return quote_or_plan(invocation, true);
+    return plan_job(invocation);
 }

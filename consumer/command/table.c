@@ -136,9 +136,9 @@ static const struct option_spec plan_options[] = {
     {"set", 0, "NAME=VALUE", "a parameter of the template; may be repeated"},
     {"batch", 0, "N", "the template's batch, whatever its parameter is called"},
     {"devices", 0, "LIST", "h100:8,tpu-v5p:4@4.20: of the catalogue, with prices; or `market`"},
-    {"market", 0, NULL, "the devices on offer now, as --devices market"},
-    {"interruptible", 0, "[DEVICE=]RISK",
-     "taken away 0.5/h, back after 2m: 0.5/h,2m; may be repeated"},
+    {"on-offer", 0, NULL, "the devices on offer now, as --devices market"},
+    {"interruptible", 0, "RISK",
+     "0.5/h,2m: taken away, back after; l4=0.5/h of one; may be repeated"},
     {"samples", 0, "DEVICE=FILE", "times measured on that one, as of `devices`; may be repeated"},
     {"pcie", 0, "RATE", "between devices and their machine (31.5GB/s,5us)"},
     {"fabric", 0, "RATE", "between alike devices of one machine (the catalogue's; or none)"},
@@ -151,7 +151,7 @@ static const struct option_spec plan_options[] = {
     {"worth", 0, "CREDITS", "of value: what an hour sooner is worth"},
     {"place", 0, "STEP=DEVICE", "where a step has to be; may be repeated"},
     {"fall-back", 0, NULL, "a step that cannot run where it is placed may be anywhere"},
-    {"svg", 0, "FILE", "of --dag and TEMPLATE: write the timeline as a picture"},
+    {"svg", 0, "FILE", "write the timeline as a picture"},
     {"width", 0, "N", "columns of the timeline, 40 to 400 (the terminal's, else 80)"},
 };
 static const struct option_spec order_options[] = {
@@ -266,12 +266,13 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_quote},
     {.name = "plan",
-     .arguments = "FILE|TEMPLATE",
+     .arguments = "FILE|JOB|TEMPLATE",
      .summary = "how a job would run, before anything is spent",
      OPTIONS(plan_options),
      .words_max = 1,
      .run = command_plan,
      .details =
+         "Of FILE, a job file, and of JOB, what is left of it: which subtask runs where and when.\n"
          "With --dag instead of FILE, no market is asked: tasks with their cost on each "
          "processor,\n"
          "and bytes between them, become a schedule, beside a bound that none can beat.\n"

@@ -146,8 +146,11 @@ expect 2 'did you mean' "$bourse" devices --needs 'knd = tpu'
 expect 0 '"form":"(single|split|graph)".*"devices":\[\{"device":"[^"]*provider[^"]*","id":null,"machine":0,"hour_micro":[0-9]+' \
     "$bourse" plan matmul --set dtype=fp32 --devices market --json
 expect 0 'estimated +from measured figures' "$bourse" plan matmul --set dtype=fp32 --devices market
-"$bourse" plan matmul --set dtype=fp32 --devices market --quiet >a && "$bourse" plan matmul --set dtype=fp32 --market --quiet >b || fail "--market"
-cmp a b || fail "--market is not --devices market: $(cat a b)"
+"$bourse" plan matmul --set dtype=fp32 --devices market --quiet >a && "$bourse" plan matmul --set dtype=fp32 --on-offer --quiet >b || fail "--on-offer"
+cmp a b || fail "--on-offer is not --devices market: $(cat a b)"
+"$bourse" plan matmul --set dtype=fp32 --market "$work/market" --quiet >b || fail "--market PATH"
+cmp a b || fail "--market PATH alone is not --devices market: $(cat a b)"
+expect 0 'h100-sxm5' "$bourse" plan matmul --market "$work/market" --devices h100
 expect 2 'not both' "$bourse" plan matmul --devices market --devices h100
 
 expect 0 'provider +present +1 ' "$bourse" providers

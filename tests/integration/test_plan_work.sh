@@ -106,7 +106,7 @@ expect 2 'streams is a whole number' "$bourse" plan video --devices h200 --batch
 # shellcheck disable=SC2086
 expect 0 '"waits":\[\{"row":[01],"for":"others","from_s":' "$bourse" plan $train --devices b200,b200 --network 100Gbit/s --json
 expect 0 '"waits":\[\]' "$bourse" plan llm --devices h200 --json
-expect 2 'not both' "$bourse" plan llm --market --devices h200
+expect 2 'not both' "$bourse" plan llm --on-offer --devices h200
 
 # Steps that have to be somewhere.
 "$bourse" plan llm --devices h200:2 --place 'decode=h200-sxm 2' --json >out || fail "placed"

@@ -149,6 +149,27 @@ START_TEST(parts_share_devices)
 }
 END_TEST
 
+START_TEST(bars_stand_by_device_and_start)
+{
+    struct job job;
+    struct picture_bar bars[5];
+    begin(&job, 5);
+    add_device(&job, 1, 0, 1);
+    add_device(&job, 1, 100, 1);
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    deal_draw(deal, 2, 500, bars);
+    static const uint32_t groups[] = {2, 2, 2, 3, 3};
+    static const uint32_t numbers[] = {0, 2, 4, 1, 3};
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_uint_eq(bars[i].group, groups[i]);
+        ck_assert_uint_eq(bars[i].number, numbers[i]);
+        ck_assert_int_eq(bars[i].from, 500 + deal->runs[numbers[i]].start_ns);
+        ck_assert_int_eq(bars[i].until, bars[i].from + NS_PER_S);
+        ck_assert(!bars[i].is_bad && !bars[i].is_wait);
+    }
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused)
 {
     struct job job;
@@ -316,6 +337,7 @@ int main(void)
     tcase_add_test(tests, who_waits_begins_when_the_last_of_them_has_ended);
     tcase_add_test(tests, the_highest_rank_goes_first);
     tcase_add_test(tests, parts_share_devices);
+    tcase_add_test(tests, bars_stand_by_device_and_start);
     tcase_add_test(tests, what_cannot_be_is_refused);
     tcase_add_loop_test(tests, random_jobs_keep_to_what_there_is, 0, 300);
     SRunner *runner = srunner_create(suite);

@@ -358,6 +358,10 @@ enum plan_status plan_make(const struct plan_input *input, struct plan **ret_pla
             status = refuse(&making, ret_fault);
         } else {
             take(&making, form, ret_plan);
+            if (!plan_reclaim(making.whole, ret_plan)) {
+                plan_destroy(ret_plan);
+                status = PLAN_NO_MEMORY;
+            }
         }
     }
     making_fini(&making);

@@ -193,6 +193,12 @@ struct plan_outcome {
     struct problem problem; /* why not */
 };
 
+struct plan_slack {      /* all zeros: there was none to use */
+    uint32_t moved;      /* steps that are elsewhere */
+    int64_t saved_micro; /* 0: nothing, or no price is known */
+    double saved_j;      /* the same of energy; below 0: it costs less, and takes more */
+};
+
 struct plan {
     enum plan_form form;  /* the one taken */
     const char *found_by; /* "heft", "local search", "water-filling": lives for ever */
@@ -213,6 +219,8 @@ struct plan {
     int64_t micro_batches, micro_batch_items; /* of a pipeline; else 0 */
     uint32_t left_out;                        /* steps that do not count */
     uint32_t fallen_back;                     /* steps that are not where they had to be */
+    struct plan_slack
+        slack; /* of a plan by time: what steps that nobody waits for take less elsewhere, while all of it ends no later */
 };
 
 /* The caller owns the plan. Any status but OK gives none, and says why in `ret_fault`; INDIVISIBLE and NO_GAIN are of forms only. */

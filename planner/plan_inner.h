@@ -230,6 +230,10 @@ void plan_part_fini(struct plan_part *part);
 /* Makes a plan of a set's devices one of all of them. False without memory: it is as it was. */
 bool plan_of_part(struct plan *plan, const struct plan_input *input, const struct plan_set *set);
 
+/* Of a plan by time in which rows are steps: those that nobody waits for go where they cost less, or take less energy, as long as all of it
+ * ends no later. False without memory: it is as it was. */
+bool plan_reclaim(const struct plan_case *of, struct plan **plan);
+
 struct plan_bounds { /* 0: not known */
     double time_s;
     double merit; /* of the objective */

@@ -519,6 +519,26 @@ static void show_below_bound(const struct work *work)
     }
 }
 
+/* What it cost nothing to save. */
+static void show_slack(const struct work *work)
+{
+    const struct plan_slack *slack = &work->plan->slack;
+    const struct figure energy = {.value = fabs(slack->saved_j), .source = FIGURE_DECLARED};
+    if (slack->moved == 0) {
+        return;
+    }
+    (void)printf("slack        %" PRIu32 " step%s that nobody waits for %s elsewhere:",
+                 slack->moved, text_plural(slack->moved), slack->moved == 1 ? "is" : "are");
+    if (slack->saved_micro > 0) {
+        (void)printf(" %s credits less", price_cell(slack->saved_micro).text);
+    }
+    if (slack->saved_j != 0) {
+        (void)printf("%s %s %s", slack->saved_micro > 0 ? "," : "", energy_cell(&energy).text,
+                     slack->saved_j > 0 ? "less" : "more");
+    }
+    (void)printf(", and it ends no later\n");
+}
+
 /* What is expected of devices that may be taken away; alike ones once. */
 static void show_risks(const struct work *work)
 {
@@ -634,6 +654,7 @@ static void show_figures(const struct work *work)
                  : total->counts_idle                     ? ""
                                                           : ", without idle time");
     show_left_out(work);
+    show_slack(work);
     show_below_bound(work);
     show_risks(work);
     show_links(work);
@@ -837,6 +858,10 @@ int show_work_json(const struct work *work)
     (void)json_object_set_new(
         value, "best_single",
         plan->single == PLAN_ANYWHERE ? json_null() : json_string(device_name(work, plan->single)));
+    (void)json_object_set_new(value, "slack",
+                              json_pack("{s:i, s:I, s:f}", "moved", (int)plan->slack.moved,
+                                        "saved_micro", (json_int_t)plan->slack.saved_micro,
+                                        "saved_j", plan->slack.saved_j));
     (void)json_object_set_new(value, "waits", json_waits(work));
     (void)json_object_set_new(value, "round_s", json_above(plan_round_s(plan)));
     (void)json_object_set_new(value, "period_s", json_above(work->steps->period_s));

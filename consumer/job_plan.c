@@ -103,6 +103,7 @@ static bool find_times(struct job_plan *plan, const struct bourse_job *job)
     plan->p90_ns = -1;
     enum deal_status status =
         offered_deal(job, plan->offered, 0, &plan->deal, &plan->single, &plan->single_ns);
+    plan->is_too_large = status == DEAL_TOO_MANY;
     if (status == DEAL_OK && knows_p90(job)) {
         struct deal *slow = NULL;
         status =

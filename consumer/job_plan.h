@@ -9,7 +9,8 @@
 struct job_plan {
     struct offered *offered;
     struct deal
-        *deal; /* of these places; NULL: some part fits none, or it takes longer than can be told */
+        *deal; /* of these places; NULL: a part fits none, it takes longer than can be told, or */
+    bool is_too_large; /* it has more subtasks than are laid out one by one: DEAL_SUBTASKS */
     size_t
         single; /* the place that would be done first alone; offered->count: none can do all of it */
     int64_t single_ns;

@@ -267,6 +267,9 @@ enum deal_status offered_deal(const struct bourse_job *job, const struct offered
 {
     struct deal_part parts[ORDER_PARTS_MAX];
     const size_t count = offered->count < DEAL_DEVICES ? offered->count : DEAL_DEVICES;
+    if (job->subtasks > DEAL_SUBTASKS) {
+        return DEAL_TOO_MANY;
+    }
     if (count == 0) {
         return DEAL_NOWHERE;
     }

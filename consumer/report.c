@@ -469,7 +469,8 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
     CLEANUP(planning_fini) struct planning planning = {.takes_ns = NULL};
     if (report->planned_ns == 0 || terms == NULL || terms->n_planned == 0 ||
-        terms->n_parts > ORDER_PARTS_MAX || !tasks_well_formed(manifest)) {
+        terms->n_parts > ORDER_PARTS_MAX || manifest->subtask_count > DEAL_SUBTASKS ||
+        !tasks_well_formed(manifest)) {
         return true;
     }
     if (!planning_alloc(&planning, manifest)) {

@@ -90,8 +90,8 @@ static bool count_tasks(const struct deal_input *input, uint32_t *ret_count)
         }
         count += input->parts[i].subtasks;
     }
-    *ret_count = (uint32_t)count;
-    return count > 0 && count < UINT32_MAX;
+    *ret_count = count <= DEAL_SUBTASKS ? (uint32_t)count : DEAL_SUBTASKS + 1;
+    return count > 0;
 }
 
 static bool is_good(const struct deal_input *input, uint32_t *ret_count)
@@ -106,7 +106,7 @@ static bool is_good(const struct deal_input *input, uint32_t *ret_count)
         }
     }
     size_t edge = 0;
-    for (uint32_t i = 0; i < *ret_count; i++) {
+    for (uint32_t i = 0; i < *ret_count && *ret_count <= DEAL_SUBTASKS; i++) {
         if (input->takes_ns[i] < 1) {
             return false;
         }
@@ -486,6 +486,9 @@ enum deal_status deal_make(const struct deal_input *input, struct deal **ret_dea
     int64_t bound_ns = 0;
     if (!is_good(input, &count)) {
         return DEAL_BAD_INPUT;
+    }
+    if (count > DEAL_SUBTASKS) {
+        return DEAL_TOO_MANY;
     }
     if (!has_place(input)) {
         return DEAL_NOWHERE;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DEAL_PARTS = 32, DEAL_DEVICES = 4096 };
+enum { DEAL_PARTS = 32, DEAL_DEVICES = 4096, DEAL_SUBTASKS = 1 << 20 };
 
 struct deal_part {
     uint32_t subtasks; /* 0: it has none left */
@@ -70,6 +70,7 @@ struct deal {
 enum deal_status {
     DEAL_OK,
     DEAL_BAD_INPUT, /* a count, a time, a price or who waits for whom is out of its range */
+    DEAL_TOO_MANY,  /* more than DEAL_SUBTASKS */
     DEAL_NOWHERE, /* of a part with subtasks, none fits a device, or its width exceeds what it may have at a time */
     DEAL_OVERFLOW, /* more time or money than int64 holds */
     DEAL_NO_MEMORY,

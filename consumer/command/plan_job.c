@@ -467,6 +467,9 @@ static void show_all(const struct planned *planned, unsigned width)
         show_places(planned);
         print_picture(draw_text(planned, &style));
         show_figures(planned);
+    } else if (planned->plan->is_too_large) {
+        (void)printf("  timeline      none: more than %d subtasks are not laid out one by one\n",
+                     DEAL_SUBTASKS);
     }
     if (!planned->plan->is_on_leases) {
         offer_show_quote(stdout, &planned->offer);
@@ -640,7 +643,9 @@ static int show(struct planned *planned, unsigned width, const char *svg)
     int status = planned->plan->is_on_leases ? BOURSE_OK : offer_status(&planned->offer);
     if (svg != NULL && planned->plan->deal == NULL) {
         return complain(invocation, BOURSE_NO_MATCH,
-                        "nothing on offer fits, so that there is no timeline");
+                        planned->plan->is_too_large
+                            ? "there is no timeline of more than 1048576 subtasks"
+                            : "nothing on offer fits, so that there is no timeline");
     }
     if (svg != NULL) {
         int written = BOURSE_OK;

@@ -198,6 +198,8 @@ START_TEST(what_cannot_be_is_refused)
     job.devices[0].price_micro = 0;
     job.parts[0].slots = 0;
     ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT);
+    job.parts[0] = (struct deal_part){.subtasks = DEAL_SUBTASKS + 1, .slots = 1};
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_TOO_MANY);
     ck_assert_ptr_null(deal);
 }
 END_TEST

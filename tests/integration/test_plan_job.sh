@@ -61,6 +61,19 @@ grep -qE '^one +provider/[^ ]+ +300ms +200ms +unknown ' out || fail "what is han
 grep -qE '^make +provider/[^ ]+ +0s +300ms +1000 B ' out || fail "no bytes: $(cat out)"
 has "$(cat out)" 'and what subtasks hand on, which is not known'
 
+# Parts share the slots there are: two of a second each, twice, take two seconds on two slots, and the quote says so, too.
+cat >parts.yaml <<'YAML'
+tasks:
+- {name: a, expect: 1s, run: [sleep, "1"]}
+- {name: b, expect: 1s, run: [sleep, "1"]}
+- {name: c, expect: 1s, limit: 2m, run: [sleep, "1"]}
+- {name: d, expect: 1s, limit: 2m, run: [sleep, "1"]}
+YAML
+"$bourse" plan parts.yaml --json >json || fail "plan of parts"
+has "$(cat json)" '"parts":2'
+has "$(cat json)" '"makespan_s":2.0,'
+[ "$(number makespan_ms json)" -eq 2000 ] || fail "the quote says otherwise: $(cat json)"
+
 # Once it runs, what is left is planned on the lease that it has; once it has ended, on what is on offer.
 "$bourse" submit tasks.yaml -y -q >id || fail "submit"
 last_runs() { "$bourse" ps "$(cat id)" --json >ps.json && grep -q '"accepted":3' ps.json && grep -q '"running":1' ps.json; }

@@ -1,0 +1,159 @@
+/* What is on offer for the parts of a job, of quotes made by hand, and how it would run there. */
+#include "consumer/offered.h"
+
+#include "base/cleanup.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTS = 2 };
+
+struct asked {
+    struct bourse_job job;
+    struct order_part parts[PARTS];
+    struct bourse_quote quotes[PARTS];
+};
+
+/* Two parts of two subtasks of a second each. Nothing is offered yet. */
+static struct asked *asked_create(void)
+{
+    struct asked *asked = calloc(1, sizeof *asked);
+    ck_assert_ptr_nonnull(asked);
+    asked->job.parts = asked->parts;
+    asked->job.part_count = PARTS;
+    asked->job.subtasks = 4;
+    for (size_t i = 0; i < PARTS; i++) {
+        asked->parts[i] = (struct order_part){.subtasks = 2, .slots = 1, .expect_ms = 1000};
+    }
+    return asked;
+}
+
+static void asked_destroy(struct asked **self)
+{
+    free(*self);
+}
+
+static void offer(struct bourse_quote *quote, int64_t price_micro, uint32_t slots,
+                  uint32_t providers)
+{
+    quote->levels[quote->level_count++] = (struct bourse_level){
+        .price_micro = price_micro, .slots = slots, .providers = providers, .worth_micro = -1};
+    quote->slots_now += slots;
+}
+
+static struct deal *dealt(const struct asked *asked, const struct offered *offered)
+{
+    struct deal *deal = NULL;
+    ck_assert_int_eq(offered_deal(&asked->job, offered, 0, &deal, NULL, NULL), DEAL_OK);
+    return deal;
+}
+
+START_TEST(what_is_offered_to_both_parts_is_there_once)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    offer(&asked->quotes[0], 200, 2, 1);
+    offer(&asked->quotes[1], 200, 2, 1);
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(offered->count, 1);
+    ck_assert_uint_eq(offered->places[0].slots.slots, 2);
+    ck_assert_uint_eq(offered->places[0].slots.parts, 3);
+    ck_assert(!offered->is_busy);
+    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, offered);
+    ck_assert_int_eq(deal->makespan_ns, 2 * NS_PER_S); /* each part alone would take one */
+}
+END_TEST
+
+START_TEST(unlike_offers_are_places_of_their_own_the_cheapest_first)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    offer(&asked->quotes[0], 300, 2, 1);
+    offer(&asked->quotes[1], 100, 1, 1);
+    offer(&asked->quotes[1], 300, 3, 2);
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(offered->count, 3);
+    ck_assert_int_eq(offered->places[0].slots.price_micro, 100);
+    ck_assert_uint_eq(offered->places[0].slots.parts, 2);
+    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, offered);
+    ck_assert_int_eq(deal->makespan_ns, NS_PER_S);
+}
+END_TEST
+
+START_TEST(what_is_worth_less_than_it_costs_is_no_offer)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    asked->job.part_count = 1;
+    asked->job.subtasks = 2;
+    offer(&asked->quotes[0], 300, 2, 1);
+    asked->quotes[0].levels[0].worth_micro = 299;
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(offered->count, 0);
+    struct deal *deal = NULL;
+    ck_assert_int_eq(offered_deal(&asked->job, offered, 0, &deal, NULL, NULL), DEAL_NOWHERE);
+    asked->quotes[0].levels[0].worth_micro = 300;
+    CLEANUP(offered_destroy) struct offered *worth = offered_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(worth->count, 1);
+}
+END_TEST
+
+/* Nothing is free: what it would take from others counts, or else it is as if what is leased were free. */
+START_TEST(leases_that_it_would_take_are_a_place_without_an_owner)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    asked->job.part_count = 1;
+    asked->job.subtasks = 2;
+    offer(&asked->quotes[0], 100, 4, 2);
+    asked->quotes[0].slots_now = 0;
+    CLEANUP(offered_destroy) struct offered *idle = offered_create(&asked->job, asked->quotes);
+    ck_assert(idle->is_busy);
+    ck_assert_uint_eq(idle->places[0].slots.slots, 4);
+    asked->quotes[0].slots_taken = 1;
+    asked->quotes[0].taken_high_micro = 500;
+    CLEANUP(offered_destroy) struct offered *taken = offered_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(taken->count, 1);
+    ck_assert_uint_eq(taken->places[0].providers, 0);
+    ck_assert_int_eq(taken->places[0].slots.price_micro, 500);
+    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, taken);
+    ck_assert_int_eq(deal->makespan_ns, 2 * NS_PER_S);
+}
+END_TEST
+
+START_TEST(all_may_be_said_to_take_as_long)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    int64_t takes_ms[] = {1000, 4000, 1000, 1000};
+    uint32_t after_count[] = {0, 0, 0, 0};
+    asked->job.expect_ms = takes_ms;
+    asked->job.graph = (struct order_graph){.count = 4, .after_count = after_count};
+    offer(&asked->quotes[0], 100, 4, 1);
+    offer(&asked->quotes[1], 100, 4, 1);
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
+    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, offered);
+    ck_assert_int_eq(deal->makespan_ns, 4 * NS_PER_S); /* each as it is known to */
+    struct deal *alike = NULL;
+    size_t single = 9;
+    int64_t single_ns = 0;
+    ck_assert_int_eq(offered_deal(&asked->job, offered, 7, &alike, &single, &single_ns), DEAL_OK);
+    ck_assert_int_eq(alike->makespan_ns, 7);
+    ck_assert_uint_eq(single, 0);
+    ck_assert_int_eq(single_ns, 7);
+    deal_destroy(&alike);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("offered");
+    TCase *tests = tcase_create("offered");
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, what_is_offered_to_both_parts_is_there_once);
+    tcase_add_test(tests, unlike_offers_are_places_of_their_own_the_cheapest_first);
+    tcase_add_test(tests, what_is_worth_less_than_it_costs_is_no_offer);
+    tcase_add_test(tests, leases_that_it_would_take_are_a_place_without_an_owner);
+    tcase_add_test(tests, all_may_be_said_to_take_as_long);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

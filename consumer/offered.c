@@ -238,7 +238,7 @@ bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct of
 int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index)
 {
     const struct job_file *file = job->file;
-    if (job->expect_ms != NULL && index < job->graph.count) {
+    if (job->expect_ms != NULL && index < job->subtasks - job->checks) {
         return job->expect_ms[index];
     }
     if (job->order != NULL && index < file->task_count) {

@@ -53,7 +53,7 @@ struct bourse_job {
     size_t part_count;
     struct order_graph graph; /* of tasks */
     int64_t *
-        expect_ms; /* of each subtask of the graph, by what was measured; NULL: as the file says, or its part */
+        expect_ms; /* of each subtask but the checks, by what was measured; NULL: as the file says, or its part */
     uint32_t *order; /* of each subtask: which task of the file it is; NULL without tasks */
     bool continues;  /* the job `continued` */
     struct id128 continued;

@@ -118,6 +118,23 @@ START_TEST(leases_that_it_would_take_are_a_place_without_an_owner)
 }
 END_TEST
 
+/* What is known of each subtask is not known of its check, which is as its part says. */
+START_TEST(checks_take_what_their_part_does)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    int64_t *takes_ms = calloc(2, sizeof *takes_ms);
+    ck_assert_ptr_nonnull(takes_ms);
+    takes_ms[0] = takes_ms[1] = 3000;
+    asked->job.expect_ms = takes_ms;
+    asked->job.checks = 2;
+    asked->job.graph.count = 4;
+    ck_assert_int_eq(offered_takes_ms(&asked->job, 0, 1), 3000);
+    ck_assert_int_eq(offered_takes_ms(&asked->job, 1, 2), 1000);
+    ck_assert_int_eq(offered_takes_ms(&asked->job, 1, 3), 1000);
+    free(takes_ms);
+}
+END_TEST
+
 START_TEST(all_may_be_said_to_take_as_long)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
@@ -150,6 +167,7 @@ int main(void)
     tcase_add_test(tests, unlike_offers_are_places_of_their_own_the_cheapest_first);
     tcase_add_test(tests, what_is_worth_less_than_it_costs_is_no_offer);
     tcase_add_test(tests, leases_that_it_would_take_are_a_place_without_an_owner);
+    tcase_add_test(tests, checks_take_what_their_part_does);
     tcase_add_test(tests, all_may_be_said_to_take_as_long);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

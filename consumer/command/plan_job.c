@@ -255,7 +255,7 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
     grid_add(table, cells);
 }
 
-/* Each subtask, the first to start first. */
+/* Each subtask, in the order in which they are submitted. */
 static void show_subtasks(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASK", "DEVICE", "START", "TIME",

@@ -114,26 +114,36 @@ static bool find_times(struct job_plan *plan, const struct bourse_job *job)
     return status != DEAL_NO_MEMORY;
 }
 
+/* All but the places. */
+static bool fill(struct bourse *bourse, const struct bourse_job *job,
+                 const struct bourse_job_row *row, struct job_plan *plan,
+                 struct bourse_error *error)
+{
+    if (!offered_name(bourse, job, plan->offered, error)) {
+        return false;
+    }
+    if (codec_decode_manifest(job->manifest, job->manifest_length, &plan->manifest, NULL) !=
+        CODEC_OK) {
+        return client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
+    }
+    const bool is_open = row != NULL && row->state == BOURSE_OPEN;
+    return ((!is_open || take_leases(plan, job, row)) && find_times(plan, job)) ||
+           client_fail(error, BOURSE_LOCAL, "out of memory");
+}
+
 bool job_plan_make(struct bourse *bourse, const struct bourse_job *job,
                    const struct bourse_quote *quotes, const struct bourse_job_row *row,
                    struct job_plan **ret_plan, struct bourse_error *error)
 {
     struct job_plan *plan = calloc(1, sizeof *plan);
-    bool good = plan != NULL && (plan->offered = offered_create(job, quotes)) != NULL;
-    good = good || client_fail(error, BOURSE_LOCAL, "out of memory");
-    good = good && offered_name(bourse, job, plan->offered, error);
-    if (good && codec_decode_manifest(job->manifest, job->manifest_length, &plan->manifest, NULL) !=
-                    CODEC_OK) {
-        good = client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
+    if (plan == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    if (good && ((row != NULL && row->state == BOURSE_OPEN && !take_leases(plan, job, row)) ||
-                 !find_times(plan, job))) {
-        good = client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
+    plan->offered = offered_create(job, quotes);
+    const bool good = plan->offered != NULL ? fill(bourse, job, row, plan, error)
+                                            : client_fail(error, BOURSE_LOCAL, "out of memory");
     if (!good) {
-        if (plan != NULL) {
-            job_plan_destroy(&plan);
-        }
+        job_plan_destroy(&plan);
         return false;
     }
     *ret_plan = plan;

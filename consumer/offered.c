@@ -209,27 +209,35 @@ static bool find_devices(struct bourse *bourse, const struct bourse_job *job,
     return true;
 }
 
+/* `places` has room for all. */
+static void name_places(const struct bourse_job *job, struct finding *finding,
+                        struct offered_place *places, struct offered *offered)
+{
+    struct offered named = {.places = places};
+    for (size_t i = 0; i < offered->count; i++) {
+        name_place(job, finding, &offered->places[i], &named);
+    }
+    qsort(named.places, named.count, sizeof *named.places, cheapest_first);
+    free(offered->places);
+    offered->places = named.places;
+    offered->count = named.count;
+}
+
 bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                   struct bourse_error *error)
 {
     struct finding finding = {.offered = offered,
                               .items = calloc(CANDIDATES_MOST, sizeof *finding.items)};
-    struct offered named = {.places = calloc(PLACES_MOST + CANDIDATES_MOST, sizeof *named.places)};
-    bool good = finding.items != NULL && named.places != NULL;
-    good = good ? find_devices(bourse, job, &finding, error)
-                : client_fail(error, BOURSE_LOCAL, "out of memory");
-    if (good) {
-        for (size_t i = 0; i < offered->count; i++) {
-            name_place(job, &finding, &offered->places[i], &named);
-        }
-        free(offered->places);
-        offered->places = named.places;
-        offered->count = named.count;
-        named.places = NULL;
-        qsort(offered->places, offered->count, sizeof *offered->places, cheapest_first);
+    struct offered_place *places = calloc(PLACES_MOST + CANDIDATES_MOST, sizeof *places);
+    const bool has_room = finding.items != NULL && places != NULL;
+    const bool good = has_room ? find_devices(bourse, job, &finding, error)
+                               : client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (has_room && good) {
+        name_places(job, &finding, places, offered);
+        places = NULL;
     }
     free(finding.items);
-    free(named.places);
+    free(places);
     return good;
 }
 

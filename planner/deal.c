@@ -176,11 +176,15 @@ static int128 rounds_ns(const struct deal_input *input, size_t number, uint32_t 
     const struct deal_part *part = &input->parts[number];
     const uint64_t lanes = lanes_of(input, number);
     int64_t least_ns = INT64_MAX;
+    if (part->subtasks == 0) {
+        return 0;
+    }
+    assert(lanes > 0); /* it has a place */
     for (uint32_t i = 0; i < part->subtasks; i++) {
         const int64_t takes_ns = input->takes_ns[first + i];
         least_ns = takes_ns < least_ns ? takes_ns : least_ns;
     }
-    return part->subtasks == 0 ? 0 : (int128)((part->subtasks + lanes - 1) / lanes) * least_ns;
+    return (int128)((part->subtasks + lanes - 1) / lanes) * least_ns;
 }
 
 static int128 work_ns(const struct deal_input *input)

@@ -539,13 +539,18 @@ static void show_slack(const struct work *work)
     (void)printf(", and it ends no later\n");
 }
 
+static bool is_same_risk(const struct spot_risk *a, const struct spot_risk *b)
+{
+    return a->per_hour == b->per_hour && a->restart_s == b->restart_s &&
+           a->checkpoint_s == b->checkpoint_s;
+}
+
 /* What is expected of devices that may be taken away; alike ones once. */
 static void show_risks(const struct work *work)
 {
     for (size_t i = 0; i < work->set->count; i++) {
         const struct spot_risk *risk = &work->devices[i].risk;
-        const bool is_first = i == 0 ||
-                              memcmp(risk, &work->devices[i - 1].risk, sizeof *risk) != 0 ||
+        const bool is_first = i == 0 || !is_same_risk(risk, &work->devices[i - 1].risk) ||
                               work->set->items[i].known != work->set->items[i - 1].known;
         if (!(risk->per_hour > 0) || !is_first) {
             continue;

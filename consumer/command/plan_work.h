@@ -1,5 +1,5 @@
 /* consumer/command/plan_work.h - `bourse plan TEMPLATE` and `plan --file`: work of a template on devices that are named, or on
- * those of the market. plan_work.c reads what is asked and has it planned (planner/plan.h), plan_work_show.c shows it. */
+ * those of the market. plan_work.c reads what is asked and has it planned (planner/plan.h), plan_work_show.c and plan_work_json.c show it. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 
@@ -40,6 +40,20 @@ int learn_work(struct work *work);
 
 /* Whether a word is a template, or the options are for one. */
 bool is_work(const struct invocation *invocation);
+
+/* ---- what tables and JSON have in common */
+
+enum { WORK_LABEL_SIZE = 2 * STEP_NAME_SIZE + 24 };
+/* What a row does: a step, all of some items, or a stage. */
+void work_label(const struct work *work, const struct plan_row *row,
+                char ret_label[WORK_LABEL_SIZE]);
+/* By row, its part of its device's lease: together they are what the device costs. -1: unknown. The caller frees it; NULL without
+ * memory. */
+int64_t *work_prices(const struct plan *plan);
+const char *work_source(const struct figure *figure); /* "measured" */
+const char *work_device(const struct work *work, uint32_t device);
+/* How many steps of a row were measured to take less than its device needs by its figures, of the whole work. */
+uint32_t work_below_bound(const struct work *work, const struct plan_row *row);
 
 void show_work(const struct work *work, unsigned width);
 int show_work_json(const struct work *work);

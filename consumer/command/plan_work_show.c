@@ -1,4 +1,4 @@
-/* A plan of work: its rows, devices, forms and figures, as tables, as a timeline, as JSON. Nothing has run: every time is an
+/* A plan of work: its rows, devices, forms and figures, as tables and as a timeline. Nothing has run: every time is an
  * estimate, and what each rests on stands beside it. */
 #include "consumer/command/plan_work.h"
 
@@ -6,19 +6,13 @@
 #include "base/text.h"
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
-#include "planner/queues.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ROWS_SHOWN = 100,
-    DEVICES_SHOWN = 32,
-    LABEL_SIZE = 2 * STEP_NAME_SIZE + 24,
-    FIGURE_SIZE = 48
-};
+enum { ROWS_SHOWN = 100, DEVICES_SHOWN = 32, FIGURE_SIZE = 48 };
 
 struct cell {
     char text[FIGURE_SIZE];
@@ -85,7 +79,7 @@ static struct cell price_cell(int64_t price_micro)
     return cell;
 }
 
-static const char *source_name(const struct figure *figure)
+const char *work_source(const struct figure *figure)
 {
     static const char *const names[] = {[FIGURE_UNKNOWN] = "unknown",
                                         [FIGURE_DECLARED] = "declared",
@@ -101,7 +95,7 @@ static struct cell source_cell(const struct plan_row *row)
     if (row->samples > 0) {
         (void)snprintf(samples, sizeof samples, " (%" PRIu32 ")", row->samples);
     }
-    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s%s", source_name(&row->time_s),
+    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s%s", work_source(&row->time_s),
                    row->time_s.unverified ? "?" : "", samples,
                    row->is_left_out   ? ", not counted"
                    : row->is_streamed ? ", streamed"
@@ -109,23 +103,22 @@ static struct cell source_cell(const struct plan_row *row)
     return cell;
 }
 
-static const char *device_name(const struct work *work, uint32_t device)
+const char *work_device(const struct work *work, uint32_t device)
 {
     return work->set->items[device].name;
 }
 
-/* What a row does: a step, all of some items, or a stage. */
-static void write_label(const struct work *work, const struct plan_row *row,
-                        char ret_label[LABEL_SIZE])
+void work_label(const struct work *work, const struct plan_row *row,
+                char ret_label[WORK_LABEL_SIZE])
 {
     const struct step *first = &work->steps->steps[row->first_step];
     const struct step *last = &work->steps->steps[row->first_step + row->step_count - 1];
     if (work->plan->form == PLAN_SPLIT) {
-        (void)snprintf(ret_label, LABEL_SIZE, "all of %" PRId64, row->items);
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "all of %" PRId64, row->items);
     } else if (row->step_count > 1) {
-        (void)snprintf(ret_label, LABEL_SIZE, "%s .. %s", first->name, last->name);
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s .. %s", first->name, last->name);
     } else {
-        (void)snprintf(ret_label, LABEL_SIZE, "%s", first->name);
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", first->name);
     }
 }
 
@@ -166,9 +159,7 @@ static void share_price(const struct plan *plan, uint32_t device, double *lost, 
     }
 }
 
-/* By row, its part of its device's lease: together they are what the device costs. -1: unknown. The caller frees it; NULL without
- * memory. */
-static int64_t *share_prices(const struct plan *plan)
+int64_t *work_prices(const struct plan *plan)
 {
     int64_t *prices = calloc(plan->row_count + 1, sizeof *prices);
     double *lost = calloc(plan->row_count + 1, sizeof *lost);
@@ -291,7 +282,7 @@ char *draw_work(const struct work *work, const struct picture_style *style)
 {
     const struct plan *plan = work->plan;
     size_t most = plan->row_count + 2 * plan->wait_count + 1;
-    char(*labels)[LABEL_SIZE] = calloc(plan->row_count + 1, sizeof *labels);
+    char(*labels)[WORK_LABEL_SIZE] = calloc(plan->row_count + 1, sizeof *labels);
     struct pieces pieces = {.devices = calloc(most, sizeof *pieces.devices),
                             .starts = calloc(most, sizeof *pieces.starts),
                             .finishes = calloc(most, sizeof *pieces.finishes),
@@ -302,7 +293,7 @@ char *draw_work(const struct work *work, const struct picture_style *style)
         pieces.finishes != NULL && pieces.waits != NULL && pieces.labels != NULL &&
         plan->total.makespan_s.value > 0) {
         for (uint32_t i = 0; i < plan->row_count; i++) {
-            write_label(work, &plan->rows[i], labels[i]);
+            work_label(work, &plan->rows[i], labels[i]);
             cut_row(plan, i, labels[i], &pieces);
         }
         text = draw_pieces(work, style, &pieces);
@@ -334,21 +325,21 @@ static void show_rows(const struct work *work)
     const char *titles[] = {"STEP", "DEVICE", start_title, time_title,
                             "IN",   "ENERGY", "PRICE",     "TIME IS"};
     size_t shown = plan->row_count <= ROWS_SHOWN ? plan->row_count : ROWS_SHOWN;
-    int64_t *prices = share_prices(plan);
+    int64_t *prices = work_prices(plan);
     (void)snprintf(start_title, sizeof start_title, "START %s", unit.name);
     (void)snprintf(time_title, sizeof time_title, "TIME %s", unit.name);
     struct grid table = grid_of(8, titles, "llrrrrrl");
     for (size_t i = 0; i < shown; i++) {
         const struct plan_row *row = &plan->rows[i];
-        char label[LABEL_SIZE];
+        char label[WORK_LABEL_SIZE];
         struct cell start = in_unit(row->start_s, &unit);
         struct cell time = in_unit(row->busy_s, &unit);
         struct cell energy = energy_cell(&row->energy_j);
         struct cell cost = price_cell(prices != NULL ? prices[i] : -1);
         struct cell source = source_cell(row);
-        write_label(work, row, label);
+        work_label(work, row, label);
         const char *cells[] = {plain_text(label),
-                               device_name(work, row->device),
+                               work_device(work, row->device),
                                start.text,
                                row->is_left_out ? "-" : time.text,
                                row->bytes_in > 0 ? bytes_text((uint64_t)row->bytes_in) : "-",
@@ -383,7 +374,7 @@ static void show_devices(const struct work *work)
         struct cell price = price_cell(use->price_micro);
         (void)snprintf(rows, sizeof rows, "%" PRIu32, use->row_count);
         (void)snprintf(share, sizeof share, "%.0f%%", floor(100 * use->share));
-        const char *cells[] = {device_name(work, (uint32_t)i),
+        const char *cells[] = {work_device(work, (uint32_t)i),
                                rows,
                                share,
                                bytes_text((uint64_t)use->bytes_in),
@@ -475,12 +466,11 @@ static void show_single(const struct work *work)
         return;
     }
     (void)printf("best single  %s on %s: %.2f times as long\n",
-                 time_cell(single->makespan_s.value).text, device_name(work, plan->single),
+                 time_cell(single->makespan_s.value).text, work_device(work, plan->single),
                  single->makespan_s.value / plan->total.makespan_s.value);
 }
 
-/* How many steps of a row were measured to take less than its device needs by its figures, of the whole work. */
-static uint32_t below_bound(const struct work *work, const struct plan_row *row)
+uint32_t work_below_bound(const struct work *work, const struct plan_row *row)
 {
     uint32_t count = 0;
     for (uint32_t s = row->first_step; s < row->first_step + row->step_count; s++) {
@@ -506,14 +496,14 @@ static void show_below_bound(const struct work *work)
 {
     for (size_t i = 0; i < work->plan->row_count; i++) {
         const struct plan_row *row = &work->plan->rows[i];
-        const uint32_t count = below_bound(work, row);
+        const uint32_t count = work_below_bound(work, row);
         if (count > 0) {
-            char label[LABEL_SIZE];
-            write_label(work, row, label);
+            char label[WORK_LABEL_SIZE];
+            work_label(work, row, label);
             (void)printf("below bound  %s on %s was measured to take less than the device needs by "
                          "its figures: it may be that the samples are of something else; the lower "
                          "bound is worked out from them\n",
-                         plain_text(label), device_name(work, row->device));
+                         plain_text(label), work_device(work, row->device));
             return; /* one says it */
         }
     }
@@ -556,7 +546,7 @@ static void show_risks(const struct work *work)
             continue;
         }
         (void)printf("taken away   %s: %.6g an hour, %s to begin again",
-                     device_name(work, (uint32_t)i), risk->per_hour,
+                     work_device(work, (uint32_t)i), risk->per_hour,
                      time_cell(risk->restart_s).text);
         if (risk->interval_s > 0) {
             (void)printf(", a checkpoint of %s every %s", time_cell(risk->checkpoint_s).text,
@@ -641,7 +631,7 @@ static void show_figures(const struct work *work)
         (void)printf(", %" PRId64 " micro-batches of %" PRId64, plan->micro_batches,
                      plan->micro_batch_items);
     }
-    (void)printf("\nestimated    from %s figures%s%s\n", source_name(&total->makespan_s),
+    (void)printf("\nestimated    from %s figures%s%s\n", work_source(&total->makespan_s),
                  total->makespan_s.unverified ? ", unverified ones among them" : "",
                  total->makespan_s.source == FIGURE_DECLARED
                      ? ": peaks, which real devices do not reach"
@@ -690,191 +680,4 @@ void show_work(const struct work *work, unsigned width)
     print_picture(draw_work(work, &style));
     show_forms(work);
     show_figures(work);
-}
-
-/* ---------------------------------------------------------------- JSON */
-
-static json_t *json_figure(const struct figure *figure)
-{
-    return figure->source == FIGURE_UNKNOWN ? json_null() : json_real(figure->value);
-}
-
-static json_t *json_price(int64_t price_micro)
-{
-    return price_micro < 0 ? json_null() : json_integer((json_int_t)price_micro);
-}
-
-/* 0 is unknown. */
-static json_t *json_above(double value)
-{
-    return value > 0 ? json_real(value) : json_null();
-}
-
-static json_t *json_outcome_of(const struct plan_outcome *outcome)
-{
-    json_t *value = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:i}", "status", plan_status_name(outcome->status), "makespan_s",
-        json_figure(&outcome->makespan_s), "p90_s", json_above(outcome->p90_s), "energy_j",
-        json_figure(&outcome->energy_j), "price_micro", json_price(outcome->price_micro), "devices",
-        (int)outcome->device_count);
-    if (outcome->status != PLAN_OK) {
-        (void)json_object_set_new(value, "reason", json_string(plain_text(outcome->problem.text)));
-    }
-    return value;
-}
-
-static json_t *json_rows(const struct work *work)
-{
-    json_t *list = json_array();
-    int64_t *prices = share_prices(work->plan);
-    for (size_t i = 0; i < work->plan->row_count; i++) {
-        const struct plan_row *row = &work->plan->rows[i];
-        char label[LABEL_SIZE];
-        write_label(work, row, label);
-        json_t *value = json_pack(
-            "{s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:o, s:s, s:b, s:i, s:b, s:f, s:o, s:b, s:b}",
-            "step", label, "device", device_name(work, row->device), "steps", (int)row->step_count,
-            "items", (json_int_t)row->items, "start_s", row->start_s, "finish_s", row->finish_s,
-            "busy_s", row->busy_s, "p90_s", json_above(row->p90_s), "source",
-            source_name(&row->time_s), "verified", (int)!row->time_s.unverified, "samples",
-            (int)row->samples, "below_bound", (int)(below_bound(work, row) > 0), "bytes_in",
-            row->bytes_in, "energy_j", json_figure(&row->energy_j), "streamed",
-            (int)row->is_streamed, "left_out", (int)row->is_left_out);
-        (void)json_object_set_new(value, "price_micro",
-                                  json_price(prices != NULL ? prices[i] : PLAN_UNPRICED));
-        (void)json_array_append_new(list, value);
-    }
-    free(prices);
-    return list;
-}
-
-static json_t *json_transfers(const struct work *work)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < work->plan->transfer_count; i++) {
-        const struct plan_transfer *transfer = &work->plan->transfers[i];
-        (void)json_array_append_new(
-            list, json_pack("{s:i, s:i, s:f, s:s, s:f, s:f}", "from", (int)transfer->from, "to",
-                            (int)transfer->to, "bytes", transfer->bytes, "by",
-                            topology_kind_name(transfer->kind), "start_s", transfer->start_s,
-                            "finish_s", transfer->finish_s));
-    }
-    return list;
-}
-
-/* Rows are numbered as `schedule` has them. NULL without memory, as all JSON. */
-static json_t *json_waits(const struct work *work)
-{
-    struct queue *queues = NULL;
-    size_t count = 0;
-    if (!queues_of(work->plan, work->steps, &queues, &count)) {
-        return NULL;
-    }
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
-        const struct queue *queue = &queues[i];
-        json_t *value =
-            json_pack("{s:i, s:s, s:f, s:f}", "row", (int)queue->row, "for",
-                      queue_name(queue->what), "from_s", queue->from_s, "until_s", queue->until_s);
-        if (queue->to != PLAN_ANYWHERE) {
-            (void)json_object_set_new(value, "to", json_integer(queue->to));
-        }
-        (void)json_array_append_new(list, value);
-    }
-    free(queues);
-    return list;
-}
-
-/* null: it is not known that it may be taken away. */
-static json_t *json_risk(const struct spot_risk *risk)
-{
-    return !(risk->per_hour > 0)
-               ? json_null()
-               : json_pack("{s:f, s:f, s:o, s:o}", "per_hour", risk->per_hour, "restart_s",
-                           risk->restart_s, "checkpoint_s", json_above(risk->checkpoint_s),
-                           "interval_s", json_above(risk->interval_s));
-}
-
-static json_t *json_devices(const struct work *work)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < work->plan->device_count; i++) {
-        const struct plan_use *use = &work->plan->uses[i];
-        const struct device_set_item *item = &work->set->items[i];
-        json_t *value = json_pack(
-            "{s:s, s:o, s:i, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "device", item->name,
-            "id", item->known != NULL ? json_string(item->known->id) : json_null(), "machine",
-            (int)item->host, "hour_micro", json_price(item->price_micro), "rows",
-            (int)use->row_count, "busy_s", use->busy_s, "share", use->share, "bytes_in",
-            use->bytes_in, "bytes_out", use->bytes_out, "memory_bytes", use->memory_bytes,
-            "energy_j", json_figure(&use->energy_j), "price_micro", json_price(use->price_micro));
-        (void)json_object_set_new(value, "interruptible", json_risk(&work->devices[i].risk));
-        (void)json_array_append_new(list, value);
-    }
-    return list;
-}
-
-static json_t *json_links(const struct work *work)
-{
-    json_t *value = json_object();
-    for (int i = 0; i < DEVICE_SET_WIRES; i++) {
-        const struct device_set_link *link = &work->set->links.wires[i];
-        (void)json_object_set_new(
-            value, device_set_wire_name((enum device_set_wire)i),
-            json_pack("{s:f, s:o}", "latency_s", link->latency_s, "bandwidth",
-                      link->bandwidth >= 0 ? json_real(link->bandwidth) : json_null()));
-    }
-    return value;
-}
-
-static json_t *json_values(const struct work *work)
-{
-    json_t *value = json_object();
-    for (size_t i = 0; i < template_parameters(work->template); i++) {
-        char text[TEMPLATE_VALUE_SIZE];
-        template_write(work->template, i, work->values[i], text);
-        (void)json_object_set_new(value, work->template->parameters[i].name,
-                                  work->template->parameters[i].choices != NULL
-                                      ? json_string(text)
-                                      : json_integer((json_int_t)work->values[i]));
-    }
-    return value;
-}
-
-int show_work_json(const struct work *work)
-{
-    const struct plan *plan = work->plan;
-    json_t *forms = json_object();
-    for (int i = 0; i < PLAN_FORMS; i++) {
-        (void)json_object_set_new(forms, plan_form_name((enum plan_form)i),
-                                  json_outcome_of(&plan->forms[i]));
-    }
-    json_t *value = json_outcome_of(&plan->total);
-    (void)json_object_del(value, "devices"); /* the list stands there */
-    (void)json_object_update_new(
-        value, json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                         "template", work->template->name, "values", json_values(work), "objective",
-                         plan_objective_name(work->objective), "form", plan_form_name(plan->form),
-                         "found_by", plan->found_by, "lower_bound", json_above(plan->bound), "gap",
-                         plan->gap >= 0 ? json_real(plan->gap) : json_null(), "time_bound_s",
-                         json_above(plan->time_bound_s), "schedule", json_rows(work), "transfers",
-                         json_transfers(work), "devices", json_devices(work), "forms", forms,
-                         "links", json_links(work)));
-    (void)json_object_set_new(
-        value, "best_single",
-        plan->single == PLAN_ANYWHERE ? json_null() : json_string(device_name(work, plan->single)));
-    (void)json_object_set_new(value, "slack",
-                              json_pack("{s:i, s:I, s:f}", "moved", (int)plan->slack.moved,
-                                        "saved_micro", (json_int_t)plan->slack.saved_micro,
-                                        "saved_j", plan->slack.saved_j));
-    (void)json_object_set_new(value, "waits", json_waits(work));
-    (void)json_object_set_new(value, "round_s", json_above(plan_round_s(plan)));
-    (void)json_object_set_new(value, "period_s", json_above(work->steps->period_s));
-    (void)json_object_set_new(value, "left_out", json_integer(plan->left_out));
-    (void)json_object_set_new(value, "fallen_back", json_integer(plan->fallen_back));
-    (void)json_object_set_new(value, "micro_batches",
-                              json_integer((json_int_t)plan->micro_batches));
-    (void)json_object_set_new(value, "micro_batch_items",
-                              json_integer((json_int_t)plan->micro_batch_items));
-    return print_json(value, BOURSE_OK);
 }

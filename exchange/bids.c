@@ -240,9 +240,9 @@ uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
 {
     struct book_order order = part_order(part);
     struct book_match match;
-    struct reserving reserving = {.exchange = exchange, .account = part->job->owner};
+    struct suiting suiting = {.exchange = exchange, .job = part->job};
     order.slots = part->width;
-    if (!book_match(exchange->book, &order, is_reserved, &reserving, &match)) {
+    if (!book_match(exchange->book, &order, is_unsuited, &suiting, &match)) {
         return 0;
     }
     *ret_price_micro = match.is_own ? 0 : match.price_micro;

@@ -77,6 +77,12 @@ bool ask_is_for(const struct ask *ask, uint32_t account)
     return is;
 }
 
+bool ask_suits(const struct ask *ask, const struct job *job)
+{
+    return ask_is_for(ask, job->owner) &&
+           !(ask->terms.is_interruptible && job->interruptions_left == 0);
+}
+
 void ask_look_at_hours(const struct exchange *exchange, struct ask *ask)
 {
     ask->is_open = hours_open(&ask->hours, exchange->now_ns);
@@ -120,11 +126,10 @@ void ask_arm(struct exchange *exchange, const struct ask *ask)
     arm_turn(exchange, ask);
 }
 
-bool is_reserved(void *context, uint32_t handle)
+bool is_unsuited(void *context, uint32_t handle)
 {
-    const struct reserving *reserving = context;
-    const void *order = reserving->exchange->orders_by_handle[handle];
-    return reserving->ask != NULL
-               ? !ask_is_for(reserving->ask, ((const struct part *)order)->job->owner)
-               : !ask_is_for(order, reserving->account);
+    const struct suiting *suiting = context;
+    const void *order = suiting->exchange->orders_by_handle[handle];
+    return suiting->ask != NULL ? !ask_suits(suiting->ask, ((const struct part *)order)->job)
+                                : !ask_suits(order, suiting->job);
 }

@@ -161,13 +161,30 @@ int64_t daily_used_ns(const struct exchange *exchange, const struct device *devi
                                                                                    : 0;
 }
 
+/* Of an ask that is the first with a bound there, and has not been let in yet: nobody has counted so far. */
+static int128 promised_ns(const struct exchange *exchange, const struct device *device)
+{
+    int128 sum_ns = device->promised_ns;
+    if (device->day_use != NULL) {
+        return sum_ns;
+    }
+    const struct provider *provider = provider_of(exchange, device->key.provider);
+    for (struct list_link *at = provider->leases.next; at != &provider->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_provider);
+        if (lease->device == device) {
+            sum_ns += donation_promised_till(exchange, lease, lease->term_end_ns);
+        }
+    }
+    return sum_ns;
+}
+
 int64_t daily_left_ns(const struct exchange *exchange, const struct ask *ask)
 {
     if (ask->daily_ns == 0) {
         return INT64_MAX;
     }
-    const int128 left_ns =
-        (int128)ask->daily_ns - daily_used_ns(exchange, ask->device) - ask->device->promised_ns;
+    const int128 left_ns = (int128)ask->daily_ns - daily_used_ns(exchange, ask->device) -
+                           promised_ns(exchange, ask->device);
     return left_ns > 0 ? (int64_t)left_ns : 0;
 }
 

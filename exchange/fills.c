@@ -186,9 +186,7 @@ struct pair_context {
 bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask)
 {
     const uint32_t provider = ask->device->key.provider;
-    return ask_is_for(ask, part->job->owner) &&
-           !(ask->terms.is_interruptible && part->job->interruptions_left == 0) &&
-           !job_avoids(exchange, part->job, provider) &&
+    return ask_suits(ask, part->job) && !job_avoids(exchange, part->job, provider) &&
            (part->waiting == 0 || part_choice(part, provider) > 0);
 }
 

@@ -118,8 +118,8 @@ void ask_rest(struct exchange *exchange, const struct ask *ask)
 
 static bool skip_waiting(void *context, uint32_t handle)
 {
-    const struct reserving *reserving = context;
-    return bid_waits_for_all(reserving->exchange, handle) || is_reserved(context, handle);
+    const struct suiting *suiting = context;
+    return bid_waits_for_all(suiting->exchange, handle) || is_unsuited(context, handle);
 }
 
 uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
@@ -127,12 +127,12 @@ uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
 {
     struct book_order order = ask_order(exchange, ask);
     struct book_match match;
-    struct reserving reserving = {.exchange = exchange, .ask = ask};
-    if (ask_match(exchange, &order, is_reserved, &reserving, &match) && match.is_own) {
+    struct suiting suiting = {.exchange = exchange, .ask = ask};
+    if (ask_match(exchange, &order, is_unsuited, &suiting, &match) && match.is_own) {
         return XREJECT_SELF_MATCH;
     }
     if (ask->type != EXCHANGE_POST_ONLY ||
-        !ask_match(exchange, &order, skip_waiting, &reserving, &match)) {
+        !ask_match(exchange, &order, skip_waiting, &suiting, &match)) {
         return 0;
     }
     *ret_price_micro = match.price_micro;
@@ -532,6 +532,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         return;
     }
     device->cell = cell;
+    fields.terms = cell_terms(exchange, cell);
     int64_t bid_micro = 0;
     const uint32_t code = ask_refusal(exchange, &fields, &bid_micro);
     if (code != 0) {

@@ -54,7 +54,7 @@ bool search_offer(const struct search *search, const struct explained *seen,
     const struct device *device = seen->device;
     const struct ask *ask = device->ask;
     struct book_ask resting;
-    if (ask == NULL || !ask_is_for(ask, search->part->job->owner)) {
+    if (ask == NULL || !ask_suits(ask, search->part->job)) {
         return false;
     }
     if (seen->lease != NULL) {

@@ -117,6 +117,8 @@ void provider_asks_cancel(struct exchange *exchange, struct provider *provider, 
 /* Those that the command says, into an ask without any; else it is refused. */
 bool conditions_read(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask);
 bool ask_is_for(const struct ask *ask, uint32_t account);
+/* Whom it is for, and whether its leases are such as the job bears. */
+bool ask_suits(const struct ask *ask, const struct job *job);
 void ask_look_at_hours(const struct exchange *exchange,
                        struct ask *ask); /* is it open, and till when */
 void ask_turn(struct exchange *exchange,
@@ -124,13 +126,13 @@ void ask_turn(struct exchange *exchange,
 /* It has free slots again after so long, at the latest; 0: neither its hours nor its day are against that. */
 int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask);
 void ask_arm(struct exchange *exchange, const struct ask *ask);
-/* Two orders of which the ask is not for the bid's account never trade: for book_match. */
-struct reserving {
+/* Two orders of which the ask does not suit the bid's job never trade: for book_match. */
+struct suiting {
     const struct exchange *exchange;
-    const struct ask *ask; /* whose bid is looked for; NULL: an ask is, for that account */
-    uint32_t account;
+    const struct ask *ask; /* whose bid is looked for; NULL: an ask is, for that job */
+    const struct job *job;
 };
-bool is_reserved(void *context, uint32_t handle);
+bool is_unsuited(void *context, uint32_t handle);
 
 /* ---- daily.c: what a device gives on a day. Each does nothing where no ask has bounded that */
 /* From here on, if the ask, which is to stand, has a bound. False: out of memory. */

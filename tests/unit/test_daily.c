@@ -244,6 +244,27 @@ START_TEST(a_bound_counts_the_leases_that_stand)
 }
 END_TEST
 
+/* Of three terms a day all are let when the bound comes: the fourth slot is not free, and meets nobody. */
+START_TEST(a_bound_counts_them_before_it_stands)
+{
+    struct exchange_command made = ask_of(0);
+    made.ask.price_micro = price;
+    made.ask.slots = 3;
+    apply(&made);
+    (void)submit(3, 200);
+    ck_assert_uint_eq(slots_granted(), 3);
+    (void)submit(1, 200);
+    ck_assert_uint_eq(slots_granted(), 0);
+    made = ask_of(3 * TERM_NS);
+    made.ask.price_micro = price;
+    made.ask.type = EXCHANGE_POST_ONLY;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_uint_eq(row_of_ask().free, 0);
+    ck_assert_uint_eq(slots_granted(), 0);
+}
+END_TEST
+
 START_TEST(leases_of_a_bounded_day_have_a_longest_term)
 {
     struct exchange_command made = ask_of(8 * HOUR_NS);
@@ -315,6 +336,7 @@ int main(void)
     tcase_add_test(tests, the_day_is_that_of_the_owners_clock);
     tcase_add_test(tests, a_price_makes_no_difference);
     tcase_add_test(tests, a_bound_counts_the_leases_that_stand);
+    tcase_add_test(tests, a_bound_counts_them_before_it_stands);
     tcase_add_test(tests, leases_of_a_bounded_day_have_a_longest_term);
     tcase_add_test(tests, what_is_no_bound_is_refused_and_changes_nothing);
     tcase_add_test(tests, a_used_up_day_says_so_to_both_sides);

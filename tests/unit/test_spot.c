@@ -674,6 +674,32 @@ START_TEST(one_that_bears_none_takes_nothing_that_may_be_taken)
 }
 END_TEST
 
+/* Neither order meets the other, whoever came first: nothing is refused because they would trade. */
+START_TEST(nor_does_it_meet_it_on_paper)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct exchange_command made = bid_of(LOW, 1, price);
+    made.submit.has_interruptions = true;
+    made.submit.type = EXCHANGE_POST_ONLY;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    made = bid_of(PROVIDER, 1, price);
+    made.submit.has_interruptions = true;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask = (struct exchange_ask){.device = {{1}},
+                                     .slots = 1,
+                                     .price_micro = price,
+                                     .terms = spot,
+                                     .type = EXCHANGE_POST_ONLY};
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+}
+END_TEST
+
 static struct id128 bid_needing(const char *name, enum requirement_op op, int64_t value)
 {
     static struct requirement needs;
@@ -768,6 +794,7 @@ int main(void)
     tcase_add_test(tests, while_the_market_is_halted_nothing_is_taken);
     tcase_add_test(tests, after_so_many_interruptions_it_takes_firm_leases_only);
     tcase_add_test(tests, one_that_bears_none_takes_nothing_that_may_be_taken);
+    tcase_add_test(tests, nor_does_it_meet_it_on_paper);
     tcase_add_test(tests, the_limit_that_is_named_takes_the_lease_and_no_lower_one);
     tcase_add_test(tests, the_budget_that_is_named_takes_the_lease_and_no_smaller_one);
     tcase_add_test(tests, none_is_named_where_no_lease_may_be_taken);

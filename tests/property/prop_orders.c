@@ -1,6 +1,7 @@
-/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of asks and jobs, some good
- * for a while, reduced and replaced ones, and cancels from a printed seed; after every command the fills and what stands are
- * the same, and nothing that rests could trade, but for what waits to be filled all at once. Where asks give slots away, or
+/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of asks and jobs, of several
+ * terms, at a cap and at market price, some good for a while, for some accounts, at some minutes, for so much a day, or with
+ * leases that may be taken; reduced and replaced ones, and cancels, from a printed seed. After every command the fills and what stands are
+ * the same, with its limits and slots, and nothing that rests could trade, but for what waits to be filled all at once. Where asks give slots away, or
  * bids are by value, whose turn it is depends on every fill before: there each fill is looked at in its turn. */
 #include "base/checked.h"
 #include "base/random.h"
@@ -19,15 +20,19 @@ enum {
     SCRIPTS_A_SEED = 500,
     SEEDS = 21, /* 10,500 scripts */
     TURN_SEEDS = 4,
-    COMMANDS = 25,
+    COMMANDS = 36,
     PEOPLE = 4,  /* each trades both ways */
     DEVICES = 3, /* of each */
     FIRST = 3,   /* account */
     GOOD_SECONDS_MOST = 8,
+    LONG_PAUSE_SECONDS = 60,
+    TERM_MOST = 3, /* half hours */
 };
 static_assert(PEOPLE * DEVICES == SLOW_DEVICES && 2 * COMMANDS < SLOW_JOBS, "there is room");
-static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S;
-static const int64_t unit_micro = 1000; /* prices are small multiples */
+static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S; /* 22:13:20 */
+enum { START_MIN = 22 * 60 + 13 };
+static const int64_t unit_micro = 1000; /* prices are small multiples, but those of the market */
+static const int64_t band_micro = 40 * 1000;
 
 /* ---------------------------------------------------------------- the exchange beside it */
 
@@ -43,6 +48,7 @@ struct pair {
     uint64_t filled, refused, whole, given; /* so that the scripts are known to meet all of it */
     int64_t job_good_till_ns[SLOW_JOBS];    /* 0: it waits for ever */
     uint64_t reduced, replaced, expired, rebid, valued, ended;
+    uint64_t at_market, opened, filled_opening, reserved, firm_only, of_day, longer;
     bool has_gifts, has_values;
     uint64_t seed;
 };
@@ -75,6 +81,7 @@ static struct exchange_command command_of(struct pair *pair, enum exchange_comma
 static void apply(struct pair *pair, const struct exchange_command *command)
 {
     exchange_effects_clear(&pair->effects);
+    pair->slow.fill_count = 0;
     slow_must(exchange_step(pair->exchange, command, &pair->effects) == EXCHANGE_OK, "a step");
 }
 
@@ -114,12 +121,14 @@ static void open_pair(struct pair *pair, uint64_t seed)
     struct exchange_genesis_account accounts[PEOPLE];
     memset(pair, 0, sizeof *pair);
     memset(accounts, 0, sizeof accounts);
-    limits.asks = limits.jobs = limits.cells = limits.classes = 64;
+    limits.asks = limits.cells = limits.classes = 64;
+    limits.jobs = SLOW_JOBS;
     pair->random = random_seeded(seed);
     pair->seed = seed;
     pair->exchange = exchange_create(&limits);
     pair->now_ns = start_ns;
     pair->slow.sequence = 1;
+    pair->slow.band = band_micro;
     for (unsigned i = 0; i < PEOPLE; i++) {
         accounts[i].key.bytes[0] = (uint8_t)(i + 1);
         accounts[i].roles = 3; /* consumer and provider */
@@ -128,7 +137,7 @@ static void open_pair(struct pair *pair, uint64_t seed)
     }
     struct exchange_command genesis = command_of(pair, EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
     genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
-                                                .price_band_micro = 100 * unit_micro,
+                                                .price_band_micro = band_micro,
                                                 .accounts = accounts,
                                                 .account_count = PEOPLE};
     apply(pair, &genesis);
@@ -146,7 +155,8 @@ static void open_pair(struct pair *pair, uint64_t seed)
             (void)snprintf(devices[i].label, sizeof devices[i].label, "device");
             *ask = (struct slow_ask){.owner = FIRST + owner,
                                      .kind = device % SLOW_KINDS,
-                                     .operations = operations_of(device % SLOW_KINDS)};
+                                     .operations = operations_of(device % SLOW_KINDS),
+                                     .is_open = true};
         }
         struct exchange_command made = command_of(pair, EXCHANGE_ADVERTISE, FIRST + owner);
         made.advertise = (struct exchange_advertise){.devices = devices, .count = DEVICES};
@@ -271,16 +281,51 @@ static void check_rest(struct pair *pair)
     }
 }
 
+static const struct slow_ask *ask_of(const struct pair *pair, const struct id128 *order)
+{
+    for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
+        if (pair->slow.asks[i].stands && id128_equal(&pair->slow.asks[i].order, order)) {
+            return &pair->slow.asks[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct slow_part *bid_of(const struct pair *pair, const struct id128 *job,
+                                      uint32_t number)
+{
+    for (uint32_t i = 0; i < pair->slow.job_count; i++) {
+        const struct slow_job *at = &pair->slow.jobs[i];
+        if (at->is_open && id128_equal(&at->id, job) && number < at->part_count &&
+            at->parts[number].stands) {
+            return &at->parts[number];
+        }
+    }
+    return NULL;
+}
+
 struct seen {
+    const struct pair *pair;
     uint32_t bids, asks;
 };
 
+/* Free slots of the one, wanted slots of the other. */
 static bool see_order(void *context, const struct exchange_order_row *row)
 {
     struct seen *seen = context;
     seen->bids += row->is_bid;
     seen->asks += !row->is_bid;
     slow_must(row->type != EXCHANGE_IOC && row->type != EXCHANGE_FOK, "it does not rest");
+    if (row->is_bid) {
+        const struct slow_part *part = bid_of(seen->pair, &row->job, row->part);
+        slow_must(part != NULL && row->slots == part->wanted, "a bid wants other slots");
+        slow_must(row->price_micro == part->limit, "a bid has another limit");
+    } else {
+        const struct slow_ask *ask = ask_of(seen->pair, &row->order);
+        slow_must(ask != NULL && row->slots == ask->slots && row->free == slow_free(ask),
+                  "other slots of an ask are free");
+        slow_must(row->price_micro == ask->price, "an ask has another price");
+    }
     return true;
 }
 
@@ -292,13 +337,14 @@ static void check_state(struct pair *pair)
         struct exchange_job_row row;
         slow_must(exchange_job(pair->exchange, &slow->jobs[i].id, &row), "a job is lost");
         slow_must((row.state == 0) == slow->jobs[i].is_open, "a job is open, or not");
+        slow_must(row.budget_micro == slow->jobs[i].budget, "a budget is another");
         slow_must(row.budget_micro - row.reserved_micro ==
                       (slow->jobs[i].is_open ? slow->jobs[i].free_micro : row.budget_micro),
                   "escrow is another");
     }
     for (uint32_t owner = FIRST; owner < FIRST + PEOPLE; owner++) {
-        struct seen wanted = {0, 0};
-        struct seen seen = {0, 0};
+        struct seen wanted = {0};
+        struct seen seen = {.pair = pair};
         uint64_t next;
         for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
             wanted.asks += slow->asks[i].stands && slow->asks[i].owner == owner;
@@ -353,73 +399,102 @@ static int64_t time_from_now(struct pair *pair)
     return pair->now_ns + (int64_t)(1 + draw(pair, GOOD_SECONDS_MOST)) * NS_PER_S;
 }
 
-static void submit(struct pair *pair)
+static enum exchange_order_type draw_job_type(struct pair *pair)
 {
     static const enum exchange_order_type types[] = {
         EXCHANGE_LIMIT, EXCHANGE_LIMIT,     EXCHANGE_LIMIT,       EXCHANGE_IOC,
         EXCHANGE_FOK,   EXCHANGE_POST_ONLY, EXCHANGE_ALL_OR_NONE, EXCHANGE_ALL_OR_NONE};
-    struct exchange_command made = command_of(pair, EXCHANGE_SUBMIT, FIRST + draw(pair, PEOPLE));
-    struct slow_job *job = &pair->slow.jobs[pair->slow.job_count];
-    struct requirement needs[SLOW_PARTS];
-    struct exchange_part parts[SLOW_PARTS];
-    memset(job, 0, sizeof *job);
-    memset(parts, 0, sizeof parts);
-    job->is_open = true;
-    job->id = made.id;
-    job->owner = made.account;
-    job->part_count = 1 + (draw(pair, 3) == 0);
-    job->type = types[draw(pair, sizeof types / sizeof types[0])];
-    if (goes_by_turns(pair) && (job->type == EXCHANGE_FOK || job->type == EXCHANGE_ALL_OR_NONE)) {
-        job->type = EXCHANGE_LIMIT;
-    }
-    job->free_micro = draw(pair, 4) == 0 ? (1 + draw(pair, 30)) * unit_micro : 10000 * unit_micro;
-    made.submit = (struct exchange_submit){
-        .name = "job", .budget_micro = job->free_micro, .verify = EXCHANGE_VERIFY_NONE};
+    const enum exchange_order_type type = types[draw(pair, sizeof types / sizeof types[0])];
+    const bool is_whole = type == EXCHANGE_FOK || type == EXCHANGE_ALL_OR_NONE;
+    return goes_by_turns(pair) && is_whole ? EXCHANGE_LIMIT : type;
+}
+
+static struct slow_part draw_part(struct pair *pair, bool is_valued)
+{
+    struct slow_part part = {.kind = draw(pair, SLOW_KINDS + 1),
+                             .width = 1 + draw(pair, 3),
+                             .is_valued = is_valued,
+                             .term = draw(pair, 3) == 0 ? 1 + draw(pair, TERM_MOST) : 1,
+                             .expect_h = draw(pair, 3) * (1 + draw(pair, 30))};
+    part.wanted = (1 + draw(pair, 5)) * part.width;
+    part.cap = !is_valued && draw(pair, 4) == 0 ? -1 : draw(pair, 8) * unit_micro;
+    return part;
+}
+
+static struct slow_job draw_job(struct pair *pair)
+{
+    struct slow_job job = {.is_open = true,
+                           .part_count = 1 + (draw(pair, 3) == 0),
+                           .type = draw_job_type(pair),
+                           .is_firm_only = draw(pair, 4) == 0};
     const bool is_valued =
         pair->has_values && draw(pair, 2) == 0; /* each: or they arrive by kind */
+    job.budget = draw(pair, 4) == 0 ? (1 + draw(pair, 30)) * unit_micro : 10000 * unit_micro;
+    job.free_micro = job.budget;
+    for (uint32_t i = 0; i < job.part_count; i++) {
+        job.parts[i] = draw_part(pair, is_valued);
+        pair->at_market += job.parts[i].cap < 0;
+        pair->longer += job.parts[i].term > 1;
+    }
+    pair->firm_only += job.is_firm_only;
+    slow_set_limits(&pair->slow, &job);
+    return job;
+}
+
+static struct exchange_part given_part(const struct slow_part *part,
+                                       const struct requirement *needs)
+{
+    return (struct exchange_part){.subtasks = SLOW_SUBTASKS,
+                                  .needs = needs,
+                                  .slots = part->width,
+                                  .at_most = part->wanted,
+                                  .cap_micro = part->cap,
+                                  .rate = part->is_valued ? RATE_BF16 : RATE_NONE,
+                                  .limit_ns = NS_PER_S,
+                                  .term_ns = part->term * SLOW_HALF_NS,
+                                  .expect_ns = part->expect_h * NS_PER_HOUR};
+}
+
+static void apply_job(struct pair *pair, const struct slow_job *job,
+                      struct exchange_command *command, int64_t good_till_ns)
+{
+    struct requirement needs[SLOW_PARTS];
+    struct exchange_part parts[SLOW_PARTS];
     for (uint32_t i = 0; i < job->part_count; i++) {
-        struct slow_part *part = &job->parts[i];
-        const uint32_t subtasks = 100; /* so that it always has more to do than lanes */
-        part->kind = draw(pair, SLOW_KINDS + 1);
-        part->width = 1 + draw(pair, 3);
-        part->limit = draw(pair, 8) * unit_micro;
-        part->wanted = (1 + draw(pair, 5)) * part->width;
-        part->is_valued = is_valued;
-        needs[i] = needs_of(part->kind);
-        parts[i] = (struct exchange_part){.subtasks = subtasks,
-                                          .needs = &needs[i],
-                                          .slots = part->width,
-                                          .at_most = part->wanted,
-                                          .cap_micro = part->limit,
-                                          .rate = part->is_valued ? RATE_BF16 : RATE_NONE,
-                                          .limit_ns = NS_PER_S,
-                                          .term_ns = NS_PER_HOUR};
-        made.submit.subtasks += subtasks;
+        needs[i] = needs_of(job->parts[i].kind);
+        parts[i] = given_part(&job->parts[i], &needs[i]);
     }
-    uint32_t all = 0;
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        all += job->parts[i].wanted;
-    }
-    for (uint32_t i = 0; i < job->part_count && job->type == EXCHANGE_ALL_OR_NONE; i++) {
-        const int64_t most = job->free_micro / all; /* all of it within the budget */
-        job->parts[i].limit = job->parts[i].limit < most ? job->parts[i].limit : most;
-    }
-    made.submit.needs = &needs[0];
-    made.submit.slots = parts[0].slots;
-    made.submit.at_most = parts[0].at_most;
-    made.submit.cap_micro = parts[0].cap_micro;
-    made.submit.rate = parts[0].rate;
-    made.submit.limit_ns = parts[0].limit_ns;
-    made.submit.term_ns = parts[0].term_ns;
-    made.submit.parts = &parts[1];
-    made.submit.part_count = job->part_count - 1;
-    made.submit.type = job->type;
-    if (draw(pair, 4) == 0) {
-        made.submit.good_till_ns = time_from_now(pair);
-    }
-    pair->job_good_till_ns[pair->slow.job_count] = made.submit.good_till_ns;
+    command->submit = (struct exchange_submit){.name = "job",
+                                               .budget_micro = job->budget,
+                                               .verify = EXCHANGE_VERIFY_NONE,
+                                               .subtasks = job->part_count * SLOW_SUBTASKS,
+                                               .needs = parts[0].needs,
+                                               .slots = parts[0].slots,
+                                               .at_most = parts[0].at_most,
+                                               .cap_micro = parts[0].cap_micro,
+                                               .rate = parts[0].rate,
+                                               .limit_ns = parts[0].limit_ns,
+                                               .term_ns = parts[0].term_ns,
+                                               .expect_ns = parts[0].expect_ns,
+                                               .parts = &parts[1],
+                                               .part_count = job->part_count - 1,
+                                               .good_till_ns = good_till_ns,
+                                               .has_interruptions = job->is_firm_only,
+                                               .type = job->type};
+    apply(pair, command);
+}
+
+static void submit(struct pair *pair)
+{
+    struct exchange_command made = command_of(pair, EXCHANGE_SUBMIT, FIRST + draw(pair, PEOPLE));
+    struct slow_job *job = &pair->slow.jobs[pair->slow.job_count];
+    const int64_t good_till_ns = draw(pair, 4) == 0 ? time_from_now(pair) : 0;
+    *job = draw_job(pair);
+    job->id = made.id;
+    job->owner = made.account;
+    pair->job_good_till_ns[pair->slow.job_count] = good_till_ns;
     const bool is_whole = job->type == EXCHANGE_ALL_OR_NONE || job->type == EXCHANGE_FOK;
-    apply(pair, &made);
+    apply_job(pair, job, &made, good_till_ns);
     if (goes_by_turns(pair)) {
         const uint32_t code = slow_admit(&pair->slow, job);
         ck_assert_uint_eq(code_of(pair), code);
@@ -432,6 +507,73 @@ static void submit(struct pair *pair)
     pair->whole += is_whole && pair->slow.fill_count > 0;
 }
 
+/* Each condition by itself, and most asks without any. */
+static void draw_conditions(struct pair *pair, struct slow_ask *ask)
+{
+    ask->is_interruptible = draw(pair, 4) == 0;
+    ask->to = 0;
+    for (uint32_t i = 0; draw(pair, 6) == 0 && i < 2; i++) {
+        ask->to |= 1u << (FIRST + draw(pair, PEOPLE));
+    }
+    ask->from_min = ask->till_min = 0;
+    if (draw(pair, 5) == 0) {
+        ask->from_min = START_MIN + draw(pair, 7);
+        ask->till_min = ask->from_min + 1 + draw(pair, 3);
+    }
+    ask->max_term = draw(pair, 3) == 0 ? 1 + draw(pair, TERM_MOST) : 0;
+    ask->daily = 0;
+    if (draw(pair, 5) == 0) {
+        ask->max_term = ask->max_term == 0 ? 2 : ask->max_term; /* an hour, where none is said */
+        ask->daily = ask->max_term + draw(pair, 8);
+    }
+    slow_look_at_hours(ask, pair->now_ns);
+    pair->reserved += ask->to != 0;
+    pair->of_day += ask->daily > 0;
+}
+
+static size_t accounts_of(const struct slow_ask *ask, struct exchange_ask_account to[PEOPLE])
+{
+    size_t count = 0;
+    memset(to, 0, PEOPLE * sizeof *to);
+    for (uint32_t i = 0; i < PEOPLE; i++) {
+        if ((ask->to >> (FIRST + i) & 1) != 0) {
+            to[count].has_key = true;
+            to[count++].key.bytes[0] = (uint8_t)(i + 1);
+        }
+    }
+    return count;
+}
+
+static void apply_place(struct pair *pair, uint32_t device, const struct slow_ask *ask,
+                        struct exchange_command *command, int64_t good_till_ns)
+{
+    /* Nobody takes a lease from its holder before it ends. */
+    const struct exchange_terms interruptible = {.is_interruptible = true,
+                                                 .minimum_run_ns = EXCHANGE_RUN_MOST_NS};
+    const bool is_max_said = ask->daily == 0 || ask->max_term != 2 || ask->daily < 2;
+    struct exchange_ask_account to[PEOPLE];
+    command->ask =
+        (struct exchange_ask){.device = device_id(device),
+                              .slots = ask->slots,
+                              .price_micro = ask->price,
+                              .type = ask->type,
+                              .to = to,
+                              .to_count = accounts_of(ask, to),
+                              .max_term_ns = is_max_said ? ask->max_term * SLOW_HALF_NS : 0,
+                              .daily_ns = ask->daily * SLOW_HALF_NS,
+                              .good_till_ns = good_till_ns};
+    if (ask->is_interruptible) {
+        command->ask.terms = interruptible;
+    }
+    if (ask->from_min != ask->till_min) {
+        command->ask.hours.count = 1;
+        command->ask.hours.windows[0] = (struct hours_window){.days = HOURS_ALL_DAYS,
+                                                              .from_min = (uint16_t)ask->from_min,
+                                                              .till_min = (uint16_t)ask->till_min};
+    }
+    apply(pair, command);
+}
+
 static void place(struct pair *pair)
 {
     static const enum exchange_order_type types[] = {EXCHANGE_LIMIT, EXCHANGE_LIMIT, EXCHANGE_LIMIT,
@@ -439,22 +581,17 @@ static void place(struct pair *pair)
     const uint32_t device = draw(pair, SLOW_DEVICES);
     struct slow_ask given = pair->slow.asks[device];
     struct exchange_command made = command_of(pair, EXCHANGE_ASK, given.owner);
+    const int64_t good_till_ns = draw(pair, 3) == 0 ? time_from_now(pair) : 0;
     given.stands = true;
     given.slots = 1 + draw(pair, 6);
     given.price = (1 + draw(pair, 5)) * unit_micro;
     given.price = pair->has_gifts && draw(pair, 2) == 0 ? 0 : given.price;
     given.type = types[draw(pair, sizeof types / sizeof types[0])];
     given.order = made.id;
-    made.ask = (struct exchange_ask){.device = device_id(device),
-                                     .slots = given.slots,
-                                     .price_micro = given.price,
-                                     .type = given.type};
-    if (draw(pair, 3) == 0) {
-        made.ask.good_till_ns = time_from_now(pair);
-    }
-    apply(pair, &made);
+    draw_conditions(pair, &given);
+    apply_place(pair, device, &given, &made, good_till_ns);
     if (code_of(pair) == 0) {
-        pair->good_till_ns[device] = made.ask.good_till_ns;
+        pair->good_till_ns[device] = good_till_ns;
     }
     if (goes_by_turns(pair)) {
         const uint32_t code = slow_put(&pair->slow, device, &given);
@@ -467,12 +604,34 @@ static void place(struct pair *pair)
     check_fills(pair, "an ask");
 }
 
-/* Asks and bids whose time is over are gone; nothing is filled by that. */
+/* What the fills of the last command are, when the slow market has come to where it settles. */
+static void settle(struct pair *pair, const char *what)
+{
+    if (goes_by_turns(pair)) {
+        take_fills(pair, what);
+        return;
+    }
+    slow_settle(&pair->slow);
+    check_fills(pair, what);
+}
+
+static bool look_at_hours(struct pair *pair)
+{
+    bool opens = false;
+    for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
+        struct slow_ask *ask = &pair->slow.asks[i];
+        const bool was_open = ask->is_open;
+        slow_look_at_hours(ask, pair->now_ns);
+        opens = opens || (ask->stands && ask->is_open && !was_open);
+    }
+    return opens;
+}
+
+/* Asks and bids whose time is over are gone; nothing is filled but by asks whose hours begin. */
 static void expire(struct pair *pair)
 {
     struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(pair, &tick);
-    check_fills(pair, "time that passes");
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         struct slow_ask *ask = &pair->slow.asks[i];
         if (ask->stands && pair->good_till_ns[i] != 0 && pair->good_till_ns[i] <= pair->now_ns) {
@@ -487,6 +646,14 @@ static void expire(struct pair *pair)
             slow_expire(&pair->slow, job);
             pair->ended++;
         }
+    }
+    const uint64_t filled = pair->filled;
+    if (look_at_hours(pair)) {
+        settle(pair, "hours that begin");
+        pair->opened++;
+        pair->filled_opening += pair->filled - filled;
+    } else {
+        check_fills(pair, "time that passes");
     }
 }
 
@@ -527,41 +694,52 @@ static void replace(struct pair *pair)
     check_fills(pair, "an ask on other terms");
 }
 
+static struct slow_terms draw_terms(struct pair *pair, const struct slow_job *job)
+{
+    struct slow_terms terms = {.part = SLOW_PARTS, .cap = -1};
+    if (job->part_count > 1 && draw(pair, 3) > 0) {
+        terms.part = draw(pair, 2);
+    }
+    const uint32_t dice = draw(pair, 5);
+    if (dice < 2 && job->type != EXCHANGE_ALL_OR_NONE) {
+        terms.at_most = (1 + draw(pair, 5)) * 6; /* of any width */
+    } else if (dice < 4) {
+        terms.cap = draw(pair, 8) * unit_micro;
+    } else {
+        terms.budget = job->budget + draw(pair, 20) * unit_micro;
+    }
+    return terms;
+}
+
 /* A bid at another limit, or for more slots, arrives anew; for fewer it keeps its place. */
 static void rebid(struct pair *pair)
 {
     struct slow_market *slow = &pair->slow;
     struct slow_job *job = &slow->jobs[draw(pair, slow->job_count + 1)];
-    if (job == &slow->jobs[slow->job_count] || !job->is_open || !job->parts[0].stands ||
-        job->type == EXCHANGE_ALL_OR_NONE) {
+    if (job == &slow->jobs[slow->job_count] || !job->is_open || !job->parts[0].stands) {
         return;
     }
-    const uint32_t number = job->part_count == 1 || draw(pair, 3) == 0 ? SLOW_PARTS : draw(pair, 2);
+    const struct slow_terms terms = draw_terms(pair, job);
     struct exchange_command made = command_of(pair, EXCHANGE_REPLACE, job->owner);
     made.replace = (struct exchange_replace){
-        .order = job->id, .part = number == SLOW_PARTS ? EXCHANGE_ANY_PART : number};
-    int64_t limit = -1;
-    uint32_t at_most = 0;
-    if (draw(pair, 2) == 0) {
-        made.replace.has_slots = true;
-        at_most = made.replace.slots = (1 + draw(pair, 5)) * 6; /* of any width */
-    } else {
-        made.replace.has_price = true;
-        made.replace.rate = job->parts[0].is_valued ? RATE_BF16 : RATE_NONE;
-        limit = made.replace.price_micro = draw(pair, 8) * unit_micro;
-    }
+        .order = job->id,
+        .part = terms.part == SLOW_PARTS ? EXCHANGE_ANY_PART : terms.part,
+        .has_slots = terms.at_most > 0,
+        .slots = terms.at_most,
+        .has_price = terms.cap >= 0,
+        .price_micro = terms.cap >= 0 ? terms.cap : 0,
+        .rate = terms.cap >= 0 && job->parts[0].is_valued ? RATE_BF16 : RATE_NONE,
+        .has_budget = terms.budget > 0,
+        .budget_micro = terms.budget};
     apply(pair, &made);
-    const uint32_t code = slow_rebid(slow, job, number, limit, at_most);
+    const uint32_t code = slow_rebid(slow, job, &terms);
     ck_assert_uint_eq(code_of(pair), code);
     pair->rebid += code == 0;
-    if (goes_by_turns(pair)) {
-        take_fills(pair, "a bid on other terms");
-        return;
-    }
     if (code == 0) {
-        slow_settle(slow);
+        settle(pair, "a bid on other terms");
+    } else {
+        check_fills(pair, "a bid on other terms, refused");
     }
-    check_fills(pair, "a bid on other terms");
 }
 
 static void withdraw(struct pair *pair)
@@ -600,20 +778,16 @@ static void cancel(struct pair *pair)
     struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(pair, &tick);
     slow_end(slow, job);
-    if (goes_by_turns(pair)) {
-        take_fills(pair, "the end of a job");
-        return;
-    }
-    slow_settle(slow);
-    check_fills(pair, "the end of a job");
+    (void)look_at_hours(pair);
+    settle(pair, "the end of a job");
 }
 
 static void run_script(struct pair *pair)
 {
     for (int i = 0; i < COMMANDS; i++) {
         const uint32_t dice = draw(pair, 18);
-        pair->now_ns += NS_PER_S; /* all within the first term */
-        pair->slow.fill_count = 0;
+        pair->now_ns += (draw(pair, 12) == 0 ? LONG_PAUSE_SECONDS : 1) *
+                        NS_PER_S; /* all within the first term */
         expire(pair);
         if (dice < 7) {
             submit(pair);
@@ -647,6 +821,13 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     uint64_t expired = 0;
     uint64_t rebid = 0;
     uint64_t ended = 0;
+    uint64_t at_market = 0;
+    uint64_t opened = 0;
+    uint64_t filled_opening = 0;
+    uint64_t reserved = 0;
+    uint64_t firm_only = 0;
+    uint64_t of_day = 0;
+    uint64_t longer = 0;
     for (uint64_t i = 0; i < SCRIPTS_A_SEED; i++) {
         const uint64_t seed = (uint64_t)_i * SCRIPTS_A_SEED + i;
         open_pair(&pair, seed);
@@ -663,6 +844,13 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
         expired += pair.expired;
         rebid += pair.rebid;
         ended += pair.ended;
+        at_market += pair.at_market;
+        opened += pair.opened;
+        filled_opening += pair.filled_opening;
+        reserved += pair.reserved;
+        firm_only += pair.firm_only;
+        of_day += pair.of_day;
+        longer += pair.longer;
         close_pair(&pair);
     }
     ck_assert_uint_gt(filled, 2 * SCRIPTS_A_SEED);
@@ -673,6 +861,13 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     ck_assert_uint_gt(expired, SCRIPTS_A_SEED / 10);
     ck_assert_uint_gt(rebid, SCRIPTS_A_SEED / 10);
     ck_assert_uint_gt(ended, SCRIPTS_A_SEED / 10);
+    ck_assert_uint_gt(at_market, SCRIPTS_A_SEED);
+    ck_assert_uint_gt(opened, SCRIPTS_A_SEED / 25);
+    ck_assert_uint_gt(filled_opening, SCRIPTS_A_SEED / 25);
+    ck_assert_uint_gt(reserved, SCRIPTS_A_SEED / 2);
+    ck_assert_uint_gt(firm_only, SCRIPTS_A_SEED / 2);
+    ck_assert_uint_gt(of_day, SCRIPTS_A_SEED / 2);
+    ck_assert_uint_gt(longer, SCRIPTS_A_SEED / 2);
 }
 END_TEST
 

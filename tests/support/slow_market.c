@@ -24,9 +24,22 @@ static int64_t price_between(const struct slow_part *part, const struct slow_ask
     return ask->price == 0 || ask->sequence < part->sequence ? ask->price : limit;
 }
 
-static uint32_t free_of(const struct slow_ask *ask)
+uint32_t slow_free(const struct slow_ask *ask)
 {
-    return ask->slots > ask->leased ? ask->slots - ask->leased : 0;
+    const uint32_t left = ask->slots > ask->leased ? ask->slots - ask->leased : 0;
+    const uint32_t of_day = ask->daily > ask->promised ? ask->daily - ask->promised : 0;
+    const uint32_t most = ask->daily == 0 ? left : of_day / ask->max_term;
+    if (!ask->is_open) {
+        return 0;
+    }
+    return left < most ? left : most;
+}
+
+void slow_look_at_hours(struct slow_ask *ask, int64_t now_ns)
+{
+    const int64_t minute = now_ns / (60 * NS_PER_S) % (24 * 60);
+    ask->is_open = ask->from_min == ask->till_min ||
+                   (minute >= ask->from_min && minute < (int64_t)ask->till_min);
 }
 
 static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
@@ -34,22 +47,84 @@ static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
     return slots - slots % part->width;
 }
 
-/* Slots that the two could trade of those, whatever the budget. */
+/* Slots that the two could trade of those, whoever they are and whatever the budget. */
 static uint32_t tradable(const struct slow_part *part, const struct slow_ask *ask, uint32_t slots)
 {
     const bool meets = ask->stands && worth(part, ask) >= (int128)ask->price * RATE_UNIT &&
                        (!part->is_valued || ask->operations > 0) &&
+                       (ask->max_term == 0 || ask->max_term >= part->term) &&
                        (part->kind == SLOW_KINDS || part->kind == ask->kind);
     const uint32_t most = slots < part->wanted ? slots : part->wanted;
     return meets ? in_widths(most, part) : 0;
 }
 
+/* By its conditions; its own owner is no other. */
+static bool is_for(const struct slow_ask *ask, const struct slow_job *job)
+{
+    return (ask->to == 0 || (ask->to >> job->owner & 1) != 0) &&
+           !(ask->is_interruptible && job->is_firm_only);
+}
+
+static bool may_trade(const struct slow_job *job, const struct slow_ask *ask)
+{
+    return ask->owner != job->owner && is_for(ask, job);
+}
+
+/* A term of so many slots, rounded up. */
+static int64_t cost(const struct slow_part *part, int64_t price, uint32_t slots)
+{
+    return (price * slots * part->term + 1) / 2;
+}
+
 static uint32_t payable(const struct slow_job *job, const struct slow_part *part,
                         const struct slow_ask *ask, uint32_t slots)
 {
-    const int64_t price = price_between(part, ask);
-    const int64_t most = price == 0 ? slots : job->free_micro / price;
-    return in_widths(most < slots ? (uint32_t)most : slots, part);
+    const int64_t one = cost(part, price_between(part, ask), part->width);
+    const int64_t lanes = slots / part->width;
+    const int64_t most = one == 0 ? lanes : job->free_micro / one;
+    return (uint32_t)(most < lanes ? most : lanes) * part->width;
+}
+
+/* At market price: what the budget gives for an hour of all that the job is expected to take, or of one lease at least. */
+static int64_t market_limit(const struct slow_market *slow, const struct slow_job *job,
+                            const struct slow_part *part)
+{
+    int64_t halves = 0;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        halves += (int64_t)2 * job->parts[i].expect_h * SLOW_SUBTASKS * job->parts[i].width;
+    }
+    const int64_t least = (int64_t)part->term * part->width;
+    const int64_t limit = 2 * job->budget / (halves > least ? halves : least);
+    return limit < slow->band ? limit : slow->band;
+}
+
+/* What the budget covers a term of all of it at, if each lease were rounded up. */
+static int64_t whole_limit(const struct slow_job *job)
+{
+    int64_t halves = 0;
+    int64_t leases = 0;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        halves += (int64_t)job->parts[i].wanted * job->parts[i].term;
+        leases += job->parts[i].wanted / job->parts[i].width;
+    }
+    const int64_t exact = 2 * job->budget / halves;
+    const int64_t left = job->budget > leases ? job->budget - leases : 0;
+    return exact * halves % 2 == 0 ? exact : 2 * left / halves;
+}
+
+static int64_t limit_of(const struct slow_market *slow, const struct slow_job *job,
+                        const struct slow_part *part)
+{
+    const int64_t limit = part->cap >= 0 ? part->cap : market_limit(slow, job, part);
+    const int64_t whole = job->type == EXCHANGE_ALL_OR_NONE ? whole_limit(job) : limit;
+    return limit < whole ? limit : whole;
+}
+
+void slow_set_limits(const struct slow_market *slow, struct slow_job *job)
+{
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        job->parts[i].limit = limit_of(slow, job, &job->parts[i]);
+    }
 }
 
 static bool is_better_ask(const struct slow_part *part, const struct slow_ask *a,
@@ -86,8 +161,8 @@ static bool is_spoken_for(const struct slow_market *slow, const struct slow_job 
         const bool is_single = job != whole && job->is_open && job->type != EXCHANGE_ALL_OR_NONE;
         for (uint32_t k = 0; is_single && k < job->part_count; k++) {
             const struct slow_part *other = &job->parts[k];
-            const uint32_t slots = tradable(other, ask, free_of(ask));
-            if (other->stands && is_before(other, part) && ask->owner != job->owner && slots > 0 &&
+            const uint32_t slots = tradable(other, ask, slow_free(ask));
+            if (other->stands && is_before(other, part) && may_trade(job, ask) && slots > 0 &&
                 payable(job, other, ask, slots) > 0) {
                 return true;
             }
@@ -102,8 +177,8 @@ struct slow_ask *slow_best_ask(struct slow_market *slow, const struct slow_job *
     struct slow_ask *best = NULL;
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         struct slow_ask *ask = &slow->asks[i];
-        const uint32_t slots = tradable(part, ask, free_of(ask));
-        if (ask->owner != job->owner && slots > 0 && payable(job, part, ask, slots) > 0 &&
+        const uint32_t slots = tradable(part, ask, slow_free(ask));
+        if (may_trade(job, ask) && slots > 0 && payable(job, part, ask, slots) > 0 &&
             is_better_ask(part, ask, best) &&
             !(job->type == EXCHANGE_ALL_OR_NONE && is_spoken_for(slow, job, part, ask))) {
             best = ask;
@@ -119,10 +194,12 @@ static void trade(struct slow_market *slow, struct slow_job *job, struct slow_pa
     slow_must(slow->fill_count < SLOW_FILLS, "too many fills");
     slow->fills[slow->fill_count++] = (struct slow_fill){
         (uint32_t)(job - slow->jobs), (uint32_t)(ask - slow->asks), slots, price};
-    job->free_micro -= price * slots;
+    job->free_micro -= cost(part, price, slots);
     ask->leased += slots;
+    ask->promised += slots * part->term;
     job->held[ask - slow->asks] += slots;
-    job->given[ask - slow->asks] += price == 0 ? slots : 0;
+    job->promised[ask - slow->asks] += slots * part->term;
+    job->given[ask - slow->asks] += price == 0 ? slots * part->term : 0;
     part->wanted -= slots;
     part->held += slots;
 }
@@ -132,7 +209,7 @@ static void buy(struct slow_market *slow, struct slow_job *job, struct slow_part
 {
     struct slow_ask *ask;
     while (part->wanted > 0 && (ask = slow_best_ask(slow, job, part)) != NULL) {
-        trade(slow, job, part, ask, payable(job, part, ask, tradable(part, ask, free_of(ask))));
+        trade(slow, job, part, ask, payable(job, part, ask, tradable(part, ask, slow_free(ask))));
     }
 }
 
@@ -148,8 +225,8 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
         struct slow_ask *best = NULL;
         for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
             struct slow_ask *ask = &slow->asks[i];
-            if (!is_counted[i] && ask->owner != job->owner &&
-                tradable(&greedy, ask, free_of(ask)) > 0 &&
+            if (!is_counted[i] && may_trade(job, ask) &&
+                tradable(&greedy, ask, slow_free(ask)) > 0 &&
                 payable(job, part, ask, part->width) > 0 && is_better_ask(part, ask, best) &&
                 !is_spoken_for(slow, job, part, ask)) {
                 best = ask;
@@ -159,12 +236,24 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
             break;
         }
         is_counted[best - slow->asks] = true;
-        supply += tradable(&greedy, best, free_of(best));
+        supply += tradable(&greedy, best, slow_free(best));
     }
     return supply;
 }
 
-/* All of the job, on a copy first: false, and nothing was filled. */
+/* What the day of each device has promised, counted anew. */
+static void count_promises(struct slow_market *slow)
+{
+    for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
+        slow->asks[i].promised = 0;
+        for (uint32_t k = 0; k < slow->job_count; k++) {
+            slow->asks[i].promised += slow->jobs[k].is_open ? slow->jobs[k].promised[i] : 0;
+        }
+    }
+}
+
+/* All of the job, on a copy first: false, and nothing was filled. It is planned on the slots that are free before, each as good
+ * as one for the longest term. */
 static bool buy_whole(struct slow_market *slow, struct slow_job *job)
 {
     struct slow_ask asks[SLOW_DEVICES]; /* as they were */
@@ -188,16 +277,18 @@ static bool buy_whole(struct slow_market *slow, struct slow_job *job)
         struct slow_part *part = &job->parts[i == 0 ? first : 1 - first];
         while (part->wanted > 0) {
             struct slow_ask *ask = slow_best_ask(slow, job, part);
-            const uint32_t slots = ask == NULL ? 0 : tradable(part, ask, free_of(ask));
-            if (slots == 0 || payable(job, part, ask, slots) < slots) {
+            const uint32_t slots = ask == NULL ? 0 : tradable(part, ask, slow_free(ask));
+            if (slots == 0 || cost(part, price_between(part, ask), slots) > job->free_micro) {
                 memcpy(slow->asks, asks, sizeof asks);
                 *job = before;
                 slow->fill_count = fill_count;
                 return false;
             }
             trade(slow, job, part, ask, slots);
+            ask->promised += ask->daily == 0 ? 0 : slots * (ask->max_term - part->term);
         }
     }
+    count_promises(slow);
     if (job->type == EXCHANGE_ALL_OR_NONE) {
         job->type = EXCHANGE_LIMIT;
     }
@@ -239,18 +330,20 @@ void slow_settle(struct slow_market *slow)
     }
 }
 
-static bool crosses(struct slow_market *slow, const struct slow_part *part, uint32_t owner,
-                    bool *ret_is_own)
+static bool crosses(struct slow_market *slow, const struct slow_job *job,
+                    const struct slow_part *part, bool *ret_is_own)
 {
     const struct slow_ask *best = NULL;
     struct slow_part narrow = *part;
     narrow.wanted = part->width;
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         const struct slow_ask *ask = &slow->asks[i];
-        best =
-            tradable(&narrow, ask, free_of(ask)) > 0 && is_better_ask(part, ask, best) ? ask : best;
+        if (is_for(ask, job) && tradable(&narrow, ask, slow_free(ask)) > 0 &&
+            is_better_ask(part, ask, best)) {
+            best = ask;
+        }
     }
-    *ret_is_own = best != NULL && best->owner == owner;
+    *ret_is_own = best != NULL && best->owner == job->owner;
     return best != NULL;
 }
 
@@ -258,7 +351,7 @@ uint32_t slow_admit(struct slow_market *slow, struct slow_job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
         bool is_own;
-        if (crosses(slow, &job->parts[i], job->owner, &is_own) &&
+        if (crosses(slow, job, &job->parts[i], &is_own) &&
             (is_own || job->type == EXCHANGE_POST_ONLY)) {
             return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
         }
@@ -296,29 +389,42 @@ uint32_t slow_submit(struct slow_market *slow, struct slow_job *job)
     return 0;
 }
 
-uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, uint32_t number, int64_t limit,
-                    uint32_t at_most)
+static struct slow_part on_terms(const struct slow_market *slow, const struct slow_job *job,
+                                 const struct slow_part *part, const struct slow_terms *terms)
+{
+    struct slow_part wanted = *part;
+    struct slow_job funded = *job;
+    const bool is_meant = terms->part == SLOW_PARTS || terms->part == (uint32_t)(part - job->parts);
+    funded.budget = terms->budget > 0 ? terms->budget : job->budget;
+    if (is_meant && terms->cap >= 0) {
+        wanted.cap = terms->cap;
+    }
+    if (is_meant && terms->at_most > 0) {
+        wanted.wanted = terms->at_most > part->held ? terms->at_most - part->held : 0;
+    }
+    if (wanted.cap != part->cap || terms->budget > 0) {
+        wanted.limit = limit_of(slow, &funded, &wanted);
+    }
+    return wanted;
+}
+
+uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct slow_terms *terms)
 {
     struct slow_part wanted[SLOW_PARTS];
     bool is_new[SLOW_PARTS] = {false};
     for (uint32_t i = 0; i < job->part_count; i++) {
         const struct slow_part *part = &job->parts[i];
-        const bool is_meant = number == SLOW_PARTS || number == i;
-        wanted[i] = *part;
-        if (is_meant && limit >= 0) {
-            wanted[i].limit = limit;
-        }
-        if (is_meant && at_most > 0) {
-            wanted[i].wanted = at_most > part->held ? at_most - part->held : 0;
-        }
+        wanted[i] = on_terms(slow, job, part, terms);
         is_new[i] = wanted[i].limit != part->limit ||
                     wanted[i].wanted + wanted[i].held > part->wanted + part->held;
         bool is_own;
-        if (is_new[i] && crosses(slow, &wanted[i], job->owner, &is_own) &&
+        if (is_new[i] && crosses(slow, job, &wanted[i], &is_own) &&
             (is_own || job->type == EXCHANGE_POST_ONLY)) {
             return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
         }
     }
+    job->free_micro += terms->budget > 0 ? terms->budget - job->budget : 0;
+    job->budget = terms->budget > 0 ? terms->budget : job->budget;
     for (uint32_t i = 0; i < job->part_count; i++) {
         job->parts[i] = wanted[i];
         job->parts[i].sequence = is_new[i] ? slow->sequence++ : wanted[i].sequence;
@@ -339,17 +445,17 @@ void slow_expire(struct slow_market *slow, struct slow_job *job)
     }
 }
 
-/* Slots that the account has for nothing. */
+/* Slot-time that the account has for nothing. */
 static uint32_t rank_of(const struct slow_market *slow, uint32_t owner)
 {
-    uint32_t slots = 0;
+    uint32_t given = 0;
     for (uint32_t i = 0; i < slow->job_count; i++) {
         const struct slow_job *job = &slow->jobs[i];
         for (uint32_t k = 0; job->is_open && job->owner == owner && k < SLOW_DEVICES; k++) {
-            slots += job->given[k];
+            given += job->given[k];
         }
     }
-    return slots;
+    return given;
 }
 
 /* Which of the two bids the ask takes first. */
@@ -372,7 +478,8 @@ uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_a
         struct slow_job *job = &slow->jobs[i];
         for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {
             const struct place at = {job, &job->parts[k]};
-            if (!at.part->stands || tradable(at.part, given, free_of(given)) == 0) {
+            if (!at.part->stands || !is_for(given, job) ||
+                tradable(at.part, given, slow_free(given)) == 0) {
                 continue;
             }
             meets_single = meets_single || job->type != EXCHANGE_ALL_OR_NONE;
@@ -405,6 +512,7 @@ void slow_end(struct slow_market *slow, struct slow_job *job)
     job->is_open = false;
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         slow->asks[i].leased -= job->held[i];
+        slow->asks[i].promised -= job->promised[i];
     }
 }
 
@@ -416,9 +524,9 @@ static bool is_passed_over(struct slow_market *slow, const struct slow_ask *ask,
         struct slow_job *job = &slow->jobs[i];
         for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {
             const struct place at = {job, &job->parts[k]};
-            const uint32_t slots = tradable(at.part, ask, free_of(ask));
+            const uint32_t slots = tradable(at.part, ask, slow_free(ask));
             const bool is_other = ask->price > 0 ? at.part != chosen.part : job != chosen.job;
-            if (at.part->stands && is_other && job->owner != ask->owner && slots > 0 &&
+            if (at.part->stands && is_other && may_trade(job, ask) && slots > 0 &&
                 payable(job, at.part, ask, slots) > 0 && goes_first(slow, ask, at, chosen)) {
                 return true;
             }
@@ -434,7 +542,7 @@ const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slo
     if (!job->is_open || !part->stands) {
         return "the bid does not stand";
     }
-    if (slots != payable(job, part, ask, tradable(part, ask, free_of(ask)))) {
+    if (slots != payable(job, part, ask, tradable(part, ask, slow_free(ask)))) {
         return "of other slots than the two could trade";
     }
     if (price != price_between(part, ask)) {

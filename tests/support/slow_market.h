@@ -1,5 +1,6 @@
 /* tests/support/slow_market.h - a market of orders of all types as a slow, obvious matcher has it: flat lists, looked through
- * anew for every fill. Leases end only with their jobs, and there is as much to do as there are slots to do it on. */
+ * anew for every fill. Leases end only with their jobs, and there is as much to do as there are slots to do it on. Terms and what
+ * a device gives on a day are whole half hours here, all of it on one day. */
 #ifndef BOURSE_TESTS_SLOW_MARKET_H
 #define BOURSE_TESTS_SLOW_MARKET_H
 
@@ -9,10 +10,12 @@
 enum {
     SLOW_DEVICES = 12,
     SLOW_KINDS = 3,
-    SLOW_JOBS = 51,
+    SLOW_JOBS = 73,
     SLOW_PARTS = 2,
     SLOW_FILLS = 256,
+    SLOW_SUBTASKS = 100, /* of a part, so that it always has more to do than lanes */
 };
+#define SLOW_HALF_NS (NS_PER_HOUR / 2)
 
 struct slow_ask {
     bool stands;
@@ -22,6 +25,13 @@ struct slow_ask {
     uint64_t sequence;
     enum exchange_order_type type;
     struct id128 order;
+    bool is_open; /* by its hours */
+    bool is_interruptible;
+    uint32_t to;                 /* a bit for each account that it is for; 0: for anybody */
+    uint32_t from_min, till_min; /* of the day, when it is open; equal: always */
+    uint32_t max_term;           /* 0: no bound */
+    uint32_t daily;              /* slot-time that it gives; 0: any */
+    uint32_t promised;           /* of that, to the leases on its device */
 };
 
 struct slow_part {
@@ -30,7 +40,10 @@ struct slow_part {
     uint32_t width, wanted;
     uint32_t held;  /* slots, beside those wanted */
     bool is_valued; /* the limit is that of RATE_UNIT operations */
-    int64_t limit;
+    uint32_t term;
+    uint32_t expect_h; /* hours that one of its subtasks takes; 0: not said */
+    int64_t cap;       /* -1: at market price */
+    int64_t limit;     /* that follows from it */
     uint64_t sequence;
 };
 
@@ -39,11 +52,14 @@ struct slow_job {
     bool is_over; /* its time to start: what runs goes on */
     struct id128 id;
     uint32_t owner, part_count;
+    bool is_firm_only;
+    int64_t budget;
     int64_t free_micro; /* of the budget */
     enum exchange_order_type type;
     struct slow_part parts[SLOW_PARTS];
-    uint32_t held[SLOW_DEVICES];  /* slots, by device */
-    uint32_t given[SLOW_DEVICES]; /* of those, at 0 */
+    uint32_t held[SLOW_DEVICES];     /* slots, by device */
+    uint32_t promised[SLOW_DEVICES]; /* slot-time of those */
+    uint32_t given[SLOW_DEVICES];    /* and of those at 0 */
 };
 
 struct slow_fill {
@@ -56,6 +72,7 @@ struct slow_market {
     struct slow_job jobs[SLOW_JOBS];
     uint32_t job_count;
     uint64_t sequence;
+    int64_t band;                       /* the highest price of any order */
     struct slow_fill fills[SLOW_FILLS]; /* of the last command */
     uint32_t fill_count;
 };
@@ -63,13 +80,24 @@ struct slow_market {
 /* As ck_assert, which writes to a file every time. */
 void slow_must(bool holds, const char *what);
 
+uint32_t slow_free(const struct slow_ask *ask);
+/* What does not stand as it is: -1, 0, as it was. */
+struct slow_terms {
+    uint32_t part; /* SLOW_PARTS: of each */
+    int64_t cap;
+    uint32_t at_most; /* slots at a time, with what it holds */
+    int64_t budget;
+};
+/* Before it arrives: limits from caps and budget. */
+void slow_set_limits(const struct slow_market *slow, struct slow_job *job);
+/* The ask is open, or not, at that time. */
+void slow_look_at_hours(struct slow_ask *ask, int64_t now_ns);
+
 /* What becomes of a job, and of an ask for that device, that arrives: the fills are those of the last command. 0, or the code that refuses it. */
 uint32_t slow_submit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
-/* A bid of other terms: that of a part (SLOW_PARTS: of each) up to that limit, or of at most those slots at a time with what it
- * holds; -1, 0: as it was. Fewer slots at the same limit keep its place. Refused, all stays as it was; nothing is filled yet. */
-uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, uint32_t number, int64_t limit,
-                    uint32_t at_most);
+/* A bid of other terms. Fewer slots at the same limit keep its place. Refused, all stays as it was; nothing is filled yet. */
+uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct slow_terms *terms);
 /* What has not started does not. */
 void slow_expire(struct slow_market *slow, struct slow_job *job);
 /* The same up to the fills, which slow_take is told one by one, as somebody else made them; then slow_stand_down. */

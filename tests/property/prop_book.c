@@ -1,5 +1,5 @@
-/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. After every step the book is sound, and
- * every question about the order that changed has the same answer. Bids by value are compared
+/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. Among the steps cells and classes come and
+ * go: what rests in the others keeps its place. After every step the book is sound, and every question about the order that changed has the same answer. Bids by value are compared
  * as fractions, by whole parts and what remains (Euclid), where the book multiplies crosswise. */
 #include "base/random.h"
 #include "matching/book.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ORDERS = 240, CELLS = 48, CLASSES = 40, STEPS = 4000, SEEDS = 30 };
+enum { ORDERS = 240, CELLS = 48, CLASSES = 40, STEPS = 4000, SEEDS = 30, KINDS_CHANGE_EVERY = 24 };
 
 /* Few of all, and so many that the book goes by the best of each cell or class. */
 static const struct shape {
@@ -31,6 +31,7 @@ struct slow {
     struct slow_order orders[ORDERS];
     struct requirement classes[CLASSES];
     enum rate rates[CLASSES]; /* NONE: not by value */
+    bool has_cell[CELLS], has_class[CLASSES];
     struct attribute cells[CELLS][4];
     size_t counts[CELLS]; /* of their attributes */
 };
@@ -164,35 +165,135 @@ static void set_number(struct attribute *attribute, const char *name, int64_t va
     attribute->number = value;
 }
 
+/* The lowest number that is free is the next one. */
+static uint32_t lowest_free(const bool *is_used)
+{
+    uint32_t number = 0;
+    while (is_used[number]) {
+        number++;
+    }
+    return number;
+}
+
+/* Its memory makes it another than all others. */
+static void add_cell(struct slow *slow, struct book *book, struct random *random)
+{
+    const uint32_t number = lowest_free(slow->has_cell);
+    struct attribute *to = slow->cells[number];
+    if (number % 4 != 0) {
+        set_number(to++, "bf16", draw_rate(slow, random));
+    }
+    if (number % 3 != 0) {
+        set_number(to++, "int8", draw_rate(slow, random));
+    }
+    set_number(to++, "memory", (int64_t)number);
+    set_number(to++, "speed", (int64_t)random_below(random, 4));
+    slow->counts[number] = (size_t)(to - slow->cells[number]);
+    slow->has_cell[number] = true;
+    uint32_t cell;
+    ck_assert_int_eq(book_cell(book, slow->cells[number], slow->counts[number], &cell), BOOK_OK);
+    ck_assert_uint_eq(cell, number);
+}
+
+/* Operator and number make it another than all others. */
+static void add_class(struct slow *slow, struct book *book, struct random *random)
+{
+    static const enum rate rates[] = {RATE_NONE, RATE_NONE, RATE_BF16, RATE_INT8};
+    const uint32_t number = lowest_free(slow->has_class);
+    struct requirement_node *node = &slow->classes[number].nodes[0];
+    slow->rates[number] = rates[random_below(random, 4)];
+    slow->classes[number].count = number == 0 ? 0 : 1;
+    node->op = number % 2 == 0 ? REQUIREMENT_GE : REQUIREMENT_NE;
+    strcpy(node->attribute.name, random_below(random, 3) == 0 ? "memory" : "speed");
+    node->attribute.number = (int64_t)number / 2;
+    slow->has_class[number] = true;
+    uint32_t class_id;
+    ck_assert_int_eq(book_value_class(book, &slow->classes[number], slow->rates[number], &class_id),
+                     BOOK_OK);
+    ck_assert_uint_eq(class_id, number);
+}
+
 static void set_up(struct slow *slow, struct book *book, struct random *random)
 {
     for (uint32_t i = 0; i < slow->shape.cells; i++) {
-        struct attribute *to = slow->cells[i];
-        if (i % 4 != 0) {
-            set_number(to++, "bf16", draw_rate(slow, random));
-        }
-        if (i % 3 != 0) {
-            set_number(to++, "int8", draw_rate(slow, random));
-        }
-        set_number(to++, "memory", (int64_t)i);
-        set_number(to++, "speed", (int64_t)random_below(random, 4));
-        slow->counts[i] = (size_t)(to - slow->cells[i]);
-        uint32_t cell;
-        ck_assert_int_eq(book_cell(book, slow->cells[i], slow->counts[i], &cell), BOOK_OK);
-        ck_assert_uint_eq(cell, i);
+        add_cell(slow, book, random);
     }
-    static const enum rate rates[] = {RATE_NONE, RATE_NONE, RATE_BF16, RATE_INT8};
     for (uint32_t i = 0; i < slow->shape.classes; i++) {
-        slow->rates[i] = rates[random_below(random, 4)];
-        slow->classes[i].count = i == 0 ? 0 : 1;
-        struct requirement_node *node = &slow->classes[i].nodes[0];
-        node->op = i % 2 == 0 ? REQUIREMENT_GE : REQUIREMENT_NE;
-        strcpy(node->attribute.name, i % 3 == 0 ? "memory" : "speed");
-        node->attribute.number = (int64_t)i / 2;
-        uint32_t class_id;
-        ck_assert_int_eq(book_value_class(book, &slow->classes[i], slow->rates[i], &class_id),
-                         BOOK_OK);
-        ck_assert_uint_eq(class_id, i);
+        add_class(slow, book, random);
+    }
+}
+
+/* One that there is. */
+static uint32_t draw_kind(const bool *is_used, uint32_t count, struct random *random)
+{
+    uint32_t number = (uint32_t)random_below(random, count);
+    while (!is_used[number]) {
+        number = (number + 1) % count;
+    }
+    return number;
+}
+
+static uint32_t used(const bool *is_used, uint32_t count)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += is_used[i];
+    }
+    return sum;
+}
+
+/* What rests in it goes first, then the last reference to it. */
+static void remove_cell(struct slow *slow, struct book *book, uint32_t cell)
+{
+    for (uint32_t i = 0; i < slow->shape.orders; i++) {
+        struct slow_order *order = &slow->orders[i];
+        if (order->rests && order->is_ask && order->ask.cell == cell) {
+            book_remove(book, i);
+            order->rests = false;
+        }
+    }
+    book_cell_hold(book, cell);
+    book_cell_release(book, cell);
+    ck_assert_uint_eq(book_cell_references(book, cell), 1);
+    book_cell_release(book, cell);
+    ck_assert_uint_eq(book_cell_references(book, cell), 0);
+    slow->has_cell[cell] = false;
+}
+
+static void remove_class(struct slow *slow, struct book *book, uint32_t class_id)
+{
+    for (uint32_t i = 0; i < slow->shape.orders; i++) {
+        struct slow_order *order = &slow->orders[i];
+        if (order->rests && !order->is_ask && order->bid.class_id == class_id) {
+            book_remove(book, i);
+            order->rests = false;
+        }
+    }
+    book_class_hold(book, class_id);
+    book_class_release(book, class_id);
+    ck_assert_uint_eq(book_class_references(book, class_id), 1);
+    book_class_release(book, class_id);
+    ck_assert_uint_eq(book_class_references(book, class_id), 0);
+    slow->has_class[class_id] = false;
+}
+
+/* One comes or goes; half of them are there at least. */
+static void change_kinds(struct slow *slow, struct book *book, struct random *random)
+{
+    const bool of_cells = random_below(random, 2) == 0;
+    const uint32_t most = of_cells ? slow->shape.cells : slow->shape.classes;
+    const bool *is_used = of_cells ? slow->has_cell : slow->has_class;
+    const uint32_t count = used(is_used, most);
+    const bool goes = count == most || (count > most / 2 && random_below(random, 2) == 0);
+    const uint32_t number = draw_kind(is_used, most, random);
+    if (of_cells && goes) {
+        remove_cell(slow, book, number);
+    } else if (of_cells) {
+        add_cell(slow, book, random);
+    } else if (goes) {
+        remove_class(slow, book, number);
+    } else {
+        add_class(slow, book, random);
     }
 }
 
@@ -323,7 +424,7 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
     if (order->is_ask) {
         order->ask = (struct book_ask){
             .owner = (uint32_t)random_below(random, 5),
-            .cell = (uint32_t)random_below(random, slow->shape.cells),
+            .cell = draw_kind(slow->has_cell, slow->shape.cells, random),
             .slots = (uint32_t)random_below(random, 5),
             .price_micro = draw_price(slow, random),
             .max_term_ns = (int64_t)random_below(random, 3) * 10,
@@ -337,7 +438,7 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
     } else {
         order->bid = (struct book_bid){
             .owner = (uint32_t)random_below(random, 5),
-            .class_id = (uint32_t)random_below(random, slow->shape.classes),
+            .class_id = draw_kind(slow->has_class, slow->shape.classes, random),
             .slots = (uint32_t)random_below(random, 5),
             .width = 1 + (uint32_t)random_below(random, 3),
             .limit_micro = draw_price(slow, random),
@@ -399,7 +500,9 @@ START_TEST(the_book_and_the_slow_matcher_agree)
         uint32_t handle = (uint32_t)random_below(&random, slow.shape.orders);
         struct slow_order *order = &slow.orders[handle];
         ck_assert(book_rests(book, handle) == order->rests);
-        if (!order->rests) {
+        if (random_below(&random, KINDS_CHANGE_EVERY) == 0) {
+            change_kinds(&slow, book, &random);
+        } else if (!order->rests) {
             place(&slow, book, &random, handle, step);
         } else if (random_below(&random, 3) == 0) {
             book_remove(book, handle);
@@ -415,7 +518,7 @@ START_TEST(the_book_and_the_slow_matcher_agree)
         }
         ck_assert(book_is_sound(book));
         if (step % 64 == 0) {
-            compare_walk(&slow, book, (uint32_t)random_below(&random, slow.shape.classes));
+            compare_walk(&slow, book, draw_kind(slow.has_class, slow.shape.classes, &random));
         }
     }
     ck_assert_uint_gt(crossings, STEPS / 10);

@@ -171,8 +171,8 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
         (void)snprintf(
             ret_text, capacity,
-            "in reach %s interruptible only, and leases were taken from this job as often "
-            "as it bears: it waits for a firm one",
+            "in reach %s interruptible only, and this job bears no interruption (any more): "
+            "it waits for a firm one",
             row->affordable == 1 ? "one is, and that is" : "are some, and these are");
     } else if (row->free == 0 && row->avoided > 0) {
         (void)snprintf(ret_text, capacity,

@@ -51,6 +51,8 @@ const char *names_job_reason(unsigned reason)
             "it has taken a lease, which begins when its former holder's notice ends",
         [JOB_REASON_WHOLE_BUDGET] =
             "its budget does not cover all that it asks for at once; see `bourse explain`",
+        [JOB_REASON_FIRM] =
+            "what is in reach is interruptible, and it bears no interruption (any more)",
     };
     return name_in(names, COUNT(names), reason);
 }

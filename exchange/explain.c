@@ -264,7 +264,7 @@ static bool are_own_leases(const struct exchange *exchange, const struct part *p
         for (struct list_link *link = provider->devices.next; link != &provider->devices;
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
-            leased += part_reason_at(exchange, part, device) >= XREASON_BUSY ? device->leased : 0;
+            leased += part_is_in_reach(exchange, part, device) ? device->leased : 0;
         }
     }
     const struct member *owner = member_by_number(exchange, part->job->owner);
@@ -275,7 +275,7 @@ static bool are_own_leases(const struct exchange *exchange, const struct part *p
             const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
             own += lease->device != NULL && lease->state != LEASE_ENDED &&
                            lease->state != LEASE_PROMISED &&
-                           part_reason_at(exchange, part, lease->device) >= XREASON_BUSY
+                           part_is_in_reach(exchange, part, lease->device)
                        ? lease->slots
                        : 0;
         }

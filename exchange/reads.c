@@ -85,14 +85,27 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
 
 /* ---------------------------------------------------------------- jobs and leases */
 
+/* From far to near. Nearest is what has a device for it, but for whose results it is about. */
+static uint8_t nearness(uint8_t reason)
+{
+    static const uint8_t ranks[] = {
+        [XREASON_NO_DEVICE] = 1, [XREASON_NO_ASK] = 2, [XREASON_PRICE] = 3,   [XREASON_FIRM] = 4,
+        [XREASON_BUSY] = 5,      [XREASON_BUDGET] = 6, [XREASON_AVOIDED] = 7, [XREASON_REFEREE] = 8,
+    };
+    assert(reason < sizeof ranks && ranks[reason] > 0);
+    return ranks[reason];
+}
+
+bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
+                      const struct device *device)
+{
+    return nearness(part_reason_at(exchange, part, device)) >= nearness(XREASON_BUSY);
+}
+
 uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
                        const struct device *device)
 {
     const struct job *job = part->job;
-    static_assert(XREASON_NO_DEVICE < XREASON_NO_ASK && XREASON_NO_ASK < XREASON_PRICE &&
-                      XREASON_PRICE < XREASON_BUSY && XREASON_BUSY < XREASON_BUDGET &&
-                      XREASON_BUDGET < XREASON_AVOIDED,
-                  "from far to near");
     if (!device->is_advertised || device->key.provider == job->owner ||
         device->slots < part->width ||
         !book_class_accepts(exchange->book, part->class_id, device->cell) ||
@@ -109,6 +122,9 @@ uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
     }
     if (ask->price_micro > part_limit_in(exchange, part, device->cell)) {
         return XREASON_PRICE;
+    }
+    if (device->ask->terms.is_interruptible && job->interruptions_left == 0) {
+        return XREASON_FIRM;
     }
     if (ask->slots < part->width) {
         return XREASON_BUSY;
@@ -145,7 +161,7 @@ static uint8_t part_reason(const struct exchange *exchange, const struct part *p
              link = link->next) {
             uint8_t nearer =
                 part_reason_at(exchange, part, LIST_ELEMENT(link, struct device, of_provider));
-            reason = nearer > reason ? nearer : reason;
+            reason = nearness(nearer) > nearness(reason) ? nearer : reason;
         }
     }
     /* With a device for it there would be a lease, but for whose results it is about. */
@@ -160,8 +176,11 @@ const struct part *job_tightest_part(const struct exchange *exchange, const stru
     *ret_reason = XREASON_BUDGET; /* nothing waits: it never lasts */
     for (uint32_t i = 0; i < job->part_count; i++) {
         const struct part *part = &job->parts[i];
-        uint8_t reason = part->waiting == 0 ? 0 : part_reason(exchange, part);
-        if (part->waiting > 0 && (tightest == NULL || reason < *ret_reason)) {
+        if (part->waiting == 0) {
+            continue;
+        }
+        uint8_t reason = part_reason(exchange, part);
+        if (tightest == NULL || nearness(reason) < nearness(*ret_reason)) {
             tightest = part;
             *ret_reason = reason;
         }

@@ -491,9 +491,12 @@ int64_t escrow_micro(int64_t price_micro, uint32_t slots,
                      int64_t term_ns); /* rounded up; INT64_MAX: too much */
 
 /* ---- reads.c */
-/* What keeps a part from this device: of the reasons, numbered from far to near, the one it stops at. */
+/* What keeps a part from this device: of the reasons, from far to near, the one it stops at. */
 uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
                        const struct device *device);
+/* Whether it would have its slots if they were free, and its budget covered a term. */
+bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
+                      const struct device *device);
 /* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the whole. */
 const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
                                      uint8_t *ret_reason);

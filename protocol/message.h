@@ -182,6 +182,7 @@ enum job_reason {
         19, /* it has taken a lease that begins when its former holder's notice ends */
     JOB_REASON_WHOLE_BUDGET =
         20, /* its budget does not cover all that it asks for at once, at what is asked */
+    JOB_REASON_FIRM = 21, /* all in reach is interruptible, and it bears no interruption any more */
 };
 
 enum order_type { /* what becomes of an order when it arrives */

@@ -7,14 +7,16 @@
 /* Whether the reason that the exchange gives for an open job is true of this part, by our own books. */
 static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
 {
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
     bool fits = false;
     bool asks = false;
     bool affordable = false;
-    bool is_own = false; /* one fits that may judge nothing of what waits */
+    bool bearable = false; /* and of that, whatever is taken from it */
+    bool is_own = false;   /* one fits that may judge nothing of what waits */
     for (uint32_t i = 0; i < oracle.devices.count; i++) {
         const struct seen_device *device = &oracle.devices.items[i];
         if (!device->is_advertised || device->slots < bid->width ||
-            device->provider == oracle.jobs.items[bid->job].owner ||
+            device->provider == job->owner ||
             (bid->rate != RATE_NONE &&
              rate_of(bid->rate, device->attributes, device->attribute_count) == 0) ||
             (bid->is_checks && !oracle_is_referee(device->provider)) ||
@@ -28,12 +30,15 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
         fits = true;
         const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
         if (ask == NULL || ask->slots < bid->width || !oracle_is_open(ask) ||
-            !oracle_is_for(ask, oracle.jobs.items[bid->job].owner) ||
+            !oracle_is_for(ask, job->owner) ||
             (ask->max_term_ns != 0 && ask->max_term_ns < bid->term_ns)) {
             continue;
         }
         asks = true;
-        affordable = affordable || ask->price <= oracle_limit_in(bid, device);
+        const bool is_affordable = ask->price <= oracle_limit_in(bid, device);
+        affordable = affordable || is_affordable;
+        bearable = bearable || (is_affordable && (!ask->terms.is_interruptible ||
+                                                  job->interrupted < job->interruptions));
     }
     switch ((enum job_reason)reason) {
     case JOB_REASON_NO_DEVICE:
@@ -45,10 +50,12 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_PRICE:
         return asks && !affordable;
     case JOB_REASON_WHOLE_BUDGET:
-        return asks && !affordable && oracle.jobs.items[bid->job].type == EXCHANGE_ALL_OR_NONE;
+        return asks && !affordable && job->type == EXCHANGE_ALL_OR_NONE;
+    case JOB_REASON_FIRM:
+        return affordable && !bearable;
     case JOB_REASON_BUDGET:
     case JOB_REASON_NOT_WHOLE:
-        return affordable;
+        return bearable;
     case JOB_REASON_NONE:
     case JOB_REASON_BUSY:
     case JOB_REASON_HALTED:

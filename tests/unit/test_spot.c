@@ -528,9 +528,27 @@ START_TEST(after_so_many_interruptions_it_takes_firm_leases_only)
     answer(low, work, 1, OUTCOME_PREEMPTED, 0);
     ask(2, 1, spot);
     ck_assert(granted_to(low) == 0);
+    ck_assert_uint_eq(job_row(low).reason, JOB_REASON_FIRM); /* there is money enough */
     ask(3, 1, firm);
     ck_assert(granted_to(low) > 0);
     ck_assert(!lease_row(low, 1).is_interruptible);
+}
+END_TEST
+
+START_TEST(what_bears_no_interruption_says_what_keeps_it_from_each_device)
+{
+    advertise(3, 1);
+    ask(1, 1, spot);
+    struct exchange_command made = bid_of(LOW, 1, price);
+    made.submit.has_interruptions = true;
+    apply(&made);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_FIRM);
+    ask(2, 1, firm);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_RUNNING);
+    struct exchange_command second = bid_of(HIGH, 1, price);
+    second.submit.has_interruptions = true;
+    apply(&second);
+    ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_BUSY); /* the firm one, for a while */
 }
 END_TEST
 
@@ -793,6 +811,7 @@ int main(void)
     tcase_add_test(tests, one_that_was_not_taken_was_given_up);
     tcase_add_test(tests, while_the_market_is_halted_nothing_is_taken);
     tcase_add_test(tests, after_so_many_interruptions_it_takes_firm_leases_only);
+    tcase_add_test(tests, what_bears_no_interruption_says_what_keeps_it_from_each_device);
     tcase_add_test(tests, one_that_bears_none_takes_nothing_that_may_be_taken);
     tcase_add_test(tests, nor_does_it_meet_it_on_paper);
     tcase_add_test(tests, the_limit_that_is_named_takes_the_lease_and_no_lower_one);

@@ -117,6 +117,68 @@ static bool foretold_text(const struct exchange_explanation *row, char *ret_text
     return row->refusal != 0 || row->starts_at_micro >= 0;
 }
 
+/* Of a bid that waits, and would be refused with the limit that fills it. */
+static void own_first_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    char limit[VALUE_TEXT_SIZE];
+    ret_text[0] = '\0';
+    if (row->past_own_micro >= 0) {
+        units_money_text(row->own_device_micro, price);
+        limit_text(row, row->past_own_micro, limit);
+        (void)snprintf(ret_text, capacity,
+                       "a limit of %s would be refused with SELF_MATCH: this account's own ask of "
+                       "%.40s at %s comes first; `bourse order cancel` that ask, then this limit "
+                       "fills",
+                       limit, row->own_device, price);
+    }
+}
+
+/* Of a job that asks for no device any more, or for none now. */
+static void sated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char rest[160] = "";
+    const uint32_t running = row->work.running - row->work.queued;
+    const uint32_t blocked = row->work.blocked;
+    const uint32_t checking = row->work.checking;
+    size_t used = 0;
+    if (row->work.queued > 0) {
+        used += (size_t)snprintf(rest + used, sizeof rest - used, ", %u queued there",
+                                 row->work.queued);
+    }
+    if (checking > 0) {
+        used += (size_t)snprintf(rest + used, sizeof rest - used, ", %u %s checked", checking,
+                                 checking == 1 ? "is" : "are");
+    }
+    if (blocked > 0) {
+        (void)snprintf(rest + used, sizeof rest - used, ", %u wait%s for other subtasks", blocked,
+                       blocked == 1 ? "s" : "");
+    }
+    const char *of = row->work.is_all ? "" : "of this part ";
+    if (row->work.is_closing) {
+        (void)snprintf(ret_text, capacity,
+                       "the job is ending and buys nothing more; %u of its subtasks still run%s",
+                       running, running == 1 ? "s" : "");
+    } else if (row->work.waiting > 0 && row->work.has_order) {
+        (void)snprintf(ret_text, capacity,
+                       "%s%u run%s%s; the other %u wait%s for these: the job has all the slots "
+                       "that it asked for at a time",
+                       of, running, running == 1 ? "s" : "", rest, row->work.waiting,
+                       row->work.waiting == 1 ? "s" : "");
+    } else if (row->work.waiting > 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%s%u run%s%s; %u wait%s for these: what the job got at once is all that "
+                       "it gets",
+                       of, running, running == 1 ? "s" : "", rest, row->work.waiting,
+                       row->work.waiting == 1 ? "s" : "");
+    } else if (running + checking + blocked > 0) {
+        (void)snprintf(ret_text, capacity, "%s%u run%s%s; nothing waits for a device", of, running,
+                       running == 1 ? "s" : "", rest);
+    } else {
+        (void)snprintf(ret_text, capacity, "%snothing is left to do", of);
+    }
+}
+
 /* Of those that fit, why none takes it; "" where one does, or none fits. */
 static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
@@ -161,9 +223,10 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     } else if (row->whole.slots > 0) {
         whole_text(row, ret_text, capacity);
     } else if (row->affordable == 0) {
-        (void)snprintf(ret_text, capacity, "%s ask%s more",
+        (void)snprintf(ret_text, capacity, "%s ask%s more%s%s",
                        row->asking == 1 ? "the one on offer" : "all on offer",
-                       row->asking == 1 ? "s" : "");
+                       row->asking == 1 ? "s" : "",
+                       price[0] != '\0' ? "; it would be filled now with a limit of " : "", price);
     } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
         (void)snprintf(ret_text, capacity,
                        "those in reach made the results that wait to be checked; another referee "
@@ -181,16 +244,17 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
                        (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
     } else if (row->free == 0) {
         (void)snprintf(
-            ret_text, capacity, "all in reach are busy%s; it starts when one is free%s%s",
+            ret_text, capacity, "all in reach are busy%s; %s when one is free%s%s",
             row->is_own_leases
                 ? " with jobs of this account, and none of these takes a lease from another"
                 : "",
-            queue, row->donated > 0 ? "; donated devices go first to who used least lately" : "");
+            row->work.running > 0 ? "more run" : "it starts", queue,
+            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
     } else {
         (void)snprintf(ret_text, capacity, "%u %s free at this price", row->free,
                        row->free == 1 ? "is" : "are");
     }
-    if (price[0] != '\0' && row->free == 0) {
+    if (price[0] != '\0' && row->free == 0 && row->affordable > 0) {
         size_t length = strlen(ret_text);
         (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
     }
@@ -218,6 +282,10 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
             ret_text, capacity,
             "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
             "is missing");
+        return;
+    }
+    if (row->work.is_sated) {
+        sated_text(row, ret_text, capacity);
         return;
     }
     if (row->devices == 0 && row->quiet_agents > 0) {
@@ -250,6 +318,13 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     if (row->is_halted) {
         used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
     }
+    if (row->work.is_all && row->work.running > 0) {
+        used += (size_t)snprintf(ret_text + used, capacity - used, "%u run%s and %u wait%s; ",
+                                 row->work.running - row->work.queued,
+                                 row->work.running - row->work.queued == 1 ? "s" : "",
+                                 row->work.waiting + row->work.queued,
+                                 row->work.waiting + row->work.queued == 1 ? "s" : "");
+    }
     used += fitting_text(row, ret_text + used, capacity - used);
     hurdle_text(row, part, sizeof part);
     if (part[0] != '\0') {
@@ -260,7 +335,12 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         used +=
             (size_t)snprintf(ret_text + used, capacity - used, "; it would be cancelled at once");
     }
-    if (row->own_devices > 0 && row->refusal == 0 && row->starts_at_micro < 0 && used < capacity) {
+    own_first_text(row, part, sizeof part);
+    if (part[0] != '\0' && used < capacity) {
+        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
+        used += length < 0 ? 0 : (size_t)length;
+    } else if (row->own_devices > 0 && row->refusal == 0 && row->starts_at_micro < 0 &&
+               used < capacity) {
         used +=
             (size_t)snprintf(ret_text + used, capacity - used,
                              "; %u more %s this account's own, and no order trades with its owner",

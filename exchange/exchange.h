@@ -649,6 +649,21 @@ struct exchange_explanation {
     uint32_t
         interruptible; /* of the affordable, where leases may be taken: this job has borne all that it may */
     uint32_t quiet_agents; /* that are connected, and offer no device */
+    struct {               /* of a job's part, while the job is open */
+        bool is_filed;
+        bool is_all;     /* the job has no other part */
+        bool is_closing; /* the job buys nothing more, and waits for what runs */
+        bool has_order;  /* its bid stands, and may buy more */
+        uint32_t running, queued, waiting, checking;
+        uint32_t blocked; /* wait for other subtasks of the job */
+        uint32_t lanes;
+        bool is_sated; /* what waits, if anything does, waits for no further lane */
+    } work;
+    /* Of a bid that waits and would be filled with another limit, were it not for an ask of its own account that comes first then: that
+     * limit (-1: it is not so), of which device the ask is, and its price. */
+    int64_t past_own_micro;
+    char own_device[EXCHANGE_NAME_SIZE];
+    int64_t own_device_micro;
     uint32_t predicate_count;
     struct {
         char text[160];

@@ -343,6 +343,21 @@ static void foretell(const struct search *search, const struct whole *whole,
     }
 }
 
+/* Whether a bid that waits, with that limit, would meet its own account's asks first, and be refused. */
+static bool meets_own_first(const struct search *search, int64_t limit_micro,
+                            struct exchange_explanation *why)
+{
+    struct altered altered = search_unaltered(search);
+    altered.cap_micro = limit_micro;
+    const struct meeting meeting = search_meet(search, &altered);
+    if (meeting.is_own) {
+        why->past_own_micro = limit_micro;
+        copy_name(why->own_device, meeting.first->device->label);
+        why->own_device_micro = meeting.first_micro;
+    }
+    return meeting.is_own;
+}
+
 /* A bid that is filled all at once: what one more slot costs is not the question. */
 static void explain_whole(const struct search *search, struct exchange_explanation *why)
 {
@@ -360,7 +375,8 @@ static void explain_whole(const struct search *search, struct exchange_explanati
         foretell(search, &whole, why);
     }
     if (whole.is_there && !whole.fills && part->job->part_count == 1 &&
-        !search->exchange->is_halted && why->refusal == 0) {
+        !search->exchange->is_halted && why->refusal == 0 &&
+        !(search->is_filed && meets_own_first(search, whole.limit_micro, why))) {
         remedy_whole(search, &whole, &why->remedy);
     }
 }
@@ -387,6 +403,14 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
     if (why->refusal != 0) {
         why->fills_at_micro = why->takes_at_micro = -1; /* with one's own it is not the limit */
     }
+    if (search->is_filed && why->fills_at_micro > part->bid_micro &&
+        meets_own_first(search, why->fills_at_micro, why)) {
+        why->fills_at_micro = -1;
+    }
+    if (search->is_filed && why->takes_at_micro >= 0 &&
+        meets_own_first(search, why->takes_at_micro, why)) {
+        why->takes_at_micro = -1;
+    }
     if (why->free == 0 && why->affordable > 0) {
         why->is_own_leases = search->is_filed && are_own_leases(search->exchange, part);
         queue_find(search, why);
@@ -408,6 +432,25 @@ static uint32_t count_quiet(const struct exchange *exchange)
     return count;
 }
 
+static void explain_work(const struct part *part, struct exchange_explanation *why)
+{
+    const struct job *job = part->job;
+    const uint32_t open = part->end - part->first - part->decided;
+    const uint32_t known = part->waiting + part->running + part->checking;
+    why->work.is_filed = true;
+    why->work.is_all = job->part_count == 1;
+    why->work.is_closing = job->is_closing;
+    why->work.has_order = part->handle != BOOK_NONE;
+    why->work.running = part->running;
+    why->work.queued = job_queued(job, part);
+    why->work.waiting = part->waiting;
+    why->work.checking = part->checking;
+    why->work.blocked = open > known ? open - known : 0;
+    why->work.lanes = part->lanes;
+    why->work.is_sated =
+        job->is_closing || part->handle == BOOK_NONE || part_order(part).slots == 0;
+}
+
 /* `part` NULL: of a need that is only asked about. */
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
@@ -415,7 +458,8 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     struct job asked;
     memset(ret_explanation, 0, sizeof *ret_explanation);
     ret_explanation->fills_at_micro = ret_explanation->takes_at_micro =
-        ret_explanation->takes_budget_micro = ret_explanation->starts_at_micro = -1;
+        ret_explanation->takes_budget_micro = ret_explanation->starts_at_micro =
+            ret_explanation->past_own_micro = -1;
     ret_explanation->rate = need->rate;
     ret_explanation->is_halted = exchange->is_halted;
     ret_explanation->quiet_agents = count_quiet(exchange);
@@ -446,7 +490,10 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     see_devices(&explaining);
     explain_simulated(ret_explanation);
     explain_rate(ret_explanation, explaining.unrated);
-    if (seen == NULL || (is_filed && part->handle == BOOK_NONE)) {
+    if (is_filed) {
+        explain_work(part, ret_explanation);
+    }
+    if (seen == NULL || ret_explanation->work.is_sated) {
         ret_explanation->fills_at_micro = -1;
     } else if (search_is_whole(&explaining.search)) {
         explain_whole(&explaining.search, ret_explanation);
@@ -486,6 +533,7 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
             .takes_at_micro = -1,
             .takes_budget_micro = -1,
             .starts_at_micro = -1,
+            .past_own_micro = -1,
         };
         return true;
     }

@@ -583,12 +583,15 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation)
         (void)fputc('\n', to);
     }
     if (explanation->ahead >= 0) {
-        (void)fprintf(to, "  %s%lld waiting bids come before it\n",
-                      explanation->ahead_partial ? "at least " : "", (long long)explanation->ahead);
+        (void)fprintf(to, "  %s%lld waiting bid%s before it\n",
+                      explanation->ahead_partial ? "at least " : "", (long long)explanation->ahead,
+                      explanation->ahead == 1 ? " comes" : "s come");
     }
-    if (explanation->has_fills_at && explanation->starts_at_micro < 0) {
+    if (explanation->has_fills_at && explanation->starts_at_micro < 0 &&
+        explanation->change_count == 0) {
         bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
-        (void)fprintf(to, "  it would start now at %s%s\n",
+        (void)fprintf(to, "  it would be filled now with a %s of %s%s\n",
+                      is_by_value ? "value" : "limit",
                       limit_text(explanation->fills_at_micro, explanation->rate),
                       is_by_value ? "" : " credits per slot-hour");
     }

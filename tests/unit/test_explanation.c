@@ -1,0 +1,131 @@
+/* What explain says in its one line, of bids that wait and of jobs that wait for nothing. */
+#include "broker/explanation.h"
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct explanation *explanation;
+
+static void set_up_many(void)
+{
+    static const struct exchange_genesis_account accounts[] = {
+        {.key = {{1}},
+         .roles = ROLE_CONSUMER | ROLE_PROVIDER,
+         .credits_micro = 1000 * MICRO_PER_CREDIT,
+         .name = "both"},
+        {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "provider"},
+    };
+    struct exchange_limits limits = exchange_limits_default();
+    open_market_of(&limits, 10 * price, accounts, sizeof accounts / sizeof *accounts);
+    explanation = calloc(1, sizeof *explanation);
+}
+
+static void tear_down_many(void)
+{
+    explanation_free(explanation);
+    tear_down();
+}
+
+static void offer_at(uint32_t owner, uint8_t number, uint32_t slots, int64_t at_price,
+                     const char *label)
+{
+    struct exchange_device device = {.device = {{(uint8_t)owner, number}}, .slots = slots};
+    (void)snprintf(device.label, sizeof device.label, "%s", label);
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, owner);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, owner);
+    ask.ask =
+        (struct exchange_ask){.device = device.device, .slots = slots, .price_micro = at_price};
+    apply(&ask);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static const char *line_of(struct id128 job)
+{
+    remedy_wire_fini(&explanation->remedy);
+    memset(explanation, 0, sizeof *explanation);
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &explanation->row));
+    ck_assert(explanation_to_wire(explanation));
+    return explanation->text;
+}
+
+static struct id128 submit_at_most(uint32_t account, uint32_t subtasks, uint32_t at_most,
+                                   int64_t cap)
+{
+    struct exchange_command made = submit_of(subtasks, 100);
+    made.account = account;
+    made.submit.at_most = at_most;
+    made.submit.cap_micro = cap;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+START_TEST(a_job_of_which_all_runs_waits_for_nothing)
+{
+    offer_at(PROVIDER, 1, 2, price, "one");
+    struct id128 job = submit_at_most(CONSUMER, 2, 0, price);
+    ck_assert_str_eq(line_of(job), "2 run; nothing waits for a device");
+    ck_assert(!explanation->wire.has_fills_at_micro);
+    ck_assert(!explanation->wire.has_ahead);
+    ck_assert_uint_eq(explanation->row.remedy.count, 0);
+}
+END_TEST
+
+START_TEST(a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself)
+{
+    offer_at(PROVIDER, 1, 2, price, "one");
+    struct id128 job = submit_at_most(CONSUMER, 1000, 1, price);
+    const char *line = line_of(job);
+    ck_assert_msg(strstr(line, "wait for these: the job has all the slots that it asked for at a "
+                               "time") != NULL,
+                  "%s", line);
+    ck_assert(!explanation->wire.has_fills_at_micro);
+}
+END_TEST
+
+START_TEST(what_runs_is_told_beside_what_waits)
+{
+    offer_at(PROVIDER, 1, 1, price, "one");
+    struct id128 job = submit_at_most(CONSUMER, 1000, 0, price);
+    const char *line = line_of(job);
+    ck_assert_str_eq(line,
+                     "1 runs and 999 wait; 1 of 1 device fit; all in reach are busy with jobs "
+                     "of this account, and none of these takes a lease from another; more "
+                     "run when one is free");
+}
+END_TEST
+
+START_TEST(a_limit_that_meets_its_own_ask_first_fills_nothing)
+{
+    offer_at(CONSUMER, 1, 1, price, "mine");
+    offer_at(PROVIDER, 2, 1, 5 * price, "theirs");
+    struct id128 job = submit_at_most(CONSUMER, 1, 0, price / 2);
+    ck_assert_str_eq(line_of(job),
+                     "1 of 2 devices fit; the one on offer asks more; a limit of 18000.00 would be "
+                     "refused with SELF_MATCH: this account's own ask of mine at 3600.00 comes "
+                     "first; `bourse order cancel` that ask, then this limit fills");
+    ck_assert(!explanation->wire.has_fills_at_micro);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("explanation");
+    TCase *tests = tcase_create("explanation");
+    tcase_add_checked_fixture(tests, set_up_many, tear_down_many);
+    tcase_add_test(tests, a_job_of_which_all_runs_waits_for_nothing);
+    tcase_add_test(tests, a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself);
+    tcase_add_test(tests, what_runs_is_told_beside_what_waits);
+    tcase_add_test(tests, a_limit_that_meets_its_own_ask_first_fills_nothing);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

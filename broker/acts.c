@@ -255,6 +255,63 @@ enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mar
     return ACTS_REACHED;
 }
 
+/* Number, log index, chain hash and bytes of a row against where the chain stands. */
+static bool row_follows(sqlite3_stmt *select, struct end *end)
+{
+    uint8_t bytes[32 + ACT_BYTES_MAX];
+    const size_t length = (size_t)sqlite3_column_bytes(select, 3);
+    if (sqlite3_column_bytes(select, 2) != 32 || length == 0 || length > ACT_BYTES_MAX) {
+        return false;
+    }
+    struct reader in = reader_over(sqlite3_column_blob(select, 3), length);
+    (void)reader_view(&in, sizeof record_domain);
+    const uint64_t number = reader_u64(&in);
+    (void)reader_view(&in, 8 + 8 + 2 + 4); /* both times, kind, account */
+    const uint64_t log_index = reader_u64(&in);
+    memcpy(bytes, end->chain.bytes, 32);
+    memcpy(bytes + 32, sqlite3_column_blob(select, 3), length);
+    const struct hash32 chain = sha256_of(bytes, 32 + length);
+    if (in.failed || number != end->number + 1 ||
+        (uint64_t)sqlite3_column_int64(select, 0) != number ||
+        (uint64_t)sqlite3_column_int64(select, 1) != log_index ||
+        memcmp(chain.bytes, sqlite3_column_blob(select, 2), 32) != 0) {
+        return false;
+    }
+    *end = (struct end){.number = number, .chain = chain};
+    return true;
+}
+
+bool acts_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem)
+{
+    sqlite3_stmt *select;
+    struct end end = {.number = 0};
+    *ret_reached = 0;
+    if (acts_is_empty(database)) {
+        return !sqlite_could_not(database) || unreadable(database, ret_problem);
+    }
+    if (sqlite3_prepare_v2(database,
+                           "SELECT number, log_index, chain, bytes FROM acts ORDER BY number", -1,
+                           &select, NULL) != SQLITE_OK) {
+        return unreadable(database, ret_problem);
+    }
+    int step = SQLITE_DONE;
+    bool good = true;
+    while (good && (step = sqlite3_step(select)) == SQLITE_ROW) {
+        good = row_follows(select, &end);
+    }
+    if (!good) {
+        problem_set(ret_problem,
+                    "table acts, record %" PRIu64
+                    " does not follow from the one before: it was changed or is missing, "
+                    "`bourse-broker acts` says which",
+                    end.number + 1);
+    }
+    good = good && (step == SQLITE_DONE || unreadable(database, ret_problem));
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    *ret_reached = end.number;
+    return good;
+}
+
 bool acts_is_empty(sqlite3 *database)
 {
     struct end end;

@@ -80,6 +80,9 @@ enum acts_reach { ACTS_REACHED, ACTS_SHORT, ACTS_OTHER, ACTS_UNREADABLE };
 enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mark,
                                   const struct id128 *cluster, struct acts_mark *ret_mark,
                                   uint64_t *ret_lost, struct problem *ret_problem);
+/* Whether each record follows from the one before, from the first on, as its row has it. False with a problem that names the first that
+ * does not, or what could not be read; *ret_reached counts those that do. No table is an empty log. */
+bool acts_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem);
 /* Whether there is no record: no table, or nothing in it. */
 bool acts_is_empty(sqlite3 *database);
 void acts_close(struct acts **self);

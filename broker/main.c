@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,7 @@ static const char usage[] =
     "audit    re-derives every balance and hash of DIR without the exchange's code\n"
     "acts     prints the audit log: privileged acts and refusals; checks its chain against HEAD\n"
     "replay   rebuilds DIR from its first command and compares; a broker may be running\n"
+    "         (audit, acts and replay take DIR/ledger.db, which has the journal, for DIR)\n"
     "backup   copies DIR to the new folder TARGET, whole and of one moment, and checks the copy; a "
     "broker\n"
     "         may be running\n"
@@ -332,6 +334,21 @@ static int run(const struct arguments *arguments)
     return broker_run(&options, &problem) ? EXIT_OK : fail(&problem, EXIT_FAILED);
 }
 
+/* A market is named by its folder, or by the file in it that has the journal. */
+static const char *market_of(const char *path, char ret_folder[PATH_MAX])
+{
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    const size_t length = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    if (strcmp(name, MARKET_DATABASE) != 0 || stat(path, &status) != 0 ||
+        !S_ISREG(status.st_mode) || length >= PATH_MAX) {
+        return path;
+    }
+    (void)snprintf(ret_folder, PATH_MAX, "%.*s", (int)length, slash == NULL ? "." : path);
+    return ret_folder;
+}
+
 /* The auditor is a program of its own, so that nothing of ours can be in it. */
 static bool find_audit(char ret_path[PATH_MAX])
 {
@@ -348,7 +365,8 @@ static int run_audit(const struct arguments *arguments, bool is_acts)
     if (!find_audit(path)) {
         return fail_usage("the folder of this program cannot be known");
     }
-    const char *words[8] = {"bourse-audit", arguments->folder};
+    char folder[PATH_MAX];
+    const char *words[8] = {"bourse-audit", market_of(arguments->folder, folder)};
     size_t count = 2;
     if (is_acts) {
         words[count++] = "--acts";
@@ -381,7 +399,8 @@ static int replay(const struct arguments *arguments)
     if (!arguments->verify) {
         return fail_usage("replay needs --verify");
     }
-    switch (replay_verify(arguments->folder, arguments->json, &problem)) {
+    char folder[PATH_MAX];
+    switch (replay_verify(market_of(arguments->folder, folder), arguments->json, &problem)) {
     case REPLAY_OK:
         return EXIT_OK;
     case REPLAY_WRONG:

@@ -43,12 +43,15 @@ struct replay_summary { /* where a market stands */
     int64_t log_time_ns;
     uint32_t accounts;
     struct hash32 state;
+    bool has_head;
     struct genesis genesis;
 };
 
-/* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes of
+/* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes and numbers of
  * entries, state hash of the newest snapshot, and every table of the ledger, bit for bit; the tree's head is the signed
- * one. The audit log does not follow from the journal, and is not looked at. Read only; a broker may be running. Anything but OK comes with a problem: the first difference, or what could not be done. */
+ * one. The audit log does not follow from the journal: of it the chain alone is checked. Where there is a HEAD, journal and audit log
+ * reach what it has seen. Read only; a broker may be running. Anything but OK comes with a problem: the first difference, or what could
+ * not be done. */
 enum replay_status replay_check(const char *folder, struct replay_summary *ret_summary,
                                 struct problem *ret_problem);
 /* The same, and prints one line. */

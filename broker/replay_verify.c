@@ -2,9 +2,11 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "broker/acts.h"
 #include "broker/agreement.h"
 #include "broker/config.h"
 #include "broker/entry.h"
+#include "broker/head.h"
 #include "broker/snapshot_file.h"
 #include "broker/storage.h"
 #include "broker/translate.h"
@@ -26,7 +28,11 @@ struct verification {
     struct ledger_comparison *comparison; /* the stored tables against what the replay gives */
     uint64_t records;
     uint64_t entry; /* last one applied */
+    uint64_t next_command;
     struct hash32 chain;
+    struct head head;
+    bool has_head; /* a backup has none */
+    struct hash32 chain_at_head;
     struct genesis genesis;
     struct snapshot_mark snapshot; /* to compare with on the way; entry 0: none */
     enum replay_status fault; /* what it is when something fails; a difference, until it is said */
@@ -114,12 +120,23 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
     struct entry_head head;
     if (!entry_read_head(bytes, length, &head) || head.index != verification->entry + 1 ||
         !hash32_equal(&head.previous, &verification->chain)) {
-        return differs(ret_problem, "the chain of the journal at entry", verification->entry + 1);
+        return differs(ret_problem, "table journal: the chain at entry", verification->entry + 1);
     }
     verification->chain = sha256_of(bytes, length);
     if (sqlite3_column_bytes(row, 2) != 32 ||
         memcmp(stored_chain, verification->chain.bytes, 32) != 0) {
-        return differs(ret_problem, "the chain hash of entry", head.index);
+        return differs(ret_problem, "table journal: the chain hash of entry", head.index);
+    }
+    if ((uint64_t)sqlite3_column_int64(row, 3) != head.first_command + head.count) {
+        problem_set(ret_problem,
+                    "table journal, entry %" PRIu64
+                    ", column next_command is %lld, and its commands lead to %" PRIu64,
+                    head.index, (long long)sqlite3_column_int64(row, 3),
+                    head.first_command + head.count);
+        return false;
+    }
+    if (verification->has_head && verification->head.index == head.index) {
+        verification->chain_at_head = verification->chain;
     }
     if (head.index == 1 && !take_genesis(verification, bytes, length)) {
         problem_set(ret_problem, "the journal does not begin with a genesis");
@@ -152,8 +169,8 @@ static bool verify_journal(struct verification *verification, struct problem *re
 {
     sqlite3_stmt *rows = NULL;
     if (sqlite3_prepare_v2(verification->database,
-                           "SELECT idx, bytes, chain FROM journal ORDER BY idx", -1, &rows,
-                           NULL) != SQLITE_OK) {
+                           "SELECT idx, bytes, chain, next_command FROM journal ORDER BY idx", -1,
+                           &rows, NULL) != SQLITE_OK) {
         return unreadable(verification, ret_problem);
     }
     int step = SQLITE_DONE;
@@ -164,6 +181,89 @@ static bool verify_journal(struct verification *verification, struct problem *re
     good = good && (step == SQLITE_DONE || unreadable(verification, ret_problem));
     (void)sqlite3_finalize(rows); /* repeats the error of the step */
     return good;
+}
+
+/* ---------------------------------------------------------------- what HEAD has seen of it */
+
+/* Before the database is looked at: a broker that runs writes HEAD after each commit. */
+static bool read_head(struct verification *verification, const char *folder,
+                      struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    if (!store_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return failed(verification);
+    }
+    switch (head_read(path, &verification->head, ret_problem)) {
+    case HEAD_OK:
+        verification->has_head = true;
+        return true;
+    case HEAD_MISSING:
+        return true;
+    case HEAD_CORRUPT:
+        return false;
+    case HEAD_FAILED:
+        break;
+    }
+    return failed(verification);
+}
+
+static bool verify_head(const struct verification *verification, struct problem *ret_problem)
+{
+    const struct head *head = &verification->head;
+    if (!verification->has_head) {
+        return true;
+    }
+    if (head->index > verification->entry) {
+        problem_set(ret_problem,
+                    "table journal, entry %" PRIu64 " is missing: HEAD has seen %" PRIu64
+                    " entries; an old backup was restored, or the database's WAL is damaged",
+                    verification->entry + 1, head->index);
+        return false;
+    }
+    if (!hash32_equal(&verification->chain_at_head, &head->chain)) {
+        problem_set(ret_problem,
+                    "table journal, entry %" PRIu64
+                    " is not the one that HEAD has seen: this is another history",
+                    head->index);
+        return false;
+    }
+    const uint64_t leaves = ledger_comparison_tree(verification->comparison)->size;
+    if (head->tree_size > leaves) {
+        problem_set(ret_problem,
+                    "table tree, leaf %" PRIu64 " is missing: HEAD has seen %" PRIu64 " signed",
+                    leaves, head->tree_size);
+        return false;
+    }
+    return true;
+}
+
+/* The audit log does not follow from the journal: each record follows from the one before, and HEAD names one. */
+static bool verify_acts(struct verification *verification, struct problem *ret_problem)
+{
+    uint64_t reached;
+    uint64_t lost = 0;
+    struct acts_mark mark;
+    if (!acts_check_chain(verification->database, &reached, ret_problem)) {
+        return false;
+    }
+    if (!verification->has_head) {
+        return true;
+    }
+    switch (acts_hold_against(verification->database, &verification->head.acts,
+                              &verification->genesis.cluster, &mark, &lost, ret_problem)) {
+    case ACTS_REACHED:
+        return true;
+    case ACTS_SHORT:
+        problem_set(ret_problem,
+                    "table acts, record %" PRIu64 " is missing: HEAD has seen %" PRIu64 " records",
+                    reached + 1, verification->head.acts.number);
+        return false;
+    case ACTS_OTHER:
+        return false;
+    case ACTS_UNREADABLE:
+        break;
+    }
+    return failed(verification);
 }
 
 /* ---------------------------------------------------------------- what was derived from it */
@@ -208,6 +308,9 @@ static bool verify_all(struct verification *verification, const char *folder,
     char path[PATH_MAX];
     struct broker_config config; /* for its limits, where the journal says none */
     struct exchange *snapshot = NULL;
+    if (!read_head(verification, folder, ret_problem)) {
+        return false;
+    }
     if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
         !config_load(folder, false, &config, ret_problem)) {
         return failed(verification);
@@ -228,10 +331,11 @@ static bool verify_all(struct verification *verification, const char *folder,
     replay_presume_limits(verification->database, verification->exchange, 1);
     return compared(verification, ledger_comparison_open(verification->database,
                                                          &verification->comparison, ret_problem)) &&
-           verify_journal(verification, ret_problem) && verify_state(verification, ret_problem) &&
+           verify_journal(verification, ret_problem) && verify_head(verification, ret_problem) &&
+           verify_state(verification, ret_problem) &&
            compared(verification, ledger_comparison_end(verification->comparison, ret_problem)) &&
            agreement_check(verification->database, verification->exchange, ret_problem) &&
-           verify_tree(verification, ret_problem);
+           verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);
 }
 
 static struct replay_summary summarise(struct verification *verification)
@@ -244,6 +348,7 @@ static struct replay_summary summarise(struct verification *verification)
                                    .log_time_ns = exchange_log_time_ns(verification->exchange),
                                    .accounts = exchange_account_count(verification->exchange),
                                    .state = exchange_state_hash(verification->exchange),
+                                   .has_head = verification->has_head,
                                    .genesis = verification->genesis};
 }
 
@@ -275,18 +380,19 @@ enum replay_status replay_check(const char *folder, struct replay_summary *ret_s
 static void print(const struct replay_summary *summary, bool json)
 {
     char hash[65];
+    const char *head = summary->has_head ? "ok" : "missing";
     text_hex(summary->state.bytes, sizeof summary->state.bytes, hash);
     if (json) {
         (void)printf("{\"version\":1,\"replay\":\"ok\",\"index\":%" PRIu64 ",\"entries\":%" PRIu64
                      ",\"state\":\"%s\",\"records\":%" PRIu64 ",\"tree_size\":%" PRIu64
-                     ",\"accounts\":%u}\n",
+                     ",\"accounts\":%u,\"head\":\"%s\"}\n",
                      summary->command, summary->entries, hash, summary->records, summary->tree_size,
-                     summary->accounts);
+                     summary->accounts, head);
     } else {
         (void)printf("replay ok: %" PRIu64 " commands in %" PRIu64 " entries, state %s, %" PRIu64
-                     " records, tree of %" PRIu64 ", %u balances ok\n",
+                     " records, tree of %" PRIu64 ", %u balances ok, HEAD %s\n",
                      summary->command, summary->entries, hash, summary->records, summary->tree_size,
-                     summary->accounts);
+                     summary->accounts, head);
     }
 }
 

@@ -157,6 +157,12 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
         !check_commands(audit, &in, link, count, command)) {
         return false;
     }
+    if ((uint64_t)sqlite3_column_int64(select, 3) != link->next_command) {
+        return audit_finding(audit, "journal", link->entry + 1,
+                             "next_command is %lld, and its commands lead to %llu",
+                             (long long)sqlite3_column_int64(select, 3),
+                             (unsigned long long)link->next_command);
+    }
     link->entry++;
     link->chain = hash;
     audit->report->journal_entries++;
@@ -214,8 +220,9 @@ bool audit_journal(struct audit *audit)
     static struct audit_command command; /* large; one audit runs at a time */
     sqlite3_stmt *select;
     memcpy(audit->report->head, audit->has_mark ? "ok" : "missing", audit->has_mark ? 3 : 8);
-    if (sqlite3_prepare_v2(audit->database, "SELECT idx, chain, bytes FROM journal ORDER BY idx",
-                           -1, &select, NULL) != SQLITE_OK) {
+    if (sqlite3_prepare_v2(audit->database,
+                           "SELECT idx, chain, bytes, next_command FROM journal ORDER BY idx", -1,
+                           &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "there is no journal: %s", sqlite3_errmsg(audit->database));
     }
     bool good = walk(audit, select, &audit->mark, audit->has_mark, &command);

@@ -45,6 +45,8 @@ struct planted {
 
 static const struct planted planted[] = {
     /* postings and balances */
+    {"UPDATE journal SET next_command = next_command + 1000 WHERE idx = 2", "journal",
+     "next_command"},
     {"UPDATE transfers SET amount = amount + 1 WHERE kind = 4 AND idx = 0", "transfers",
      "charge less fee"},
     {"UPDATE transfers SET amount = amount - 1 WHERE kind = 7 AND idx = 2", "transfers", "fee_ppm"},

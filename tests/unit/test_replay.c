@@ -75,7 +75,7 @@ START_TEST(a_journal_without_an_entry_is_a_difference)
     small_market_sql(&market, "DELETE FROM journal WHERE idx = 2");
     ck_assert_int_eq(replay_check(market.folder, &summary, &problem), REPLAY_WRONG);
     ck_assert_ptr_nonnull(
-        strstr(problem.text, "the chain of the journal at entry 2 differs from its"));
+        strstr(problem.text, "table journal: the chain at entry 2 differs from its"));
 }
 END_TEST
 

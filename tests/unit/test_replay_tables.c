@@ -1,6 +1,8 @@
 /* What a replay says of a ledger whose tables are not what its journal leads to. The journals are the recorded ones of
  * tests/golden, under a key that can sign; they are replayed into a ledger as a broker stores one, and then a row is changed. */
+#include "broker/acts.h"
 #include "broker/entry.h"
+#include "broker/head.h"
 #include "broker/journal_sqlite.h"
 #include "broker/replay.h"
 #include "broker/storage.h"
@@ -350,6 +352,101 @@ START_TEST(what_is_too_much_or_other_is_named_with_both_values)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- what does not follow from the journal */
+
+static void write_head(const struct head *head)
+{
+    char path[96];
+    struct head_file *file = NULL;
+    (void)snprintf(path, sizeof path, "%s/" MARKET_HEAD, built.folder);
+    (void)unlink(path); /* it need not be there */
+    ck_assert_int_eq(head_create(path, head, &file, &problem), HEAD_OK);
+    head_close(&file);
+}
+
+static void assert_head_names(const struct head *head, const char *words)
+{
+    struct replay_summary summary;
+    restore();
+    write_head(head);
+    problem.text[0] = '\0';
+    ck_assert_int_eq(replay_check(built.folder, &summary, &problem), REPLAY_WRONG);
+    ck_assert_msg(strstr(problem.text, words) != NULL, "told as: %s", problem.text);
+}
+
+START_TEST(the_numbers_of_entries_are_compared)
+{
+    build("replay");
+    assert_named("UPDATE journal SET next_command = next_command + 1000 WHERE idx = 2", "journal",
+                 "entry 2, column next_command");
+    end();
+}
+END_TEST
+
+START_TEST(the_journal_reaches_head)
+{
+    struct replay_summary summary;
+    char path[96];
+    char words[64];
+    build("replay");
+    struct head head = {.index = built.last.index, .chain = built.last.chain};
+    write_head(&head);
+    ck_assert_msg(replay_check(built.folder, &summary, &problem) == REPLAY_OK, "%s", problem.text);
+    ck_assert(summary.has_head);
+    head.tree_size = summary.tree_size + 1;
+    assert_head_names(&head, "table tree, leaf ");
+    head.tree_size = 0;
+    head.chain.bytes[0] ^= 1;
+    assert_head_names(&head, "is not the one that HEAD has seen");
+    head.index += 30;
+    (void)snprintf(words, sizeof words, "table journal, entry %llu is missing",
+                   (unsigned long long)built.last.index + 1);
+    assert_head_names(&head, words);
+    (void)snprintf(path, sizeof path, "%s/" MARKET_HEAD, built.folder);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(replay_check(built.folder, &summary, &problem), REPLAY_OK);
+    ck_assert(!summary.has_head);
+    end();
+}
+END_TEST
+
+/* Three records of an audit log, as a broker appends them. */
+static void add_acts(void)
+{
+    static const uint8_t seed[32] = {9};
+    sqlite3 *database;
+    struct acts *log = NULL;
+    struct identity *key = identity_create(seed);
+    const struct id128 cluster = {{1}};
+    restore();
+    ck_assert_int_eq(sqlite3_open(built.database, &database), SQLITE_OK);
+    ck_assert(acts_open(database, NULL, key, &cluster, &log, &problem));
+    for (int i = 0; i < 3; i++) {
+        const struct act act = {
+            .kind = i == 0 ? ACT_START : ACT_REFUSAL, .log_index = 1, .target = *identity_key(key)};
+        ck_assert_int_eq(acts_append(log, &act), ACTS_OK);
+        acts_committed(log);
+    }
+    acts_close(&log);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    identity_destroy(&key);
+    free(built.pristine);
+    built.pristine = read_file(built.database, &built.length);
+}
+
+START_TEST(the_audit_log_is_a_chain)
+{
+    struct replay_summary summary;
+    build("replay");
+    add_acts();
+    ck_assert_msg(replay_check(built.folder, &summary, &problem) == REPLAY_OK, "%s", problem.text);
+    assert_named("UPDATE acts SET bytes = zeroblob(10) WHERE number = 2", "acts", "record 2 ");
+    assert_named("UPDATE acts SET log_index = 7 WHERE number = 3", "acts", "record 3 ");
+    assert_named("DELETE FROM acts WHERE number = 1", "acts", "record 1 ");
+    end();
+}
+END_TEST
+
 /* As a broker of another release would go on: limits under its rules, then a command of its own. Neither a difference nor a
  * failure of the machine: the line says both numbers, and what to do. */
 START_TEST(a_journal_that_spans_other_rules_is_told_as_that)
@@ -394,6 +491,9 @@ int main(void)
     tcase_add_loop_test(tests, a_ledger_as_the_broker_wrote_it_agrees, 0, 2);
     tcase_add_loop_test(tests, each_column_of_each_table_is_compared, 0, TABLES - 1);
     tcase_add_loop_test(tests, a_row_that_is_gone_is_named, 0, TABLES);
+    tcase_add_test(tests, the_numbers_of_entries_are_compared);
+    tcase_add_test(tests, the_journal_reaches_head);
+    tcase_add_test(tests, the_audit_log_is_a_chain);
     tcase_add_test(tests, a_journal_that_spans_other_rules_is_told_as_that);
     tcase_add_test(tests, what_is_too_much_or_other_is_named_with_both_values);
     suite_add_tcase(suite, tests);

@@ -140,5 +140,4 @@ expect 2 'not both' "$bourse" plan job.yaml --dag g.json
 expect 2 'plan needs FILE' "$bourse" plan
 expect 2 'are for --dag' "$bourse" plan job.yaml --scheduler heft
 expect 2 'are for --dag' "$bourse" plan job.yaml --contended
-expect 2 'are for --dag' "$bourse" plan job.yaml --svg x.svg
 echo "graph files: ok"

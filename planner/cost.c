@@ -222,10 +222,27 @@ static enum cost_status work_out(const struct cost_device *device,
     return COST_OK;
 }
 
+/* Of a product whose weights are stored in another type: that; else the operation's own. */
+static enum dtype dtype_of_weights(const struct operation *operation)
+{
+    bool has_weights = operation->kind == OPERATION_MATMUL || operation->kind == OPERATION_GEMM;
+    int64_t weights = has_weights ? operation->shape.product.weights : 0;
+    return weights != 0 ? (enum dtype)(weights - 1) : operation->dtype;
+}
+
 enum cost_status cost_predict(const struct cost_device *device, const struct operation *operation,
                               struct cost *ret_cost)
 {
-    return work_out(device, operation, operation->dtype, 1, ret_cost);
+    enum dtype stored = dtype_of_weights(operation);
+    if (stored == operation->dtype) {
+        return work_out(device, operation, stored, 1, ret_cost);
+    }
+    enum cost_status status = work_out(device, operation, stored, 1, ret_cost);
+    if (status == COST_NO_DTYPE) {
+        status = work_out(device, operation, operation->dtype, 1, ret_cost);
+        ret_cost->is_widened = true;
+    }
+    return status;
 }
 
 enum cost_status cost_estimate(const struct device_profile *profile,

@@ -79,6 +79,8 @@ struct cost {
     uint32_t passes;                 /* cost_float32: products made for one; else 1 */
     enum dtype dtype;                /* that it was worked out for */
     bool is_as_dense;                /* declared sparse, and the device has no such mode */
+    bool
+        is_widened; /* weights are stored in a type of which the device has no rate: at that of the operation's */
 };
 
 /* "NO_MEMORY"; docs/errors.md lists them. */

@@ -74,9 +74,10 @@ static void set_extents(struct wide_size *size, wide first, wide second, wide th
 static void count_product(const struct operation *operation, struct wide_size *size)
 {
     const struct product_shape *s = &operation->shape.product;
-    uint32_t bits = dtype_bits(operation->dtype);
+    uint32_t own_bits = dtype_bits(operation->dtype);
+    uint32_t bits = s->weights != 0 ? dtype_bits((enum dtype)(s->weights - 1)) : own_bits;
     size->flops = PRODUCT(2, s->batch, s->m, s->n, s->k);
-    wide a = bytes_of(PRODUCT(s->batch, s->m, s->k), bits);
+    wide a = bytes_of(PRODUCT(s->batch, s->m, s->k), own_bits);
     wide c = bytes_of(PRODUCT(s->batch, s->m, s->n), dtype_sum_bits(operation->dtype));
     /* Half of a 2:4 sparse operand is kept, each element with its place [Mishra 2021]. */
     size->weights = s->sparse != 0 ? bytes_of(PRODUCT(s->batch, s->k / 2, s->n), bits + BITS_SPARSE)

@@ -91,6 +91,9 @@ struct product_shape { /* matmul, gemm: A is m x k, B is k x n */
 
     int64_t batch;  /* 1: as many such products */
     int64_t sparse; /* 0; 1: B is 2:4 sparse, two of every four in a column are zero */
+    int64_t
+        weights; /* 0: B is of the operation's type; else 1 + the dtype that it is stored in. Templates set it: it is
+                        no part of the text */
 };
 
 struct conv_shape { /* two-dimensional */

@@ -8,7 +8,7 @@ struct llm {
 
 /* ---------------------------------------------------------------- steps */
 
-static struct step *add_prefill(const struct llm *llm, uint32_t first_set, int64_t index)
+static struct step *add_prefill(const struct llm *llm, int64_t index)
 {
     const struct llm_request *request = llm->request;
     struct step *step = making_numbered_step(llm->making, "prefill", index + 1);
@@ -20,7 +20,7 @@ static struct step *add_prefill(const struct llm *llm, uint32_t first_set, int64
     int64_t layers = transformer_layers_of(llm->model, request->stages, index);
     uint128 cache = transformer_cache(llm->model, request->batch * request->prompt);
     transformer_forward(llm->making, step, llm->model, &span, layers, layers);
-    making_own(llm->making, step, first_set + (uint32_t)index, 0);
+    making_own(llm->making, step, (uint32_t)llm->making->steps->set_count, 0);
     step->held_bytes = making_narrow(llm->making, making_times(cache, layers), "the cache");
     return step;
 }
@@ -37,49 +37,68 @@ static void own_weights(const struct llm *llm, uint32_t first_set, struct step *
     making_own(llm->making, decode, first, table + 1 - first);
 }
 
-/* Every token of the answer has its last product and its dice; each but the last is fed in again. */
-static struct step *add_decode(const struct llm *llm)
+/* Of each sequence that is decoded, on the average. */
+static struct transformer_span decode_span(const struct llm_request *request)
+{
+    int64_t again = request->answer - 1;
+    return (struct transformer_span){.batch = request->batch,
+                                     .positions = 1,
+                                     .context =
+                                         request->prompt + again / 2 + 1, /* of 1 .. again: up */
+                                     .capacity = request->prompt + again,
+                                     .is_causal = true};
+}
+
+/* Every token of the answer has its last product and its dice. */
+static void add_last(const struct llm *llm, struct step *step)
 {
     const struct transformer *model = llm->model;
     const struct llm_request *request = llm->request;
-    struct making *making = llm->making;
-    struct step *step = making_step(making, "decode");
-    int64_t again = request->answer - 1;
-    const struct transformer_span span = {.batch = request->batch,
-                                          .positions = 1,
-                                          .context = request->prompt + again / 2 +
-                                                     1, /* of 1 .. again: up */
-                                          .capacity = request->prompt + again,
-                                          .is_causal = true};
-    uint128 table = making_bytes(transformer_table_parameters(model), model->dtype);
-    uint128 cache = transformer_cache(model, request->batch * span.capacity);
     struct operation norm =
         making_rows(OPERATION_RMSNORM, model->dtype, request->batch, model->width);
-    struct operation last =
-        making_product(model->dtype, request->batch, model->vocabulary, model->width);
+    struct operation last = transformer_last(model, request->batch);
     struct operation sample =
         making_rows(OPERATION_SAMPLE, model->dtype, request->batch, model->vocabulary);
-    struct operation embed = transformer_embedding(model, request->batch);
-    making_part(making, step, &norm, request->answer, 1, 0);
-    making_part(making, step, &last, request->answer, 1, 0);
-    making_part(making, step, &sample, request->answer, 0, 0);
-    making_part(making, step, &embed, again, model->is_tied ? 0 : 1, model->is_tied ? table : 0);
-    transformer_forward(making, step, model, &span, model->layers, model->layers * again);
+    making_part(llm->making, step, &norm, request->answer, 1, 0);
+    making_part(llm->making, step, &last, request->answer, 1, 0);
+    making_part(llm->making, step, &sample, request->answer, 0, 0);
     step->passes = request->answer;
+}
+
+/* Every token but the last is fed in again: through so many layers. */
+static void add_rounds(const struct llm *llm, struct step *step, int64_t layers)
+{
+    const struct transformer_span span = decode_span(llm->request);
+    int64_t again = llm->request->answer - 1;
+    uint128 cache = transformer_cache(llm->model, llm->request->batch * span.capacity);
+    transformer_forward(llm->making, step, llm->model, &span, layers, layers * again);
+    step->passes = llm->request->answer;
     step->held_bytes =
-        making_narrow(making, again == 0 ? 0 : making_times(cache, model->layers), "the cache");
+        making_narrow(llm->making, again == 0 ? 0 : making_times(cache, layers), "the cache");
+}
+
+static struct step *add_decode(const struct llm *llm)
+{
+    const struct transformer *model = llm->model;
+    struct step *step = making_step(llm->making, "decode");
+    uint128 table = making_bytes(transformer_table_parameters(model), model->dtype);
+    struct operation embed = transformer_embedding(model, llm->request->batch);
+    add_last(llm, step);
+    making_part(llm->making, step, &embed, llm->request->answer - 1, model->is_tied ? 0 : 1,
+                model->is_tied ? table : 0);
+    add_rounds(llm, step, model->layers);
     return step;
 }
 
 /* The steps of prefill, one after the other, from what is embedded; each hands its cache to decode, which is made here. */
-static struct step *add_stages(const struct llm *llm, uint32_t first_set, struct step *embed)
+static struct step *add_stages(const struct llm *llm, struct step *embed)
 {
     const struct llm_request *request = llm->request;
     struct making *making = llm->making;
     struct step *stages[TRANSFORMER_STAGES];
     const struct step *before = embed;
     for (int64_t i = 0; i < request->stages; i++) {
-        stages[i] = add_prefill(llm, first_set, i);
+        stages[i] = add_prefill(llm, i);
         making_edge(making, before, stages[i],
                     transformer_state(llm->model, request->batch * request->prompt));
         before = stages[i];
@@ -107,6 +126,29 @@ static void check(struct making *making, const struct transformer *model,
                  model->layers < TRANSFORMER_STAGES ? model->layers : TRANSFORMER_STAGES);
 }
 
+static struct step *add_embed(const struct llm *llm, const struct step *tokens)
+{
+    int64_t prompts = llm->request->batch * llm->request->prompt; /* tokens */
+    struct operation row = transformer_embedding(llm->model, prompts);
+    struct step *embed = making_step(llm->making, "embed");
+    making_part(llm->making, embed, &row, 1, 1, 0);
+    making_edge(llm->making, tokens, embed, making_times((uint128)prompts, TOKEN_BYTES));
+    return embed;
+}
+
+static struct step *add_detokenise(const struct llm *llm, const struct step *last)
+{
+    int64_t answers = llm->request->batch * llm->request->answer; /* tokens */
+    struct operation back =
+        making_each(OPERATION_COPY, DTYPE_INT8, answers, (int64_t)TOKEN_TEXT_BYTES);
+    struct step *detokenise = making_step(llm->making, "detokenise");
+    making_part(llm->making, detokenise, &back, 1, 0, 0);
+    making_edge(llm->making, last, detokenise, making_times((uint128)answers, TOKEN_BYTES));
+    making_outside(llm->making, detokenise, 0, making_times((uint128)answers, TOKEN_TEXT_BYTES));
+    making_count(llm->making, transformer_parameters(llm->model));
+    return detokenise;
+}
+
 void llm_add(struct making *making, const struct transformer *model,
              const struct llm_request *request, const struct step *tokens)
 {
@@ -116,21 +158,21 @@ void llm_add(struct making *making, const struct transformer *model,
     if (making->status != STEPS_OK) {
         return;
     }
-    int64_t prompts = request->batch * request->prompt; /* tokens */
-    int64_t answers = request->batch * request->answer;
-    struct operation row = transformer_embedding(model, prompts);
-    struct operation back =
-        making_each(OPERATION_COPY, DTYPE_INT8, answers, (int64_t)TOKEN_TEXT_BYTES);
-    struct step *embed = making_step(making, "embed");
-    making_part(making, embed, &row, 1, 1, 0);
-    making_edge(making, tokens, embed, making_times((uint128)prompts, TOKEN_BYTES));
-    struct step *decode = add_stages(&llm, first_set, embed);
+    struct step *embed = add_embed(&llm, tokens);
+    struct step *decode = add_stages(&llm, embed);
     own_weights(&llm, first_set, embed, decode);
-    struct step *detokenise = making_step(making, "detokenise");
-    making_part(making, detokenise, &back, 1, 0, 0);
-    making_edge(making, decode, detokenise, making_times((uint128)answers, TOKEN_BYTES));
-    making_outside(making, detokenise, 0, making_times((uint128)answers, TOKEN_TEXT_BYTES));
-    making_count(making, transformer_parameters(model));
+    (void)add_detokenise(&llm, decode);
+}
+
+static struct step *add_tokenise(struct making *making, const struct llm_request *request)
+{
+    struct step *tokenise = making_step(making, "tokenise");
+    if (making->status == STEPS_OK) {
+        struct operation text = transformer_tokenising(request->batch * request->prompt);
+        making_part(making, tokenise, &text, 1, 0, 0);
+        making_outside(making, tokenise, (uint128)text.shape.tokenise.bytes, 0);
+    }
+    return tokenise;
 }
 
 enum steps_status llm_create(const struct transformer *model, const struct llm_request *request,
@@ -139,20 +181,106 @@ enum steps_status llm_create(const struct transformer *model, const struct llm_r
     struct making making;
     if (making_begin(&making, ret_problem)) {
         check(&making, model, request);
-        struct step *tokenise = making_step(&making, "tokenise");
-        if (making.status == STEPS_OK) {
-            struct operation text = transformer_tokenising(request->batch * request->prompt);
-            making_part(&making, tokenise, &text, 1, 0, 0);
-            making_outside(&making, tokenise, (uint128)text.shape.tokenise.bytes, 0);
-        }
+        struct step *tokenise = add_tokenise(&making, request);
         llm_add(&making, model, request, tokenise);
+    }
+    return making_end(&making, ret_steps);
+}
+
+/* ---------------------------------------------------------------- as a line
+ * Columns: the table of the embedding, layers, and what comes after the last of them. */
+
+static void add_line_prefill(const struct llm *llm, struct step *before, struct step **ret_parts)
+{
+    uint128 state = transformer_state(llm->model, llm->request->batch * llm->request->prompt);
+    for (int64_t i = 0; i < llm->request->stages; i++) {
+        ret_parts[i] = add_prefill(llm, i);
+        making_place(llm->making, ret_parts[i], i + 1, STEP_THERE);
+        making_edge(llm->making, before, ret_parts[i], state);
+        before = ret_parts[i];
+    }
+}
+
+/* The layers that a token goes through again, from its row of the table on. */
+static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
+                                          struct step *const *parts)
+{
+    struct making *making = llm->making;
+    const struct llm_request *request = llm->request;
+    int64_t again = request->answer - 1;
+    uint128 state = making_times(transformer_state(llm->model, request->batch), again);
+    struct operation row = transformer_embedding(llm->model, request->batch);
+    struct step *step = making_step(making, "embed again");
+    making_part(making, step, &row, again, 1, 0);
+    making_place(making, step, 0, STEP_AROUND);
+    making_need(making, step, table, 1);
+    making_edge(making, parts[request->stages - 1], step,
+                making_times((uint128)request->batch, TOKEN_BYTES));
+    const struct step *before = step;
+    for (int64_t i = 0; i < request->stages; i++) {
+        step = making_numbered_step(making, "decode", i + 1);
+        add_rounds(llm, step, transformer_layers_of(llm->model, request->stages, i));
+        making_place(making, step, i + 1, STEP_AROUND);
+        making_need(making, step, parts[i]->first_set, 1);
+        making_edge(making, parts[i], step, (uint128)parts[i]->held_bytes);
+        making_edge(making, before, step, state);
+        before = step;
+    }
+    return before;
+}
+
+static void add_line(const struct llm *llm, struct step *tokenise)
+{
+    struct making *making = llm->making;
+    const struct llm_request *request = llm->request;
+    int64_t last = request->stages + 1;
+    uint128 answers = making_times((uint128)request->batch, request->answer);
+    uint128 state = transformer_state(llm->model, request->batch);
+    struct step *parts[TRANSFORMER_STAGES];
+    struct step *embed = add_embed(llm, tokenise);
+    add_line_prefill(llm, embed, parts);
+    uint32_t table = (uint32_t)making->steps->set_count;
+    making_own(making, embed, table, 0);
+    const struct step *decoded = request->answer > 1 ? add_line_decode(llm, table, parts) : NULL;
+    struct step *head = making_step(making, "head");
+    making_edge(making, parts[request->stages - 1], head, state);
+    if (decoded != NULL) {
+        making_edge(making, decoded, head, making_times(state, request->answer - 1));
+    }
+    add_last(llm, head);
+    making_own(making, head, llm->model->is_tied ? table : table + 1, llm->model->is_tied ? 1 : 0);
+    making_place(making, tokenise, 0, STEP_THERE);
+    making_place(making, embed, 0, STEP_THERE);
+    making_place(making, head, last, STEP_AROUND);
+    making_place(making, add_detokenise(llm, head), last, STEP_AROUND);
+    making->steps->rounds = request->answer;
+    making->steps->round_bytes =
+        making_narrow(making, making_times(answers, TOKEN_BYTES), "tokens") / request->answer;
+}
+
+enum steps_status llm_create_line(const struct transformer *model,
+                                  const struct llm_request *request, struct steps **ret_steps,
+                                  struct problem *ret_problem)
+{
+    struct making making;
+    struct llm_request finest = *request;
+    finest.stages = model->layers < TRANSFORMER_STAGES ? model->layers : TRANSFORMER_STAGES;
+    if (making_begin(&making, ret_problem)) {
+        const struct llm llm = {.making = &making, .model = model, .request = &finest};
+        check(&making, model, request);
+        struct step *tokenise = add_tokenise(&making, request);
+        if (making.status == STEPS_OK) {
+            add_line(&llm, tokenise);
+        }
     }
     return making_end(&making, ret_steps);
 }
 
 /* ---------------------------------------------------------------- as a template */
 
-enum { BATCH = TRANSFORMER_PARAMETERS, PROMPT, ANSWER, STAGES };
+enum { BATCH = TRANSFORMER_PARAMETERS, PROMPT, ANSWER, STAGES, WEIGHTS };
+
+static const char *const weights[] = {"dtype", "fp16", "bf16", "fp8", "int8", "int4"};
 
 static const struct template_parameter parameters[] = {
     TRANSFORMER_TABLE,
@@ -161,18 +289,40 @@ static const struct template_parameter parameters[] = {
     [ANSWER] = TRANSFORMER_FIGURE("answer", "tokens of each answer", 256),
     [STAGES] = MAKING_NUMBER("stages", "parts that prefill is cut into; at most the layers", 1, 1,
                              TRANSFORMER_STAGES),
+    [WEIGHTS] =
+        MAKING_CHOICE("weights", "type that the matrices of the layers are stored in", 0, weights),
     MAKING_END,
 };
+
+static void read(const int64_t *values, struct transformer *ret_model,
+                 struct llm_request *ret_request)
+{
+    static const int64_t narrow[] = {
+        0, DTYPE_FP16 + 1, DTYPE_BF16 + 1, DTYPE_FP8 + 1, DTYPE_INT8 + 1, DTYPE_INT4 + 1};
+    *ret_model = transformer_of(values);
+    ret_model->narrow = narrow[values[WEIGHTS]];
+    *ret_request = (struct llm_request){.batch = values[BATCH],
+                                        .prompt = values[PROMPT],
+                                        .answer = values[ANSWER],
+                                        .stages = values[STAGES]};
+}
 
 static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                                 struct problem *ret_problem)
 {
-    const struct transformer model = transformer_of(values);
-    const struct llm_request request = {.batch = values[BATCH],
-                                        .prompt = values[PROMPT],
-                                        .answer = values[ANSWER],
-                                        .stages = values[STAGES]};
+    struct transformer model;
+    struct llm_request request;
+    read(values, &model, &request);
     return llm_create(&model, &request, ret_steps, ret_problem);
+}
+
+static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
+                                     struct problem *ret_problem)
+{
+    struct transformer model;
+    struct llm_request request;
+    read(values, &model, &request);
+    return llm_create_line(&model, &request, ret_steps, ret_problem);
 }
 
 const struct template llm_template = {
@@ -181,4 +331,5 @@ const struct template llm_template = {
     .parameters = parameters,
     .presets = transformer_presets,
     .make = create,
+    .make_line = create_line,
 };

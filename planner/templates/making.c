@@ -274,6 +274,16 @@ void making_need(struct making *making, struct step *step, uint32_t first, uint3
     step->set_count = count;
 }
 
+void making_place(struct making *making, struct step *step, int64_t column, enum step_phase phase)
+{
+    assert(column >= 0 && column < STEPS_MOST);
+    step->column = (uint16_t)column;
+    step->phase = (uint8_t)phase;
+    if (column >= (int64_t)making->steps->column_count) {
+        making->steps->column_count = (uint32_t)column + 1;
+    }
+}
+
 void making_count(struct making *making, uint128 parameters)
 {
     uint128 all = (uint128)making->steps->parameters + parameters;

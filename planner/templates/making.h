@@ -63,6 +63,9 @@ void making_need(struct making *making, struct step *step, uint32_t first, uint3
 /* `step` has weights that `by`, which is after it, changes. */
 void making_renew(struct making *making, struct step *step, const struct step *by, uint128 bytes);
 
+/* Of a line: to which column the step belongs, and when it is done. */
+void making_place(struct making *making, struct step *step, int64_t column, enum step_phase phase);
+
 /* Parameters of a model that is among what is made. */
 void making_count(struct making *making, uint128 parameters);
 

@@ -124,6 +124,7 @@ enum cost_status steps_cost(const struct cost_device *device, const struct step 
         add_figure(&sum.energy_j, &cost.energy_j, count);
         sum.p90_s += count * cost.p90_s;
         has_p90 = has_p90 && cost.p90_s > 0;
+        sum.is_widened = sum.is_widened || cost.is_widened;
     }
     if (status != COST_OK) {
         return status;

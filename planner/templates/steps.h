@@ -16,7 +16,18 @@
  *     prefill 2      ===
  *     decode     ===============         first_set 0, set_count 4
  *
- * and its weight_bytes are their sum. Pure. */
+ * and its weight_bytes are their sum.
+ *
+ * A line is the same work cut as finely as stages of a pipeline can be: each step is of a column, and columns that follow one
+ * another on one device are a stage. What a column has to have (weights, keys and values, activations) stays with it.
+ *
+ *     columns        0        1          2               3
+ *     there        embed  prefill 1  prefill 2                       once for each micro-batch, from left to right
+ *     around       embed  decode 1   decode 2     head -> embed      `rounds` times; or
+ *     back         embed  backward 1 backward 2   loss               once, from right to left
+ *     once         optimiser ...                                     when all micro-batches are through
+ *
+ * Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_STEPS_H
 #define BOURSE_PLANNER_TEMPLATES_STEPS_H
 
@@ -38,8 +49,14 @@ struct step_part {
     int64_t times; /* >= 1 */
 };
 
+/* When a step of a line is done, of each micro-batch: on the way there through all columns, around and around through all of
+ * them, on the way back, or once, when all micro-batches are back. */
+enum step_phase { STEP_THERE, STEP_AROUND, STEP_BACK, STEP_ONCE, STEP_PHASES };
+
 struct step {
     char name[STEP_NAME_SIZE]; /* "prefill 2": no other step's */
+    uint16_t column;           /* of a line */
+    uint8_t phase;             /* of a line: step_phase */
     struct step_part *parts;
     size_t part_count;
     int64_t weight_bytes; /* of all its operations: what must be there */
@@ -75,6 +92,10 @@ struct steps {
     double
         period_s; /* after which all of it begins anew, whether or not it is done: real time; 0: it is
                            done once */
+    uint32_t column_count; /* of a line; 0: it is none */
+    int64_t
+        rounds; /* of a line: how often what goes around does; its steps say what all rounds take. 0: nothing */
+    int64_t round_bytes; /* from the last column to the first, before each round */
 };
 
 enum steps_status {
@@ -100,6 +121,7 @@ struct step_cost {
     double p90_s;           /* if all of its operations take theirs; 0: unknown */
     struct figure energy_j; /* unknown when the power is */
     bool is_streamed;       /* its weights do not fit */
+    bool is_widened;        /* of some operation, as in cost.h */
 };
 
 /* What a step takes on a device, one operation after the other. NO_MEMORY: weights, what is held and working memory together

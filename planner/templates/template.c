@@ -211,8 +211,8 @@ bool template_set(const struct template *template, const char *name, const char 
                                       : set_number(parameter, text, &values[index], ret_problem);
 }
 
-enum steps_status template_create(const struct template *template, const int64_t *values,
-                                  struct steps **ret_steps, struct problem *ret_problem)
+static enum steps_status check_values(const struct template *template, const int64_t *values,
+                                      struct problem *ret_problem)
 {
     for (size_t i = 0; template->parameters[i].name != NULL; i++) {
         const struct template_parameter *parameter = &template->parameters[i];
@@ -222,5 +222,19 @@ enum steps_status template_create(const struct template *template, const int64_t
             return STEPS_BAD_VALUE;
         }
     }
-    return template->make(values, ret_steps, ret_problem);
+    return STEPS_OK;
+}
+
+enum steps_status template_create(const struct template *template, const int64_t *values,
+                                  struct steps **ret_steps, struct problem *ret_problem)
+{
+    enum steps_status status = check_values(template, values, ret_problem);
+    return status != STEPS_OK ? status : template->make(values, ret_steps, ret_problem);
+}
+
+enum steps_status template_create_line(const struct template *template, const int64_t *values,
+                                       struct steps **ret_steps, struct problem *ret_problem)
+{
+    enum steps_status status = check_values(template, values, ret_problem);
+    return status != STEPS_OK ? status : template->make_line(values, ret_steps, ret_problem);
 }

@@ -55,6 +55,9 @@ struct template
     /* Of values in their ranges. */
     enum steps_status (*make)(const int64_t *values, struct steps **ret_steps,
                               struct problem *ret_problem);
+    /* The same work as a line (steps.h), or, where the batch is a part of it, as what a micro-batch is of it. NULL: there is none. */
+    enum steps_status (*make_line)(const int64_t *values, struct steps **ret_steps,
+                                   struct problem *ret_problem);
 };
 
 size_t template_count(void);
@@ -86,5 +89,8 @@ void template_write(const struct template *template, size_t index, int64_t value
 /* The caller owns the steps. Any status but OK gives none, and says in `ret_problem` (may be NULL) what is wrong. */
 enum steps_status template_create(const struct template *template, const int64_t *values,
                                   struct steps **ret_steps, struct problem *ret_problem);
+/* The same of its line, of a template that has one. */
+enum steps_status template_create_line(const struct template *template, const int64_t *values,
+                                       struct steps **ret_steps, struct problem *ret_problem);
 
 #endif

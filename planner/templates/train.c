@@ -130,12 +130,21 @@ static void reads(struct group *group, struct step *step)
     group->reads[group->reader_count++] = step;
 }
 
+/* Of the line: a stage's; the first, or the last. */
+static int64_t column_of(const struct train *train, const struct group *group)
+{
+    bool is_embed = group == &train->groups[train->stages];
+    return group->number > 0 ? group->number : is_embed ? 0 : train->stages + 1;
+}
+
 /* "optimiser 3", "optimiser embed". */
 static struct step *group_step(const struct train *train, const char *what,
                                const struct group *group)
 {
-    return group->number > 0 ? making_numbered_step(train->making, what, group->number)
-                             : making_named_step(train->making, what, group->name);
+    struct step *step = group->number > 0 ? making_numbered_step(train->making, what, group->number)
+                                          : making_named_step(train->making, what, group->name);
+    making_place(train->making, step, column_of(train, group), STEP_ONCE);
+    return step;
 }
 
 /* ---------------------------------------------------------------- data */
@@ -169,6 +178,9 @@ static struct step *add_data(struct train *train)
     reads(embed_group(train), embed);
     making_edge(making, last, embed, making_times((uint128)train->rows, TOKEN_BYTES));
     gives(embed_group(train), embed, weights_of(train, embed_group(train)));
+    for (struct step *it = step; it <= embed; it++) {
+        making_place(making, it, 0, STEP_THERE);
+    }
     return embed;
 }
 
@@ -199,6 +211,7 @@ static const struct step *add_forward(struct train *train, const struct step *be
         reads(&train->groups[i], step);
         step->held_bytes = making_narrow(making, kept_for_back(train, layers), "what is kept");
         making_edge(making, before, step, state_of(train));
+        making_place(making, step, i + 1, STEP_THERE);
         train->forward[i] = step;
         before = step;
     }
@@ -225,6 +238,7 @@ static const struct step *add_loss(struct train *train, const struct step *befor
     need(train, step, group, 0, 2);
     reads(group, step);
     making_edge(making, before, step, state_of(train));
+    making_place(making, step, train->stages + 1, STEP_THERE);
     gives(group, step,
           making_times(weights_of(train, group), model->is_tied ? 1 : 2)); /* embed gives those of
                                                                              a tied table */
@@ -251,6 +265,7 @@ static void add_backward(struct train *train, const struct step *before, const s
         need(train, step, group, 0, 2);
         making_set_edge(making, train->forward[i], step, kept_for_back(train, layers), weights);
         making_edge(making, before, step, state_of(train));
+        making_place(making, step, i + 1, STEP_BACK);
         gives(group, step, making_times(weights, 2));
         before = step;
     }
@@ -260,6 +275,7 @@ static void add_backward(struct train *train, const struct step *before, const s
     need(train, step, embed_group(train), 0, 1);
     making_edge(making, embed, step, making_times((uint128)train->rows, TOKEN_BYTES));
     making_edge(making, before, step, state_of(train));
+    making_place(making, step, 0, STEP_BACK);
     gives(embed_group(train), step, weights_of(train, embed_group(train)));
 }
 
@@ -353,8 +369,8 @@ static void make(struct train *train)
     making_count(train->making, transformer_parameters(&train->model));
 }
 
-static enum steps_status create(const int64_t *values, struct steps **ret_steps,
-                                struct problem *ret_problem)
+static enum steps_status create_in(const int64_t *values, int64_t stages, struct steps **ret_steps,
+                                   struct problem *ret_problem)
 {
     static const int64_t states[] = {[ADAM] = 2, [MOMENTUM] = 1, [SGD] = 0};
     struct making making;
@@ -366,7 +382,7 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                                    .context = values[SEQUENCE],
                                    .is_causal = true},
                           .rows = values[BATCH] * values[SEQUENCE],
-                          .stages = values[STAGES],
+                          .stages = stages,
                           .states = states[values[OPTIMISER]]};
     train.has_master = values[OPTIMISER] == ADAM && dtype_bits(train.model.dtype) < 32;
     if (making_begin(&making, ret_problem)) {
@@ -378,10 +394,30 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
     return making_end(&making, ret_steps);
 }
 
+static enum steps_status create(const int64_t *values, struct steps **ret_steps,
+                                struct problem *ret_problem)
+{
+    enum steps_status status = create_in(values, values[STAGES], ret_steps, ret_problem);
+    if (status == STEPS_OK) {
+        (*ret_steps)->column_count = 0;
+    }
+    return status;
+}
+
+/* The same in as many stages as there may be. */
+static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
+                                     struct problem *ret_problem)
+{
+    int64_t layers = values[TRANSFORMER_LAYERS];
+    return create_in(values, layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES, ret_steps,
+                     ret_problem);
+}
+
 const struct template train_template = {
     .name = "train",
     .meaning = "an iteration of training a language model",
     .parameters = parameters,
     .presets = transformer_presets,
     .make = create,
+    .make_line = create_line,
 };

@@ -81,6 +81,20 @@ struct operation transformer_embedding(const struct transformer *model, int64_t 
     return operation;
 }
 
+struct operation transformer_product(const struct transformer *model, int64_t m, int64_t n,
+                                     int64_t k)
+{
+    struct operation operation = making_product(model->dtype, m, n, k);
+    operation.shape.product.weights = model->narrow;
+    return operation;
+}
+
+struct operation transformer_last(const struct transformer *model, int64_t rows)
+{
+    return model->is_tied ? making_product(model->dtype, rows, model->vocabulary, model->width)
+                          : transformer_product(model, rows, model->vocabulary, model->width);
+}
+
 struct operation transformer_tokenising(int64_t tokens)
 {
     struct operation operation = operation_of(OPERATION_TOKENISE, DTYPE_INT8);
@@ -102,17 +116,17 @@ static struct layer layer_of(const struct transformer *model, const struct trans
     int64_t up_wide = model->is_gated ? 2 * model->feed_forward : model->feed_forward;
     struct layer layer = {
         .norm = making_rows(OPERATION_RMSNORM, dtype, rows, model->width),
-        .inputs = making_product(dtype, rows, heads_wide + 2 * model->kv * model->head_size,
-                                 model->width),
+        .inputs = transformer_product(model, rows, heads_wide + 2 * model->kv * model->head_size,
+                                      model->width),
         .rotary = operation_of(OPERATION_ROTARY, dtype),
         .append = operation_of(OPERATION_KV_APPEND, dtype),
         .attention = operation_of(OPERATION_ATTENTION, dtype),
-        .output = making_product(dtype, rows, model->width, heads_wide),
+        .output = transformer_product(model, rows, model->width, heads_wide),
         .residual = making_each(OPERATION_ADD, dtype, rows, model->width),
-        .up = making_product(dtype, rows, up_wide, model->width),
+        .up = transformer_product(model, rows, up_wide, model->width),
         .bend = making_each(model->is_gated ? OPERATION_SWIGLU : OPERATION_GELU, dtype, rows,
                             model->feed_forward),
-        .down = making_product(dtype, rows, model->width, model->feed_forward),
+        .down = transformer_product(model, rows, model->width, model->feed_forward),
     };
     layer.rotary.shape.rotary = (struct rotary_shape){
         .tokens = rows, .heads = model->heads + model->kv, .size = model->head_size};

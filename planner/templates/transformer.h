@@ -8,7 +8,7 @@
 #include "planner/templates/making.h"
 #include "planner/templates/template.h"
 
-enum { TRANSFORMER_STAGES = 64 };
+enum { TRANSFORMER_STAGES = 128 };
 #define TRANSFORMER_FIGURE_MOST (INT64_C(1) << 24)
 
 struct transformer {
@@ -16,6 +16,9 @@ struct transformer {
     bool is_gated;    /* three matrices in the feed-forward part, SwiGLU; else two, GELU */
     bool is_tied;     /* the last product is with the table of the embedding */
     enum dtype dtype; /* of weights, cache and what flows */
+    int64_t
+        narrow; /* of the layers' matrices, and of the last unless it is tied: 0: as `dtype`; else 1 + the dtype
+                         that they are stored in */
 };
 
 /* New positions of each of `batch` sequences, over a context that ends with them. */
@@ -46,6 +49,10 @@ uint128 transformer_activations(const struct transformer *model,
 int64_t transformer_layers_of(const struct transformer *model, int64_t parts, int64_t index);
 
 struct operation transformer_embedding(const struct transformer *model, int64_t tokens);
+/* A product with one of the model's matrices; with the last, which gives a figure for each token there is. */
+struct operation transformer_product(const struct transformer *model, int64_t m, int64_t n,
+                                     int64_t k);
+struct operation transformer_last(const struct transformer *model, int64_t rows);
 struct operation transformer_tokenising(int64_t tokens);
 
 /* One layer's operations, each done `count` times with the weights of `layers` layers. */

@@ -77,7 +77,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (steps != NULL) {
             take(steps);
         }
+        bool is_made = steps != NULL;
         steps_destroy(&steps);
+        if (is_made && template->make_line != NULL &&
+            template_create_line(template, values, &steps, &problem) == STEPS_OK) {
+            take(steps);
+            steps_destroy(&steps);
+        }
     }
     free(text);
     return 0;

@@ -72,6 +72,31 @@ static void check_steps(const struct steps *steps)
     }
 }
 
+/* A line does what the steps do, in columns and phases that there are. */
+static void check_line(const struct template *template, const int64_t *values,
+                       const struct steps *steps)
+{
+    struct steps *made = NULL;
+    struct problem problem = {""};
+    enum steps_status status = template_create_line(template, values, &made, &problem);
+    if (status != STEPS_OK) { /* parts that round up do not fit where the whole just did */
+        ck_assert_int_eq(status, STEPS_OVERFLOW);
+        return;
+    }
+    CLEANUP(steps_destroy) struct steps *line = made;
+    check_steps(line);
+    ck_assert_uint_gt(line->column_count, 2);
+    ck_assert_int_eq(line->parameters, steps->parameters);
+    for (size_t i = 0; i < line->step_count; i++) {
+        ck_assert_uint_lt(line->steps[i].column, line->column_count);
+        ck_assert_uint_lt(line->steps[i].phase, STEP_PHASES);
+        ck_assert(line->steps[i].phase != STEP_AROUND || line->rounds >= 1);
+    }
+    ck_assert_double_eq_tol(template_flops(line, NULL, OPERATION_KINDS),
+                            template_flops(steps, NULL, OPERATION_KINDS),
+                            1e-9 * template_flops(steps, NULL, OPERATION_KINDS));
+}
+
 START_TEST(any_values_give_steps_or_a_refusal)
 {
     struct random random = random_seeded(seed());
@@ -96,6 +121,9 @@ START_TEST(any_values_give_steps_or_a_refusal)
         }
         made++;
         check_steps(steps);
+        if (template->make_line != NULL) {
+            check_line(template, values, steps);
+        }
         steps_destroy(&steps);
     }
     ck_assert_uint_gt(made, ROUNDS / 20);

@@ -66,6 +66,9 @@ static bool check(const struct plan_input *input, struct plan_fault *fault)
 
 /* ---------------------------------------------------------------- all forms */
 
+enum {
+    LINE_DEVICES = 4, /* of more, all choices of some were looked at with all */
+};
 enum { EFFORT_DEVICES = 16 }; /* all effort is for a search among so many */
 
 struct making {
@@ -226,6 +229,8 @@ static bool make_part(struct making *making, const struct plan_set *set, uint64_
         enum plan_status status = plan_case_create(&part->input, &of_part.whole, &fault);
         ok = status != PLAN_NO_MEMORY;
         if (status == PLAN_OK && of_part.whole->left_out == making->whole->left_out) {
+            of_part.whole->has_no_line =
+                making->input->device_count > LINE_DEVICES && plan_line_sees_all(making->whole);
             ok = make_forms(&of_part, effort, &bound_s) && merge(making, &of_part, set);
         }
     }
@@ -356,6 +361,10 @@ enum plan_status plan_make(const struct plan_input *input, struct plan **ret_pla
         int form = best_form(&making);
         if (form == PLAN_FORMS) {
             status = refuse(&making, ret_fault);
+            bool is_room = status == PLAN_NOWHERE || status == PLAN_NO_ROOM;
+            if (is_room && !plan_line_explain(making.whole, &ret_fault->problem)) {
+                status = PLAN_NO_MEMORY;
+            }
         } else {
             take(&making, form, ret_plan);
             if (!plan_reclaim(making.whole, ret_plan)) {

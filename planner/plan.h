@@ -12,6 +12,9 @@
  *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
  *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
  *
+ * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns, there and around again and again, or there
+ * and back (plan_line.h).
+ *
  * None is worse than the best single device, for that is one of them. What is worked out does not depend on the objective, which only
  * chooses: none is beaten in its own terms by the plan of another under the same limits. Some of the devices are planned for as if there
  * were no others, so that what does not help does no harm (plan_sets in plan_inner.h). What a figure rests on goes with it.
@@ -49,6 +52,7 @@
 enum {
     PLAN_DEVICES = TOPOLOGY_MEMORIES,
     PLAN_NAME_SIZE = 64,
+    PLAN_WHAT_SIZE = 56,
 };
 #define PLAN_ANYWHERE UINT32_MAX /* of a step: no device in particular. Of a device: none */
 #define PLAN_UNPRICED INT64_C(-1)
@@ -147,6 +151,9 @@ struct plan_row {
     struct figure energy_j;
     bool is_streamed; /* weights come again at each pass */
     bool is_left_out;
+    bool
+        is_widened; /* weights are stored in a type that the device does not multiply in: it does so in the model's */
+    char what[PLAN_WHAT_SIZE]; /* of stages of a line: "layers 1-10"; empty: its steps say so */
 };
 
 /* From one row to another. Of a pipeline those of the first micro-batch; of a sum over shares one for each two neighbours,

@@ -4,6 +4,9 @@
  *            begin, weights that are read again and smaller shapes make it longer, never shorter
  *     path   of one item, which goes through all steps
  *
+ * Work that can be cut into a line (steps.h) is bounded by the steps of that, each where it is best: pipelines put parts of a
+ * step on devices of their own. The path of a batch that may be cut is that of one item through them.
+ *
  * both on devices of which the memory has no bound and which nobody takes away. Price and energy of steps are least each
  * where it is least; a lease is never shorter than what it is for. */
 #include "planner/plan_inner.h"
@@ -64,16 +67,19 @@ static bool bound_by(const struct plan_case *least,
     return ok;
 }
 
-static bool bound_time(const struct plan_case *least, double graph_bound_s, double *ret_bound_s)
+static bool bound_time(const struct plan_case *of, const struct plan_case *least,
+                       double graph_bound_s, double *ret_bound_s)
 {
     struct plan_outcome unused;
     *ret_bound_s = 0;
-    if (!plan_is_divisible(least, &unused)) {
+    bool is_line = least->steps->column_count > 0;
+    if (!is_line && !plan_is_divisible(least, &unused)) {
         *ret_bound_s = graph_bound_s;
         return true;
     }
     struct plan_case *one = NULL;
-    bool ok = plan_case_share(least, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one) &&
+    bool ok = (is_line ? plan_case_line(of, 1, PLAN_AT_LEAST, &one)
+                       : plan_case_share(least, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
               bound_by(least, bound_work, ret_bound_s) &&
               (one == NULL || bound_by(one, bound_make, ret_bound_s));
     plan_case_destroy(&one);
@@ -85,8 +91,13 @@ bool plan_bound(const struct plan_case *of, double graph_bound_s, struct plan_bo
     const struct plan_input *input = of->input;
     struct plan_bounds bounds = {.time_s = 0};
     struct plan_case *least = NULL;
-    if (!plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &least) || least == NULL ||
-        !bound_time(least, graph_bound_s, &bounds.time_s)) {
+    bool can_line = plan_can_line(of);
+    if (can_line && !plan_case_line(of, of->items, PLAN_AT_LEAST, &least)) {
+        return false;
+    }
+    if ((least == NULL &&
+         !plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &least)) ||
+        least == NULL || !bound_time(of, least, graph_bound_s, &bounds.time_s)) {
         plan_case_destroy(&least);
         return false;
     }

@@ -230,6 +230,7 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     }
     cost->here = (struct plan_way){found.time_s, found.p90_s, found.energy_j};
     cost->must_stream = found.is_streamed;
+    cost->is_widened = found.is_widened;
     learn(history, &found, cost);
     if (terms == PLAN_AT_LEAST) {
         return;
@@ -238,6 +239,44 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     cost->streamed = cost->can_stream ? stream(&on, step, &cost->here) : cost->here;
     cost->is_hopeless = !interrupt(&device->risk, &cost->here);
     cost->can_stream = interrupt(&device->risk, &cost->streamed) && cost->can_stream;
+}
+
+bool plan_is_same_figure(const struct figure *a, const struct figure *b)
+{
+    return a->value == b->value && a->source == b->source && a->unverified == b->unverified;
+}
+
+bool plan_is_same_kind(const struct plan_input *input, uint32_t a, uint32_t b)
+{
+    const struct cost_device *left = input->devices[a].cost;
+    const struct cost_device *right = input->devices[b].cost;
+    const struct spot_risk *risk = &input->devices[a].risk;
+    const struct spot_risk *other = &input->devices[b].risk;
+    bool is_same = left->calibrations == right->calibrations &&
+                   plan_is_same_figure(&left->storage, &right->storage) &&
+                   plan_is_same_figure(&left->stream, &right->stream) &&
+                   risk->per_hour == other->per_hour && risk->restart_s == other->restart_s &&
+                   risk->interval_s == other->interval_s &&
+                   risk->checkpoint_s == other->checkpoint_s;
+    for (int i = 0; is_same && i < PROFILE_FIGURES; i++) {
+        is_same = plan_is_same_figure(&left->profile->figures[i], &right->profile->figures[i]);
+    }
+    for (size_t s = 0; is_same && input->histories != NULL && s < input->steps->step_count; s++) {
+        const struct history_summary *row = &input->histories[s * input->device_count];
+        is_same = row[a].count == 0 && row[b].count == 0;
+    }
+    return is_same;
+}
+
+static void find_alike(struct plan_case *of)
+{
+    for (uint32_t d = 0; d < of->input->device_count; d++) {
+        uint32_t first = 0;
+        while (first < d && !(of->like[first] == first && plan_is_same_kind(of->input, first, d))) {
+            first++;
+        }
+        of->like[d] = first;
+    }
 }
 
 /* ---------------------------------------------------------------- where steps may be */
@@ -343,9 +382,15 @@ enum plan_status plan_case_create(const struct plan_input *input, struct plan_ca
         plan_case_destroy(&of);
         return PLAN_NO_MEMORY;
     }
+    find_alike(of);
     for (size_t s = 0; s < of->steps->step_count; s++) {
+        struct plan_cost *row = &of->costs[s * input->device_count];
         for (size_t d = 0; d < input->device_count; d++) {
-            set_cost(of, s, d, PLAN_AS_IT_IS, history_of(input, s, d));
+            if (of->like[d] == d) {
+                set_cost(of, s, d, PLAN_AS_IT_IS, history_of(input, s, d));
+            } else {
+                row[d] = row[of->like[d]];
+            }
         }
     }
     enum plan_status status = settle(of, ret_fault);
@@ -372,6 +417,21 @@ bool plan_has_replicas(const struct plan_input *input)
     return input->template != NULL && template_replicas(input->template) != TEMPLATE_NO_PARAMETER;
 }
 
+static enum steps_status make_line(const struct plan_input *input, int64_t items,
+                                   struct plan_case *of)
+{
+    int64_t values[TEMPLATE_PARAMETERS];
+    size_t batch = template_batch(input->template);
+    of->items = items;
+    memcpy(values, input->values, template_parameters(input->template) * sizeof *values);
+    if (batch != TEMPLATE_NO_PARAMETER) {
+        values[batch] = items;
+    }
+    enum steps_status status = template_create_line(input->template, values, &of->owned, NULL);
+    of->steps = of->owned;
+    return status;
+}
+
 static enum steps_status make_steps(const struct plan_input *input, int64_t items, int64_t parts,
                                     struct plan_case *of)
 {
@@ -394,12 +454,38 @@ static enum steps_status make_steps(const struct plan_input *input, int64_t item
     return status;
 }
 
+/* Of a name without its number. */
+static size_t stem_of(const char *name)
+{
+    size_t length = strlen(name);
+    while (length > 0 && ((name[length - 1] >= '0' && name[length - 1] <= '9'))) {
+        length--;
+    }
+    return length > 0 && name[length - 1] == ' ' ? length - 1 : strlen(name);
+}
+
+/* Of a line: the first step that is so called, but for its number. */
+static size_t step_of_stem(const struct plan_case *whole, const char *name)
+{
+    size_t length = stem_of(name);
+    size_t s = 0;
+    while (s < whole->steps->step_count &&
+           !(stem_of(whole->steps->steps[s].name) == length &&
+             strncmp(whole->steps->steps[s].name, name, length) == 0)) {
+        s++;
+    }
+    return s;
+}
+
 /* The same step of the whole work, which has no steps that are there for the sake of parts only: then its number of steps. */
 static size_t step_of_whole(const struct plan_case *whole, const struct plan_case *of, size_t step)
 {
     const char *name = of->steps->steps[step].name;
     bool is_there =
         step < whole->steps->step_count && strcmp(whole->steps->steps[step].name, name) == 0;
+    if (of->steps->column_count > 0) {
+        return step_of_stem(whole, name);
+    }
     return is_there ? step : steps_find(whole->steps, name);
 }
 
@@ -413,8 +499,12 @@ static void cost_share(const struct plan_case *whole, uint32_t only, enum plan_t
         for (size_t d = 0; d < devices; d++) {
             struct plan_cost *cost = &of->costs[s * devices + d];
             const struct plan_cost *known = is_new ? NULL : plan_cost_at(whole, same, d);
+            uint32_t like = of->like[d];
             if (only != PLAN_ANYWHERE && d != only) {
                 cost->is_barred = true;
+            } else if (only == PLAN_ANYWHERE && like != d) {
+                *cost = of->costs[s * devices + like];
+                cost->is_barred = known != NULL && known->is_barred;
             } else if (known != NULL && known->is_left_out) {
                 leave_out(cost);
             } else {
@@ -436,12 +526,46 @@ bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts
     of->input = whole->input;
     of->left_out = whole->left_out;
     of->nowhere = PLAN_ANYWHERE;
+    memcpy(of->like, whole->like, sizeof of->like);
     enum steps_status status = make_steps(whole->input, items, parts, of);
     if (status != STEPS_OK || !shape(of)) {
         plan_case_destroy(&of);
         return status != STEPS_OK && status != STEPS_NO_MEMORY;
     }
     cost_share(whole, only, terms, of);
+    *ret_case = of;
+    return true;
+}
+
+bool plan_can_line(const struct plan_case *of)
+{
+    const struct plan_input *input = of->input;
+    return input->template != NULL && input->template->make_line != NULL && input->placed == NULL &&
+           input->device_count > 1;
+}
+
+bool plan_case_line(const struct plan_case *whole, int64_t items, enum plan_terms terms,
+                    struct plan_case **ret_case)
+{
+    const struct template *template = whole->input->template;
+    *ret_case = NULL;
+    if (template == NULL || template->make_line == NULL) {
+        return true;
+    }
+    struct plan_case *of = calloc(1, sizeof *of);
+    if (of == NULL) {
+        return false;
+    }
+    of->input = whole->input;
+    of->left_out = whole->left_out;
+    of->nowhere = PLAN_ANYWHERE;
+    memcpy(of->like, whole->like, sizeof of->like);
+    enum steps_status status = make_line(whole->input, items, of);
+    if (status != STEPS_OK || !shape(of)) {
+        plan_case_destroy(&of);
+        return status != STEPS_OK && status != STEPS_NO_MEMORY;
+    }
+    cost_share(whole, PLAN_ANYWHERE, terms, of);
     *ret_case = of;
     return true;
 }

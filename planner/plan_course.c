@@ -7,7 +7,7 @@
 bool plan_course_init(struct plan_course *course, const struct plan_input *input)
 {
     *course = (struct plan_course){.input = input, .unlinked = {PLAN_ANYWHERE, PLAN_ANYWHERE}};
-    course->traffic.free_s = calloc(TOPOLOGY_PORTS, sizeof *course->traffic.free_s);
+    course->traffic.free_s = calloc(plan_ports(input), sizeof *course->traffic.free_s);
     return course->traffic.free_s != NULL;
 }
 
@@ -115,7 +115,7 @@ static bool carry(struct plan_course *course, uint32_t from, uint32_t to, double
 
 static void clear_traffic(struct plan_course *course)
 {
-    memset(course->traffic.free_s, 0, TOPOLOGY_PORTS * sizeof *course->traffic.free_s);
+    memset(course->traffic.free_s, 0, plan_ports(course->input) * sizeof *course->traffic.free_s);
 }
 
 /* ---------------------------------------------------------------- sums */

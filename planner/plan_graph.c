@@ -232,7 +232,11 @@ bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint3
 
 /* ---------------------------------------------------------------- placements to begin with */
 
-enum { BEGINNINGS = 5 + PLAN_OBJECTIVES };
+enum {
+    BEGINNINGS = 5 + PLAN_OBJECTIVES,
+    WITHIN_LIMITS =
+        2, /* a search within limits, which begins where one without ended, has a part of the effort */
+};
 
 struct beginning {
     struct plan_trial *trial;
@@ -520,11 +524,20 @@ static size_t best_beginning(const struct search *search, const bool *is_done)
     return best;
 }
 
+/* Whether what was found without limits is within those of the aim: a search within them would come by the like. */
+static bool is_within(const struct plan_input *aim, const struct plan_outcome *outcome)
+{
+    bool is_late = aim->deadline_s > 0 && outcome->makespan_s.value > aim->deadline_s;
+    bool is_dear = aim->budget_micro >= 0 &&
+                   (outcome->price_micro < 0 || outcome->price_micro > aim->budget_micro);
+    return !is_late && !is_dear;
+}
+
 /* From the best beginning, and from the next best for as long as there is effort, to the `end`. */
 static void search_for(struct search *search, const struct plan_input *aim)
 {
     bool is_done[BEGINNINGS] = {false};
-    uint64_t effort = search->effort;
+    uint64_t effort = plan_has_limits(aim) ? search->effort / WITHIN_LIMITS : search->effort;
     search->now->aims = aim;
     search->start->aims = aim;
     search->end->aims = aim;
@@ -560,8 +573,12 @@ static bool search_all(struct search *search, double *ret_bound_s)
     if (place_packed(next_beginning(search))) {
         begin_with(search, "packed");
     }
+    bool is_met[PLAN_OBJECTIVES] = {false}; /* the limits, by what was found without them */
     for (size_t i = 0; i < search->aim_count; i++) {
         const struct plan_input *aim = &search->aims[i];
+        if (plan_has_limits(aim) && is_met[aim->objective]) {
+            continue;
+        }
         size_t shared = search->beginning_count;
         search->now->aims = aim;
         if (best_single(search->now, next_beginning(search)) != PLAN_ANYWHERE) {
@@ -571,6 +588,9 @@ static bool search_all(struct search *search, double *ret_bound_s)
         begin_with(search, "each by itself");
         search_for(search, aim);
         search->beginning_count = shared;
+        is_met[aim->objective] = search->end->outcome.makespan_s.source != FIGURE_UNKNOWN &&
+                                 search->end->overflow_on == PLAN_ANYWHERE &&
+                                 is_within(search->of->input, &search->end->outcome);
         if (!plan_has_limits(aim) && search->end->outcome.makespan_s.source != FIGURE_UNKNOWN) {
             plan_trial_copy(next_beginning(search), search->end);
             begin_with(search, "local search");

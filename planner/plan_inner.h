@@ -23,6 +23,7 @@ struct plan_cost {
     bool is_barred;          /* it has to be elsewhere */
     bool is_hopeless;        /* it would be interrupted too often */
     bool is_left_out;
+    bool is_widened; /* weights are stored in a type that it does not multiply in */
     bool can_stream;
     uint32_t samples;
     struct plan_way
@@ -42,8 +43,9 @@ struct plan_case {
     const struct steps *steps;
     struct steps *owned; /* the same, when the case made them */
     int64_t items;
-    struct plan_cost *costs; /* [step * device_count + device] */
-    double *kept;            /* by step: held bytes that come over no edge and leave over none */
+    uint32_t like[PLAN_DEVICES]; /* by device: the first on which all steps take the same */
+    struct plan_cost *costs;     /* [step * device_count + device] */
+    double *kept; /* by step: held bytes that come over no edge and leave over none */
     uint32_t *
         out_first; /* arcs out[out_first[s]] .. leave step s, by the step they lead to: where that is
                                 an earlier one, what it has to have before all of it begins anew */
@@ -55,6 +57,7 @@ struct plan_case {
     bool
         has_own_links; /* the parts that hear of one another are those planned for: what that takes on the links between
                            them is no part of the costs */
+    bool has_no_line; /* for it is a part of what a line was looked for in */
     uint32_t left_out, fallen_back;
     uint32_t
         nowhere; /* a step that can run on no device: of a batch, all of it at once; PLAN_ANYWHERE: none */
@@ -64,6 +67,12 @@ enum plan_terms { /* what counts in the costs of a case */
                   PLAN_AS_IT_IS,
                   PLAN_AT_LEAST, /* memories are unbounded and nothing is taken away: for bounds */
 };
+
+/* From when on each port is free: room for all that there are, at least one. */
+static inline size_t plan_ports(const struct plan_input *input)
+{
+    return input->topology == NULL ? 1 : topology_port_count(input->topology) + 1u;
+}
 
 /* How much of a batch there is to divide: 1 if nothing. */
 int64_t plan_items(const struct plan_input *input);
@@ -76,7 +85,16 @@ enum plan_status plan_case_create(const struct plan_input *input, struct plan_ca
  * others as if barred. NULL: the template makes no such share. False without memory. */
 bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts, uint32_t only,
                      enum plan_terms terms, struct plan_case **ret_case);
+/* Whether the work has a line, which may be cut into stages on several devices. */
+bool plan_can_line(const struct plan_case *of);
+/* The same of the work's line (steps.h). NULL: the template has none, or makes none of these values. */
+bool plan_case_line(const struct plan_case *whole, int64_t items, enum plan_terms terms,
+                    struct plan_case **ret_case);
 void plan_case_destroy(struct plan_case **self);
+
+/* Whether all steps take the same on both. */
+bool plan_is_same_kind(const struct plan_input *input, uint32_t a, uint32_t b);
+bool plan_is_same_figure(const struct figure *a, const struct figure *b);
 
 static inline const struct plan_cost *plan_cost_at(const struct plan_case *of, size_t step,
                                                    size_t device)
@@ -114,6 +132,8 @@ struct plan_trial {
     uint32_t *on;       /* by step */
     uint32_t *sequence; /* a topological order; each device does its steps in it */
     bool is_slow;       /* every step takes what nine of ten take at most */
+    bool
+        is_exact; /* what memories hold at most is wanted as it is; else it may be more, where that fits */
     /* made */
     double *start, *finish;
     struct plan_transfer *transfers; /* from and to are steps */
@@ -202,6 +222,13 @@ bool plan_split(const struct plan_case *of, const struct plan_input *asked,
                 struct plan_found *ret_found);
 /* Stages of steps, each on a device of its own, for micro-batches of the batch. */
 bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found);
+/* Stages of the columns of a line, of work that has one. */
+bool plan_line(const struct plan_case *of, struct plan_found *ret_found);
+/* Of work that fits nowhere: how many of the largest device its stages would take at least. Leaves the text alone if there is no
+ * line. False without memory. */
+bool plan_line_explain(const struct plan_case *of, struct problem *ret_why);
+/* Whether there are few enough kinds of devices for all of them to be searched among at once. */
+bool plan_line_sees_all(const struct plan_case *of);
 
 /* ---------------------------------------------------------------- some of the devices */
 

@@ -352,7 +352,8 @@ static struct plan_row row_of(const struct plan_trial *trial, uint32_t step)
                              .samples = cost->samples,
                              .energy_j = way->energy_j,
                              .is_streamed = cost->must_stream || trial->streams[trial->on[step]],
-                             .is_left_out = cost->is_left_out};
+                             .is_left_out = cost->is_left_out,
+                             .is_widened = cost->is_widened};
 }
 
 struct plan *plan_of_trial(struct plan_trial *trial, enum plan_form form, const char *found_by)
@@ -370,7 +371,14 @@ struct plan *plan_of_trial(struct plan_trial *trial, enum plan_form form, const 
     plan->found_by = found_by;
     plan->left_out = of->left_out;
     plan->fallen_back = of->fallen_back;
-    trial->outcome.p90_s = plan_try_p90(trial);
+    const struct plan_outcome outcome = trial->outcome;
+    trial->is_exact = true;
+    bool is_as_before = plan_try(trial);
+    assert(is_as_before);
+    double p90_s = plan_try_p90(trial);
+    trial->is_exact = false;
+    trial->outcome = outcome;
+    trial->outcome.p90_s = p90_s;
     plan->total = trial->outcome;
     for (uint32_t s = 0; s < steps; s++) {
         plan->rows[s] = row_of(trial, s);

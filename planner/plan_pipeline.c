@@ -346,7 +346,7 @@ static void end_one(struct belt *belt, size_t stage, bool is_slow)
 static bool run_belt(struct belt *belt, bool is_slow)
 {
     size_t stages = belt->line->stage_count;
-    memset(belt->traffic.free_s, 0, TOPOLOGY_PORTS * sizeof *belt->traffic.free_s);
+    memset(belt->traffic.free_s, 0, plan_ports(belt->input) * sizeof *belt->traffic.free_s);
     for (size_t k = 0; k < stages; k++) {
         belt->begun[k] = belt->ended[k] = 0;
         belt->start_s[k] = belt->last_s[k] = belt->last_use_s[k] = belt->first_use_s[k] = 0;
@@ -558,7 +558,7 @@ static bool try_all(struct line *line, struct plan_found *found)
     int64_t items = line->whole->items;
     struct belt belt = {.line = line, .input = line->whole->input};
     bool *has_set = calloc(line->whole->steps->set_count + 1, sizeof *has_set);
-    belt.traffic.free_s = calloc(TOPOLOGY_PORTS, sizeof *belt.traffic.free_s);
+    belt.traffic.free_s = calloc(plan_ports(belt.input), sizeof *belt.traffic.free_s);
     belt.there_s = calloc(PIPELINE_DEVICES * (size_t)MICRO_BATCHES, sizeof *belt.there_s);
     bool ok = has_set != NULL && belt.traffic.free_s != NULL && belt.there_s != NULL;
     for (int64_t count = 1; ok && count <= MICRO_BATCHES && count <= items; count *= 2) {
@@ -594,7 +594,8 @@ static bool search(struct line *line, struct plan_found *found)
     return ok;
 }
 
-bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
+/* Stages of the steps as they are. */
+static bool cut_steps(const struct plan_case *of, struct plan_found *ret_found)
 {
     *ret_found = (struct plan_found){.plan = NULL};
     struct plan_outcome *outcome = &ret_found->outcome;
@@ -626,5 +627,30 @@ bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
                                            : "no stages were found that run, fit and are linked");
     }
     free(line);
+    return ok;
+}
+
+bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
+{
+    struct plan_found line;
+    if (!cut_steps(of, ret_found)) {
+        return false;
+    }
+    if (!plan_can_line(of) || of->has_no_line) {
+        return true;
+    }
+    bool ok = plan_line(of, &line);
+    bool is_better =
+        line.plan != NULL
+            ? ret_found->plan == NULL ||
+                  plan_outcome_is_better(of->input, &line.outcome, &ret_found->outcome)
+            : ret_found->plan == NULL && (line.outcome.makespan_s.source != FIGURE_UNKNOWN ||
+                                          ret_found->outcome.status == PLAN_INDIVISIBLE);
+    if (is_better) {
+        plan_destroy(&ret_found->plan);
+        *ret_found = line;
+    } else {
+        plan_destroy(&line.plan);
+    }
     return ok;
 }

@@ -42,7 +42,7 @@ struct deal {
     double begin_s[PLAN_DEVICES], each_s[PLAN_DEVICES]; /* its line, without what is carried */
     double brought_bytes, fetched_bytes;                /* of an item */
     struct cut_key keys[CUTS];
-    struct plan_shard *cuts;
+    struct plan_shard *cuts[CUTS]; /* NULL: none yet */
     uint64_t tried[TRIES];
     size_t tried_count;
     bool has_met; /* two devices that are linked were tried */
@@ -141,12 +141,16 @@ static bool cut(struct deal *deal, uint32_t device, int64_t items, int64_t parts
     size_t at = (size_t)(hash % CUTS);
     const struct cut_key *kept = &deal->keys[at];
     if (kept->items != key.items || kept->parts != key.parts || kept->kind != key.kind) {
-        if (!cut_anew(deal->whole, key.kind, items, key.parts, &deal->cuts[at])) {
+        if (deal->cuts[at] == NULL) {
+            deal->cuts[at] = malloc(sizeof *deal->cuts[at]);
+        }
+        if (deal->cuts[at] == NULL ||
+            !cut_anew(deal->whole, key.kind, items, key.parts, deal->cuts[at])) {
             return false;
         }
         deal->keys[at] = key;
     }
-    *ret_shard = deal->cuts[at];
+    *ret_shard = *deal->cuts[at];
     return true;
 }
 
@@ -486,35 +490,6 @@ static bool try_set(struct deal *deal, uint64_t devices, struct best *best)
 
 /* ---------------------------------------------------------------- whom to use */
 
-static bool is_same_figure(const struct figure *a, const struct figure *b)
-{
-    return a->value == b->value && a->source == b->source && a->unverified == b->unverified;
-}
-
-/* Whether all shares cost the same on both. */
-static bool is_same_kind(const struct plan_case *whole, uint32_t a, uint32_t b)
-{
-    const struct plan_input *input = whole->input;
-    const struct cost_device *left = input->devices[a].cost;
-    const struct cost_device *right = input->devices[b].cost;
-    const struct spot_risk *risk = &input->devices[a].risk;
-    const struct spot_risk *other = &input->devices[b].risk;
-    bool is_same = left->calibrations == right->calibrations &&
-                   is_same_figure(&left->storage, &right->storage) &&
-                   is_same_figure(&left->stream, &right->stream) &&
-                   risk->per_hour == other->per_hour && risk->restart_s == other->restart_s &&
-                   risk->interval_s == other->interval_s &&
-                   risk->checkpoint_s == other->checkpoint_s;
-    for (int i = 0; is_same && i < PROFILE_FIGURES; i++) {
-        is_same = is_same_figure(&left->profile->figures[i], &right->profile->figures[i]);
-    }
-    for (size_t s = 0; is_same && input->histories != NULL && s < whole->steps->step_count; s++) {
-        const struct history_summary *row = &input->histories[s * input->device_count];
-        is_same = row[a].count == 0 && row[b].count == 0;
-    }
-    return is_same;
-}
-
 static bool is_near(const struct plan_input *input, uint32_t a, uint32_t b)
 {
     enum topology_kind kind = TOPOLOGY_NETWORK;
@@ -529,7 +504,7 @@ static void sort_out(struct deal *deal)
         deal->kind[d] = d;
         deal->machine[d] = d;
         for (uint32_t e = d; e-- > 0;) {
-            deal->kind[d] = is_same_kind(deal->whole, e, d) ? deal->kind[e] : deal->kind[d];
+            deal->kind[d] = plan_is_same_kind(input, e, d) ? deal->kind[e] : deal->kind[d];
             deal->machine[d] =
                 deal->machine[d] == d && is_near(input, e, d) ? deal->machine[e] : deal->machine[d];
         }
@@ -542,7 +517,7 @@ static bool is_alike(const struct deal *deal, uint32_t a, uint32_t b)
     const struct plan_device *devices = deal->whole->input->devices;
     return deal->kind[a] == deal->kind[b] && deal->machine[a] == deal->machine[b] &&
            devices[a].price_micro == devices[b].price_micro &&
-           is_same_figure(&devices[a].idle_w, &devices[b].idle_w);
+           plan_is_same_figure(&devices[a].idle_w, &devices[b].idle_w);
 }
 
 /* By what an item adds to what the objective is about. */
@@ -825,15 +800,16 @@ bool plan_split(const struct plan_case *of, const struct plan_input *asked,
         deal->asked = asked;
         deal->chosen = chosen;
         deal->grain = template_grain(of->input->template);
-        deal->cuts = calloc(CUTS, sizeof *deal->cuts);
-        ok = plan_course_init(&deal->course, of->input) && deal->cuts != NULL && search(deal, best);
+        ok = plan_course_init(&deal->course, of->input) && search(deal, best);
         if (ok && chosen->outcome.device_count > 1) {
             ok = take(deal, chosen, ret_found);
         } else if (ok) {
             refuse(deal, chosen, &ret_found->outcome);
         }
         plan_course_fini(&deal->course);
-        free(deal->cuts);
+        for (size_t i = 0; i < CUTS; i++) {
+            free(deal->cuts[i]);
+        }
     }
     free(deal);
     free(best);

@@ -21,7 +21,7 @@ struct plan_trial *plan_trial_create(const struct plan_case *of)
     trial->start = calloc(steps, sizeof *trial->start);
     trial->finish = calloc(steps, sizeof *trial->finish);
     trial->transfers = calloc(edges + steps + 1, sizeof *trial->transfers);
-    trial->traffic.free_s = calloc(TOPOLOGY_PORTS, sizeof *trial->traffic.free_s);
+    trial->traffic.free_s = calloc(plan_ports(of->input), sizeof *trial->traffic.free_s);
     trial->holds = calloc(HOLDS_OF_EDGE * edges + HOLDS_OF_STEP * steps, sizeof *trial->holds);
     trial->after = calloc(steps, sizeof *trial->after);
     trial->missing = calloc(steps, sizeof *trial->missing);
@@ -177,7 +177,7 @@ static void line_up(struct run *run)
         trial->missing[step] = of->in_count[step];
         trial->arrived[step] = 0;
     }
-    memset(trial->traffic.free_s, 0, TOPOLOGY_PORTS * sizeof *trial->traffic.free_s);
+    memset(trial->traffic.free_s, 0, plan_ports(trial->of->input) * sizeof *trial->traffic.free_s);
     trial->transfer_count = 0;
 }
 
@@ -295,6 +295,31 @@ static double resident_bytes(struct plan_trial *trial, uint32_t device, bool wit
     return sum;
 }
 
+/* Leaves the holds of devices on which not all that they ever hold would fit at once; of others their sum is the peak, for
+ * what is tried is rarely shown, and what is shown is worked out exactly. */
+static void leave_tight(struct plan_trial *trial, double peaks[PLAN_DEVICES])
+{
+    const struct plan_input *input = trial->of->input;
+    double sums[PLAN_DEVICES] = {0};
+    bool is_tight[PLAN_DEVICES] = {false};
+    size_t left = 0;
+    for (size_t i = 0; i < trial->hold_count; i++) {
+        sums[trial->holds[i].device] += fmax(trial->holds[i].bytes, 0);
+    }
+    for (uint32_t d = 0; d < input->device_count; d++) {
+        const struct figure *memory = &input->devices[d].cost->profile->figures[FIGURE_MEMORY];
+        is_tight[d] = memory->source != FIGURE_UNKNOWN && sums[d] > 0 &&
+                      sums[d] + resident_bytes(trial, d, !trial->streams[d]) > memory->value;
+        peaks[d] = is_tight[d] ? 0 : sums[d];
+    }
+    for (size_t i = 0; i < trial->hold_count; i++) {
+        if (is_tight[trial->holds[i].device]) {
+            trial->holds[left++] = trial->holds[i];
+        }
+    }
+    trial->hold_count = left;
+}
+
 /* The most that each device has at a time besides what is there always. */
 static void find_peaks(struct plan_trial *trial, double peaks[PLAN_DEVICES])
 {
@@ -306,6 +331,9 @@ static void find_peaks(struct plan_trial *trial, double peaks[PLAN_DEVICES])
         const struct step *step = &of->steps->steps[s];
         hold(trial, trial->on[s], trial->start[s], trial->finish[s],
              (double)step->held_bytes - of->kept[s] + (double)step->working_bytes);
+    }
+    if (!trial->is_exact) {
+        leave_tight(trial, peaks);
     }
     qsort(trial->holds, trial->hold_count, sizeof *trial->holds, by_time);
     for (size_t i = 0; i < trial->hold_count; i++) {

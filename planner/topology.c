@@ -228,6 +228,11 @@ static void extend(struct search *search, struct path *path, uint32_t at, uint32
     path->count--;
 }
 
+uint32_t topology_port_count(const struct topology *topology)
+{
+    return topology->port_count;
+}
+
 enum topology_status topology_find(const struct topology *topology,
                                    const struct topology_traffic *traffic, uint64_t copies,
                                    uint32_t to, int64_t bytes, double ready_s,

@@ -81,6 +81,9 @@ enum topology_status topology_create(const struct topology_input *input,
                                      struct topology **ret_topology, size_t *ret_link);
 void topology_destroy(struct topology **self);
 
+/* Of all that it was made of. */
+uint32_t topology_port_count(const struct topology *topology);
+
 /* From when on each port is free: `port_count` of them, the caller's, zeros at first. */
 struct topology_traffic {
     double *free_s;

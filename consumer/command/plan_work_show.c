@@ -99,6 +99,7 @@ static struct cell source_cell(const struct plan_row *row)
                    row->time_s.unverified ? "?" : "", samples,
                    row->is_left_out   ? ", not counted"
                    : row->is_streamed ? ", streamed"
+                   : row->is_widened  ? ", widened"
                                       : "");
     return cell;
 }
@@ -113,7 +114,9 @@ void work_label(const struct work *work, const struct plan_row *row,
 {
     const struct step *first = &work->steps->steps[row->first_step];
     const struct step *last = &work->steps->steps[row->first_step + row->step_count - 1];
-    if (work->plan->form == PLAN_SPLIT) {
+    if (row->what[0] != '\0') {
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", row->what);
+    } else if (work->plan->form == PLAN_SPLIT) {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "all of %" PRId64, row->items);
     } else if (row->step_count > 1) {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s .. %s", first->name, last->name);
@@ -573,6 +576,16 @@ static bool misses_storage(const struct work *work)
     return false;
 }
 
+/* Of work whose parts hear of one another, what is divided. */
+static void show_sums(const struct work *work)
+{
+    if (work->plan->form == PLAN_SPLIT &&
+        template_replicas(work->template) != TEMPLATE_NO_PARAMETER) {
+        (void)printf(
+            "sums         after all that is computed: nothing is while parts are summed\n");
+    }
+}
+
 static void show_left_out(const struct work *work)
 {
     const struct plan *plan = work->plan;
@@ -648,6 +661,7 @@ static void show_figures(const struct work *work)
                  total->energy_j.source == FIGURE_UNKNOWN ? ": not known of all devices used"
                  : total->counts_idle                     ? ""
                                                           : ", without idle time");
+    show_sums(work);
     show_left_out(work);
     show_slack(work);
     show_below_bound(work);

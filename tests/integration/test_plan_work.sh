@@ -52,9 +52,16 @@ grep -q '"form":"split"' a.json || fail "$(cat a.json)"
 train="train --set model=gpt-2-xl --set sequence=1024 --set tokenised=yes --set checkpoint=0 --set batch=64 --storage 7GB/s"
 # shellcheck disable=SC2086
 for network in 10Mbit/s 10Tbit/s; do "$bourse" plan $train --devices b200,b200 --network "$network" --json >"train-${network%%bit*}.json" || fail "$network"; done
-grep -q '"form":"split"' train-10T.json || fail "$(cat train-10T.json)"
-grep -qE '"transfers":\[\{"from"' train-10T.json || fail "no transfers: $(cat train-10T.json)"
-grep -q '"makespan_s":2488\.' train-10M.json || fail "3.1 GB over 1.25 MB/s: $(cat train-10M.json)"
+grep -q '"split":{"status":"OK","makespan_s":2488\.' train-10M.json || fail "3.1 GB over 1.25 MB/s: $(cat train-10M.json)"
+grep -q '"form":"pipeline"' train-10T.json || fail "stages of layers: $(cat train-10T.json)"
+grep -q '"step":"embed, layers 1-2[0-9]"' train-10T.json || fail "stages by their layers: $(cat train-10T.json)"
+# shellcheck disable=SC2086
+"$bourse" plan $train --set layers=2 --set batch=512 --devices b200,b200 --network 10Tbit/s >split.txt || fail "split"
+# shellcheck disable=SC2086
+"$bourse" plan $train --set layers=2 --set batch=512 --devices b200,b200 --network 10Tbit/s --json >split.json || fail "split"
+grep -q '"form":"split"' split.json || fail "$(cat split.json)"
+grep -qE '"transfers":\[\{"from"' split.json || fail "no transfers: $(cat split.json)"
+grep -q '^sums  *after all that is computed' split.txt || fail "$(cat split.txt)"
 # shellcheck disable=SC2086
 expect 0 '^split .* no link leads from b200-hgx 1 to b200-hgx 2' "$bourse" plan $train --set batch=16 --devices b200,b200 --network none
 expect 0 '^split .*, with all transfers, it is not 5 % sooner' "$bourse" plan matmul --set m=5 --set n=5 --set k=5 --devices h100:2+l4

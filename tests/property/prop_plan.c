@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 400, SOME = 150, FEW = 50, DEVICES = 4, STEPS = 9, PARAMETERS = 4 };
+enum { CASES = 300, SOME = 100, FEW = 30, DEVICES = 4, STEPS = 9, COLUMNS = 3, PARAMETERS = 4 };
 
 static const double near = 1e-9;
 
@@ -67,6 +67,70 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
     return STEPS_OK;
 }
 
+/* A line of a few columns: there, and around some rounds or back, and once. Work grows with the batch, but for what is done once. */
+static enum steps_status make_line_as(const int64_t *values, bool is_line, struct steps **ret_steps)
+{
+    struct random dice = random_seeded((uint64_t)values[1]);
+    int64_t batch = values[0];
+    uint32_t columns = 2 + (uint32_t)random_below(&dice, COLUMNS - 1);
+    bool is_ring = random_below(&dice, 2) == 0;
+    uint32_t phases = is_ring ? 2 : 3;
+    int64_t rounds = 1 + (int64_t)random_below(&dice, 12);
+    struct steps *steps = sample_steps((size_t)columns * phases);
+    for (uint32_t s = 0; s < columns * phases; s++) {
+        uint32_t phase = s / columns;
+        uint32_t column = phase == 1 && !is_ring ? columns - 1 - s % columns : s % columns;
+        int64_t units = 1 + (int64_t)random_below(&dice, 3);
+        bool is_bf16 = random_below(&dice, 4) == 0;
+        units *= phase == 2 ? 1 : batch;
+        units *= phase == 1 && is_ring ? rounds : 1;
+        sample_units(steps, s, is_bf16 ? 0 : units, is_bf16 ? units : 0);
+        sample_weights(steps, s, column, 1, 100000000);
+        steps->steps[s].held_bytes = phase == 0 ? batch * 10000000 : 0;
+        steps->steps[s].working_bytes = 1000000;
+        steps->steps[s].column = (uint16_t)column;
+        steps->steps[s].phase = (uint8_t)(phase == 0   ? STEP_THERE
+                                          : phase == 2 ? STEP_ONCE
+                                          : is_ring    ? STEP_AROUND
+                                                       : STEP_BACK);
+    }
+    for (uint32_t c = 0; c < columns; c++) {
+        uint32_t second = is_ring ? columns + c : 2 * columns - 1 - c; /* of the same column */
+        if (c + 1 < columns) {
+            sample_edge(steps, c, c + 1, batch * 1000000);
+            sample_edge(steps, columns + c, columns + c + 1,
+                        batch * 1000000 * (is_ring ? rounds : 1));
+        } else {
+            sample_edge(steps, c, columns, is_ring ? batch * 4 : batch * 10000000);
+        }
+        if (is_ring || c + 1 < columns) {
+            sample_edge(steps, c, second, batch * 10000000);
+        }
+        if (!is_ring) {
+            sample_edge(steps, second, 2 * columns + c, 0);
+        }
+    }
+    steps->column_count = is_line ? columns : 0;
+    steps->rounds = is_ring ? rounds : 0;
+    steps->round_bytes = is_ring ? batch * 4 : 0;
+    *ret_steps = steps;
+    return STEPS_OK;
+}
+
+static enum steps_status make_coarse(const int64_t *values, struct steps **ret_steps,
+                                     struct problem *ret_problem)
+{
+    (void)ret_problem;
+    return make_line_as(values, false, ret_steps);
+}
+
+static enum steps_status make_fine(const int64_t *values, struct steps **ret_steps,
+                                   struct problem *ret_problem)
+{
+    (void)ret_problem;
+    return make_line_as(values, true, ret_steps);
+}
+
 static const struct template_parameter parameters[] = {
     {.name = "batch", .meaning = "items", .usual = 1, .least = 1, .most = 64, .is_batch = true},
     {.name = "seed", .meaning = "of the dice", .usual = 0, .least = 0, .most = 1 << 30},
@@ -74,6 +138,12 @@ static const struct template_parameter parameters[] = {
 };
 static const struct template random_template = {
     .name = "random", .meaning = "random work", .parameters = parameters, .make = make_random};
+
+static const struct template line_template = {.name = "line",
+                                              .meaning = "a random line",
+                                              .parameters = parameters,
+                                              .make = make_coarse,
+                                              .make_line = make_fine};
 
 static double one_of(struct random *dice, const double *values, size_t count)
 {
@@ -120,12 +190,13 @@ static void draw(struct work *work, uint64_t seed)
     memset(work, 0, sizeof *work);
     work->values[0] = random_below(&dice, 4) > 0 ? 1 + (int64_t)random_below(&dice, 12) : 1;
     work->values[1] = (int64_t)seed;
-    ck_assert_int_eq(template_create(&random_template, work->values, &work->steps, NULL), STEPS_OK);
+    const struct template *made_by = seed % 4 == 3 ? &line_template : &random_template;
+    ck_assert_int_eq(template_create(made_by, work->values, &work->steps, NULL), STEPS_OK);
     uint32_t count = 1 + (uint32_t)random_below(&dice, DEVICES);
     work->topology = random_topology(&dice, count, work->ports);
     work->input = (struct plan_input){
         .steps = work->steps,
-        .template = random_below(&dice, 4) > 0 ? &random_template : NULL,
+        .template = random_below(&dice, 4) > 0 ? made_by : NULL,
         .values = work->values,
         .devices = work->list,
         .device_count = count,
@@ -139,7 +210,8 @@ static void draw(struct work *work, uint64_t seed)
         struct sample_device *device = &work->devices[d];
         sample_device(device, one_of(&dice, speeds, 4),
                       random_below(&dice, 5) > 0 ? one_of(&dice, speeds, 4) : 0);
-        sample_memory(device, one_of(&dice, memories, 5));
+        bool is_tight = made_by == &line_template && random_below(&dice, 2) == 0;
+        sample_memory(device, is_tight ? 350e6 : one_of(&dice, memories, 5));
         sample_power(device, random_below(&dice, 6) > 0 ? 100.0 * (double)(1 + d) : 0);
         if (random_below(&dice, 4) == 0) {
             sample_stream(device, 1e8);
@@ -363,6 +435,33 @@ static void check_singles(const struct work *work, const struct plan *plan)
     }
 }
 
+/* Of stages of a line: what a row does not work it waits, each device does one, and all of it fits. */
+static void check_line(const struct work *work, const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->row_count; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        const struct figure *memory = &work->devices[row->device].profile.figures[FIGURE_MEMORY];
+        double waited_s = 0;
+        double last_s = row->start_s;
+        for (size_t k = 0; k < plan->wait_count; k++) {
+            const struct plan_wait *wait = &plan->waits[k];
+            if (wait->row == i) {
+                ck_assert(wait->from_s >= last_s - near && wait->until_s > wait->from_s);
+                waited_s += wait->until_s - wait->from_s;
+                last_s = wait->until_s;
+            }
+        }
+        ck_assert(last_s <= row->finish_s + near * row->finish_s);
+        ck_assert_double_eq_tol(row->finish_s - row->start_s - waited_s, row->busy_s,
+                                near * (1 + row->finish_s) * 10);
+        ck_assert_uint_eq(plan->uses[row->device].row_count, 1);
+        ck_assert(memory->source == FIGURE_UNKNOWN ||
+                  plan->uses[row->device].memory_bytes <= memory->value);
+        ck_assert(plan->uses[row->device].memory_bytes >= 100000000);
+    }
+    ck_assert_int_ge(plan->micro_batches * plan->micro_batch_items, work->values[0]);
+}
+
 static bool is_same(const struct plan *a, const struct plan *b)
 {
     return a->form == b->form && a->row_count == b->row_count &&
@@ -375,6 +474,7 @@ START_TEST(plans_are_sound_and_no_single_device_is_better)
 {
     unsigned counts[PLAN_FORMS] = {0};
     unsigned refusals[PLAN_NO_MEMORY + 1] = {0};
+    unsigned lines = 0;
     for (uint64_t seed = 0; seed < CASES; seed++) {
         CLEANUP(work_fini) struct work work;
         CLEANUP(plan_destroy) struct plan *plan = NULL;
@@ -395,7 +495,12 @@ START_TEST(plans_are_sound_and_no_single_device_is_better)
         check_ports(&work, plan);
         check_memory(&work, plan);
         check_sums(&work, plan);
+        if (plan->rows[0].what[0] != '\0') {
+            lines++;
+            check_line(&work, plan);
+        }
     }
+    ck_assert_msg(lines > 4, "%u lines", lines);
     for (int i = 0; i < PLAN_FORMS; i++) {
         ck_assert_msg(counts[i] > 3, "%s: %u", plan_form_name((enum plan_form)i), counts[i]);
     }

@@ -1,0 +1,502 @@
+/* Stages of a line (plan_line.h) on their devices: what each does and has, and what all of it comes to. */
+#include "planner/plan_line.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- posts */
+
+static bool is_of_post(const struct line *line, const struct line_post *post,
+                       const struct step *step)
+{
+    bool is_ring = post - line->posts >= (ptrdiff_t)line->ring;
+    bool is_there = post - line->posts < (ptrdiff_t)line->there_count;
+    bool is_around = step->phase == STEP_AROUND;
+    uint32_t end = post->first + post->count;
+    bool is_last = line->ring > 0 && is_ring && end == line->one->steps->column_count;
+    bool is_within = step->column >= post->first && step->column < end;
+    return (is_around ? is_ring : is_there) &&
+           (is_within || (is_last && is_around && step->column == 0));
+}
+
+static void add_step(const struct line *line, struct line_post *post, size_t s, bool *has_slow)
+{
+    const struct plan_cost *cost = plan_cost_at(line->one, s, post->device);
+    const struct step *step = &line->one->steps->steps[s];
+    double often = step->phase == STEP_AROUND ? (double)line->rounds : 1;
+    if (cost->is_left_out) {
+        return;
+    }
+    post->takes_s[step->phase] += cost->here.time_s.value / often;
+    post->slow_s[step->phase] += cost->here.p90_s / often;
+    *has_slow = *has_slow && cost->here.p90_s > 0;
+    plan_add(&post->rests_on, &cost->here.time_s);
+    plan_add(step->phase == STEP_ONCE ? &post->once_j : &post->energy_j, &cost->here.energy_j);
+    post->samples = cost->samples < post->samples ? cost->samples : post->samples;
+    post->is_widened = post->is_widened || cost->is_widened;
+}
+
+/* What it has of weights, and of each micro-batch. */
+static void add_held(const struct line *line, struct line_post *post, bool *has_set)
+{
+    const struct steps *steps = line->one->steps;
+    double held[2] = {0, 0};
+    double working = 0;
+    memset(has_set, 0, steps->set_count * sizeof *has_set);
+    for (size_t s = 0; s < steps->step_count; s++) {
+        const struct step *step = &steps->steps[s];
+        if (!is_of_post(line, post, step)) {
+            continue;
+        }
+        bool is_held = step->phase == STEP_THERE || step->phase == STEP_AROUND;
+        double own = (double)step->held_bytes - line->one->kept[s];
+        for (uint32_t i = step->first_set; i < step->first_set + step->set_count; i++) {
+            post->fixed_bytes += has_set[i] ? 0 : (double)steps->sets[i];
+            has_set[i] = true;
+        }
+        post->fixed_bytes += line->one->kept[s];
+        held[step->phase == STEP_AROUND] += is_held ? fmax(own, 0) : 0;
+        working = fmax(working, (double)step->working_bytes + (is_held ? 0 : fmax(own, 0)));
+    }
+    double within = 0;
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        const struct step *from = &steps->steps[steps->edges[i].from];
+        const struct step *to = &steps->steps[steps->edges[i].to];
+        bool is_flow = from->phase == to->phase && from->phase != STEP_ONCE;
+        bool is_within = is_of_post(line, post, from) && is_of_post(line, post, to);
+        double often = to->phase == STEP_AROUND ? (double)line->rounds : 1;
+        within =
+            is_flow && is_within ? fmax(within, (double)steps->edges[i].bytes / often) : within;
+    }
+    post->held_bytes = fmax(held[0], held[1]);
+    post->working_bytes = working + 2 * within;
+}
+
+static bool fill_post(const struct line_cuts *cuts, struct line *line, uint32_t k, bool *has_set)
+{
+    const struct line_figures *figures = cuts->figures;
+    struct line_post *post = &line->posts[k];
+    bool is_ring = line->rounds > 0 && k >= line->ring;
+    bool has_slow = true;
+    uint32_t first = post->first;
+    post->rests_on = (struct figure){.source = FIGURE_MEASURED};
+    post->energy_j = post->once_j = post->rests_on;
+    post->samples = UINT32_MAX;
+    for (size_t s = 0; s < line->one->steps->step_count; s++) {
+        if (is_of_post(line, post, &line->one->steps->steps[s])) {
+            if (!line_can_run(line->one, s, post->device)) {
+                return false;
+            }
+            add_step(line, post, s, &has_slow);
+        }
+    }
+    post->samples = post->samples == UINT32_MAX ? 0 : post->samples;
+    if (!has_slow) {
+        memset(post->slow_s, 0, sizeof post->slow_s);
+    }
+    add_held(line, post, has_set);
+    post->there_bytes = k > 0 && k < line->there_count ? figures->there_bytes[first] : 0;
+    post->back_bytes = line->has_back ? figures->back_bytes[first + post->count - 1] : 0;
+    if (is_ring) {
+        bool is_first = k == line->ring;
+        post->round_bytes = is_first && line->ring == 0 ? (double)line->one->steps->round_bytes
+                                                        : figures->round_bytes[first];
+    }
+    return true;
+}
+
+static void add_posts(const struct line_cuts *cuts, const struct stages *stages, uint32_t first,
+                      uint32_t *used, struct line *line)
+{
+    for (uint32_t k = 0; k < stages->stage_count; k++) {
+        const struct stages_stage *stage = &stages->stages[k];
+        const struct line_group *group = &cuts->groups[stage->group];
+        assert(used[stage->group] < group->count && line->post_count < LINE_POSTS);
+        line->posts[line->post_count++] =
+            (struct line_post){.device = group->devices[used[stage->group]++],
+                               .first = stage->first + first,
+                               .count = stage->count};
+    }
+}
+
+static uint32_t post_at(const struct line *line, const struct step *step)
+{
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        if (is_of_post(line, &line->posts[k], step)) {
+            return k;
+        }
+    }
+    return 0;
+}
+
+static void add_late(struct line *line, const struct step *from, const struct step *to,
+                     double bytes, bool is_after)
+{
+    uint32_t source = post_at(line, from);
+    uint32_t target = post_at(line, to);
+    if (source != target && line->late_count < LINE_LATE) {
+        line->late[line->late_count++] = (struct line_late){source, target, bytes, is_after};
+    }
+}
+
+/* Weights that are in two posts: their gradients come together once, and go back changed. */
+static void find_late(struct line *line)
+{
+    const struct steps *steps = line->one->steps;
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        const struct step *from = &steps->steps[steps->edges[i].from];
+        const struct step *to = &steps->steps[steps->edges[i].to];
+        if (to->phase == STEP_ONCE && from->phase != STEP_ONCE) {
+            add_late(line, from, to, (double)steps->edges[i].bytes, false);
+        }
+    }
+    for (size_t s = 0; s < steps->step_count; s++) {
+        const struct step *step = &steps->steps[s];
+        if (step->renewed_by > 0) {
+            add_late(line, &steps->steps[step->renewed_by], step, (double)step->renewed_bytes,
+                     true);
+        }
+    }
+}
+
+/* False: without memory, or it cannot be; then there are no posts. */
+static bool lay_out(struct line_cuts *cuts, const struct line_candidate *candidate,
+                    struct line *line)
+{
+    uint32_t used[STAGES_GROUPS] = {0};
+    bool *has_set = calloc(cuts->one->steps->set_count + 1, sizeof *has_set);
+    *line = (struct line){.one = cuts->one,
+                          .micro_batches = candidate->micro_batches,
+                          .items = candidate->items,
+                          .rounds = cuts->rounds,
+                          .has_back = cuts->has_back,
+                          .start_bytes = cuts->figures->start_bytes,
+                          .kept_bytes = cuts->figures->kept_bytes};
+    if (has_set == NULL) {
+        return false;
+    }
+    add_posts(cuts, &candidate->there, 0, used, line);
+    line->there_count = line->post_count;
+    if (candidate->is_apart) {
+        memcpy(used, candidate->first_of, sizeof used);
+        line->ring = line->post_count;
+        add_posts(cuts, &candidate->around, 1, used, line);
+    }
+    bool can = true;
+    for (uint32_t k = 0; can && k < line->post_count; k++) {
+        can = fill_post(cuts, line, k, has_set);
+    }
+    find_late(line);
+    line->post_count = can ? line->post_count : 0;
+    free(has_set);
+    return true;
+}
+
+/* ---------------------------------------------------------------- what it comes to */
+
+/* Of a micro-batch in all, into and out of a post; what stays in one memory is not carried. */
+static void count_bytes(const struct line *line, struct plan_use uses[LINE_POSTS])
+{
+    const struct plan_input *input = line->one->input;
+    double count = (double)line->micro_batches;
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        const struct line_post *post = &line->posts[k];
+        uint32_t last = line->post_count - 1;
+        uint32_t before = k == line->ring ? last : k - 1; /* of the ring */
+        uint32_t own = input->devices[post->device].memory;
+        bool is_ring = line->rounds > 0 && k >= line->ring && line->post_count - line->ring > 1;
+        double there = k > 0 && k < line->there_count ? count * post->there_bytes : 0;
+        double back = line->has_back && k + 1 < line->there_count ? count * post->back_bytes : 0;
+        double around = is_ring ? count * (double)line->rounds * post->round_bytes : 0;
+        if (there > 0 && input->devices[line->posts[k - 1].device].memory != own) {
+            uses[k].bytes_in += there;
+            uses[k - 1].bytes_out += there;
+        }
+        if (back > 0 && input->devices[line->posts[k + 1].device].memory != own) {
+            uses[k].bytes_in += back;
+            uses[k + 1].bytes_out += back;
+        }
+        if (around > 0 && input->devices[line->posts[before].device].memory != own) {
+            uses[k].bytes_in += around;
+            uses[before].bytes_out += around;
+        }
+        for (uint32_t to = line->ring; line->ring > 0 && k < line->ring && to < line->post_count;
+             to++) {
+            for (uint32_t c = post->first; c < post->first + post->count; c++) {
+                const struct line_post *other = &line->posts[to];
+                bool is_there = c >= other->first && c < other->first + other->count;
+                uses[k].bytes_out += is_there ? count * line->kept_bytes[c] : 0;
+                uses[to].bytes_in += is_there ? count * line->kept_bytes[c] : 0;
+            }
+        }
+    }
+}
+
+/* Room for what comes and goes: one at hand, one on its way. */
+static double room_of(const struct line *line, uint32_t k)
+{
+    const struct line_post *post = &line->posts[k];
+    double there = k + 1 < line->there_count ? line->posts[k + 1].there_bytes : 0;
+    double back = k > 0 && line->has_back ? line->posts[k - 1].back_bytes : 0;
+    double next = k + 1 < line->post_count && k >= line->ring ? line->posts[k + 1].round_bytes : 0;
+    return 2 * (post->there_bytes + there + back + post->back_bytes + post->round_bytes + next);
+}
+
+static bool fill_uses(const struct line_run *run, struct plan_use uses[PLAN_DEVICES],
+                      struct figure *makespan_s)
+{
+    const struct line *line = run->line;
+    const struct plan_input *input = line->one->input;
+    struct plan_use of_posts[LINE_POSTS] = {{.row_count = 0}};
+    double count = (double)line->micro_batches;
+    bool fits = true;
+    memset(uses, 0, PLAN_DEVICES * sizeof *uses);
+    *makespan_s = (struct figure){.source = FIGURE_MEASURED};
+    count_bytes(line, of_posts);
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        const struct line_post *post = &line->posts[k];
+        const struct figure *memory =
+            &input->devices[post->device].cost->profile->figures[FIGURE_MEMORY];
+        struct plan_use *use = &of_posts[k];
+        struct figure rests_on = post->rests_on;
+        double held = line->has_back ? (double)run->most_held[k] : count;
+        double energy_j = count * post->energy_j.value;
+        rests_on.value = 0;
+        use->row_count = 1;
+        use->first_s = run->first_use_s[k];
+        use->last_s = run->last_use_s[k];
+        use->busy_s = count * (post->takes_s[STEP_THERE] + post->takes_s[STEP_BACK] +
+                               (double)line->rounds * post->takes_s[STEP_AROUND]) +
+                      post->takes_s[STEP_ONCE];
+        use->memory_bytes =
+            post->fixed_bytes + held * post->held_bytes + post->working_bytes + room_of(line, k);
+        use->energy_j = post->energy_j;
+        use->energy_j.value = energy_j;
+        plan_add(&use->energy_j, &post->once_j);
+        plan_add(makespan_s, &rests_on);
+        fits = fits && (memory->source == FIGURE_UNKNOWN || use->memory_bytes <= memory->value);
+        uses[post->device] = *use;
+    }
+    makespan_s->value = run->makespan_s;
+    return fits;
+}
+
+/* "embed, layers 1-9", "decode: layers 71-80, head". */
+static void name_post(const struct line *line, uint32_t k, char ret_what[PLAN_WHAT_SIZE])
+{
+    const struct line_post *post = &line->posts[k];
+    uint32_t last = line->one->steps->column_count - 1;
+    uint32_t end = post->first + post->count;
+    uint32_t from = post->first > 0 ? post->first : 1;
+    uint32_t until = end <= last ? end - 1 : last - 1;
+    bool is_ring = line->ring > 0 && k >= line->ring;
+    char layers[32] = "";
+    const char *part = line->ring == 0 ? "" : is_ring ? "decode: " : "prefill: ";
+    if (from == until) {
+        (void)snprintf(layers, sizeof layers, "layer %u", from);
+    } else if (from < until) {
+        (void)snprintf(layers, sizeof layers, "layers %u-%u", from, until);
+    }
+    bool has_layers = layers[0] != '\0';
+    bool is_last = end == last + 1 && (is_ring || line->ring == 0);
+    const char *first_text = post->first > 0 ? "" : has_layers || is_last ? "embed, " : "embed";
+    const char *last_text = !is_last && (has_layers || post->first == 0) ? ""
+                            : has_layers                                 ? ", head"
+                                                                         : "head";
+    (void)snprintf(ret_what, PLAN_WHAT_SIZE, "%s%s%s%s", part, first_text, layers, last_text);
+}
+
+static struct plan *plan_of_run(const struct line_run *run, const struct plan_use *uses,
+                                const struct plan_outcome *outcome)
+{
+    const struct line *line = run->line;
+    const struct plan_case *one = line->one;
+    struct plan *plan = plan_alloc(one->input, line->post_count, run->transfer_count);
+    if (plan == NULL) {
+        return NULL;
+    }
+    plan->waits = calloc(run->gap_count + 1, sizeof *plan->waits);
+    if (plan->waits == NULL) {
+        plan_destroy(&plan);
+        return NULL;
+    }
+    plan->form = PLAN_PIPELINE;
+    plan->found_by = line->ring > 0     ? "prefill and decode apart"
+                     : line->has_back   ? "stages there and back"
+                     : line->rounds > 0 ? "stages around"
+                                        : "stages";
+    plan->total = *outcome;
+    plan->left_out = one->left_out;
+    plan->micro_batches = line->micro_batches;
+    plan->micro_batch_items = line->items;
+    memcpy(plan->uses, uses, one->input->device_count * sizeof *uses);
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        const struct line_post *post = &line->posts[k];
+        const struct plan_use *use = &uses[post->device];
+        struct plan_row *row = &plan->rows[k];
+        *row = (struct plan_row){.device = post->device,
+                                 .step_count = (uint32_t)one->input->steps->step_count,
+                                 .items = plan_items(one->input),
+                                 .start_s = run->first_s[k],
+                                 .finish_s = run->last_s[k],
+                                 .busy_s = use->busy_s,
+                                 .time_s = post->rests_on,
+                                 .samples = post->samples,
+                                 .bytes_in = use->bytes_in,
+                                 .energy_j = use->energy_j,
+                                 .is_widened = post->is_widened};
+        row->time_s.value = use->busy_s;
+        name_post(line, k, row->what);
+    }
+    memcpy(plan->transfers, run->transfers, run->transfer_count * sizeof *plan->transfers);
+    plan_sort_transfers(plan);
+    for (uint32_t k = 0; k < line->post_count; k++) { /* of each row by start */
+        for (size_t i = 0; i < run->gap_count; i++) {
+            const struct line_gap *gap = &run->gaps[i];
+            if (gap->post == k) {
+                plan->waits[plan->wait_count++] = (struct plan_wait){k, gap->from_s, gap->until_s};
+            }
+        }
+    }
+    return plan;
+}
+
+static bool has_slow(const struct line *line)
+{
+    bool has = true;
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        double sum = 0;
+        for (int p = 0; p < STEP_PHASES; p++) {
+            sum += line->posts[k].slow_s[p];
+        }
+        has = has && sum > 0;
+    }
+    return has;
+}
+
+/* Runs it, and keeps it in `found` if it is better than what is there. */
+static bool weigh(const struct line *line, struct line_run *run, struct plan_found *found)
+{
+    const struct plan_input *input = line->one->input;
+    struct plan_use uses[PLAN_DEVICES];
+    struct plan_outcome outcome;
+    struct figure makespan_s;
+    double p90_s = has_slow(line) && line_run(run, line, true) ? run->makespan_s : 0;
+    if (!line_run(run, line, false)) {
+        return !run->is_out_of_memory;
+    }
+    if (!fill_uses(run, uses, &makespan_s)) {
+        return true;
+    }
+    plan_sum_up(input, uses, &makespan_s, &outcome);
+    outcome.p90_s = p90_s;
+    if (found->outcome.makespan_s.source == FIGURE_UNKNOWN ||
+        plan_outcome_is_better(input, &outcome, &found->outcome)) {
+        plan_destroy(&found->plan);
+        found->outcome = outcome;
+        if (outcome.status == PLAN_OK) {
+            found->plan = plan_of_run(run, uses, &outcome);
+            return found->plan != NULL;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- whole */
+
+static bool run_candidates(struct line_cuts *cuts, struct plan_found *found)
+{
+    struct line *line = calloc(1, sizeof *line);
+    struct line_run *run = calloc(1, sizeof *run);
+    bool ok = line != NULL && run != NULL && line_run_init(run, cuts->whole->input);
+    for (size_t i = 0; ok && i < cuts->kept_count; i++) {
+        const struct line_candidate *candidate = &cuts->kept[i];
+        ok = (candidate->micro_batches == cuts->micro_batches ||
+              line_cut_batch(cuts, candidate->micro_batches)) &&
+             lay_out(cuts, candidate, line);
+        if (ok && line->post_count > 1) {
+            ok = weigh(line, run, found);
+        }
+    }
+    if (run != NULL) {
+        line_run_fini(run);
+    }
+    free(run);
+    free(line);
+    return ok;
+}
+
+bool plan_line(const struct plan_case *of, struct plan_found *ret_found)
+{
+    struct line_cuts *cuts = calloc(1, sizeof *cuts);
+    *ret_found = (struct plan_found){
+        .outcome = {.status = PLAN_NO_ROOM, .price_micro = PLAN_UNPRICED, .merit = INFINITY}};
+    if (cuts == NULL) {
+        return false;
+    }
+    cuts->whole = of;
+    bool ok = line_cut(cuts) && run_candidates(cuts, ret_found);
+    if (ok && ret_found->outcome.makespan_s.source == FIGURE_UNKNOWN) {
+        problem_set(&ret_found->outcome.problem,
+                    "no stages were found that run, fit and are linked");
+    }
+    line_cuts_fini(cuts);
+    free(cuts);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- why not */
+
+static double memory_of(const struct plan_input *input, uint32_t device)
+{
+    const struct figure *memory = &input->devices[device].cost->profile->figures[FIGURE_MEMORY];
+    return memory->source == FIGURE_UNKNOWN ? INFINITY : memory->value;
+}
+
+/* The most that the weights of a step take, of which a column is the least that a stage may be. */
+static double largest_part(const struct steps *steps)
+{
+    double most = 0;
+    for (size_t s = 0; s < steps->step_count; s++) {
+        most = fmax(most, (double)steps->steps[s].weight_bytes);
+    }
+    return most;
+}
+
+bool plan_line_explain(const struct plan_case *of, struct problem *ret_why)
+{
+    const struct plan_input *input = of->input;
+    struct plan_case *one = NULL;
+    uint32_t largest = 0;
+    double weights = 0;
+    if (!plan_case_line(of, 1, PLAN_AT_LEAST, &one)) {
+        return false;
+    }
+    for (uint32_t d = 1; d < input->device_count; d++) {
+        largest = memory_of(input, d) > memory_of(input, largest) ? d : largest;
+    }
+    for (size_t i = 0; one != NULL && i < one->steps->set_count; i++) {
+        weights += (double)one->steps->sets[i];
+    }
+    double memory = memory_of(input, largest);
+    double count = ceil(weights / memory);
+    if (one != NULL && count > 1 && memory < INFINITY) {
+        double part = largest_part(one->steps);
+        char text[sizeof ret_why->text];
+        char too_large[80] = "";
+        if (part > memory) {
+            (void)snprintf(too_large, sizeof too_large,
+                           "; a part of %.3g GB, which is not divided, fits none", part / 1e9);
+        }
+        (void)snprintf(text, sizeof text, "%s", ret_why->text);
+        problem_set(ret_why,
+                    "%.230s; in stages, its weights of %.3g GB take %.0f of %.40s at least, of "
+                    "%.3g GB each%s%s",
+                    text, weights / 1e9, count, input->devices[largest].name, memory / 1e9,
+                    count > PLAN_DEVICES ? ", and 64 are planned for at most" : "", too_large);
+    }
+    plan_case_destroy(&one);
+    return true;
+}

@@ -229,8 +229,7 @@ START_TEST(a_model_that_does_not_fit_is_refused_or_streamed)
     ck_assert_int_eq(steps_cost(&mi300x, decode, &cost, NULL), COST_OK); /* 192 GB */
     ck_assert(!cost.is_streamed);
     /* A chip of 230 MB holds no layer of it. */
-    const struct llm_request cut = {
-        .batch = 1, .prompt = 100, .answer = 1, .stages = 64};
+    const struct llm_request cut = {.batch = 1, .prompt = 100, .answer = 1, .stages = 64};
     struct transformer half = llama2_70b;
     half.dtype = DTYPE_FP16;
     CLEANUP(steps_destroy) struct steps *pieces = made(&half, &cut);

@@ -22,9 +22,16 @@ struct turned {
     struct requirement_node after;
 };
 
+enum { DIVISORS_MOST = 1536 }; /* of a number of 32 bits */
+struct divisors {
+    uint32_t count; /* 0: of no number */
+    uint32_t found[DIVISORS_MOST];
+};
+
 struct seeking { /* one call */
     const struct search *search;
-    uint64_t fixed; /* predicates that stay as they are */
+    uint64_t fixed;           /* predicates that stay as they are */
+    struct divisors divisors; /* of what it may use at a time, if that is bounded */
     struct candidate best;
     const struct requirement *
         changed; /* the requirement as it would be, and what turned over in it, by bit of hold_set */
@@ -154,22 +161,60 @@ static bool is_covered(const struct search *search, const struct candidate *cand
     return escrow_of(candidate) <= job_free_micro(search->part->job);
 }
 
-/* The most of the free slots that a subtask can have: what it may use at a time stays a multiple. Of those the most that
- * the budget covers, if it covers any. */
-static void take_fewer_slots(const struct search *search, struct candidate *candidate)
+/* What a number is a multiple of, rising. */
+static void find_divisors(uint32_t number, struct divisors *ret_divisors)
 {
-    uint32_t most = 0;
-    for (uint32_t slots = candidate->offer.slots; slots > 0; slots--) {
-        candidate->slots = slots;
-        if (search->need->at_most % slots != 0) {
-            continue;
-        }
-        most = most == 0 ? slots : most;
-        if (is_covered(search, candidate)) {
-            return;
+    uint32_t count = 0;
+    uint32_t *found = ret_divisors->found;
+    for (uint64_t i = 1; i * i <= number; i++) {
+        if (number % i == 0) {
+            found[count++] = (uint32_t)i;
         }
     }
-    candidate->slots = most;
+    for (uint32_t below = count; below-- > 0;) {
+        const uint32_t other = number / found[below];
+        if (other != found[below]) {
+            found[count++] = other;
+        }
+    }
+    ret_divisors->count = count;
+}
+
+/* So many of these slots, at least one, that what it may use at a time stays a multiple; 0 at a time: any. */
+static uint32_t in_multiples(const struct divisors *divisors, uint32_t slots)
+{
+    uint32_t from = 0;
+    uint32_t to = divisors->count;
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (divisors->found[middle] <= slots) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return divisors->count == 0 ? slots : divisors->found[from - 1];
+}
+
+/* The most of the free slots that a subtask can have: what it may use at a time stays a multiple. Of those the most that
+ * the budget covers, if it covers any. */
+static void take_fewer_slots(const struct seeking *seeking, struct candidate *candidate)
+{
+    const struct offer *offer = &candidate->offer;
+    const struct search *search = seeking->search;
+    if (offer->slots == 0) {
+        candidate->slots = 0;
+        return;
+    }
+    candidate->slots = in_multiples(&seeking->divisors, offer->slots);
+    const int128 slot_micro = (int128)offer->price_micro * candidate->term_ns;
+    if (!is_covered(search, candidate) && slot_micro > 0) {
+        const int128 free_micro = job_free_micro(search->part->job);
+        const int128 covered = free_micro * NS_PER_HOUR / slot_micro; /* fewer */
+        if (covered > 0) {
+            candidate->slots = in_multiples(&seeking->divisors, (uint32_t)covered);
+        }
+    }
 }
 
 /* Likewise of the ask's term. */
@@ -199,8 +244,9 @@ static void judge_type(const struct search *search, struct candidate *candidate)
 }
 
 /* All but the requirement. False: no change would do. */
-static bool judge_terms(const struct search *search, struct candidate *candidate)
+static bool judge_terms(const struct seeking *seeking, struct candidate *candidate)
 {
+    const struct search *search = seeking->search;
     const struct exchange_need *need = search->need;
     const struct offer *offer = &candidate->offer;
     const uint32_t cell = offer->from->device->cell;
@@ -213,7 +259,7 @@ static bool judge_terms(const struct search *search, struct candidate *candidate
         candidate->term_ns = offer->max_term_ns;
     }
     if (offer->slots < need->slots) {
-        take_fewer_slots(search, candidate);
+        take_fewer_slots(seeking, candidate);
         add_change(candidate, difference_ppm(need->slots, candidate->slots));
     }
     if (candidate->term_ns != need->term_ns) {
@@ -265,7 +311,7 @@ static void consider(struct seeking *seeking, const struct explained *seen)
     const struct search *search = seeking->search;
     struct candidate candidate = {.count = 0};
     if (!is_in_reach(seeking, seen) || !search_offer(search, seen, &candidate.offer) ||
-        !search_may_take(search, &candidate.offer) || !judge_terms(search, &candidate) ||
+        !search_may_take(search, &candidate.offer) || !judge_terms(seeking, &candidate) ||
         (seeking->best.offer.from != NULL &&
          candidate.count + seen->effort.hold > seeking->best.count)) {
         return;
@@ -481,6 +527,7 @@ void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy
 {
     const struct exchange_need *need = search->need;
     struct seeking seeking = {.search = search, .fixed = fixed_predicates(need->needs)};
+    find_divisors(need->at_most, &seeking.divisors);
     ret_remedy->count = 0;
     for (size_t i = 0; i < search->count; i++) {
         consider(&seeking, &search->seen[i]);

@@ -143,6 +143,38 @@ START_TEST(from_a_value_of_nothing_the_least_that_fills_is_named)
 }
 END_TEST
 
+static uint32_t slots_suggested(uint32_t at_most, int64_t budget)
+{
+    const struct exchange_need need = {.needs = &anything,
+                                       .account = CONSUMER,
+                                       .subtasks = 100,
+                                       .slots = 4096,
+                                       .at_most = at_most,
+                                       .cap_micro = price,
+                                       .budget_micro = budget * MICRO_PER_CREDIT,
+                                       .limit_ns = NS_PER_S,
+                                       .term_ns = 60 * NS_PER_S};
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_gt(why.remedy.count, 0);
+    return why.remedy.slots;
+}
+
+START_TEST(of_fewer_slots_it_is_the_most_that_the_budget_covers)
+{
+    offer_gpu(4000, price); /* a slot for a term is 60 credits */
+    ck_assert_uint_eq(slots_suggested(0, 60 * 1000), 1000);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_uint_eq(slots_suggested(0, 60 * 1000 - 1), 999);
+    ck_assert_uint_eq(slots_suggested(0, 60 * 5000), 4000);
+    ck_assert_uint_eq(slots_suggested(3 * 4096, 60 * 1000), 768); /* of which that is a multiple */
+    ck_assert_uint_eq(slots_suggested(3 * 4096, 60 * 768 - 1), 512);
+    ck_assert_uint_eq(slots_suggested(4096, 60), 1);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_uint_eq(slots_suggested(3 * 4096, 59), 3072); /* it covers none */
+    ck_assert_uint_eq(why.remedy.count, 2);
+}
+END_TEST
+
 START_TEST(a_list_goes_as_a_whole_and_is_named_so)
 {
     struct requirement needs;
@@ -240,6 +272,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up_many, tear_down);
     tcase_add_test(tests, each_kind_of_change_has_its_words);
     tcase_add_test(tests, from_a_value_of_nothing_the_least_that_fills_is_named);
+    tcase_add_test(tests, of_fewer_slots_it_is_the_most_that_the_budget_covers);
     tcase_add_test(tests, a_list_goes_as_a_whole_and_is_named_so);
     tcase_add_test(tests, an_order_type_that_keeps_it_from_filling_is_named);
     tcase_add_test(tests, several_changes_stand_in_one_sentence);

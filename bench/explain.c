@@ -1,10 +1,11 @@
 /* bench/explain.c - how long the exchange takes to say why a job waits. Prints one JSON object.
  *
- *     explain [--asks N] [--jobs N] [--json]
+ *     explain [--asks N] [--jobs N] [--cells N] [--leased PERCENT] [--json]
  *
- * N asks [10000], each of a device like no other (a cell of its own), by 20 providers; half of their slots are leased. N jobs
- * [1000] wait, each with a requirement of its own. Each is explained, and each ask from the other side; the times are
- * processor time. */
+ * N asks [10000] by 20 providers, of devices of as many kinds as there may be cells: [as many as asks], each like no other. So
+ * many in a hundred [50] are leased, the cheaper ones. N jobs [1000] wait, each with a requirement of its own. Each is explained,
+ * and each ask from the other side. Then they are asked about as if nobody had submitted them: a quote and an explanation each;
+ * and so is one that fits every device and has work for all of them. The times are processor time. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "bench/give_up.h"
@@ -22,6 +23,11 @@
 
 enum { PROVIDERS = 20, FIRST_PROVIDER = 4, CONSUMER = 3, FACTS = 14, TEXT_BYTES = 256 };
 #define GIB (INT64_C(1) << 30)
+
+struct waiting {
+    struct id128 id;
+    uint32_t number; /* of its wording */
+};
 
 static struct exchange *exchange;
 static struct exchange_effects effects;
@@ -62,12 +68,12 @@ static size_t apply(const struct exchange_command *made, enum exchange_effect_ty
     return count;
 }
 
-static void open_market(uint32_t asks, uint32_t jobs)
+static void open_market(uint32_t asks, uint32_t jobs, uint32_t cells)
 {
     struct exchange_limits limits = exchange_limits_default();
     struct exchange_genesis_account accounts[1 + PROVIDERS];
     memset(accounts, 0, sizeof accounts);
-    limits.cells = limits.cells_per_account = asks + 1;
+    limits.cells = limits.cells_per_account = cells;
     limits.classes = limits.classes_per_account = 2 * jobs + 1;
     limits.jobs = limits.jobs_per_account = 2 * jobs + asks + 1;
     limits.asks = asks + 1;
@@ -104,15 +110,16 @@ static void describe(struct attribute facts[FACTS], uint32_t number)
 {
     static const char *const regions[] = {"eu", "us", "asia"};
     char label[32];
-    bool is_gpu = random_below(&dice, 2) == 0;
+    struct random drawn = random_seeded(1 + number);
+    bool is_gpu = random_below(&drawn, 2) == 0;
     (void)snprintf(label, sizeof label, "device-%u", number);
     fact(&facts[0], "kind", is_gpu ? "gpu" : "cpu", 0);
     fact(&facts[1], "instrument", is_gpu ? "gpu.nvidia.h100-sxm5" : "cpu.x86_64.avx512", 0);
-    fact(&facts[2], "memory", NULL, (int64_t)(1 + random_below(&dice, 39)) * GIB);
-    fact(&facts[3], "fp32", NULL, (int64_t)(1 + random_below(&dice, 90)) * 1000000000000);
-    fact(&facts[4], "fp64", NULL, (int64_t)(1 + random_below(&dice, 60)) * 1000000000000);
-    fact(&facts[5], "bandwidth", NULL, (int64_t)(1 + random_below(&dice, 99)) * 10000000000);
-    fact(&facts[6], "region", regions[random_below(&dice, 3)], 0);
+    fact(&facts[2], "memory", NULL, (int64_t)(1 + random_below(&drawn, 39)) * GIB);
+    fact(&facts[3], "fp32", NULL, (int64_t)(1 + random_below(&drawn, 90)) * 1000000000000);
+    fact(&facts[4], "fp64", NULL, (int64_t)(1 + random_below(&drawn, 60)) * 1000000000000);
+    fact(&facts[5], "bandwidth", NULL, (int64_t)(1 + random_below(&drawn, 99)) * 10000000000);
+    fact(&facts[6], "region", regions[random_below(&drawn, 3)], 0);
     fact(&facts[7], "label", label, 0);
     fact(&facts[8], "vendor", "example", 0);
     fact(&facts[9], "model", "Example 9000", 0);
@@ -122,13 +129,13 @@ static void describe(struct attribute facts[FACTS], uint32_t number)
     fact(&facts[13], "program", "xz", 0);
 }
 
-static void offer(uint32_t account, uint32_t first, uint32_t count)
+static void offer(uint32_t account, uint32_t first, uint32_t count, uint32_t cells)
 {
     struct exchange_device *devices = memory(count, sizeof *devices);
     struct attribute(*facts)[FACTS] = memory(count, sizeof *facts);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t number = first + i;
-        describe(facts[i], number);
+        describe(facts[i], number % cells);
         devices[i] = (struct exchange_device){
             .slots = 4, .attributes = facts[i], .attribute_count = FACTS, .label = "device"};
         memcpy(devices[i].device.bytes, &number, sizeof number);
@@ -152,20 +159,39 @@ static void offer(uint32_t account, uint32_t first, uint32_t count)
     free(devices);
 }
 
-static struct id128 submit(const char *text, int64_t cap_micro, uint32_t slots, size_t *ret_leases)
+static void parse(const char *text, struct requirement *ret_needs)
 {
-    struct requirement needs;
     struct problem problem;
-    if (!requirement_parse(text, &needs, &problem)) {
+    if (!requirement_parse(text, ret_needs, &problem)) {
         die(problem.text);
     }
+}
+
+static void needs_of(uint32_t number, struct requirement *ret_needs)
+{
+    char text[TEXT_BYTES];
+    (void)snprintf(text, sizeof text,
+                   "kind = gpu and memory >= %uGiB and fp32 >= %uTFLOPS and bandwidth >= 100GB/s "
+                   "and region in (eu, us) and not model = \"Example 8000\"",
+                   20 + number % 30, 50 + number / 30 % 60);
+    parse(text, ret_needs);
+}
+
+static int64_t cap_of(uint32_t number)
+{
+    return (int64_t)(10 + number % 7) * MICRO_PER_CREDIT / 100;
+}
+
+static struct id128 submit(const struct requirement *needs, int64_t cap_micro, uint32_t slots,
+                           size_t *ret_leases)
+{
     struct exchange_command job = command(EXCHANGE_SUBMIT, CONSUMER);
     job.submit = (struct exchange_submit){
         .name = "job",
         .subtasks = 1,
         .budget_micro = 100 * MICRO_PER_CREDIT,
         .cap_micro = cap_micro,
-        .needs = &needs,
+        .needs = needs,
         .slots = slots,
         .limit_ns = 60 * NS_PER_S,
         .term_ns = 3600 * NS_PER_S,
@@ -175,6 +201,25 @@ static struct id128 submit(const char *text, int64_t cap_micro, uint32_t slots, 
     };
     *ret_leases = apply(&job, EFFECT_LEASE_GRANT);
     return job.id;
+}
+
+/* As the broker answers a QuoteRequest. */
+static int64_t time_quote(const struct requirement *needs, int64_t cap_micro, uint32_t subtasks)
+{
+    static struct exchange_explanation explanation;
+    static struct exchange_quote answer;
+    const struct exchange_need need = {.needs = needs,
+                                       .account = CONSUMER,
+                                       .subtasks = subtasks,
+                                       .slots = 1,
+                                       .cap_micro = cap_micro,
+                                       .limit_ns = 60 * NS_PER_S,
+                                       .term_ns = 3600 * NS_PER_S,
+                                       .expect_ns = 60 * NS_PER_S};
+    int64_t before_ns = now_ns();
+    exchange_quote(exchange, &need, &answer);
+    exchange_explain(exchange, &need, &explanation);
+    return now_ns() - before_ns;
 }
 
 static int compare(const void *left, const void *right)
@@ -193,7 +238,7 @@ static json_t *figures(int64_t *each_ns, size_t count)
 {
     qsort(each_ns, count, sizeof *each_ns, compare);
     return json_pack("{s:f, s:f, s:f}", "p50_us", us(each_ns, count / 2), "p99_us",
-                     us(each_ns, count / 100 * 99), "max_us", us(each_ns, count - 1));
+                     us(each_ns, count * 99 / 100), "max_us", us(each_ns, count - 1));
 }
 
 static uint32_t number_after(int argc, char **argv, const char *option, uint32_t otherwise)
@@ -206,49 +251,40 @@ static uint32_t number_after(int argc, char **argv, const char *option, uint32_t
     return otherwise;
 }
 
-int main(int argc, char **argv)
+/* Those that no ask is for now. */
+static void wait_for_asks(struct waiting *waiting, uint32_t jobs)
 {
-    uint32_t asks = number_after(argc, argv, "--asks", 10000) / PROVIDERS * PROVIDERS;
-    uint32_t jobs = number_after(argc, argv, "--jobs", 1000);
-    if (asks == 0 || jobs < 100) {
-        die("--asks is 20 at least, --jobs 100");
-    }
-    dice = random_seeded(1);
-    open_market(asks, jobs);
-    for (uint32_t i = 0; i < PROVIDERS; i++) {
-        offer(FIRST_PROVIDER + i, i * (asks / PROVIDERS), asks / PROVIDERS);
-    }
-    size_t leases;
-    for (uint32_t i = 0; i < asks / 2; i++) { /* the cheaper half of what there is, whole devices */
-        (void)submit("any", MICRO_PER_CREDIT, 4, &leases);
-    }
-    struct id128 *waiting = memory(jobs, sizeof *waiting);
-    int64_t *each_ns = memory(jobs > asks ? jobs : asks, sizeof *each_ns);
     uint32_t count = 0;
     for (uint32_t i = 0; count < jobs; i++) {
-        char text[TEXT_BYTES];
-        (void)snprintf(
-            text, sizeof text,
-            "kind = gpu and memory >= %uGiB and fp32 >= %uTFLOPS and bandwidth >= 100GB/s "
-            "and region in (eu, us) and not model = \"Example 8000\"",
-            20 + i % 30, 50 + i / 30 % 60);
-        struct id128 job = submit(text, (int64_t)(10 + i % 7) * MICRO_PER_CREDIT / 100, 1, &leases);
+        struct requirement needs;
+        size_t leases;
+        needs_of(i, &needs);
+        struct id128 job = submit(&needs, cap_of(i), 1, &leases);
         if (leases == 0) {
-            waiting[count++] = job;
+            waiting[count++] = (struct waiting){job, i};
         }
     }
+}
+
+static json_t *time_jobs(const struct waiting *waiting, uint32_t jobs, int64_t *each_ns,
+                         uint64_t *ret_remedies)
+{
     static struct exchange_explanation explanation;
-    static struct exchange_why why;
-    uint64_t remedies = 0;
+    *ret_remedies = 0;
     for (uint32_t i = 0; i < jobs; i++) {
         int64_t before_ns = now_ns();
-        if (!exchange_explain_job(exchange, &waiting[i], EXCHANGE_ANY_PART, &explanation)) {
+        if (!exchange_explain_job(exchange, &waiting[i].id, EXCHANGE_ANY_PART, &explanation)) {
             die("a job is gone");
         }
         each_ns[i] = now_ns() - before_ns;
-        remedies += explanation.remedy.count > 0;
+        *ret_remedies += explanation.remedy.count > 0;
     }
-    json_t *of_jobs = figures(each_ns, jobs);
+    return figures(each_ns, jobs);
+}
+
+static json_t *time_asks(uint32_t asks, uint32_t jobs, int64_t *each_ns)
+{
+    static struct exchange_why why;
     for (uint32_t i = 0; i < jobs; i++) {
         int64_t before_ns = now_ns();
         if (exchange_explain_ask(exchange, FIRST_PROVIDER + i % PROVIDERS,
@@ -257,9 +293,61 @@ int main(int argc, char **argv)
         }
         each_ns[i] = now_ns() - before_ns;
     }
+    return figures(each_ns, jobs);
+}
+
+static json_t *time_quotes(const struct waiting *waiting, uint32_t jobs, int64_t *each_ns)
+{
+    for (uint32_t i = 0; i < jobs; i++) {
+        struct requirement needs;
+        needs_of(waiting[i].number, &needs);
+        each_ns[i] = time_quote(&needs, cap_of(waiting[i].number), 1);
+    }
+    return figures(each_ns, jobs);
+}
+
+static json_t *time_wide_quotes(uint32_t rounds, int64_t *each_ns)
+{
+    struct requirement any;
+    parse("any", &any);
+    for (uint32_t i = 0; i < rounds; i++) {
+        each_ns[i] = time_quote(&any, -1, UINT32_MAX);
+    }
+    return figures(each_ns, rounds);
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t asks = number_after(argc, argv, "--asks", 10000) / PROVIDERS * PROVIDERS;
+    uint32_t jobs = number_after(argc, argv, "--jobs", 1000);
+    uint32_t cells = number_after(argc, argv, "--cells", asks);
+    uint32_t leased = number_after(argc, argv, "--leased", 50);
+    if (asks == 0 || jobs < 100 || cells == 0 || leased > 100) {
+        die("--asks is 20 at least, --jobs 100, --cells 1, --leased 0 to 100");
+    }
+    dice = random_seeded(1);
+    open_market(asks, jobs, cells);
+    for (uint32_t i = 0; i < PROVIDERS; i++) {
+        offer(FIRST_PROVIDER + i, i * (asks / PROVIDERS), asks / PROVIDERS, cells);
+    }
+    struct requirement any;
+    parse("any", &any);
+    for (uint64_t i = 0; i < (uint64_t)asks * leased / 100; i++) { /* whole devices */
+        size_t leases;
+        (void)submit(&any, MICRO_PER_CREDIT, 4, &leases);
+    }
+    struct waiting *waiting = memory(jobs, sizeof *waiting);
+    int64_t *each_ns = memory(jobs, sizeof *each_ns);
+    wait_for_asks(waiting, jobs);
+    uint64_t remedies;
+    json_t *of_jobs = time_jobs(waiting, jobs, each_ns, &remedies);
+    json_t *of_asks = time_asks(asks, jobs, each_ns);
+    json_t *quotes = time_quotes(waiting, jobs, each_ns);
     json_t *value =
-        json_pack("{s:I, s:I, s:I, s:o, s:o}", "asks", (json_int_t)asks, "jobs", (json_int_t)jobs,
-                  "remedies", (json_int_t)remedies, "job", of_jobs, "ask", figures(each_ns, jobs));
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "asks", (json_int_t)asks,
+                  "cells", (json_int_t)cells, "leased", (json_int_t)leased, "jobs",
+                  (json_int_t)jobs, "remedies", (json_int_t)remedies, "job", of_jobs, "ask",
+                  of_asks, "quote", quotes, "quote_any", time_wide_quotes(jobs / 10, each_ns));
     (void)json_dumpf(value, stdout, JSON_COMPACT);
     (void)putchar('\n');
     json_decref(value);

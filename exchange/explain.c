@@ -41,7 +41,7 @@ struct explaining {
     const struct exchange *exchange;
     const struct exchange_need *need;
     const struct part *part;
-    struct effort_plan plan;
+    struct requirement_plan plan;
     uint64_t negated;       /* predicates that are not to hold */
     struct explained *seen; /* NULL: memory is short, and there will be no remedy */
     struct exchange_explanation *why;
@@ -76,7 +76,7 @@ static uint32_t explain_predicates(const struct explaining *explaining,
     const struct requirement *needs = explaining->need->needs;
     struct exchange_explanation *why = explaining->why;
     uint32_t at = 0; /* every device meets the same predicates in the same order */
-    *ret_truth = effort_truth(&explaining->plan, attributes, digests, count, first);
+    *ret_truth = requirement_truth(&explaining->plan, attributes, digests, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
         if (needs->nodes[i].op < REQUIREMENT_EQ) {
             continue;
@@ -297,8 +297,8 @@ static void see_leases(struct explaining *explaining)
         const uint32_t cell = lease->device->cell;
         const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
         struct explained seen = {.device = lease->device, .lease = lease};
-        seen.truth = effort_truth(&explaining->plan, attributes,
-                                  book_cell_digests(exchange->book, cell), count, NULL);
+        seen.truth = requirement_truth(&explaining->plan, attributes,
+                                       book_cell_digests(exchange->book, cell), count, NULL);
         seen.effort = effort_of(needs, seen.truth);
         seen.is_passed_over = requirement_passes_over(needs, attributes, count) ||
                               (explaining->need->rate != RATE_NONE &&
@@ -482,7 +482,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         .exchange = exchange,
         .need = need,
         .part = part,
-        .plan = effort_plan(need->needs),
+        .plan = requirement_plan(need->needs),
         .negated = requirement_negated(need->needs),
         .seen = seen,
         .why = ret_explanation,

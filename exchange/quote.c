@@ -85,7 +85,7 @@ struct rivals { /* the two accounts that ask least */
     const struct exchange *exchange;
     const struct exchange_need *need;
     uint32_t first;
-    int64_t second_micro;
+    int64_t second_micro; /* -1: not yet */
 };
 
 static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
@@ -101,9 +101,9 @@ static bool find_rivals(void *context, uint32_t handle, const struct book_ask *a
     return rivals->second_micro < 0;
 }
 
-static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask)
+/* False: none after this one is within its limit. */
+static bool quote_ask(struct quoting *quoting, uint32_t handle, const struct book_ask *ask)
 {
-    struct quoting *quoting = context;
     const struct exchange_need *need = quoting->need;
     int64_t limit_micro =
         book_limit(quoting->exchange->book, need->rate, quoting->limit_micro, ask->cell);
@@ -116,8 +116,8 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
         return true;
     }
     quote_level(quoting, ask, limit_micro, lanes * need->slots);
-    if (!is_within || (quoting->as_if_idle && quoting->quote->slots_taken > 0)) {
-        return true; /* what it would have to be worth is told, or what was free last, and nothing else */
+    if (!is_within) {
+        return true; /* what it would have to be worth is told, and nothing else */
     }
     struct exchange_quote *quote = quoting->quote;
     bool is_first = quoting->lanes_met == 0;
@@ -131,6 +131,24 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
     quote->slots_now += quoting->as_if_idle ? 0 : lanes * need->slots;
     quote_lanes(quoting, ask->price_micro, lanes);
     return true;
+}
+
+/* One walk for all that is asked. */
+struct quoting_asks {
+    struct quoting now, idle; /* the second until the first finds something */
+    struct rivals rivals;
+    bool seeks_rivals, is_within; /* still */
+};
+
+static bool quote_asks(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct quoting_asks *asks = context;
+    asks->seeks_rivals = asks->seeks_rivals && find_rivals(&asks->rivals, handle, ask);
+    asks->is_within = asks->is_within && quote_ask(&asks->now, handle, ask);
+    if (asks->is_within && asks->now.lanes_met == 0) {
+        (void)quote_ask(&asks->idle, handle, ask); /* has the same limit */
+    }
+    return asks->seeks_rivals || asks->is_within;
 }
 
 /* Those of what it does not get of what is free. */
@@ -200,12 +218,55 @@ static void quote_cost(const struct quoting *quoting)
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
 }
 
+/* What it would wait for, and then pay what they ask; what a lease is taken for it pays now. */
+static void adopt_idle(const struct quoting *idle, struct quoting *quoting)
+{
+    struct exchange_quote *quote = quoting->quote;
+    quote->level_count = idle->quote->level_count;
+    memcpy(quote->levels, idle->quote->levels, sizeof quote->levels);
+    if (quote->slots_taken == 0) {
+        quote->price_low_micro = idle->quote->price_low_micro;
+        quote->price_high_micro = idle->quote->price_high_micro;
+        *quoting = *idle;
+        quoting->quote = quote;
+    }
+}
+
+/* When the cheapest account is not the one to take it, nothing counts below the next one's price: that is found first. */
+static void set_floor(struct quoting_asks *asks)
+{
+    const struct exchange_need *need = asks->now.need;
+    struct rivals *rivals = &asks->rivals;
+    if (need->apart && need->rate == RATE_NONE) {
+        book_walk_asks(asks->now.exchange->book, need->needs, need->rate, find_rivals, rivals);
+        asks->seeks_rivals = false;
+        if (rivals->second_micro <= asks->now.limit_micro) {
+            asks->now.floor_micro = asks->idle.floor_micro = rivals->second_micro;
+        }
+    }
+}
+
+static void quote_all_asks(struct quoting_asks *asks)
+{
+    const struct exchange *exchange = asks->now.exchange;
+    const struct exchange_need *need = asks->now.need;
+    set_floor(asks);
+    book_walk_asks(exchange->book, need->needs, need->rate, quote_asks, asks);
+    if (need->type == EXCHANGE_LIMIT && !exchange->is_halted) {
+        spot_walk(exchange, need->needs, need->rate, quote_lease, &asks->now);
+    }
+    if (asks->now.lanes_met == 0) {
+        adopt_idle(&asks->idle, &asks->now);
+    }
+}
+
 void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
                     struct exchange_quote *ret_quote)
 {
     memset(ret_quote, 0, sizeof *ret_quote);
     assert(need->slots > 0);
     uint32_t most = need->at_most == 0 ? UINT32_MAX : need->at_most / need->slots;
+    struct exchange_quote if_idle = {0};
     struct quoting quoting = {
         .exchange = exchange,
         .need = need,
@@ -215,40 +276,32 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
     };
     struct job asked;
     quoting.part = search_asked(exchange, need, &asked);
-    struct rivals rivals = {
-        .exchange = exchange, .need = need, .first = EXCHANGE_NO_ACCOUNT, .second_micro = -1};
-    bool is_askable = requirement_well_formed(need->needs);
-    if (is_askable) {
-        book_walk_asks(exchange->book, need->needs, need->rate, find_rivals, &rivals);
+    struct quoting_asks asks = {
+        .now = quoting,
+        .idle = quoting,
+        .rivals = {exchange, need, EXCHANGE_NO_ACCOUNT, -1},
+        .seeks_rivals = true,
+        .is_within = true,
+    };
+    asks.idle.quote = &if_idle;
+    asks.idle.as_if_idle = true;
+    if (requirement_well_formed(need->needs)) {
+        quote_all_asks(&asks);
     }
-    ret_quote->second_micro = rivals.second_micro;
-    ret_quote->is_asked = rivals.first != EXCHANGE_NO_ACCOUNT;
+    ret_quote->second_micro = asks.rivals.second_micro;
+    ret_quote->is_asked = asks.rivals.first != EXCHANGE_NO_ACCOUNT;
     if (ret_quote->is_asked) {
-        ret_quote->first = member_by_number(exchange, rivals.first)->key;
-    }
-    if (need->apart && need->rate == RATE_NONE && rivals.second_micro <= quoting.limit_micro) {
-        quoting.floor_micro = rivals.second_micro;
-    }
-    if (is_askable) {
-        book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
-    }
-    if (is_askable && need->type == EXCHANGE_LIMIT && !exchange->is_halted) {
-        spot_walk(exchange, need->needs, need->rate, quote_lease, &quoting);
-    }
-    if (is_askable && ret_quote->slots_now == 0) { /* it would wait, and then pay what they ask */
-        quoting.as_if_idle = true;
-        ret_quote->level_count = 0; /* what is free is among them */
-        book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
+        ret_quote->first = member_by_number(exchange, asks.rivals.first)->key;
     }
     if (ret_quote->slots_now == 0 && ret_quote->slots_taken > 0) {
         ret_quote->price_low_micro = ret_quote->taken_low_micro;
         ret_quote->price_high_micro = ret_quote->taken_high_micro;
     }
-    if (quoting.lanes_taken == 0 && need->cap_micro >= 0 &&
+    if (asks.now.lanes_taken == 0 && need->cap_micro >= 0 &&
         need->rate == RATE_NONE) { /* all that is known of its price */
-        quote_lanes(&quoting, need->cap_micro, 1);
+        quote_lanes(&asks.now, need->cap_micro, 1);
     }
-    if (quoting.lanes_taken > 0) {
-        quote_cost(&quoting);
+    if (asks.now.lanes_taken > 0) {
+        quote_cost(&asks.now);
     }
 }

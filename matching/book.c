@@ -77,17 +77,6 @@ bool book_grow(struct book *book, uint32_t orders)
 
 /* ---------------------------------------------------------------- resting orders */
 
-/* The lowest ask and the highest bid have the least key, negative prices too. The other way it is the same. */
-static inline uint64_t key_of(int64_t price_micro, bool is_bid)
-{
-    return (uint64_t)price_micro ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid;
-}
-
-static inline int64_t price_of(uint64_t key, bool is_bid)
-{
-    return (int64_t)(key ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid);
-}
-
 /* The best key of a shelf is another. The floor of its group only sinks here: a search that looks into the group finds out
  * how high it is. */
 static void follow_best(struct shelves *shelves, uint32_t number)
@@ -646,40 +635,4 @@ bool book_ask_is_before(const struct book *book, enum rate rate, uint32_t ask, u
     const struct offer offer = offer_of(book, rate, ask);
     const struct offer than = offer_of(book, rate, other);
     return offers_more(&offer, &than);
-}
-
-void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
-                    book_visit *visit, void *context)
-{
-    const struct shelves *shelves = &book->shelves[ASKS];
-    const struct ladder_pool *pool = &book->pool;
-    uint32_t *cursors = book->cursors;
-    for (uint32_t cell = 0; cell < shelves->bound; cell++) {
-        const struct cell *entry = &book->cells[cell];
-        const struct shelf *shelf = &shelves->items[cell];
-        const struct ladder *idle = &shelves->idle[cell];
-        bool accepted = shelf->references > 0 &&
-                        !(ladder_is_empty(&shelf->filled) && ladder_is_empty(idle)) &&
-                        (rate == RATE_NONE || entry->rates[rate] > 0) &&
-                        requirement_satisfied(requirement, entry->attributes, entry->count);
-        cursors[2 * cell] = accepted ? shelf->filled.first : BOOK_NONE;
-        cursors[2 * cell + 1] = accepted ? idle->first : BOOK_NONE;
-    }
-    for (;;) {
-        uint32_t best = BOOK_NONE; /* a cursor: cells have two each */
-        for (uint32_t i = 0; i < 2 * shelves->bound; i++) {
-            if (cursors[i] != BOOK_NONE &&
-                (best == BOOK_NONE || book_ask_is_before(book, rate, cursors[i], cursors[best]))) {
-                best = i;
-            }
-        }
-        struct book_ask ask;
-        if (best == BOOK_NONE || !book_ask(book, cursors[best], &ask) ||
-            !visit(context, cursors[best], &ask)) {
-            return;
-        }
-        cursors[best] = ladder_next(
-            pool, best % 2 == 0 ? &shelves->items[best / 2].filled : &shelves->idle[best / 2],
-            cursors[best]);
-    }
 }

@@ -133,6 +133,22 @@ struct attribute_digest attribute_digest_of(const struct attribute *attribute);
 bool requirement_digests_hold(const struct requirement_node *node,
                               const struct attribute_digest *wanted, const struct attribute *values,
                               const struct attribute_digest *digests, size_t count);
+/* A requirement made ready to be held against many devices. */
+struct requirement_plan {
+    const struct requirement *needs; /* borrowed, and well formed */
+    uint32_t count;
+    uint32_t order[REQUIREMENT_NODES_MAX];                  /* its predicates, by name */
+    struct attribute_digest digests[REQUIREMENT_NODES_MAX]; /* in that order */
+    bool is_repeated[REQUIREMENT_NODES_MAX];                /* of the name before it */
+};
+struct requirement_plan requirement_plan(const struct requirement *needs);
+/* The predicates that hold of a device, whose attributes are sorted by name, their digests beside: bits by index of the node.
+ * `ret_first`, if not NULL, has for each of them the first attribute of its name, and `count` where there is none. */
+uint64_t requirement_truth(const struct requirement_plan *plan, const struct attribute *attributes,
+                           const struct attribute_digest *digests, size_t count,
+                           size_t ret_first[REQUIREMENT_NODES_MAX]);
+/* Whether the tree holds where these predicates do. */
+bool requirement_holds(const struct requirement *requirement, uint64_t truth);
 /* One predicate of it, for reports. `node` must be a predicate. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);

@@ -1,4 +1,4 @@
-/* matching/book_internal.h - the book's parts, shared by book.c and cells.c only. */
+/* matching/book_internal.h - the book's parts, shared by book.c, cells.c and walk.c only. */
 #ifndef BOURSE_MATCHING_BOOK_INTERNAL_H
 #define BOURSE_MATCHING_BOOK_INTERNAL_H
 
@@ -59,6 +59,15 @@ struct terms {
     uint32_t width;
 };
 
+/* A ladder that a walk over asks is in, and the ask of it that comes next. */
+struct cursor {
+    int64_t price_micro;
+    uint64_t sequence;
+    uint32_t handle;
+    uint32_t cell : 31;
+    uint32_t is_idle : 1; /* of those whose slots are 0 */
+};
+
 struct book {
     struct book_limits limits;
     struct ladder_pool pool; /* of the orders, and of all shelves */
@@ -66,8 +75,8 @@ struct book {
     struct cell *cells;
     struct requirement **classes;
     struct shelves shelves[SIDES];
-    uint32_t *cursors;  /* scratch for book_walk_asks: two per cell */
-    int64_t price_most; /* no fill at the limit of a bid by value is above it */
+    struct cursor *cursors; /* scratch for book_walk_asks: two per cell */
+    int64_t price_most;     /* no fill at the limit of a bid by value is above it */
 };
 
 static inline size_t bit_words(uint32_t bits)
@@ -84,6 +93,17 @@ static inline void bit_set(uint64_t *bits, uint32_t number, bool is)
 {
     uint64_t bit = UINT64_C(1) << (number % 64);
     bits[number / 64] = is ? bits[number / 64] | bit : bits[number / 64] & ~bit;
+}
+
+/* The lowest ask and the highest bid have the least key, negative prices too. The other way it is the same. */
+static inline uint64_t key_of(int64_t price_micro, bool is_bid)
+{
+    return (uint64_t)price_micro ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid;
+}
+
+static inline int64_t price_of(uint64_t key, bool is_bid)
+{
+    return (int64_t)(key ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid);
 }
 
 /* False: out of memory. */

@@ -263,33 +263,110 @@ bool requirement_asks_simulated(const struct requirement *requirement)
 
 /* ---------------------------------------------------------------- the whole tree */
 
-static bool tree_holds(const struct requirement *requirement, const struct attribute *attributes,
-                       size_t count)
+bool requirement_holds(const struct requirement *requirement, uint64_t truth)
 {
-    bool stack[REQUIREMENT_NODES_MAX] = {false};
-    uint32_t depth = 0;
+    uint64_t stack = 0; /* the last operand is bit 0 */
     for (uint32_t i = 0; i < requirement->count; i++) {
         const struct requirement_node *node = &requirement->nodes[i];
         if (is_predicate(node->op)) {
-            stack[depth++] = requirement_predicate_holds(node, attributes, count);
+            stack = stack << 1 | (truth >> i & 1);
         } else if (node->op == REQUIREMENT_NOT) {
-            stack[depth - 1] = !stack[depth - 1];
+            stack ^= 1;
         } else {
-            bool all = node->op == REQUIREMENT_AND;
-            bool value = all;
-            for (uint32_t k = 0; k < node->arity; k++) {
-                bool operand = stack[--depth];
-                value = all ? value && operand : value || operand;
-            }
-            stack[depth++] = value;
+            const uint64_t all = UINT64_MAX >> (64 - node->arity);
+            const bool value =
+                node->op == REQUIREMENT_AND ? (stack & all) == all : (stack & all) != 0;
+            stack = (stack & ~all) >> (node->arity - 1) | value;
         }
     }
-    return depth == 0 || stack[0];
+    return requirement->count == 0 || (stack & 1) != 0;
 }
 
 bool requirement_satisfied(const struct requirement *requirement,
                            const struct attribute *attributes, size_t count)
 {
-    return tree_holds(requirement, attributes, count) &&
+    uint64_t truth = 0;
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        truth |= (uint64_t)(is_predicate(node->op) &&
+                            requirement_predicate_holds(node, attributes, count))
+                 << i;
+    }
+    return requirement_holds(requirement, truth) &&
            !requirement_passes_over(requirement, attributes, count);
+}
+
+/* ---------------------------------------------------------------- of many devices */
+
+struct requirement_plan requirement_plan(const struct requirement *needs)
+{
+    struct requirement_plan plan = {.needs = needs};
+    for (uint32_t i = 0; i < needs->count; i++) {
+        uint32_t at = plan.count;
+        if (!is_predicate(needs->nodes[i].op)) {
+            continue;
+        }
+        for (; at > 0 && strcmp(needs->nodes[i].attribute.name,
+                                needs->nodes[plan.order[at - 1]].attribute.name) < 0;
+             at--) {
+            plan.order[at] = plan.order[at - 1];
+        }
+        plan.order[at] = i;
+        plan.count++;
+    }
+    for (uint32_t i = 0; i < plan.count; i++) {
+        const struct attribute *wanted = &needs->nodes[plan.order[i]].attribute;
+        plan.digests[i] = attribute_digest_of(wanted);
+        plan.is_repeated[i] =
+            i > 0 && strcmp(wanted->name, needs->nodes[plan.order[i - 1]].attribute.name) == 0;
+    }
+    return plan;
+}
+
+/* Whether the name that has this digest comes before the wanted one, or is it: most need not be looked at. */
+static bool is_before(const struct attribute_digest *digest, const struct attribute *attribute,
+                      const struct attribute_digest *wanted, const struct requirement_node *node)
+{
+    if (digest->name != wanted->name || (wanted->name & UINT8_MAX) == 0) {
+        return digest->name < wanted->name;
+    }
+    return strcmp(attribute->name, node->attribute.name) < 0;
+}
+
+static bool is_same(const struct attribute_digest *digest, const struct attribute *attribute,
+                    const struct attribute_digest *wanted, const struct requirement_node *node)
+{
+    return digest->name == wanted->name &&
+           ((wanted->name & UINT8_MAX) == 0 || strcmp(attribute->name, node->attribute.name) == 0);
+}
+
+/* Both are sorted by name: one walk. */
+uint64_t requirement_truth(const struct requirement_plan *plan, const struct attribute *attributes,
+                           const struct attribute_digest *digests, size_t count,
+                           size_t ret_first[REQUIREMENT_NODES_MAX])
+{
+    uint64_t truth = 0;
+    size_t first = 0;
+    size_t end = 0; /* those from `first` on have the name of the predicate before */
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct requirement_node *node = &plan->needs->nodes[plan->order[i]];
+        const struct attribute_digest *wanted = &plan->digests[i];
+        if (!plan->is_repeated[i]) {
+            first = end;
+            while (first < count && is_before(&digests[first], &attributes[first], wanted, node)) {
+                first++;
+            }
+            end = first;
+            while (end < count && is_same(&digests[end], &attributes[end], wanted, node)) {
+                end++;
+            }
+        }
+        bool holds = requirement_digests_hold(node, wanted, &attributes[first], &digests[first],
+                                              end - first);
+        truth |= (uint64_t)holds << plan->order[i];
+        if (ret_first != NULL) {
+            ret_first[plan->order[i]] = first < end ? first : count;
+        }
+    }
+    return truth;
 }

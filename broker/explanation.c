@@ -19,11 +19,39 @@ const char *explanation_figure(const char *predicate, int64_t value, char ret_te
     return ret_text;
 }
 
+/* "memory in (1073741824, ...)". False: it is no list of numbers. */
+static bool list_figures(char *text, size_t capacity)
+{
+    char whole[160];
+    char *at = strstr(text, " in (");
+    if (at == NULL || (at[5] != '-' && (at[5] < '0' || at[5] > '9')) ||
+        strlen(text) >= sizeof whole) {
+        return false;
+    }
+    memcpy(whole, text, strlen(text) + 1);
+    const char *from = whole + (at - text) + 5;
+    size_t used = (size_t)(at - text) + 5;
+    while (*from != '\0' && used < capacity) {
+        char *end;
+        char figure[UNITS_TEXT_SIZE];
+        long long value = strtoll(from, &end, 10);
+        const size_t rest = strcspn(end, "-0123456789");
+        used += (size_t)snprintf(text + used, capacity - used, "%s%.*s",
+                                 end == from ? "" : explanation_figure(whole, value, figure),
+                                 (int)rest, end);
+        from = end + rest;
+    }
+    return true;
+}
+
 void explanation_predicate(char *text, size_t capacity)
 {
     char *number = strrchr(text, ' ');
     char *end = NULL;
     char figure[UNITS_TEXT_SIZE];
+    if (list_figures(text, capacity)) {
+        return;
+    }
     long long value = number == NULL ? 0 : strtoll(number + 1, &end, 10);
     if (number != NULL && end != number + 1 && *end == '\0') {
         (void)snprintf(number + 1, capacity - (size_t)(number + 1 - text), "%s",

@@ -679,7 +679,8 @@ struct exchange_explanation {
     enum rate rate;             /* of the bid */
     bool is_halted;             /* the market: nothing fills now, whatever is changed */
     struct exchange_remedy remedy;
-    /* Where devices fit at its price and none is free: bids that one of these would be leased to before it. */
+    /* Where devices fit and none is free at its price: bids that one of these (of those at its price, where there are any) would be leased to
+     * before it. */
     bool has_ahead, is_ahead_partial; /* partial: as many at least */
     uint32_t ahead;
 };

@@ -22,6 +22,51 @@ void predicate_text(const struct requirement_node *node, char *ret_text, size_t 
     }
 }
 
+/* "region in ("fr", "de")"; what does not fit is left out, and said to be. */
+static void list_text(const struct requirement_node *first, uint32_t count, char *ret_text,
+                      size_t size)
+{
+    size_t used = (size_t)snprintf(ret_text, size, "%s in (", first->attribute.name);
+    for (uint32_t i = 0; i < count; i++) {
+        char item[ATTRIBUTE_TEXT_SIZE + 8];
+        const struct attribute *value = &first[i].attribute;
+        const char *comma = i == 0 ? "" : ", ";
+        if (value->is_text) {
+            (void)snprintf(item, sizeof item, "%s\"%s\"", comma, value->text);
+        } else {
+            (void)snprintf(item, sizeof item, "%s%lld", comma, (long long)value->number);
+        }
+        if (used + strlen(item) + sizeof ", ...)" > size) {
+            used += (size_t)snprintf(ret_text + used, size - used, "%s...", comma);
+            break;
+        }
+        used += (size_t)snprintf(ret_text + used, size - used, "%s", item);
+    }
+    (void)snprintf(ret_text + used, size - used, ")");
+}
+
+/* Nodes that make a list whole: `or` behind nothing but the same attribute, each time equal to something. One of its values is
+ * nothing that a device fails on. */
+static uint64_t find_lists(const struct requirement *needs, uint64_t negated, uint64_t *ret_items)
+{
+    uint64_t lists = 0;
+    *ret_items = 0;
+    for (uint32_t i = 0; i < needs->count; i++) {
+        const uint32_t arity = needs->nodes[i].arity;
+        bool is_list = needs->nodes[i].op == REQUIREMENT_OR && arity <= i;
+        for (uint32_t k = is_list ? i - arity : i; k < i && is_list; k++) {
+            const struct requirement_node *node = &needs->nodes[k];
+            is_list = node->op == REQUIREMENT_EQ && (negated >> k & 1) == 0 &&
+                      strcmp(node->attribute.name, needs->nodes[i - arity].attribute.name) == 0;
+        }
+        if (is_list) {
+            lists |= UINT64_C(1) << i;
+            *ret_items |= ((UINT64_C(1) << arity) - 1) << (i - arity);
+        }
+    }
+    return lists;
+}
+
 /* What has to hold where the predicate stands under `not`. */
 static struct requirement_node turned_over(const struct requirement_node *node)
 {
@@ -43,6 +88,7 @@ struct explaining {
     const struct part *part;
     struct requirement_plan plan;
     uint64_t negated;       /* predicates that are not to hold */
+    uint64_t lists, items;  /* nodes that are lists, and predicates in them */
     struct explained *seen; /* NULL: memory is short, and there will be no remedy */
     struct exchange_explanation *why;
     uint32_t unrated; /* devices without the rate of a need by value */
@@ -78,7 +124,17 @@ static uint32_t explain_predicates(const struct explaining *explaining,
     uint32_t at = 0; /* every device meets the same predicates in the same order */
     *ret_truth = requirement_truth(&explaining->plan, attributes, digests, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
-        if (needs->nodes[i].op < REQUIREMENT_EQ) {
+        if ((explaining->lists >> i & 1) != 0) {
+            const uint32_t arity = needs->nodes[i].arity;
+            const uint64_t items = ((UINT64_C(1) << arity) - 1) << (i - arity);
+            if (at == why->predicate_count) {
+                why->predicate_count++;
+                list_text(&needs->nodes[i - arity], arity, why->predicates[at].text,
+                          sizeof why->predicates[at].text);
+            }
+            why->predicates[at++].failing += (*ret_truth & items) == 0;
+        }
+        if (needs->nodes[i].op < REQUIREMENT_EQ || (explaining->items >> i & 1) != 0) {
             continue;
         }
         const uint64_t is_negated = explaining->negated >> i & 1;
@@ -413,6 +469,8 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
     }
     if (why->free == 0 && why->affordable > 0) {
         why->is_own_leases = search->is_filed && are_own_leases(search->exchange, part);
+    }
+    if (why->free == 0 && why->asking > 0) {
         queue_find(search, why);
     }
     if (!is_halted && part->waiting > 0 && why->starts_at_micro < 0 &&
@@ -487,6 +545,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         .seen = seen,
         .why = ret_explanation,
     };
+    explaining.lists = find_lists(need->needs, explaining.negated, &explaining.items);
     see_devices(&explaining);
     explain_simulated(ret_explanation);
     explain_rate(ret_explanation, explaining.unrated);

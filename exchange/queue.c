@@ -1,4 +1,4 @@
-/* What comes before a bid, where all that it could have is leased. A read: pure, no trace. */
+/* What comes before a bid, where all that it could have is leased, or asks more. A read: pure, no trace. */
 #include "exchange/search.h"
 
 #include <stdlib.h>
@@ -15,6 +15,7 @@ struct queue {
     uint32_t steps;
     bool is_partial;
     bool goes_by_rank; /* all that it could have is given away */
+    bool is_any_price; /* it could have none, whatever becomes free */
     int64_t rank;      /* then: of its account */
 };
 
@@ -69,8 +70,9 @@ static void find_cells(struct queue *queue, const struct search *search)
             device->key.provider != need->account && device->ask != NULL && device->ask->is_open &&
             !ask_is_spent(queue->exchange, device->ask) && ask_is_for(device->ask, need->account) &&
             book_ask(queue->exchange->book, device->ask->handle, &ask) &&
-            (need->cap_micro < 0 || ask.price_micro <= book_limit(queue->exchange->book, need->rate,
-                                                                  need->cap_micro, ask.cell)) &&
+            (queue->is_any_price || need->cap_micro < 0 ||
+             ask.price_micro <=
+                 book_limit(queue->exchange->book, need->rate, need->cap_micro, ask.cell)) &&
             (ask.max_term_ns == 0 || ask.max_term_ns >= need->term_ns) &&
             device->slots >= need->slots && device->ask->slots >= need->slots) {
             add_cell(queue, device->cell);
@@ -154,8 +156,9 @@ void queue_find(const struct search *search, struct exchange_explanation *why)
     struct queue queue = {.exchange = exchange,
                           .need = need,
                           .sequence = search->is_filed ? search->part->sequence : UINT64_MAX,
-                          .cell_room = why->affordable,
-                          .goes_by_rank = why->donated == why->affordable &&
+                          .cell_room = why->affordable > 0 ? why->affordable : why->asking,
+                          .is_any_price = why->affordable == 0,
+                          .goes_by_rank = why->affordable > 0 && why->donated == why->affordable &&
                                           need->account < exchange->member_count};
     queue.rank = queue.goes_by_rank ? donation_rank(exchange, need->account) : 0;
     queue.ahead = calloc((size_t)book_class_bound(exchange->book) + 1, sizeof *queue.ahead);

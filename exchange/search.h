@@ -95,7 +95,7 @@ void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy
 void remedy_whole(const struct search *search, const struct whole *whole,
                   struct exchange_remedy *ret_remedy);
 
-/* ---- queue.c: what comes before it, where all that it could have is leased; nothing when memory is short */
+/* ---- queue.c: what comes before it, where all that it could have is leased, or asks more; nothing when memory is short */
 void queue_find(const struct search *search, struct exchange_explanation *why);
 
 #endif

@@ -135,6 +135,7 @@ enum token_type { TOKEN_END, TOKEN_WORD, TOKEN_QUOTED, TOKEN_OP, TOKEN_MARK, TOK
 struct token {
     enum token_type type;
     enum requirement_op op; /* of TOKEN_OP */
+    bool is_beyond;         /* of TOKEN_WORD: it has letters that words do not have */
     char text[ATTRIBUTE_TEXT_SIZE];
 };
 
@@ -275,10 +276,21 @@ static bool take_quoted(struct parser *parser, struct token *ret_token)
     return false;
 }
 
+/* A letter that words do not have, and that is nothing of another language: the word is shown whole, then. */
+static bool is_letter_beyond(const char *at)
+{
+    bool is = ((unsigned char)*at & 0x80) != 0;
+    for (size_t i = 0; is && i < sizeof foreign / sizeof foreign[0]; i++) {
+        is = strncmp(at, foreign[i].text, strlen(foreign[i].text)) != 0;
+    }
+    return is;
+}
+
 static bool take_word(struct parser *parser, struct token *ret_token)
 {
     size_t length = 0;
-    while (is_word(parser->at[length])) {
+    while (is_word(parser->at[length]) || is_letter_beyond(parser->at + length)) {
+        ret_token->is_beyond = ret_token->is_beyond || !is_word(parser->at[length]);
         length++;
     }
     if (length >= sizeof ret_token->text) {
@@ -439,6 +451,46 @@ static bool check_known(const struct requirement_field *field, const char *text,
     return check_name(field->name, text, names, count, field->meaning, ret_problem);
 }
 
+/* A text with other letters stands in quotes; a name that is known has none. */
+static bool check_word(const struct parser *parser, struct problem *ret_problem)
+{
+    if (parser->begin != NULL && parser->token.type == TOKEN_WORD && parser->token.is_beyond) {
+        problem_set(ret_problem, "write \"%s\" in quotes: it has letters that words do not have",
+                    parser->token.text);
+        return false;
+    }
+    return true;
+}
+
+/* What no device ever has: an ordering or a value out of the range of its field, all of which begin at 0. */
+static bool check_range(const struct requirement_field *field, const struct requirement_node *node,
+                        struct problem *ret_problem)
+{
+    static const struct {
+        const char *name, *most;
+    } ranges[] = {{"isolation", "3"}, {"trust", "2"}, {"notice", "7d"}, {"minimum_run", "7d"}};
+    const int64_t number = node->attribute.number;
+    if (is_ordered(field) && node->op == REQUIREMENT_LT && number <= 0) {
+        problem_set(ret_problem, "%s is never less than 0", field->name);
+        return false;
+    }
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        int64_t most = 0;
+        if (strcmp(ranges[i].name, field->name) != 0 ||
+            units_read(requirement_field_units(field), ranges[i].most, &most) != UNITS_OK) {
+            continue;
+        }
+        const bool is_beyond = number > most;
+        if ((is_beyond && (node->op == REQUIREMENT_EQ || node->op == REQUIREMENT_GE)) ||
+            (number >= most && node->op == REQUIREMENT_GT)) {
+            problem_set(ret_problem, "%s is 0 to %s: no device has more", field->name,
+                        ranges[i].most);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool push(struct parser *parser, const struct requirement_node *node)
 {
     struct requirement *requirement = parser->requirement;
@@ -463,7 +515,8 @@ static bool push_predicate(struct parser *parser, const struct requirement_field
     if (ordering && !is_ordered(field)) {
         problem_set(&problem, "%s is not a number: it takes only =, != and in", field->name);
     } else if (read_value(field, text, &node.attribute, &problem) &&
-               check_known(field, text, &problem)) {
+               check_known(field, text, &problem) && check_word(parser, &problem) &&
+               check_range(field, &node, &problem)) {
         return push(parser, &node);
     }
     fail(parser, problem.text);

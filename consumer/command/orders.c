@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
+#include "protocol/reject.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,8 +135,15 @@ static int no_order(struct invocation *invocation, const char *prefix)
                         row->state_text,
                         row->state == BOURSE_OPEN ? ", for it wants nothing more now" : "");
     }
-    return complain(invocation, BOURSE_NOT_FOUND, "no order '%s'; `bourse order list` shows yours",
-                    prefix);
+    struct bourse_error error = {.status = BOURSE_NOT_FOUND, .name = "NOT_FOUND"};
+    char shown[BOURSE_ID_SIZE];
+    bourse_printable(prefix, shown, sizeof shown);
+    (void)snprintf(error.text, sizeof error.text,
+                   "order: no order of this account begins with %s; `bourse order list` shows "
+                   "those that stand",
+                   shown);
+    error.reject = REJECT_NOT_FOUND;
+    return complain_with(invocation, &error);
 }
 
 /* False, and what is wrong has been said: *ret_status is the exit status. */
@@ -243,6 +251,11 @@ static int order_replace(struct invocation *invocation)
     to.part = search.found.part > 0 ? (int64_t)search.found.part : -1; /* the job's id: all parts */
     struct bourse_error error;
     if (!bourse_replace(invocation->bourse, &to, &error)) {
+        if (strcmp(error.name, "STATE") == 0 && strcmp(error.field, "slots") == 0) {
+            (void)snprintf(error.text, sizeof error.text,
+                           "slots: this job waits for all that it asks for at once, and how much "
+                           "that is stays: cancel it, and submit it anew with another at_most");
+        }
         return complain_with(invocation, &error);
     }
     if (invocation->json) {

@@ -174,7 +174,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                           : "");
     }
     if (job->value_micro >= 0) {
-        (void)fprintf(to, "  value         %s credits\n",
+        (void)fprintf(to, "  value         at most %s\n",
                       limit_text(job->value_micro, job->value_rate));
     }
     if (quote->limit_micro >= 0) {

@@ -171,7 +171,7 @@ wanting=$("$bourse" submit all.yaml -y --quiet --anyway --budget 1 2>err) || fai
 expect 0 "${wanting:0:8} +bid +limit +all " "$bourse" order list
 expect 0 '"side":"bid"' "$bourse" order list --json
 expect 2 "bourse cancel ${wanting:0:8}" "$bourse" order cancel "$wanting"
-expect 3 'no order' "$bourse" order cancel ffffffff
+expect 3 'NOT_FOUND: order: no order of this account begins with ffffffff' "$bourse" order cancel ffffffff
 # The terms of a job that waits: its place, its price, its budget. What is refused changes nothing.
 expect 2 'say what is to change' "$bourse" order replace "$wanting"
 expect 2 'bid of a job, which has no --price' "$bourse" order replace "$wanting" --price 1

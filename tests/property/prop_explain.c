@@ -396,7 +396,8 @@ static int64_t donation_rank_of(uint32_t account)
 
 /* Bids before it, for some device that it could have. All came earlier. What is all given away goes by another rank than
  * limits. */
-static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own, bool by_rank)
+static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own, bool by_rank,
+                           bool at_any_price)
 {
     uint32_t ahead = 0;
     for (uint32_t k = 0; k < known.job_count; k++) {
@@ -407,7 +408,7 @@ static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own,
             const struct known_device *device = &known.devices[i];
             meets = meets ||
                     (device->price_micro >= 0 &&
-                     rate_price(device->price_micro) <= worth_on(device, own) &&
+                     (at_any_price || rate_price(device->price_micro) <= worth_on(device, own)) &&
                      (by_rank ? is_before : worth_on(device, rival) >= worth_on(device, own)) &&
                      device->asked >= wish->slots && device->owner != CONSUMER &&
                      (device->max_term_ns == 0 || device->max_term_ns >= wish->term_ns) &&
@@ -426,7 +427,9 @@ static void check_waiting(struct id128 id, const struct wish *wish)
     if (why.has_ahead) {
         struct known_job own = {.limit_micro = limit_of(wish), .rate = wish->rate};
         read_needs(wish, UINT32_MAX, &own.needs);
-        ck_assert_uint_eq(why.ahead, slow_ahead(wish, &own, why.donated == why.affordable));
+        ck_assert_uint_eq(why.ahead, slow_ahead(wish, &own,
+                                                why.affordable > 0 && why.donated == why.affordable,
+                                                why.affordable == 0));
     }
     const struct exchange_remedy *remedy = &why.remedy;
     keep();

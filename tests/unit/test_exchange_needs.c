@@ -102,9 +102,8 @@ START_TEST(trust_is_what_the_operator_gives)
         {"trust >= 1", "trust: 1", REFEREE},
         {"trust = 1", "trust: \"= 1\"", REFEREE},
         {"trust > 1", "trust: 2", OWNER},
-        {"trust in (2, 3)", "trust: [2, 3]", OWNER},
-        {"trust >= 3", "trust: 3", 0},
-        {"trust = 9", "trust: \"= 9\"", 0},
+        {"trust in (2)", "trust: [2]", OWNER},
+        {"trust >= 2 and trust < 2", NULL, 0},
         {"not trust >= 1", "trust: \"not in (1, 2)\"", STRANGER},
         {"referee = true", "referee: true", REFEREE},
     };
@@ -154,7 +153,7 @@ START_TEST(notice_and_minimum_run_are_the_asks)
         {"minimum_run >= 2h", "minimum_run: 2h", OWNER},
         {"firm = true", "firm: true", OWNER},
         {"firm = false", "firm: false", STRANGER},
-        {"notice >= 8d", "notice: 8d", 0},
+        {"notice >= 7d and firm = false", NULL, 0},
     };
     sell(STRANGER, 0, &liar, &at_once);
     sell(REFEREE, 0, &silent, &told);

@@ -1,5 +1,6 @@
 /* What explain says in its one line, of bids that wait and of jobs that wait for nothing. */
 #include "broker/explanation.h"
+#include "formats/requirement.h"
 #include "tests/support/hand_market.h"
 
 #include <check.h>
@@ -113,6 +114,34 @@ START_TEST(a_limit_that_meets_its_own_ask_first_fills_nothing)
 }
 END_TEST
 
+START_TEST(a_list_is_failed_on_as_a_whole)
+{
+    struct requirement needs;
+    struct problem problem;
+    offer_at(PROVIDER, 1, 1, price, "one");
+    ck_assert(requirement_parse("region in (fr, de) and memory in (1GiB, 2GiB)", &needs, &problem));
+    struct exchange_command made = submit_of(1, 100);
+    made.submit.needs = &needs;
+    apply(&made);
+    const char *line = line_of(made.id);
+    ck_assert_msg(strncmp(line, "0 of 1 device fit; 1 fail on region in (\"fr\", \"de\")", 51) == 0,
+                  "%s", line);
+    ck_assert_uint_eq(explanation->row.predicate_count, 2);
+    ck_assert_str_eq(explanation->row.predicates[1].text, "memory in (1.0 GiB, 2.0 GiB)");
+}
+END_TEST
+
+START_TEST(a_bid_that_waits_for_its_price_knows_who_comes_before_it)
+{
+    offer_at(PROVIDER, 1, 1, 5 * price, "one");
+    (void)submit_at_most(CONSUMER, 1, 0, 2 * price);
+    (void)submit_at_most(CONSUMER, 1, 0, price / 2);
+    (void)line_of(submit_at_most(CONSUMER, 1, 0, price));
+    ck_assert(explanation->wire.has_ahead);
+    ck_assert_uint_eq(explanation->wire.ahead, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("explanation");
@@ -122,6 +151,8 @@ int main(void)
     tcase_add_test(tests, a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself);
     tcase_add_test(tests, what_runs_is_told_beside_what_waits);
     tcase_add_test(tests, a_limit_that_meets_its_own_ask_first_fills_nothing);
+    tcase_add_test(tests, a_list_is_failed_on_as_a_whole);
+    tcase_add_test(tests, a_bid_that_waits_for_its_price_knows_who_comes_before_it);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

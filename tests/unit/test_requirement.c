@@ -158,6 +158,32 @@ START_TEST(wrong_texts_say_what_is_wrong)
 }
 END_TEST
 
+START_TEST(what_no_device_ever_has_is_refused_with_the_range)
+{
+    struct requirement needs;
+    struct problem problem;
+    check_refused("isolation >= 4", "column 14: isolation is 0 to 3: no device has more");
+    check_refused("isolation > 3", "column 13: isolation is 0 to 3: no device has more");
+    check_refused("isolation in (1, 9)", "column 18: isolation is 0 to 3: no device has more");
+    check_refused("trust = 3", "column 9: trust is 0 to 2: no device has more");
+    check_refused("notice >= 8d", "column 11: notice is 0 to 7d: no device has more");
+    check_refused("memory < 0", "column 10: memory is never less than 0");
+    ck_assert(requirement_parse("isolation >= 3 and notice >= 7d and trust < 9", &needs, &problem));
+}
+END_TEST
+
+START_TEST(a_word_with_other_letters_is_shown_whole)
+{
+    check_refused("kind = gpü", "column 8: unknown kind \"gpü\"; known are cpu, gpu, tpu, "
+                                "lpu, npu, fpga, dsp, webgpu, wasm or custom");
+    check_refused("kïnd = gpu", "column 1: unknown field \"kïnd\"; `man bourse-job` lists those "
+                                "that are known");
+    check_refused("region = münchen",
+                  "column 10: write \"münchen\" in quotes: it has letters that words do not have");
+    check_refused("memory≥2GiB", "column 7: ≥ is written >= here");
+}
+END_TEST
+
 START_TEST(what_other_languages_write_is_refused_with_what_is_right)
 {
     check_refused("kind == gpu", "column 6: == is written = here");
@@ -399,6 +425,8 @@ int main(void)
     tcase_add_test(tests, one_need_has_one_text);
     tcase_add_test(tests, every_kind_and_variant_can_be_asked_for);
     tcase_add_test(tests, wrong_texts_say_what_is_wrong);
+    tcase_add_test(tests, what_no_device_ever_has_is_refused_with_the_range);
+    tcase_add_test(tests, a_word_with_other_letters_is_shown_whole);
     tcase_add_test(tests, what_other_languages_write_is_refused_with_what_is_right);
     tcase_add_test(tests, a_figure_says_its_unit);
     tcase_add_test(tests, a_place_is_counted_as_editors_do);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define WAIT_NS INT64_C(120000000000) /* for what comes */
-#define NEVER_NS INT64_C(200000000)  /* for what must not come */
+#define NEVER_NS INT64_C(200000000)   /* for what must not come */
 
 static struct request *ask_for_checkpoint(void)
 {

@@ -24,8 +24,9 @@ enum {
 };
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
- * at all that its budget allows, and the next ask to arrive would fill at that. */
-static int64_t limit_of(const struct job_file *file, const struct order_part *part, bool apart,
+ * at all that its budget allows, and the next ask to arrive would fill at that. Where results are checked, the cap lets in a
+ * second account, too: checks may not be for who asks least, and what is found wrong is made again by another. */
+static int64_t limit_of(const struct job_file *file, const struct order_part *part,
                         const struct bourse_quote *quote)
 {
     if (file->cap_micro != JOB_ABSENT) {
@@ -43,7 +44,7 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
         dearest_micro = quote->levels[i].price_micro;
         wanted -= quote->levels[i].slots;
     }
-    if (apart && quote->second_micro > dearest_micro) {
+    if (strcmp(file->verify, "cheap") == 0 && quote->second_micro > dearest_micro) {
         dearest_micro = quote->second_micro;
     }
     if (dearest_micro <= 0 || dearest_micro > INT64_MAX / 2) {
@@ -167,7 +168,7 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size
     if (!quote_at(bourse, job, index, cap_micro, ret_quote, error)) {
         return false;
     }
-    const int64_t limit_micro = limit_of(job->file, part, is_checks(job, index), ret_quote);
+    const int64_t limit_micro = limit_of(job->file, part, ret_quote);
     if (limit_micro >= 0 && cap_micro == JOB_ABSENT &&
         (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0 ||
          ret_quote->explanation.refusal[0] != '\0') &&

@@ -26,6 +26,10 @@ static const struct picture_words words = {
 
 /* ---------------------------------------------------------------- the plan above it */
 
+/* Of a plan that says more than this many times what the job took only figures are shown: what became of it could not be seen
+ * beside it. */
+enum { PLAN_TIMES_MOST = 3 };
+
 /* When the plan's first subtask would have begun: with the first that did. */
 static int64_t plan_begin_ns(const struct report *report)
 {
@@ -38,9 +42,15 @@ static int64_t sum_of(int64_t a, int64_t b)
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
+static bool plan_is_drawn(const struct report *report)
+{
+    return report->plan != NULL &&
+           report->plan->makespan_ns / PLAN_TIMES_MOST <= report->until_ns - report->submitted_ns;
+}
+
 static size_t plan_groups(const struct report *report)
 {
-    return report->plan == NULL ? 0 : report->plan->device_count;
+    return plan_is_drawn(report) ? report->plan->device_count : 0;
 }
 
 static void set_plan_groups(const struct report *report, struct picture *picture)
@@ -151,7 +161,7 @@ char *report_svg(const struct report *report)
         picture.line = line;
         picture.note = report->total.simulated > 0
                            ? "SIM: simulated, the times are those of a model and were not measured."
-                       : report->plan != NULL
+                       : plan_is_drawn(report)
                            ? "Times are what providers signed, within what the market saw; above "
                              "them, what was planned when it was submitted."
                            : "Times are what providers signed, within what the market saw.";

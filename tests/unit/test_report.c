@@ -479,6 +479,25 @@ START_TEST(what_was_planned_stands_above_what_was)
 }
 END_TEST
 
+/* Beside it what became of the job would be a speck. */
+START_TEST(a_plan_of_many_times_what_it_took_is_not_drawn)
+{
+    CLEANUP(report_destroy) struct report *report = sample_planned();
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    const struct picture_style style = {.width = 80, .ascii = true};
+    const int64_t took_ns = report->until_ns - report->submitted_ns;
+    report->plan->makespan_ns = 3 * took_ns;
+    CLEANUP(text_free) char *both = report_timeline(report, &style);
+    ck_assert_ptr_nonnull(strstr(both, "planned 1 "));
+    report->plan->makespan_ns = 3 * took_ns + 3;
+    CLEANUP(text_free) char *text = report_timeline(report, &style);
+    CLEANUP(text_free) char *svg = report_svg(report);
+    ck_assert_ptr_null(strstr(text, "planned 1 "));
+    ck_assert_ptr_nonnull(strstr(text, "farm0/cpu"));
+    ck_assert_ptr_null(strstr(svg, "planned: subtask"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("report");
@@ -497,6 +516,7 @@ int main(void)
     tcase_add_test(tests, nothing_has_run_is_a_report_too);
     tcase_add_test(tests, wrong_input_is_an_answer);
     tcase_add_test(tests, what_was_planned_stands_above_what_was);
+    tcase_add_test(tests, a_plan_of_many_times_what_it_took_is_not_drawn);
     tcase_add_test(tests, a_timeline_keeps_to_its_width);
     tcase_add_test(tests, a_picture_is_whole_and_its_names_are_escaped);
     tcase_add_test(tests, a_picture_of_many_subtasks_is_small);

@@ -12,7 +12,9 @@
 #define PRODUCT_TILE_S 0.010 /* of a tile, whatever its size: dispatch, start, result, settlement */
 #define PRODUCT_STAGING 1.0e9 /* bytes per second: into the jail, and the result out of it */
 #define PRODUCT_START_S 0.050 /* lease and jail, once per device */
-#define PRODUCT_LINK 300.0e6  /* bytes per second between broker and agent */
+#define PRODUCT_MARGIN_S                                                                           \
+    0.020 /* that a split gains at the least: less is within what a start or a transfer varies by */
+#define PRODUCT_LINK 300.0e6 /* bytes per second between broker and agent */
 /* What a tile's agent is asked to do. */
 #define PRODUCT_ARGUMENTS                                                                          \
     {                                                                                              \

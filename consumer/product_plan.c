@@ -148,6 +148,8 @@ static bool ask_planner(const struct market_view *view,
         .tile_s = PRODUCT_TILE_S,
         .staging = PRODUCT_STAGING,
         .tile_bytes = (uint64_t)(least_memory(view) / PRODUCT_MEMORY_PARTS),
+        .margin_s =
+            options->tile_rows > 0 ? 0 : PRODUCT_MARGIN_S, /* tiles that are asked for are cut */
     };
     for (size_t i = 0; i < view->count; i++) {
         devices[i] = (struct split_device){.flops = (double)view->items[i].speed * 1e6,

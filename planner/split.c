@@ -20,7 +20,7 @@ static bool are_good(const struct split_work *work, const struct split_device *d
     uint64_t slots = 0;
     bool good = count >= 1 && count <= SPLIT_DEVICES && work->units >= 1 &&
                 work->units <= UINT32_MAX && is_amount(work->flop) && work->flop > 0 &&
-                is_amount(work->bytes) && is_amount(work->overhead_s);
+                is_amount(work->bytes) && is_amount(work->overhead_s) && is_amount(work->margin_s);
     for (size_t i = 0; good && i < count; i++) {
         slots += devices[i].slots;
         good = is_amount(devices[i].flops) && devices[i].flops > 0 &&
@@ -182,9 +182,10 @@ static void sum_up(const struct split_work *work, const struct split_device *dev
     split->cost_micro = micro >= 9e18 ? INT64_MAX : (int64_t)micro + 1;
 }
 
-static bool gains(double split_finish_s, double single_s)
+static bool gains(double split_finish_s, double single_s, double margin_s)
 {
-    return split_finish_s <= single_s * (100 - SPLIT_GAIN_PERCENT) / 100;
+    return split_finish_s <= single_s * (100 - SPLIT_GAIN_PERCENT) / 100 &&
+           split_finish_s + margin_s <= single_s;
 }
 
 enum split_status split_make(const struct split_work *work, const struct split_device *devices,
@@ -198,7 +199,8 @@ enum split_status split_make(const struct split_work *work, const struct split_d
     split.single_s = finish_s(work, &devices[split.single], work->units);
     deal(work, devices, count, ret_shares);
     sum_up(work, devices, count, ret_shares, &split);
-    split.is_split = split.device_count > 1 && gains(split.finish_s, split.single_s);
+    split.is_split =
+        split.device_count > 1 && gains(split.finish_s, split.single_s, work->margin_s);
     if (!split.is_split) {
         memset(ret_shares, 0, count * sizeof *ret_shares);
         ret_shares[split.single].units = work->units;
@@ -240,6 +242,7 @@ static bool work_of(const struct split_product *product, struct split_grid grid,
         .flop = 2 * rows * columns * inner,
         .bytes = a_bytes * sharing + c_bytes,
         .overhead_s = product->tile_s + (a_bytes + b_bytes + c_bytes) / product->staging,
+        .margin_s = product->margin_s,
     };
     return a_bytes + b_bytes + c_bytes <= (double)product->tile_bytes;
 }
@@ -304,19 +307,20 @@ static double likely_s(const struct split *split)
 }
 
 /* Whether it may be taken: with several devices, only what gains over the best single one with its own best grid. */
-static bool is_good(const struct candidate *candidate, size_t devices, double single_s)
+static bool is_good(const struct candidate *candidate, size_t devices, double single_s,
+                    double margin_s)
 {
     return devices == 1 ||
-           (candidate->split.is_split && gains(candidate->split.finish_s, single_s));
+           (candidate->split.is_split && gains(candidate->split.finish_s, single_s, margin_s));
 }
 
 /* NULL: none is good. */
 static const struct candidate *finest(const struct candidate *candidates, size_t count,
-                                      size_t devices, double single_s)
+                                      size_t devices, double single_s, double margin_s)
 {
     double least_s = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        if (is_good(&candidates[i], devices, single_s)) {
+        if (is_good(&candidates[i], devices, single_s, margin_s)) {
             least_s = least(least_s, likely_s(&candidates[i].split));
         }
     }
@@ -329,7 +333,8 @@ static const struct candidate *finest(const struct candidate *candidates, size_t
         /* Of equals the one with more rows: what is in a row of blocks lies together in the files. */
         bool is_better = best == NULL || tiles > most_tiles ||
                          (tiles == most_tiles && likely_s(&at->split) <= likely_s(&best->split));
-        if (is_good(at, devices, single_s) && likely_s(&at->split) <= enough_s && is_better) {
+        if (is_good(at, devices, single_s, margin_s) && likely_s(&at->split) <= enough_s &&
+            is_better) {
             best = at;
             most_tiles = tiles;
         }
@@ -341,7 +346,7 @@ static bool is_possible(const struct split_product *product, const struct split_
 {
     return product->rows >= 1 && product->inner >= 1 && product->columns >= 1 &&
            product->element_bytes >= 1 && is_amount(product->staging) && product->staging > 0 &&
-           is_amount(product->tile_s) &&
+           is_amount(product->tile_s) && is_amount(product->margin_s) &&
            (fixed == NULL || (fixed->rows >= 1 && fixed->columns >= 1 &&
                               fixed->rows <= product->rows && fixed->columns <= product->columns));
 }
@@ -364,7 +369,8 @@ enum split_status split_product(const struct split_product *product,
     if (found == 0) {
         return SPLIT_BAD_INPUT;
     }
-    const struct candidate *best = finest(candidates, found, count, single->single_s);
+    const struct candidate *best =
+        finest(candidates, found, count, single->single_s, product->margin_s);
     if (best != NULL) {
         *ret_grid = best->grid;
         return try_grid(product, devices, count, best->grid, ret_shares, ret_split);

@@ -21,7 +21,8 @@
  * way to deal them out ends earlier (Boulet, Dongarra, Robert, Vivien, "Static tiling for heterogeneous
  * computing platforms", Parallel Computing 25(5), 1999). Ties go to the cheaper device, then to the first.
  *
- * A split has to be worth its risk: below SPLIT_GAIN_PERCENT over the best single device, that one gets all.
+ * A split has to be worth its risk: below SPLIT_GAIN_PERCENT over the best single device, or below what the figures may be
+ * off by, that one gets all.
  *
  * What is predicted here chooses devices and tiles; who runs which tile is decided by the exchange as results
  * come in, so a device that is slower than it said gets less. Figures are doubles: nothing here is money or
@@ -56,6 +57,7 @@ struct split_work {
     double flop;       /* of one unit; > 0 */
     double bytes;      /* carried for one; >= 0 */
     double overhead_s; /* of one, on any device; >= 0 */
+    double margin_s;   /* that a split gains at the least, beside the percentage; >= 0 */
 };
 
 struct split_share {
@@ -90,6 +92,7 @@ struct split_product {
     double
         staging; /* bytes per second at which a tile's matrices reach the program, and its result leaves */
     uint64_t tile_bytes; /* most that a tile's three matrices may take together */
+    double margin_s;     /* as of struct split_work */
 };
 
 struct split_grid {

@@ -296,6 +296,21 @@ START_TEST(unlike_devices_get_tiles_small_enough_for_their_speeds)
 }
 END_TEST
 
+/* Two devices that halve 4 s gain 2 s. */
+START_TEST(what_gains_less_than_the_margin_stays_whole)
+{
+    const struct split_device devices[] = {device(1e9, 0), device(1e9, 0)};
+    struct split_work work = {.units = 4, .flop = 1e9, .margin_s = 2};
+    ck_assert_int_eq(split_make(&work, devices, 2, shares, &split), SPLIT_OK);
+    ck_assert(split.is_split);
+    work.margin_s = 2.001;
+    ck_assert_int_eq(split_make(&work, devices, 2, shares, &split), SPLIT_OK);
+    ck_assert(!split.is_split && shares[0].units == 4);
+    work.margin_s = -1;
+    ck_assert_int_eq(split_make(&work, devices, 2, shares, &split), SPLIT_BAD_INPUT);
+}
+END_TEST
+
 START_TEST(a_small_product_stays_whole)
 {
     struct split_product small = square;
@@ -388,6 +403,7 @@ int main(void)
     tcase_add_test(cases, alike_devices_get_a_tile_each_where_more_would_be_overhead);
     tcase_add_test(cases, lanes_get_several_tiles_each_where_these_cost_little);
     tcase_add_test(cases, unlike_devices_get_tiles_small_enough_for_their_speeds);
+    tcase_add_test(cases, what_gains_less_than_the_margin_stays_whole);
     tcase_add_test(cases, a_small_product_stays_whole);
     tcase_add_test(cases, tiles_keep_to_the_memory_of_a_slot);
     tcase_add_test(cases, a_grid_that_is_given_is_kept);

@@ -37,7 +37,7 @@ job 'value: 0.003 per bf16 TFLOP-hour'
 has "$(cat quote.txt)" '2.00 x 1 slot of 1 provider, sim.gpu.nvidia.h100-sxm5: worth 2.9'
 has "$(cat quote.txt)" '1.00 x 1 slot of 1 provider, sim.gpu.nvidia.a100-sxm4-80: worth 0.9'
 has "$(cat quote.txt)" ', too dear'
-has "$(cat quote.txt)" 'value         0.003 per bf16 TFLOP-hour'
+has "$(cat quote.txt)" 'value         at most 0.003 per bf16 TFLOP-hour'
 "$bourse" quote job.yaml --json >quote.json || fail "quote --json"
 has "$(cat quote.json)" '"value_micro":3000000'
 has "$(cat quote.json)" '"rate":"bf16"'

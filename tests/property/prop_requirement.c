@@ -1,6 +1,7 @@
 /* Requirements against a slow, obvious reader of trees, and the rule of simulated devices: nothing that does
  * not ask for one ever meets one. And their texts: what a tree prints reads back as that tree, or as one that means the
  * same. */
+#include "base/checked.h"
 #include "base/random.h"
 #include "formats/requirement.h"
 #include "matching/book.h"
@@ -202,6 +203,18 @@ static bool is_group(enum requirement_op op)
     return op == REQUIREMENT_AND || op == REQUIREMENT_OR;
 }
 
+/* Of any length, but such that a device may have more, and less: what none ever has is refused. */
+static int64_t any_number(struct random *random, const char *field)
+{
+    if (strcmp(field, "isolation") == 0 || strcmp(field, "trust") == 0) {
+        return 1;
+    }
+    const bool is_up_to_7d = strcmp(field, "notice") == 0 || strcmp(field, "minimum_run") == 0;
+    const uint64_t largest = is_up_to_7d ? 7 * 24 * (uint64_t)NS_PER_HOUR - 1 : INT64_MAX;
+    const uint64_t drawn = random_u64(random) >> (1 + random_below(random, 63));
+    return (int64_t)(1 + drawn % largest);
+}
+
 /* Of any field and a value of its type, as a reader makes it. */
 static struct requirement_node any_predicate(struct random *random)
 {
@@ -218,9 +231,8 @@ static struct requirement_node any_predicate(struct random *random)
         node.attribute = text(field->name, value);
     } else if (field->type == FIELD_FLAG) {
         node.attribute = number(field->name, (int64_t)random_below(random, 2));
-    } else { /* of any length */
-        node.attribute =
-            number(field->name, (int64_t)(random_u64(random) >> (1 + random_below(random, 63))));
+    } else {
+        node.attribute = number(field->name, any_number(random, field->name));
     }
     return node;
 }

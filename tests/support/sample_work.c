@@ -120,3 +120,12 @@ struct topology *sample_links(uint32_t count, double latency_s, double bandwidth
     free(links);
     return topology;
 }
+
+struct plan *sample_plan(const struct plan_input *input)
+{
+    struct plan *plan = NULL;
+    struct plan_fault fault;
+    enum plan_status status = plan_make(input, &plan, &fault);
+    ck_assert_msg(status == PLAN_OK, "%s: %s", plan_status_name(status), fault.problem.text);
+    return plan;
+}

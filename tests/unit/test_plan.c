@@ -36,15 +36,6 @@ static void furnish(struct room *room, const struct steps *steps, size_t count,
     }
 }
 
-static struct plan *made(const struct plan_input *input)
-{
-    struct plan *plan = NULL;
-    struct plan_fault fault;
-    enum plan_status status = plan_make(input, &plan, &fault);
-    ck_assert_msg(status == PLAN_OK, "%s: %s", plan_status_name(status), fault.problem.text);
-    return plan;
-}
-
 static struct plan_fault refused(const struct plan_input *input, enum plan_status wanted)
 {
     struct plan *plan = NULL;
@@ -94,7 +85,7 @@ START_TEST(a_chain_stays_on_the_faster_device)
     struct room room;
     furnish(&room, steps, 2, topology);
     sample_device(&room.devices[0], 2, 0);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SINGLE);
     ck_assert_uint_eq(plan->single, 1);
     assert_near(plan->total.makespan_s.value, 3);
@@ -115,7 +106,7 @@ START_TEST(what_waits_for_one_runs_on_two)
     CLEANUP(topology_destroy) struct topology *topology = sample_links(2, 0.5, 100);
     struct room room;
     furnish(&room, steps, 2, topology);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* a until 1; one of the others on its device until 4, 1.5 s to the other, there from 2.5 to 5.5. Alone: 7. */
     ck_assert_int_eq(plan->form, PLAN_GRAPH);
     assert_near(plan->total.makespan_s.value, 5.5);
@@ -146,14 +137,14 @@ START_TEST(the_busiest_says_how_soon_it_can_begin_anew)
     CLEANUP(topology_destroy) struct topology *topology = sample_links(2, 0.5, 100);
     struct room room;
     furnish(&room, steps, 2, topology);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     assert_near(plan->total.makespan_s.value, 5.5);
     assert_near(plan_round_s(plan), 4);
     CLEANUP(topology_destroy) struct topology *slow = sample_links(2, 0.5, 21);
     room.input.topology = slow;
     static const uint32_t apart[] = {0, 1, 1};
     room.input.placed = apart; /* twice 100 bytes at 21 a second, and half a second before each */
-    CLEANUP(plan_destroy) struct plan *waiting = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *waiting = sample_plan(&room.input);
     assert_near(plan_round_s(waiting), 2 * (0.5 + 100.0 / 21));
 }
 END_TEST
@@ -176,7 +167,7 @@ START_TEST(transfers_by_one_port_come_one_after_the_other)
     furnish(&room, steps, 3, topology);
     sample_device(&room.devices[1], 0, 1);
     sample_device(&room.devices[2], 0, 1);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* Each transfer takes 1 s: at 2 and at 3, on different devices; both on one would be done at 6. */
     ck_assert_uint_eq(plan->transfer_count, 2);
     assert_near(plan->transfers[0].start_s, 1);
@@ -225,7 +216,7 @@ START_TEST(weights_that_do_not_fit_together_go_to_two_devices)
     furnish(&room, steps, 2, topology);
     sample_memory(&room.devices[0], 1e9);
     sample_memory(&room.devices[1], 1e9);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     assert_near(plan->total.makespan_s.value, 5);
     ck_assert_int_eq(plan->form, PLAN_GRAPH);
     ck_assert_int_eq(plan->forms[PLAN_SINGLE].status, PLAN_NO_ROOM);
@@ -246,7 +237,7 @@ START_TEST(weights_that_steps_share_are_there_once)
     struct room room;
     furnish(&room, steps, 1, NULL);
     sample_memory(&room.devices[0], 1e9);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     assert_near(plan->total.makespan_s.value, 4);
     assert_near(plan->uses[0].memory_bytes, 600000100);
 }
@@ -264,12 +255,12 @@ START_TEST(weights_that_flow_take_no_more_room_than_their_sets)
     furnish(&room, steps, 2, topology);
     sample_memory(&room.devices[0], 1e9);
     sample_memory(&room.devices[1], 1e9);
-    CLEANUP(plan_destroy) struct plan *together = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *together = sample_plan(&room.input);
     ck_assert_int_eq(together->form, PLAN_SINGLE);
     assert_near(together->uses[0].memory_bytes, 600000100);
     static const uint32_t apart[] = {0, 1};
     room.input.placed = apart;
-    CLEANUP(plan_destroy) struct plan *two = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *two = sample_plan(&room.input);
     assert_near(two->uses[0].memory_bytes, 600000100);
     assert_near(two->uses[1].memory_bytes, 600000100);
     assert_near(two->uses[1].bytes_in, 400000100);
@@ -285,7 +276,7 @@ START_TEST(weights_that_do_not_fit_are_streamed_at_each_pass_where_that_is_known
     furnish(&room, steps, 1, NULL);
     sample_memory(&room.devices[0], 1e9);
     sample_stream(&room.devices[0], 1e9);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* 0.6 s hide behind 2 s of work; ten times 0.6 s do not. */
     assert_near(row_of(plan, 0)->busy_s, 2);
     assert_near(row_of(plan, 1)->busy_s, 6);
@@ -306,7 +297,7 @@ START_TEST(what_is_held_takes_room_while_it_is_held)
     steps->steps[1].working_bytes = 250000000; /* while it runs: 200 weights + 500 + 250 */
     furnish(&room, steps, 1, NULL);
     sample_memory(&room.devices[0], 1e9);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     assert_near(plan->uses[0].memory_bytes, 950000000);
     steps->steps[1].working_bytes = 350000000;
     (void)refused(&room.input, PLAN_NO_ROOM);
@@ -356,7 +347,7 @@ START_TEST(what_is_asked_for_decides)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         room.input.objective = cases[i].objective;
         room.input.worth_micro = cases[i].worth * 3600 * MICRO_PER_CREDIT;
-        CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+        CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
         ck_assert_uint_eq(plan->single, cases[i].device);
         assert_near(plan->total.merit, cases[i].merit);
         assert_near(plan->bound, cases[i].bound);
@@ -373,7 +364,7 @@ START_TEST(limits_are_kept_or_refused_with_the_least_there_is)
     furnish_unlike(&room, steps, topology);
     room.input.objective = PLAN_PRICE;
     room.input.deadline_s = 5;
-    CLEANUP(plan_destroy) struct plan *mixed = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *mixed = sample_plan(&room.input);
     /* One step on either, 0.1 s between, which both are leased for: 11 credits and 3.1. Right alone would take 6 s, left alone
      * 20 credits. */
     assert_near(mixed->total.makespan_s.value, 4.1);
@@ -389,7 +380,7 @@ START_TEST(limits_are_kept_or_refused_with_the_least_there_is)
     room.input.deadline_s = 0;
     room.input.objective = PLAN_TIME;
     room.input.budget_micro = 7 * MICRO_PER_CREDIT;
-    CLEANUP(plan_destroy) struct plan *cheap = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *cheap = sample_plan(&room.input);
     assert_near(cheap->total.makespan_s.value, 6);
     room.input.budget_micro = 5 * MICRO_PER_CREDIT;
     struct plan_fault dear = refused(&room.input, PLAN_BUDGET);
@@ -401,11 +392,11 @@ START_TEST(limits_are_kept_or_refused_with_the_least_there_is)
     room.list[1].price_micro = PLAN_UNPRICED;
     (void)refused(&room.input, PLAN_NO_PRICE);
     room.input.budget_micro = PLAN_UNLIMITED;
-    CLEANUP(plan_destroy) struct plan *fast = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *fast = sample_plan(&room.input);
     ck_assert_int_eq(fast->total.price_micro, PLAN_UNPRICED); /* and not 0 */
     room.input.objective = PLAN_ENERGY;
     room.devices[0].profile.figures[FIGURE_POWER].source = FIGURE_UNKNOWN;
-    CLEANUP(plan_destroy) struct plan *slow = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *slow = sample_plan(&room.input);
     ck_assert_uint_eq(slow->single, 1); /* the only one of which it is known */
     room.devices[1].profile.figures[FIGURE_POWER].source = FIGURE_UNKNOWN;
     (void)refused(&room.input, PLAN_NO_POWER);
@@ -420,12 +411,12 @@ START_TEST(idle_time_counts_where_its_power_is_known)
     furnish(&room, steps, 2, topology);
     sample_power(&room.devices[0], 100);
     sample_power(&room.devices[1], 100);
-    CLEANUP(plan_destroy) struct plan *active = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *active = sample_plan(&room.input);
     assert_near(active->total.energy_j.value, 700);
     ck_assert(!active->total.counts_idle);
     room.list[0].idle_w = room.list[1].idle_w =
         (struct figure){.value = 10, .source = FIGURE_DECLARED};
-    CLEANUP(plan_destroy) struct plan *all = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *all = sample_plan(&room.input);
     assert_near(all->total.energy_j.value, 715); /* leased 4 and 4.5 s, busy 7 */
     ck_assert(all->total.counts_idle);
 }
@@ -440,7 +431,7 @@ START_TEST(steps_are_where_they_have_to_be)
     furnish(&room, steps, 2, topology);
     sample_device(&room.devices[1], 5, 0);
     room.input.placed = placed;
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_uint_eq(row_of(plan, 0)->device, 0);
     ck_assert_uint_eq(row_of(plan, 1)->device, 1);
     assert_near(plan->total.makespan_s.value, 17.5); /* 1 + 1.5 + 15 */
@@ -454,7 +445,7 @@ START_TEST(steps_are_where_they_have_to_be)
     ck_assert_uint_eq(fault.device, 1);
     ck_assert_ptr_nonnull(strstr(fault.problem.text, "\"b\" cannot run on right: no bf16"));
     room.input.may_fall_back = true;
-    CLEANUP(plan_destroy) struct plan *back = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *back = sample_plan(&room.input);
     ck_assert_uint_eq(row_of(back, 1)->device, 0);
     ck_assert_uint_eq(back->fallen_back, 1);
 }
@@ -470,7 +461,7 @@ START_TEST(what_is_changed_goes_back_before_all_of_it_begins_anew)
     room.input.placed = placed;
     steps->steps[0].renewed_by = 1;
     steps->steps[0].renewed_bytes = 200;
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* a is done at 1, b between 2.5 and 5.5, and what it changed is there 2.5 s later. */
     assert_near(row_of(plan, 1)->finish_s, 5.5);
     assert_near(plan->total.makespan_s.value, 8);
@@ -479,7 +470,7 @@ START_TEST(what_is_changed_goes_back_before_all_of_it_begins_anew)
     assert_near(row_of(plan, 0)->bytes_in, 200);
     assert_near(plan->uses[0].last_s, 8);
     room.input.placed = NULL;
-    CLEANUP(plan_destroy) struct plan *anywhere = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *anywhere = sample_plan(&room.input);
     ck_assert_uint_eq(row_of(anywhere, 1)->device, row_of(anywhere, 0)->device);
     assert_near(anywhere->total.makespan_s.value, 5.5);
 }
@@ -495,7 +486,7 @@ START_TEST(what_nobody_knows_is_left_out_only_when_that_is_said)
     furnish(&room, steps, 1, NULL);
     (void)refused(&room.input, PLAN_NOWHERE);
     room.input.may_leave_out = true;
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     assert_near(plan->total.makespan_s.value, 1);
     ck_assert_uint_eq(plan->left_out, 1);
     ck_assert(row_of(plan, 0)->is_left_out && !row_of(plan, 1)->is_left_out);
@@ -511,7 +502,7 @@ START_TEST(of_a_device_that_may_be_taken_away_times_are_expected)
     furnish(&room, steps, 1, NULL);
     room.list[0].risk = (struct spot_risk){.per_hour = 3600, .restart_s = 1};
     ck_assert_int_eq(spot_expect(&room.list[0].risk, 1, &expected_s), SPOT_OK);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert(expected_s > 2);
     assert_near(plan->total.makespan_s.value, 2 * expected_s);
     ck_assert(plan->bound <= plan->total.makespan_s.value);
@@ -532,7 +523,7 @@ START_TEST(what_was_measured_outweighs_the_model)
     }
     struct history_summary histories[] = {history_summarise(&history), {.count = 0}};
     room.input.histories = histories;
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* 12 of 16 parts of 5 s, 4 of 1 s. */
     assert_near(row_of(plan, 0)->busy_s, 4);
     ck_assert_int_eq(row_of(plan, 0)->time_s.source, FIGURE_MEASURED);
@@ -542,7 +533,7 @@ START_TEST(what_was_measured_outweighs_the_model)
     ck_assert_int_eq(plan->total.makespan_s.source, FIGURE_DECLARED); /* the worse of the two */
     ck_assert_double_eq(plan->total.p90_s, 0);
     histories[1] = histories[0];
-    CLEANUP(plan_destroy) struct plan *both = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *both = sample_plan(&room.input);
     assert_near(both->total.p90_s, 8);
     ck_assert_int_eq(both->total.makespan_s.source, FIGURE_MEASURED);
 }
@@ -591,7 +582,7 @@ START_TEST(a_batch_is_dealt_out_by_speed)
     bring_batch(&room, &steps, values, topology);
     sample_device(&room.devices[0], 1, 1); /* 2 s an item */
     sample_device(&room.devices[1], 2, 2);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 2);
     ck_assert_int_eq(plan->rows[0].items, 4);
@@ -612,7 +603,7 @@ START_TEST(a_batch_is_not_dealt_out_where_beginning_takes_longer)
     bring_batch(&room, &steps, values, topology);
     sample_device(&room.devices[0], 1, 1);
     sample_device(&room.devices[1], 2, 2); /* begins to work when the other is done */
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SINGLE);
     assert_near(plan->total.makespan_s.value, 112);
     ck_assert_int_eq(plan->forms[PLAN_SPLIT].status, PLAN_NO_GAIN);
@@ -630,7 +621,7 @@ START_TEST(shares_fit_the_memory_of_their_devices)
     sample_device(&room.devices[1], 2, 2);
     sample_memory(&room.devices[0],
                   20e6); /* three items, and not the four that it would do in the same time */
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_int_eq(plan->rows[0].items, 3);
     ck_assert_int_eq(plan->rows[1].items, 3);
@@ -652,7 +643,7 @@ START_TEST(a_batch_that_fits_nowhere_at_once_is_divided)
         sample_device(&room.devices[d], 1, 1);
         sample_memory(&room.devices[d], 20e6);
     }
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_int_eq(plan->forms[PLAN_SINGLE].status, PLAN_NOWHERE);
     ck_assert_int_eq(plan->forms[PLAN_GRAPH].status, PLAN_NOWHERE);
@@ -701,7 +692,7 @@ START_TEST(parts_that_hear_of_one_another_wait_for_the_last)
     room.input.values = values;
     sample_device(&room.devices[0], 1, 1);
     sample_device(&room.devices[1], 1, 1);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* Five items are done at 10, four at 8; then both do 2 s from 10 on. One device would need 18, and no meeting. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     assert_near(plan->total.makespan_s.value, 12);
@@ -723,7 +714,7 @@ START_TEST(micro_batches_go_through_stages)
     bring_batch(&room, &steps, values, topology);
     sample_device(&room.devices[0], 1, 10);
     sample_device(&room.devices[1], 10, 1);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* 8 micro-batches of an item: 1 s, 0.5 s between, 1 s, and 7 more seconds. */
     ck_assert_int_eq(plan->form, PLAN_PIPELINE);
     ck_assert_int_eq(plan->micro_batches, 8);
@@ -740,7 +731,7 @@ START_TEST(micro_batches_go_through_stages)
     ck_assert_uint_eq(plan->wait_count,
                       0); /* what was carried has come by the time that it is wanted */
     sample_device(&room.devices[1], 10, 0.5);
-    CLEANUP(plan_destroy) struct plan *fast = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *fast = sample_plan(&room.input);
     ck_assert_int_eq(fast->form, PLAN_PIPELINE);
     double waited_s = 0;
     for (size_t i = 0; i < fast->wait_count; i++) {
@@ -766,7 +757,7 @@ START_TEST(rows_of_several_steps_say_the_fewest_samples)
         histories[i] = (struct history_summary){.count = 5 + i, .median = HISTORY_BOUND};
     }
     room.input.histories = histories;
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->rows[0].samples, 5); /* of 5 and 7 */
     ck_assert_uint_eq(plan->rows[1].samples, 6);
@@ -807,7 +798,7 @@ START_TEST(weights_that_steps_of_a_stage_share_are_there_once)
     sample_device(&room.devices[1], 10, 1);
     sample_memory(&room.devices[0], 1.5e9); /* one set of weights, not two */
     sample_memory(&room.devices[1], 1.5e9);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* 8 micro-batches of an item: 2 s, then 2 s for both steps, and 14 more seconds. */
     ck_assert_int_eq(plan->form, PLAN_PIPELINE);
     ck_assert_uint_eq(plan->row_count, 2);

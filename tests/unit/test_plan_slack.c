@@ -35,14 +35,6 @@ static void furnish(struct room *room, const struct steps *steps, const struct t
     }
 }
 
-static struct plan *made(const struct plan_input *input)
-{
-    struct plan *plan = NULL;
-    struct plan_fault fault;
-    ck_assert_msg(plan_make(input, &plan, &fault) == PLAN_OK, "%s", fault.problem.text);
-    return plan;
-}
-
 static uint32_t device_of(const struct plan *plan, uint32_t step)
 {
     for (size_t i = 0; i < plan->row_count; i++) {
@@ -69,7 +61,7 @@ START_TEST(what_nobody_waits_for_goes_where_it_takes_less_energy)
     CLEANUP(topology_destroy) struct topology *topology = sample_links(DEVICES, 0, 1e9);
     struct room room;
     furnish(&room, steps, topology);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_double_eq_tol(plan->total.makespan_s.value, 4, 1e-6);
     ck_assert_uint_ne(device_of(plan, 0), 2); /* that would take 8 */
     ck_assert_uint_eq(device_of(plan, 1), 2);
@@ -90,12 +82,12 @@ START_TEST(what_others_wait_for_stays)
     sample_edge(steps, 1, 2, 100);
     struct room room;
     furnish(&room, steps, topology);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_double_eq_tol(plan->total.makespan_s.value, 6, 1e-6);
     ck_assert_uint_eq(plan->slack.moved, 0);
     ck_assert_double_eq_tol(plan->total.energy_j.value, 600, 1e-3);
     room.input.objective = PLAN_ENERGY;
-    CLEANUP(plan_destroy) struct plan *lean = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *lean = sample_plan(&room.input);
     ck_assert_double_eq_tol(lean->total.energy_j.value, 6 * 20, 1e-3);
     ck_assert_uint_eq(lean->slack.moved, 0); /* of plans by time only */
 }
@@ -111,7 +103,7 @@ START_TEST(money_comes_before_energy)
     for (uint32_t d = 0; d < DEVICES; d++) {
         room.list[d].price_micro = d == 2 ? 36000000000 : 3600000000;
     }
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_double_eq_tol(plan->total.makespan_s.value, 4, 1e-6);
     ck_assert_uint_eq(plan->uses[2].row_count, 0);
     ck_assert_int_eq(plan->total.price_micro, 6000000);

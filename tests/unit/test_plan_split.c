@@ -107,15 +107,6 @@ static void furnish(struct room *room, const struct template *template, const in
     }
 }
 
-static struct plan *made(const struct plan_input *input)
-{
-    struct plan *plan = NULL;
-    struct plan_fault fault;
-    enum plan_status status = plan_make(input, &plan, &fault);
-    ck_assert_msg(status == PLAN_OK, "%s: %s", plan_status_name(status), fault.problem.text);
-    return plan;
-}
-
 static void assert_near(double value, double wanted)
 {
     ck_assert_double_eq_tol(value, wanted, 1e-6 * wanted + 1e-7);
@@ -126,7 +117,7 @@ START_TEST(input_sets_out_and_results_come_back)
     const int64_t values[VALUES] = {10, 1, 100, 50};
     CLEANUP(room_fini) struct room room;
     furnish(&room, &apart_template, values, 2, sample_links(2, 0, 250));
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* Five items would be there after 2 s, done at 12 and back at 13; so six stay at home. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_int_eq(plan->rows[0].items, 6);
@@ -162,7 +153,7 @@ START_TEST(shares_leave_home_one_after_the_other)
     ck_assert_int_eq(topology_create(&linked, &topology, NULL), TOPOLOGY_OK);
     CLEANUP(room_fini) struct room room;
     furnish(&room, &apart_template, values, 3, topology);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->transfer_count, 4); /* who brings nothing back says that it is done */
     ck_assert(plan->transfers[1].start_s >= plan->transfers[0].finish_s);
@@ -177,11 +168,11 @@ START_TEST(slow_links_make_it_not_worth_while_and_missing_ones_are_named)
     CLEANUP(room_fini) struct room room;
     CLEANUP(room_fini) struct room apart_room;
     furnish(&room, &apart_template, values, 2, sample_links(2, 0, 1));
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SINGLE);
     ck_assert_int_eq(plan->forms[PLAN_SPLIT].status, PLAN_NO_GAIN);
     furnish(&apart_room, &apart_template, values, 2, NULL);
-    CLEANUP(plan_destroy) struct plan *alone = made(&apart_room.input);
+    CLEANUP(plan_destroy) struct plan *alone = sample_plan(&apart_room.input);
     ck_assert_int_eq(alone->form, PLAN_SINGLE);
     ck_assert_int_eq(alone->forms[PLAN_SPLIT].status, PLAN_UNREACHED);
     ck_assert_ptr_nonnull(strstr(alone->forms[PLAN_SPLIT].problem.text, "from left to right"));
@@ -194,11 +185,11 @@ START_TEST(beginning_costs_the_latency_of_a_link_even_without_input)
     CLEANUP(room_fini) struct room near_room;
     CLEANUP(room_fini) struct room far_room;
     furnish(&near_room, &apart_template, values, 2, sample_links(2, 0.125, 1e9));
-    CLEANUP(plan_destroy) struct plan *near = made(&near_room.input);
+    CLEANUP(plan_destroy) struct plan *near = sample_plan(&near_room.input);
     ck_assert_int_eq(near->form, PLAN_SPLIT);
     assert_near(near->total.makespan_s.value, 2.25);
     furnish(&far_room, &apart_template, values, 2, sample_links(2, 1, 1e9));
-    CLEANUP(plan_destroy) struct plan *far = made(&far_room.input);
+    CLEANUP(plan_destroy) struct plan *far = sample_plan(&far_room.input);
     ck_assert_int_eq(far->form, PLAN_SINGLE);
     ck_assert_int_eq(far->forms[PLAN_SPLIT].status, PLAN_NO_GAIN);
 }
@@ -209,7 +200,7 @@ START_TEST(shares_are_whole_grains_but_for_one)
     const int64_t values[VALUES] = {30, 1, 0, 0};
     CLEANUP(room_fini) struct room room;
     furnish(&room, &grainy_template, values, 3, sample_links(3, 0, 1e9));
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     size_t whole = 0;
     int64_t items = 0;
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
@@ -228,7 +219,7 @@ START_TEST(sums_go_over_the_links_in_a_ring)
     const int64_t values[VALUES] = {8, 1, 0, 0};
     CLEANUP(room_fini) struct room room;
     furnish(&room, &together_template, values, 4, sample_links(4, 0, 4e8));
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* Two items each take 4 s; 6 rounds of 200 MB take 3 s, of which a device needs 0.075 s itself; a unit more. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 4);
@@ -248,7 +239,7 @@ START_TEST(slow_sums_are_of_fewer_devices_or_none)
     const int64_t values[VALUES] = {8, 1, 0, 0};
     CLEANUP(room_fini) struct room room;
     furnish(&room, &together_template, values, 4, sample_links(4, 0, 1e7));
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SINGLE);
     assert_near(plan->total.makespan_s.value, 16);
     ck_assert_int_eq(plan->forms[PLAN_SPLIT].status, PLAN_NO_GAIN);
@@ -281,7 +272,7 @@ START_TEST(sums_of_machines_go_once_over_the_network)
     ck_assert_int_eq(topology_create(&linked, &topology, NULL), TOPOLOGY_OK);
     CLEANUP(room_fini) struct room room;
     furnish(&room, &together_template, values, 4, topology);
-    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     /* In one ring 1.5 s. Here: half of 800 MB to the neighbour and gathered, twice 0.05 s; 2 rounds of 400 MB, 1 s; and back. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 4);
@@ -297,8 +288,8 @@ START_TEST(a_slow_device_that_helps_nothing_is_left_alone)
     furnish(&few, &together_template, values, 3, sample_links(3, 0, 4e8));
     furnish(&more, &together_template, values, 4, sample_links(4, 0, 4e8));
     sample_device(&more.devices[3], 20, 1); /* all would wait for its last unit */
-    CLEANUP(plan_destroy) struct plan *without = made(&few.input);
-    CLEANUP(plan_destroy) struct plan *with = made(&more.input);
+    CLEANUP(plan_destroy) struct plan *without = sample_plan(&few.input);
+    CLEANUP(plan_destroy) struct plan *with = sample_plan(&more.input);
     ck_assert_int_eq(with->form, PLAN_SPLIT);
     ck_assert_uint_eq(with->uses[3].row_count, 0);
     assert_near(with->total.makespan_s.value, without->total.makespan_s.value);

@@ -54,7 +54,10 @@ static bool is_good(const struct pipeline_input *input)
            all_between(input->out_bytes, layers, 0, most) &&
            all_between(input->memory_bytes, devices, 0, INFINITY) &&
            all_between(input->latency_s, devices * devices, 0, INFINITY) &&
-           all_between(input->bandwidth, devices * devices, 1e-12, INFINITY);
+           all_between(input->bandwidth, devices * devices, 1e-12, INFINITY) &&
+           (input->staging_s == NULL ||
+            (all_between(input->staging_s, devices * devices, 0, most) &&
+             all_between(&input->staging_bytes, 1, 0, most)));
 }
 
 /* ---------------------------------------------------------------- the least sum below the limit */
@@ -91,9 +94,12 @@ static double layer_bytes(const struct pipeline_input *input, size_t first, size
 
 static double link_time(const struct search *search, size_t layer, size_t from, size_t to)
 {
-    size_t at = from * search->input->device_count + to;
-    return search->input->latency_s[at] +
-           search->items * search->input->out_bytes[layer] / search->input->bandwidth[at];
+    const struct pipeline_input *input = search->input;
+    size_t at = from * input->device_count + to;
+    double bytes = search->items * input->out_bytes[layer];
+    double staged_s =
+        input->staging_s == NULL ? 0 : input->staging_s[at] * fmin(bytes, input->staging_bytes);
+    return input->latency_s[at] + bytes / input->bandwidth[at] + staged_s;
 }
 
 /* The stage that begins at `layer` on `device`, of as many layers as are best. */

@@ -43,7 +43,11 @@ struct pipeline_input {
     const double *memory_bytes; /* of each device; infinite: unknown, nothing is held against it */
     const double
         *latency_s; /* from device to device: [from * device_count + to]; infinite: no link */
-    const double *bandwidth;     /* bytes per second, > 0 */
+    const double *bandwidth; /* bytes per second, > 0 */
+    const double *
+        staging_s; /* and, where data goes through memories of others, so much for each of the first `staging_bytes`:
+                                [from * device_count + to], >= 0. NULL: it goes straight */
+    double staging_bytes;
     uint64_t items;              /* >= 1 */
     uint64_t micro_batches_most; /* >= 1 */
 };

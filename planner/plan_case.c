@@ -246,6 +246,11 @@ bool plan_is_same_figure(const struct figure *a, const struct figure *b)
     return a->value == b->value && a->source == b->source && a->unverified == b->unverified;
 }
 
+static bool is_same_history(const struct history_summary *a, const struct history_summary *b)
+{
+    return a->count == b->count && a->median == b->median && a->p90 == b->p90;
+}
+
 bool plan_is_same_kind(const struct plan_input *input, uint32_t a, uint32_t b)
 {
     const struct cost_device *left = input->devices[a].cost;
@@ -263,7 +268,7 @@ bool plan_is_same_kind(const struct plan_input *input, uint32_t a, uint32_t b)
     }
     for (size_t s = 0; is_same && input->histories != NULL && s < input->steps->step_count; s++) {
         const struct history_summary *row = &input->histories[s * input->device_count];
-        is_same = row[a].count == 0 && row[b].count == 0;
+        is_same = is_same_history(&row[a], &row[b]);
     }
     return is_same;
 }

@@ -107,7 +107,7 @@ static void fill_times(const struct line *line, const struct plan_case *one,
 }
 
 static void fill_links(const struct line *line, const struct plan_input *input, int64_t bytes,
-                       double *latency_s, double *bandwidth)
+                       double *latency_s, double *bandwidth, double *staging_s)
 {
     for (size_t i = 0; i < line->device_count; i++) {
         for (size_t j = 0; j < line->device_count; j++) {
@@ -116,12 +116,12 @@ static void fill_links(const struct line *line, const struct plan_input *input, 
             uint32_t to = input->devices[line->devices[j]].memory;
             latency_s[at] = from == to ? 0 : INFINITY;
             bandwidth[at] = INFINITY;
-            double found_s = 0;
-            double found = 0;
+            struct topology_pair pair;
             if (from != to && input->topology != NULL &&
-                topology_pair(input->topology, from, to, bytes, &found_s, &found) == TOPOLOGY_OK) {
-                latency_s[at] = found_s;
-                bandwidth[at] = found;
+                topology_pair(input->topology, from, to, bytes, &pair) == TOPOLOGY_OK) {
+                latency_s[at] = pair.latency_s;
+                bandwidth[at] = pair.bandwidth;
+                staging_s[at] = pair.staging_s;
             }
         }
     }
@@ -152,7 +152,7 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
     double memory[PIPELINE_DEVICES];
     double most_bytes = 0;
     double *figures =
-        calloc(2 * layers * devices + 3 * layers + 2 * devices * devices + layers * layers,
+        calloc(2 * layers * devices + 3 * layers + 3 * devices * devices + layers * layers,
                sizeof *figures);
     bool *has_set = calloc(one->steps->set_count + 1, sizeof *has_set);
     if (figures == NULL || has_set == NULL) {
@@ -167,7 +167,8 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
     double *out = held + layers;
     double *latency_s = out + layers;
     double *bandwidth = latency_s + devices * devices;
-    double *shared = bandwidth + devices * devices;
+    double *staging_s = bandwidth + devices * devices;
+    double *shared = staging_s + devices * devices;
     fill_shared(one->steps, has_set, shared);
     free(has_set);
     fill_times(line, one, few, fixed_s, item_s);
@@ -176,7 +177,7 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
         out[s] = cut_bytes(one, s + 1);
         most_bytes = fmax(most_bytes, cut_bytes(few, s + 1));
     }
-    fill_links(line, input, (int64_t)most_bytes, latency_s, bandwidth);
+    fill_links(line, input, (int64_t)most_bytes, latency_s, bandwidth, staging_s);
     for (size_t i = 0; i < devices; i++) {
         const struct figure *room =
             &input->devices[line->devices[i]].cost->profile->figures[FIGURE_MEMORY];
@@ -193,6 +194,8 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
                                         .memory_bytes = memory,
                                         .latency_s = latency_s,
                                         .bandwidth = bandwidth,
+                                        .staging_s = staging_s,
+                                        .staging_bytes = TOPOLOGY_CHUNK,
                                         .items = (uint64_t)line->whole->items,
                                         .micro_batches_most = MICRO_BATCHES};
     enum pipeline_status status = pipeline_make(&work, &found);

@@ -16,15 +16,11 @@ struct kinds {
     uint32_t of[PLAN_DEVICES]; /* by device */
 };
 
-static bool is_alike(const struct plan_device *a, const struct plan_device *b)
+static bool is_alike(const struct plan_input *input, uint32_t a, uint32_t b)
 {
-    bool is_alike = a->price_micro == b->price_micro && a->risk.per_hour == b->risk.per_hour;
-    for (int i = 0; i < PROFILE_FIGURES; i++) {
-        const struct figure *left = &a->cost->profile->figures[i];
-        const struct figure *right = &b->cost->profile->figures[i];
-        is_alike = is_alike && left->source == right->source && left->value == right->value;
-    }
-    return is_alike;
+    return plan_is_same_kind(input, a, b) &&
+           input->devices[a].price_micro == input->devices[b].price_micro &&
+           plan_is_same_figure(&input->devices[a].idle_w, &input->devices[b].idle_w);
 }
 
 static void find_kinds(const struct plan_input *input, struct kinds *kinds)
@@ -32,7 +28,7 @@ static void find_kinds(const struct plan_input *input, struct kinds *kinds)
     kinds->count = 0;
     for (uint32_t d = 0; d < input->device_count; d++) {
         uint32_t like = input->device_count > APART ? 0 : d;
-        while (like < d && !is_alike(&input->devices[like], &input->devices[d])) {
+        while (like < d && !is_alike(input, like, d)) {
             like++;
         }
         kinds->of[d] = like < d ? kinds->of[like] : kinds->count++;

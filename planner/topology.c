@@ -281,7 +281,7 @@ void topology_reserve(const struct topology *topology, struct topology_traffic *
 }
 
 enum topology_status topology_pair(const struct topology *topology, uint32_t from, uint32_t to,
-                                   int64_t bytes, double *ret_latency_s, double *ret_bandwidth)
+                                   int64_t bytes, struct topology_pair *ret_pair)
 {
     struct topology_transfer transfer;
     assert(from < topology->memory_count);
@@ -291,14 +291,24 @@ enum topology_status topology_pair(const struct topology *topology, uint32_t fro
         return status;
     }
     struct path path = {.count = transfer.link_count};
-    double latency = 0;
+    struct topology_pair pair = {.latency_s = 0};
     memcpy(path.links, transfer.links, sizeof path.links);
-    double least = path.count > 0 ? least_bandwidth(topology, &path) : 0;
+    pair.bandwidth = path.count > 0 ? least_bandwidth(topology, &path) : 0;
+    bool is_slowest_seen = false;
     for (uint32_t i = 0; i < path.count; i++) {
         const struct topology_link *link = &topology->links[path.links[i]];
-        latency += link->latency_s + TOPOLOGY_CHUNK / link->bandwidth;
+        const bool is_slowest = !is_slowest_seen && link->bandwidth == pair.bandwidth;
+        pair.latency_s += link->latency_s;
+        pair.staging_s += is_slowest ? 0 : 1 / link->bandwidth;
+        is_slowest_seen = is_slowest_seen || is_slowest;
     }
-    *ret_latency_s = path.count > 0 ? latency - TOPOLOGY_CHUNK / least : 0;
-    *ret_bandwidth = least;
+    *ret_pair = pair;
     return TOPOLOGY_OK;
+}
+
+double topology_pair_s(const struct topology_pair *pair, double bytes)
+{
+    const double chunk = bytes < TOPOLOGY_CHUNK ? bytes : TOPOLOGY_CHUNK;
+    return pair->bandwidth > 0 ? pair->latency_s + bytes / pair->bandwidth + pair->staging_s * chunk
+                               : 0;
 }

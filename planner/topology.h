@@ -108,10 +108,20 @@ enum topology_status topology_find(const struct topology *topology,
 void topology_reserve(const struct topology *topology, struct topology_traffic *traffic,
                       const struct topology_transfer *transfer);
 
-/* The pair of figures for planners that know no paths: of the path that brings `bytes` first, with
- * latency + bytes / bandwidth never less than what it takes. Both 0 where from = to. */
+/* The figures for planners that know no paths, of one path. All 0 where from = to. */
+struct topology_pair {
+    double latency_s;
+    double bandwidth; /* of the slowest link */
+    double
+        staging_s; /* for each byte of the first TOPOLOGY_CHUNK, the time on all links but the slowest: 0 of one link */
+};
+
+/* Of the path that brings `bytes` first. */
 enum topology_status topology_pair(const struct topology *topology, uint32_t from, uint32_t to,
-                                   int64_t bytes, double *ret_latency_s, double *ret_bandwidth);
+                                   int64_t bytes, struct topology_pair *ret_pair);
+/* latency + bytes / bandwidth + staging x what is not beyond the first chunk: what that path takes for as many bytes as you like.
+ * Of a pair that is no path (0 as its bandwidth) 0. */
+double topology_pair_s(const struct topology_pair *pair, double bytes);
 
 const char *topology_kind_name(enum topology_kind kind); /* "nvlink" */
 

@@ -12,6 +12,7 @@ struct sample {
     double fixed[LAYERS * DEVICES], item[LAYERS * DEVICES];
     double weights[LAYERS], held[LAYERS], out[LAYERS];
     double memory[DEVICES], latency[DEVICES * DEVICES], bandwidth[DEVICES * DEVICES];
+    double staging[DEVICES * DEVICES];
     struct pipeline_input input;
 };
 
@@ -39,6 +40,8 @@ static struct sample *sample(size_t layers, size_t devices, uint64_t items, uint
                                          .memory_bytes = made.memory,
                                          .latency_s = made.latency,
                                          .bandwidth = made.bandwidth,
+                                         .staging_s = made.staging,
+                                         .staging_bytes = 4,
                                          .items = items,
                                          .micro_batches_most = micro_batches};
     return &made;
@@ -227,8 +230,9 @@ static double play(const struct pipeline_input *input, const struct stage *stage
             now = free_from[2 * i] = fmax(now, free_from[2 * i]) + time;
             if (i + 1 < count) {
                 size_t at = stage->device * input->device_count + stages[i + 1].device;
-                double link = input->latency_s[at] +
-                              items * input->out_bytes[stage->end - 1] / input->bandwidth[at];
+                double bytes = items * input->out_bytes[stage->end - 1];
+                double link = input->latency_s[at] + bytes / input->bandwidth[at] +
+                              input->staging_s[at] * fmin(bytes, input->staging_bytes);
                 now = free_from[2 * i + 1] = fmax(now, free_from[2 * i + 1]) + link;
             }
         }
@@ -281,8 +285,30 @@ static void fill(struct random *dice, struct sample *given)
     for (size_t i = 0; i < devices * devices; i++) {
         given->latency[i] = random_below(dice, 8) == 0 ? INFINITY : draw(dice, 3);
         given->bandwidth[i] = (double)(1u << random_below(dice, 4));
+        given->staging[i] = draw(dice, 2);
     }
 }
+
+/* Two devices through a memory between them: what a small piece takes there is by its own size, however large the chunks are. */
+START_TEST(what_goes_through_a_memory_between_is_counted_by_its_size)
+{
+    struct sample *given = sample(2, 2, 4, 4);
+    for (size_t i = 0; i < 2; i++) {
+        given->out[i] = 1;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        given->bandwidth[i] = 4;
+        given->staging[i] = 0.25;
+    }
+    given->input.staging_bytes = 1000;
+    struct pipeline pipeline = make(given);
+    ck_assert_uint_eq(pipeline.stage_count, 2);
+    ck_assert_double_eq(pipeline.stages[0].transfer_s, 0.5);
+    ck_assert_double_eq(pipeline.time_s, 1 + 0.5 + 1 + 3);
+    given->staging[1] = given->staging[2] = NAN;
+    ck_assert_int_eq(pipeline_make(&given->input, &pipeline), PIPELINE_BAD_INPUT);
+}
+END_TEST
 
 START_TEST(no_cut_and_no_order_is_better)
 {
@@ -350,6 +376,7 @@ int main(void)
     tcase_add_test(tests, what_layers_of_a_stage_share_takes_room_once);
     tcase_add_test(tests, what_comes_first_holds_more_than_what_comes_last);
     tcase_add_test(tests, figures_outside_their_range_are_refused);
+    tcase_add_test(tests, what_goes_through_a_memory_between_is_counted_by_its_size);
     tcase_add_test(tests, no_cut_and_no_order_is_better);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -100,9 +100,10 @@ static bool ask_all(struct bourse *bourse, const struct names *names, on_wire_ro
 
 /* ---------------------------------------------------------------- what a job is expected to take */
 
-struct known { /* of one name and size, over all classes of devices */
+struct known { /* of one name and size, on one class of devices or over all of them */
     size_t name;
     uint32_t size;
+    size_t of_class; /* 0: all of them */
     uint64_t samples;
     int128 median_ns; /* a sum over the samples */
     int64_t p90_ns;   /* of the class that has the most */
@@ -110,41 +111,51 @@ struct known { /* of one name and size, over all classes of devices */
 };
 
 struct table {
+    const char *const *classes; /* that are told apart, from 1 on: 0 is all of them */
+    size_t class_count;
     struct known *items;
     size_t count, capacity;
     bool no_memory;
 };
 
-static struct known *find(const struct table *table, size_t name, uint32_t size)
+static struct known *find(const struct table *table, size_t name, uint32_t size, size_t of_class)
 {
     for (size_t i = 0; i < table->count; i++) {
-        if (table->items[i].name == name && table->items[i].size == size) {
+        if (table->items[i].name == name && table->items[i].size == size &&
+            table->items[i].of_class == of_class) {
             return &table->items[i];
         }
     }
     return NULL;
 }
 
-static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *row)
+/* NULL: without memory. */
+static struct known *find_or_add(struct table *table, size_t name, uint32_t size, size_t of_class)
 {
-    struct table *table = context;
-    if (row->samples == 0 || row->median_ns <= 0) {
-        return true;
-    }
-    struct known *known = find(table, name, row->size);
+    struct known *known = find(table, name, size, of_class);
     if (known == NULL && table->count == table->capacity) {
         const size_t capacity = table->capacity == 0 ? 64 : 2 * table->capacity;
         struct known *larger = reallocarray(table->items, capacity, sizeof *larger);
         if (larger == NULL) {
             table->no_memory = true;
-            return false;
+            return NULL;
         }
         table->items = larger;
         table->capacity = capacity;
     }
     if (known == NULL) {
         known = &table->items[table->count++];
-        *known = (struct known){.name = name, .size = row->size};
+        *known = (struct known){.name = name, .size = size, .of_class = of_class};
+    }
+    return known;
+}
+
+static bool add_to(struct table *table, size_t name, size_t of_class,
+                   const Bourse__V1__HistoryRow *row)
+{
+    struct known *known = find_or_add(table, name, row->size, of_class);
+    if (known == NULL) {
+        return false;
     }
     known->has_no_p90 = known->has_no_p90 || !row->has_p90_ns;
     known->p90_ns = row->has_p90_ns && row->p90_ns > known->p90_ns ? row->p90_ns : known->p90_ns;
@@ -153,13 +164,28 @@ static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *
     return true;
 }
 
+static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *row)
+{
+    struct table *table = context;
+    if (row->samples == 0 || row->median_ns <= 0) {
+        return true;
+    }
+    bool is_added = add_to(table, name, 0, row);
+    for (size_t c = 1; is_added && c < table->class_count; c++) {
+        is_added = strcmp(table->classes[c], row->device_class) != 0 || add_to(table, name, c, row);
+    }
+    return is_added;
+}
+
 struct learning {
-    struct bourse_job *job;
+    const struct bourse_job *job;
+    struct bourse_job *learner; /* the same, where what it expects is to change; else NULL */
     const Bourse__V1__Manifest *manifest;
     uint32_t stride;
     struct names names;
     struct table table;
-    int64_t *expect_ms; /* of each subtask, for the ranks of tasks; else NULL */
+    int64_t *expect_ms;             /* of each subtask, for the ranks of tasks; else NULL */
+    struct history_figure *figures; /* by class and unit */
 };
 
 /* What the job says; 0: nothing. */
@@ -171,7 +197,7 @@ static int64_t said_ms(const struct bourse_job *job, size_t part, uint32_t index
                    ? 0
                    : file->tasks[job->order[index]].expect_ms;
     }
-    return file->expect_ms == JOB_ABSENT ? 0 : job->parts[part].expect_ms;
+    return job->learned.said_ms[part];
 }
 
 static int64_t at_least_ms(int64_t ns)
@@ -180,27 +206,38 @@ static int64_t at_least_ms(int64_t ns)
     return ms > 0 ? ms : 1;
 }
 
-/* One subtask, which stands for `weight` of its part. */
-static void learn_one(struct learning *learning, size_t part, uint32_t index, uint64_t weight,
-                      int128 *sum_ms)
+static const struct known *known_of(const struct learning *learning, uint32_t index,
+                                    size_t of_class)
 {
-    struct bourse_job *job = learning->job;
-    struct job_learned *learned = &job->learned;
     const struct work work = work_of(learning->manifest, index);
     size_t name = 0;
     while (name < learning->names.count &&
            !hash32_equal(&learning->names.items[name], &work.name)) {
         name++;
     }
-    const struct known *known = find(&learning->table, name, work.size);
+    return find(&learning->table, name, work.size, of_class);
+}
+
+static int64_t blended_ms(const struct known *known, int64_t said_ms, int64_t limit_ms)
+{
+    const struct history_summary summary = {
+        .count = known->samples < UINT32_MAX ? (uint32_t)known->samples : UINT32_MAX,
+        .median = (int64_t)(known->median_ns / known->samples)};
+    const int64_t takes_ms = at_least_ms(history_blend(&summary, said_ms * NS_PER_MS));
+    return takes_ms < limit_ms ? takes_ms : limit_ms;
+}
+
+/* One subtask, which stands for `weight` of its part. */
+static void learn_one(struct learning *learning, size_t part, uint32_t index, uint64_t weight,
+                      int128 *sum_ms)
+{
+    const struct bourse_job *job = learning->job;
+    struct job_learned *learned = &learning->learner->learned;
+    const struct known *known = known_of(learning, index, 0);
     const int64_t said = said_ms(job, part, index);
     int64_t expect_ms = said > 0 ? said : job->parts[part].expect_ms;
     if (known != NULL) {
-        const struct history_summary summary = {
-            .count = known->samples < UINT32_MAX ? (uint32_t)known->samples : UINT32_MAX,
-            .median = (int64_t)(known->median_ns / known->samples)};
-        expect_ms = at_least_ms(history_blend(&summary, said * NS_PER_MS));
-        expect_ms = expect_ms < job->parts[part].limit_ms ? expect_ms : job->parts[part].limit_ms;
+        expect_ms = blended_ms(known, said, job->parts[part].limit_ms);
         learned->subtasks += weight;
         learned->samples = known->samples > learned->samples ? known->samples : learned->samples;
         const int64_t p90_ms = at_least_ms(known->p90_ns);
@@ -216,7 +253,7 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
 /* Of the subtasks that `visit` sees of a part: one for all where they are alike. */
 static void learn_part(struct learning *learning, size_t number, uint32_t first)
 {
-    struct order_part *part = &learning->job->parts[number];
+    struct order_part *part = &learning->learner->parts[number];
     const uint32_t step = learning->manifest->n_subtasks == 0 ? part->subtasks : learning->stride;
     int128 sum_ms = 0;
     for (uint32_t i = 0; i < part->subtasks; i += step) {
@@ -255,7 +292,7 @@ static void each_part(struct learning *learning,
 
 static void learn(struct learning *learning)
 {
-    struct bourse_job *job = learning->job;
+    struct bourse_job *job = learning->learner;
     const bool is_ranked = job->graph.count > 0 && job->graph.rank != NULL && job->checks == 0 &&
                            learning->stride == 1;
     learning->expect_ms = is_ranked ? calloc(job->graph.count, sizeof *learning->expect_ms) : NULL;
@@ -267,24 +304,43 @@ static void learn(struct learning *learning)
     }
 }
 
+/* NULL without memory. */
+static struct learning *learning_create(const struct bourse_job *job,
+                                        const Bourse__V1__Manifest *manifest)
+{
+    struct learning *learning = calloc(1, sizeof *learning);
+    if (learning != NULL) {
+        learning->job = job;
+        learning->manifest = manifest;
+        learning->stride = 1 + (uint32_t)(manifest->n_subtasks / LOOKED_AT);
+        each_part(learning, name_part);
+    }
+    return learning;
+}
+
+static void learning_destroy(struct learning *learning)
+{
+    free(learning->table.items);
+    free(learning);
+}
+
 static bool learn_from(struct bourse *bourse, struct bourse_job *job,
                        const Bourse__V1__Manifest *manifest, struct bourse_error *error)
 {
-    struct learning *learning = calloc(1, sizeof *learning);
+    struct learning *learning = learning_create(job, manifest);
     if (learning == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    learning->job = job;
-    learning->manifest = manifest;
-    learning->stride = 1 + (uint32_t)(manifest->n_subtasks / LOOKED_AT);
-    each_part(learning, name_part);
+    learning->learner = job;
+    for (size_t i = 0; i < job->part_count; i++) {
+        job->learned.said_ms[i] = job->file->expect_ms == JOB_ABSENT ? 0 : job->parts[i].expect_ms;
+    }
     struct bourse_error refused = {.status = BOURSE_OK};
     const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
     if (told && !learning->table.no_memory && learning->table.count > 0) {
         learn(learning);
     }
-    free(learning->table.items);
-    free(learning);
+    learning_destroy(learning);
     if (!told && refused.status == BOURSE_UNREACHABLE) {
         *error = refused;
         return false;
@@ -304,6 +360,91 @@ bool history_learn(struct bourse *bourse, struct bourse_job *job, struct bourse_
     const bool good = learn_from(bourse, job, manifest, error);
     job->learned.is_done = good;
     return good;
+}
+
+/* ---------------------------------------------------------------- by class of device */
+
+bool history_is_by_subtask(const struct bourse_job *job)
+{
+    return job->expect_ms != NULL || job->order != NULL;
+}
+
+size_t history_units(const struct bourse_job *job)
+{
+    return history_is_by_subtask(job) ? job->subtasks : job->part_count;
+}
+
+static void add_samples(struct history_figure *figure, const struct known *known)
+{
+    const int64_t p90_ms = at_least_ms(known->p90_ns);
+    const bool is_known = !known->has_no_p90 && (figure->samples == 0 || figure->p90_ms >= 0);
+    figure->p90_ms = !is_known ? -1 : p90_ms > figure->p90_ms ? p90_ms : figure->p90_ms;
+    figure->samples = known->samples > figure->samples ? known->samples : figure->samples;
+}
+
+static void figure_class(struct learning *learning, size_t number, uint32_t first, size_t of_class)
+{
+    const struct bourse_job *job = learning->job;
+    const struct order_part *part = &job->parts[number];
+    const bool by_subtask = history_is_by_subtask(job);
+    const bool has_list = learning->manifest->n_subtasks > 0;
+    const uint32_t step = has_list ? learning->stride : part->subtasks;
+    struct history_figure *row = &learning->figures[of_class * history_units(job)];
+    int128 sum_ms = 0;
+    for (uint32_t i = 0; i < part->subtasks; i += step) {
+        const uint32_t left = part->subtasks - i;
+        struct history_figure *figure = &row[by_subtask ? first + i : number];
+        const struct known *known = known_of(learning, first + i, of_class);
+        int64_t takes_ms = figure->takes_ms;
+        if (known != NULL) {
+            takes_ms = blended_ms(known, said_ms(job, number, first + i), part->limit_ms);
+            add_samples(figure, known);
+            figure->takes_ms = by_subtask ? takes_ms : figure->takes_ms;
+        }
+        sum_ms += (int128)takes_ms * (left < step ? left : step);
+    }
+    if (!by_subtask) {
+        row[number].takes_ms = (int64_t)((sum_ms + part->subtasks - 1) / part->subtasks);
+    }
+}
+
+static void figure_part(struct learning *learning, size_t number, uint32_t first)
+{
+    for (size_t c = 0; c < learning->table.class_count; c++) {
+        figure_class(learning, number, first, c);
+    }
+}
+
+bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
+                      const char *const *classes, size_t class_count,
+                      struct history_figure *figures, struct bourse_error *error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    struct learning *learning = NULL;
+    if (job->manifest == NULL || job->learned.subtasks == 0) {
+        return true;
+    }
+    if (codec_decode_manifest(job->manifest, job->manifest_length, &manifest, NULL) != CODEC_OK) {
+        return client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
+    }
+    learning = learning_create(job, manifest);
+    if (learning == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    learning->figures = figures;
+    learning->table.classes = classes;
+    learning->table.class_count = class_count;
+    struct bourse_error refused = {.status = BOURSE_OK};
+    const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
+    if (told && !learning->table.no_memory) {
+        each_part(learning, figure_part);
+    }
+    learning_destroy(learning);
+    if (!told && refused.status == BOURSE_UNREACHABLE) {
+        *error = refused;
+        return false;
+    }
+    return true;
 }
 
 /* ---------------------------------------------------------------- as a list */

@@ -9,6 +9,22 @@
  * that cannot tell is no failure: the job is then expected to take what it says. False: the broker does not answer. */
 bool history_learn(struct bourse *bourse, struct bourse_job *job, struct bourse_error *error);
 
+/* What one subtask of a unit takes on devices of a class. Units are the subtasks, where what each takes is said or known apart, else the
+ * parts. */
+struct history_figure {
+    int64_t takes_ms;
+    int64_t p90_ms;   /* so much nine of ten took at most; -1: not known of all that was measured */
+    uint64_t samples; /* of the work with most; 0: nothing was measured there */
+};
+bool history_is_by_subtask(const struct bourse_job *job);
+size_t history_units(const struct bourse_job *job);
+/* Asks the market what the work of the job took on devices of these classes, of which the first stands for all devices, and weighs it as
+ * history_learn does, which was before. Changes [class * units + unit] where something was measured; the caller has there what is expected where
+ * nothing was. False: the broker does not answer, or there is no memory. */
+bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
+                      const char *const *classes, size_t class_count,
+                      struct history_figure *figures, struct bourse_error *error);
+
 struct history_tile { /* what tiles of one shape took on devices of one class */
     uint64_t rows, columns;
     const char *device_class; /* instrument; lives as long as the call */

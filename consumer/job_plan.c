@@ -119,16 +119,24 @@ static bool fill(struct bourse *bourse, const struct bourse_job *job,
                  const struct bourse_job_row *row, struct job_plan *plan,
                  struct bourse_error *error)
 {
+    const bool is_open = row != NULL && row->state == BOURSE_OPEN;
     if (!offered_name(bourse, job, plan->offered, error)) {
+        return false;
+    }
+    if (is_open && !take_leases(plan, job, row)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (plan->is_on_leases && !offered_find_instruments(bourse, job, plan->offered, error)) {
+        return false;
+    }
+    if (!offered_learn(bourse, job, plan->offered, error)) {
         return false;
     }
     if (codec_decode_manifest(job->manifest, job->manifest_length, &plan->manifest, NULL) !=
         CODEC_OK) {
         return client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
     }
-    const bool is_open = row != NULL && row->state == BOURSE_OPEN;
-    return ((!is_open || take_leases(plan, job, row)) && find_times(plan, job)) ||
-           client_fail(error, BOURSE_LOCAL, "out of memory");
+    return find_times(plan, job) || client_fail(error, BOURSE_LOCAL, "out of memory");
 }
 
 bool job_plan_make(struct bourse *bourse, const struct bourse_job *job,

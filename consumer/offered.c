@@ -90,6 +90,7 @@ void offered_destroy(struct offered **self)
 {
     if (*self != NULL) {
         free((*self)->places);
+        free((*self)->figures);
         free(*self);
         *self = NULL;
     }
@@ -136,6 +137,7 @@ static bool take_candidate(void *context, const struct bourse_device *device)
                                    .providers = 1,
                                    .is_simulated = device->simulated};
         client_copy(candidate->id, sizeof candidate->id, device->id);
+        candidate->place.device_slots = device->slots;
         client_copy(candidate->place.instrument, sizeof candidate->place.instrument,
                     device->instrument);
         (void)snprintf(candidate->place.label, sizeof candidate->place.label, "%s/%s",
@@ -241,6 +243,86 @@ bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct of
     return good;
 }
 
+/* ---------------------------------------------------------------- of what make */
+
+static bool take_instrument(void *context, const struct bourse_device *device)
+{
+    struct offered *offered = context;
+    char label[sizeof offered->places->label];
+    (void)snprintf(label, sizeof label, "%s/%s", device->provider, device->label);
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (strcmp(place->label, label) == 0) {
+            client_copy(place->instrument, sizeof place->instrument, device->instrument);
+            place->device_slots = device->slots;
+        }
+    }
+    return true;
+}
+
+bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
+                              struct offered *offered, struct bourse_error *error)
+{
+    for (size_t i = 0; i < job->part_count; i++) {
+        CLEANUP(codec_requirement_free)
+        Bourse__V1__Requirement *needs = submit_needs(job, i, error);
+        if (needs == NULL || !client_devices(bourse, needs, take_instrument, offered, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. */
+static size_t number_classes(struct offered *offered, const char *names[DEAL_CLASSES])
+{
+    size_t count = 1;
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        size_t at = 1;
+        while (at < count && strcmp(names[at], place->instrument) != 0) {
+            at++;
+        }
+        if (at == count && count < DEAL_CLASSES && place->instrument[0] != '\0') {
+            names[count++] = place->instrument;
+        }
+        place->slots.of_class = at < count ? (uint32_t)at : 0;
+    }
+    return count;
+}
+
+/* As the job expects it, on all classes. */
+static void expect_alike(const struct bourse_job *job, struct offered *offered)
+{
+    const size_t units = history_units(job);
+    const bool by_subtask = history_is_by_subtask(job);
+    uint32_t index = 0;
+    for (size_t part = 0; part < job->part_count; part++) {
+        for (uint32_t k = 0; k < (by_subtask ? job->parts[part].subtasks : 1); k++) {
+            const size_t unit = by_subtask ? index + k : part;
+            for (size_t c = 0; c < offered->class_count; c++) {
+                offered->figures[c * units + unit] = (struct history_figure){
+                    .takes_ms = offered_takes_ms(job, part, index + k), .p90_ms = -1};
+            }
+        }
+        index += job->parts[part].subtasks;
+    }
+}
+
+bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
+                   struct bourse_error *error)
+{
+    const char *names[DEAL_CLASSES] = {""};
+    const size_t count = number_classes(offered, names);
+    offered->figures = calloc(count * history_units(job), sizeof *offered->figures);
+    if (offered->figures == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    offered->class_count = (uint32_t)count;
+    expect_alike(job, offered);
+    return history_by_class(bourse, job, names, count, offered->figures, error);
+}
+
 /* ---------------------------------------------------------------- how it would run */
 
 int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index)
@@ -256,14 +338,31 @@ int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t ind
     return job->parts[part].expect_ms;
 }
 
-static int64_t *times_of(const struct bourse_job *job, int64_t all_take_ns)
+struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,
+                                     uint32_t of_class, size_t part, uint32_t index)
 {
-    int64_t *takes_ns = calloc(job->subtasks, sizeof *takes_ns);
-    uint32_t index = 0;
-    for (size_t i = 0; takes_ns != NULL && i < job->part_count; i++) {
-        for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            takes_ns[index] =
-                all_take_ns > 0 ? all_take_ns : offered_takes_ms(job, i, index) * NS_PER_MS;
+    return offered->figures == NULL
+               ? (struct history_figure){.takes_ms = offered_takes_ms(job, part, index),
+                                         .p90_ms = -1}
+               : offered->figures[of_class * history_units(job) +
+                                  (history_is_by_subtask(job) ? index : part)];
+}
+
+static int64_t *times_of(const struct bourse_job *job, const struct offered *offered,
+                         int64_t all_take_ns)
+{
+    const uint32_t classes = offered->figures == NULL ? 1 : offered->class_count;
+    int64_t *takes_ns = calloc(classes * job->subtasks, sizeof *takes_ns);
+    size_t at = 0;
+    for (uint32_t c = 0; takes_ns != NULL && c < classes; c++) {
+        uint32_t index = 0;
+        for (size_t i = 0; i < job->part_count; i++) {
+            for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+                const struct history_figure figure = offered_figure(job, offered, c, i, index);
+                takes_ns[at++] = all_take_ns <= 0     ? figure.takes_ms * NS_PER_MS
+                                 : figure.p90_ms >= 0 ? figure.p90_ms * NS_PER_MS
+                                                      : all_take_ns;
+            }
         }
     }
     return takes_ns;
@@ -281,7 +380,7 @@ enum deal_status offered_deal(const struct bourse_job *job, const struct offered
     if (count == 0) {
         return DEAL_NOWHERE;
     }
-    int64_t *takes_ns = times_of(job, all_take_ns);
+    int64_t *takes_ns = times_of(job, offered, all_take_ns);
     struct deal_device *devices = calloc(count, sizeof *devices);
     enum deal_status status = DEAL_NO_MEMORY;
     for (size_t i = 0; i < job->part_count; i++) {
@@ -296,6 +395,7 @@ enum deal_status offered_deal(const struct bourse_job *job, const struct offered
         const struct deal_input input = {.parts = parts,
                                          .part_count = job->part_count,
                                          .takes_ns = takes_ns,
+                                         .class_count = offered->class_count,
                                          .rank = has_graph ? job->graph.rank : NULL,
                                          .after_count = has_graph ? job->graph.after_count : NULL,
                                          .after = job->graph.after,

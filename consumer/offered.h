@@ -6,6 +6,7 @@
 #ifndef BOURSE_CONSUMER_OFFERED_H
 #define BOURSE_CONSUMER_OFFERED_H
 
+#include "consumer/history.h"
 #include "consumer/prepare.h"
 #include "planner/deal.h"
 
@@ -13,7 +14,8 @@ struct offered_place { /* slots at one price */
     struct deal_device slots;
     char label[2 * BOURSE_NAME_SIZE + 2]; /* "provider/device"; "": of whom is not known */
     char instrument[BOURSE_NAME_SIZE];    /* "": not known */
-    uint32_t providers; /* 0: they are leased, and would be taken from their holders */
+    uint32_t providers;    /* 0: they are leased, and would be taken from their holders */
+    uint32_t device_slots; /* of all of the device, offered or not; 0: not known */
     bool is_simulated;
 };
 
@@ -21,6 +23,10 @@ struct offered {
     struct offered_place *places; /* the cheapest first */
     size_t count;
     bool is_busy; /* of some part nothing is free: it is as if what is leased were */
+    struct history_figure *
+        figures; /* by class of place and unit of the job (history.h); NULL: what it takes is the same everywhere */
+    uint32_t
+        class_count; /* of these; class 0: all devices, for a place of which it is not known what it is */
 };
 
 /* `quotes` has one of each part of the job. NULL without memory. */
@@ -30,11 +36,22 @@ void offered_destroy(struct offered **self);
 bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                   struct bourse_error *error);
 
+/* Finds out of what make the devices are that have a name, on offer or not. */
+bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
+                              struct offered *offered, struct bourse_error *error);
+/* Asks the market what subtasks took on devices of these makes. */
+bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
+                   struct bourse_error *error);
+
+/* What a subtask takes on devices of a class, and what that rests on. */
+struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,
+                                     uint32_t of_class, size_t part, uint32_t index);
+
 /* What a subtask of part `part` is expected to take. */
 int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index);
 
-/* The job on these places: each as long as expected or, with `all_take_ns` above 0, all as long as that. DEAL_NOWHERE also where nothing is
- * on offer. `ret_single` (may be NULL): the place that would be done first alone, with ret_single_ns; count: none can do all. */
+/* The job on these places: each as long as expected or, with `all_take_ns` above 0, as long as nine of ten took at most there and, where that is
+ * not known, all as long as that. DEAL_NOWHERE also where nothing is on offer. `ret_single` (may be NULL): the place that would be done first alone, with ret_single_ns; count: none can do all. */
 enum deal_status offered_deal(const struct bourse_job *job, const struct offered *offered,
                               int64_t all_take_ns, struct deal **ret_deal, size_t *ret_single,
                               int64_t *ret_single_ns);

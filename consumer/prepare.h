@@ -30,7 +30,8 @@ struct job_learned {
     uint64_t samples;  /* of the one with most */
     int64_t
         p90_ms; /* of each size of these on each class of devices nine of ten took at most that */
-    bool has_no_p90; /* of one there are too few samples to say */
+    bool has_no_p90;                  /* of one there are too few samples to say */
+    int64_t said_ms[ORDER_PARTS_MAX]; /* what the job says of a part without tasks; 0: nothing */
 };
 
 struct bourse_job {

@@ -28,3 +28,13 @@ const struct catalogue_device *catalogue_find(const char *id)
     }
     return NULL;
 }
+
+const struct catalogue_device *catalogue_by_instrument(const char *instrument)
+{
+    for (size_t i = 0; i < DEVICES; i++) {
+        if (strcmp(devices[i].instrument, instrument) == 0) {
+            return &devices[i];
+        }
+    }
+    return NULL;
+}

@@ -27,6 +27,7 @@ struct catalogue_device {
 size_t catalogue_count(void);
 /* In the order of the file; `index` is below the count. */
 const struct catalogue_device *catalogue_at(size_t index);
-const struct catalogue_device *catalogue_find(const char *id); /* NULL: none */
+const struct catalogue_device *catalogue_find(const char *id);                  /* NULL: none */
+const struct catalogue_device *catalogue_by_instrument(const char *instrument); /* the same */
 
 #endif

@@ -17,15 +17,15 @@ struct heap {
 struct dealing {
     const struct deal_input *input;
     struct deal *deal;
-    struct heap ready[DEAL_PARTS]; /* by part: the highest rank first */
-    struct heap running;           /* by end */
-    uint32_t used[DEAL_PARTS];     /* slots, by part */
-    size_t hint[DEAL_PARTS];       /* by part: no device before it has room */
-    bool is_full[DEAL_PARTS];      /* by part: no device has */
-    uint32_t *part_of;             /* by subtask */
-    uint32_t *missing;             /* by subtask: how many it still waits for */
-    uint32_t *next, *next_first;   /* who waits for each */
-    uint32_t *free_slots;          /* by device */
+    struct heap ready[DEAL_PARTS];         /* by part: the highest rank first */
+    struct heap running;                   /* by end */
+    uint32_t used[DEAL_PARTS];             /* slots, by part */
+    size_t hint[DEAL_PARTS][DEAL_CLASSES]; /* by part and class: no device before it has room */
+    bool is_full[DEAL_PARTS];              /* by part: no device has */
+    uint32_t *part_of;                     /* by subtask */
+    uint32_t *missing;                     /* by subtask: how many it still waits for */
+    uint32_t *next, *next_first;           /* who waits for each */
+    uint32_t *free_slots;                  /* by device */
     uint32_t *lanes_left; /* those that ended, device by device, the last of them on top; */
     size_t *lanes_first;  /* where those of a device begin; */
     uint32_t *lanes_idle; /* how many there are */
@@ -33,6 +33,18 @@ struct dealing {
     int64_t now_ns;
     uint32_t done;
 };
+
+static uint32_t classes_of(const struct deal_input *input)
+{
+    return input->class_count == 0 ? 1 : input->class_count;
+}
+
+/* Of `count` subtasks in all. */
+static int64_t takes_on(const struct deal_input *input, uint32_t count, uint32_t task,
+                        uint32_t of_class)
+{
+    return input->takes_ns[(size_t)of_class * count + task];
+}
 
 /* ---------------------------------------------------------------- heaps */
 
@@ -94,22 +106,35 @@ static bool count_tasks(const struct deal_input *input, uint32_t *ret_count)
     return count > 0;
 }
 
+static bool are_times_good(const struct deal_input *input, uint32_t count)
+{
+    bool are_good = true;
+    for (size_t i = 0; i < (size_t)classes_of(input) * count; i++) {
+        are_good = are_good && input->takes_ns[i] >= 1;
+    }
+    return are_good;
+}
+
 static bool is_good(const struct deal_input *input, uint32_t *ret_count)
 {
     if (input->part_count < 1 || input->part_count > DEAL_PARTS || input->device_count < 1 ||
-        input->device_count > DEAL_DEVICES || !count_tasks(input, ret_count)) {
+        input->device_count > DEAL_DEVICES || input->class_count > DEAL_CLASSES ||
+        !count_tasks(input, ret_count)) {
         return false;
     }
     for (size_t i = 0; i < input->device_count; i++) {
-        if (input->devices[i].price_micro < 0) {
+        if (input->devices[i].price_micro < 0 || input->devices[i].of_class >= classes_of(input)) {
             return false;
         }
     }
+    if (*ret_count > DEAL_SUBTASKS) {
+        return true; /* too many: no time is looked at */
+    }
+    if (!are_times_good(input, *ret_count)) {
+        return false;
+    }
     size_t edge = 0;
-    for (uint32_t i = 0; i < *ret_count && *ret_count <= DEAL_SUBTASKS; i++) {
-        if (input->takes_ns[i] < 1) {
-            return false;
-        }
+    for (uint32_t i = 0; i < *ret_count; i++) {
         for (uint32_t k = 0; input->after_count != NULL && k < input->after_count[i]; k++) {
             if (input->after[edge++] >= i) {
                 return false;
@@ -149,8 +174,32 @@ static bool has_place(const struct deal_input *input)
 
 /* ---------------------------------------------------------------- the bound */
 
+/* Of each subtask what it takes where it takes least. */
+static void find_least(const struct deal_input *input, uint32_t count, int64_t *ret_least_ns)
+{
+    uint32_t task = 0;
+    for (size_t i = 0; i < input->part_count; i++) {
+        bool is_there[DEAL_CLASSES] = {false};
+        for (size_t d = 0; d < input->device_count; d++) {
+            const struct deal_device *device = &input->devices[d];
+            is_there[device->of_class] =
+                is_there[device->of_class] ||
+                ((device->parts >> i & 1) != 0 && device->slots >= input->parts[i].slots);
+        }
+        for (uint32_t k = 0; k < input->parts[i].subtasks; k++, task++) {
+            ret_least_ns[task] = INT64_MAX;
+            for (uint32_t c = 0; c < classes_of(input); c++) {
+                const int64_t takes_ns = takes_on(input, count, task, c);
+                ret_least_ns[task] =
+                    is_there[c] && takes_ns < ret_least_ns[task] ? takes_ns : ret_least_ns[task];
+            }
+        }
+    }
+}
+
 /* The longest way from each subtask's start to the end; false without memory, or where it is too long. */
-static bool longest_way(const struct deal_input *input, uint32_t count, int64_t *ret_longest_ns)
+static bool longest_way(const struct deal_input *input, const int64_t *least_ns, uint32_t count,
+                        int64_t *ret_longest_ns)
 {
     int64_t *way_ns = calloc(count, sizeof *way_ns);
     size_t edge = 0;
@@ -163,7 +212,7 @@ static bool longest_way(const struct deal_input *input, uint32_t count, int64_t 
             const int64_t other_ns = way_ns[input->after[edge++]];
             before_ns = other_ns > before_ns ? other_ns : before_ns;
         }
-        ok = checked_add(before_ns, input->takes_ns[i], &way_ns[i]) && way_ns[i] <= TIME_MOST_NS;
+        ok = checked_add(before_ns, least_ns[i], &way_ns[i]) && way_ns[i] <= TIME_MOST_NS;
         *ret_longest_ns = ok && way_ns[i] > *ret_longest_ns ? way_ns[i] : *ret_longest_ns;
     }
     free(way_ns);
@@ -171,7 +220,7 @@ static bool longest_way(const struct deal_input *input, uint32_t count, int64_t 
 }
 
 /* Of one part: rounds of the shortest. */
-static int128 rounds_ns(const struct deal_input *input, size_t number, uint32_t first)
+static int128 rounds_ns(const struct deal_input *input, const int64_t *takes_ns, size_t number)
 {
     const struct deal_part *part = &input->parts[number];
     const uint64_t lanes = lanes_of(input, number);
@@ -181,20 +230,19 @@ static int128 rounds_ns(const struct deal_input *input, size_t number, uint32_t 
     }
     assert(lanes > 0); /* it has a place */
     for (uint32_t i = 0; i < part->subtasks; i++) {
-        const int64_t takes_ns = input->takes_ns[first + i];
-        least_ns = takes_ns < least_ns ? takes_ns : least_ns;
+        least_ns = takes_ns[i] < least_ns ? takes_ns[i] : least_ns;
     }
     return (int128)((part->subtasks + lanes - 1) / lanes) * least_ns;
 }
 
-static int128 work_ns(const struct deal_input *input)
+static int128 work_ns(const struct deal_input *input, const int64_t *least_ns)
 {
     int128 slot_ns = 0;
     uint64_t slots = 0;
     uint32_t at = 0;
     for (size_t i = 0; i < input->part_count; i++) {
         for (uint32_t k = 0; k < input->parts[i].subtasks; k++) {
-            slot_ns += (int128)input->takes_ns[at++] * input->parts[i].slots;
+            slot_ns += (int128)least_ns[at++] * input->parts[i].slots;
         }
     }
     for (size_t i = 0; i < input->device_count; i++) {
@@ -203,16 +251,17 @@ static int128 work_ns(const struct deal_input *input)
     return slots == 0 ? 0 : (slot_ns + slots - 1) / slots;
 }
 
-static bool find_bound(const struct deal_input *input, uint32_t count, int64_t *ret_bound_ns)
+static bool find_bound(const struct deal_input *input, const int64_t *least_ns, uint32_t count,
+                       int64_t *ret_bound_ns)
 {
     int64_t longest_ns = 0;
-    if (!longest_way(input, count, &longest_ns)) {
+    if (!longest_way(input, least_ns, count, &longest_ns)) {
         return false;
     }
-    int128 bound_ns = work_ns(input);
+    int128 bound_ns = work_ns(input, least_ns);
     bound_ns = longest_ns > bound_ns ? longest_ns : bound_ns;
     for (size_t i = 0, first = 0; i < input->part_count; i++) {
-        const int128 part_ns = rounds_ns(input, i, (uint32_t)first);
+        const int128 part_ns = rounds_ns(input, least_ns + first, i);
         bound_ns = part_ns > bound_ns ? part_ns : bound_ns;
         first += input->parts[i].subtasks;
     }
@@ -349,21 +398,48 @@ static void begin(struct dealing *dealing)
 
 /* ---------------------------------------------------------------- dealing out */
 
-/* The cheapest device that has room for one of that part; device_count: none has. */
+/* The cheapest device of a class that has room for one of that part; device_count: none has. */
+static size_t room_of_class(struct dealing *dealing, size_t number, uint32_t of_class)
+{
+    const struct deal_input *input = dealing->input;
+    size_t at = dealing->hint[number][of_class];
+    while (at < input->device_count && (input->devices[at].of_class != of_class ||
+                                        (input->devices[at].parts >> number & 1) == 0 ||
+                                        dealing->free_slots[at] < input->parts[number].slots)) {
+        at++;
+    }
+    dealing->hint[number][of_class] = at;
+    return at;
+}
+
+/* Where the next of a part would go: to the idle lane that is done with it first; without one, to the cheapest slots that there is room
+ * on. device_count: there is none. */
 static size_t find_room(struct dealing *dealing, size_t number)
 {
     const struct deal_input *input = dealing->input;
     const struct deal_part *part = &input->parts[number];
-    size_t at = dealing->hint[number];
+    const uint32_t task = dealing->ready[number].items[0];
+    size_t best = input->device_count;
+    int64_t best_ns = 0;
+    bool is_idle = false;
     if (part->at_most > 0 && part->at_most - dealing->used[number] < part->slots) {
-        return input->device_count;
+        return best;
     }
-    while (at < input->device_count && ((input->devices[at].parts >> number & 1) == 0 ||
-                                        dealing->free_slots[at] < part->slots)) {
-        at++;
+    for (uint32_t c = 0; c < classes_of(input); c++) {
+        const size_t at = room_of_class(dealing, number, c);
+        if (at == input->device_count) {
+            continue;
+        }
+        const int64_t takes_ns = takes_on(input, dealing->deal->subtasks, task, c);
+        const bool has_lane = dealing->lanes_idle[at] > 0;
+        const bool is_sooner = takes_ns < best_ns || (takes_ns == best_ns && at < best);
+        if (has_lane != is_idle ? has_lane : is_idle ? is_sooner : at < best) {
+            best = at;
+            best_ns = takes_ns;
+            is_idle = has_lane;
+        }
     }
-    dealing->hint[number] = at;
-    return at;
+    return best;
 }
 
 /* The part whose first ready subtask goes next, and where; false: none can. */
@@ -399,7 +475,8 @@ static void start_one(struct dealing *dealing, size_t number, size_t device)
 {
     const uint32_t slots = dealing->input->parts[number].slots;
     const uint32_t task = pop(dealing, &dealing->ready[number], is_urgent);
-    const int64_t takes_ns = dealing->input->takes_ns[task];
+    const int64_t takes_ns = takes_on(dealing->input, dealing->deal->subtasks, task,
+                                      dealing->input->devices[device].of_class);
     dealing->deal->runs[task] = (struct deal_run){.device = (uint32_t)device,
                                                   .lane = take_lane(dealing, device),
                                                   .start_ns = dealing->now_ns,
@@ -422,7 +499,8 @@ static void end_one(struct dealing *dealing)
     for (size_t i = 0; i < input->part_count; i++) {
         const bool fits = (input->devices[run->device].parts >> i & 1) != 0;
         dealing->is_full[i] = dealing->is_full[i] && !fits && i != number;
-        dealing->hint[i] = fits && run->device < dealing->hint[i] ? run->device : dealing->hint[i];
+        size_t *hint = &dealing->hint[i][input->devices[run->device].of_class];
+        *hint = fits && run->device < *hint ? run->device : *hint;
     }
     for (uint32_t k = dealing->next_first[task]; k < dealing->next_first[task + 1]; k++) {
         const uint32_t waiting = dealing->next[k];
@@ -484,6 +562,19 @@ static bool sum_up(const struct dealing *dealing)
     return fits;
 }
 
+/* False: it takes too long, or there is no memory. */
+static bool bound_of(const struct deal_input *input, uint32_t count, int64_t *ret_bound_ns)
+{
+    int64_t *least_ns = calloc(count, sizeof *least_ns);
+    bool is_found = false;
+    if (least_ns != NULL) {
+        find_least(input, count, least_ns);
+        is_found = find_bound(input, least_ns, count, ret_bound_ns);
+    }
+    free(least_ns);
+    return is_found;
+}
+
 enum deal_status deal_make(const struct deal_input *input, struct deal **ret_deal)
 {
     uint32_t count = 0;
@@ -501,7 +592,7 @@ enum deal_status deal_make(const struct deal_input *input, struct deal **ret_dea
     enum deal_status status = DEAL_NO_MEMORY;
     if (dealing.deal != NULL && dealing_alloc(&dealing)) {
         begin(&dealing);
-        status = find_bound(input, count, &bound_ns) && run_all(&dealing) && sum_up(&dealing)
+        status = bound_of(input, count, &bound_ns) && run_all(&dealing) && sum_up(&dealing)
                      ? DEAL_OK
                      : DEAL_OVERFLOW;
     }
@@ -515,30 +606,45 @@ enum deal_status deal_make(const struct deal_input *input, struct deal **ret_dea
     return DEAL_OK;
 }
 
-/* Where all take as long everywhere, who has most slots is done first; of equal ones the cheapest. */
+/* INT64_MAX: it cannot be told. */
+static int64_t alone_ns(const struct deal_input *input, size_t device)
+{
+    struct deal *deal = NULL;
+    struct deal_input alone = *input;
+    alone.devices = &input->devices[device];
+    alone.device_count = 1;
+    const bool is_made = deal_make(&alone, &deal) == DEAL_OK;
+    const int64_t makespan_ns = is_made ? deal->makespan_ns : INT64_MAX;
+    deal_destroy(&deal);
+    return makespan_ns;
+}
+
+/* Where all take as long, who has most slots is done first; of equal ones the cheapest. */
 bool deal_best_single(const struct deal_input *input, size_t *ret_device, int64_t *ret_makespan_ns)
 {
-    struct deal *best = NULL;
-    uint32_t most = 0;
+    size_t widest[DEAL_CLASSES];
+    uint32_t most[DEAL_CLASSES] = {0};
+    int64_t best_ns = INT64_MAX;
     for (size_t i = 0; i < input->device_count; i++) {
         struct deal_input alone = *input;
+        const uint32_t of_class = input->devices[i].of_class;
         alone.devices = &input->devices[i];
         alone.device_count = 1;
-        if (input->devices[i].slots > most && has_place(&alone)) {
-            most = input->devices[i].slots;
-            *ret_device = i;
+        if (input->devices[i].slots > most[of_class] && has_place(&alone)) {
+            most[of_class] = input->devices[i].slots;
+            widest[of_class] = i;
         }
     }
-    if (most == 0) {
-        return false;
+    for (uint32_t c = 0; c < classes_of(input); c++) {
+        const int64_t takes_ns = most[c] > 0 ? alone_ns(input, widest[c]) : INT64_MAX;
+        if (takes_ns < best_ns ||
+            (takes_ns == best_ns && takes_ns < INT64_MAX && widest[c] < *ret_device)) {
+            best_ns = takes_ns;
+            *ret_device = widest[c];
+        }
     }
-    struct deal_input alone = *input;
-    alone.devices = &input->devices[*ret_device];
-    alone.device_count = 1;
-    const bool is_made = deal_make(&alone, &best) == DEAL_OK;
-    *ret_makespan_ns = is_made ? best->makespan_ns : 0;
-    deal_destroy(&best);
-    return is_made;
+    *ret_makespan_ns = best_ns < INT64_MAX ? best_ns : 0;
+    return best_ns < INT64_MAX;
 }
 
 int64_t deal_share_ppm(const struct deal *deal)

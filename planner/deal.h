@@ -6,7 +6,9 @@
  *     0.05  far/cpu     |==2==|==5==|
  *
  * These are the rules by which the exchange takes leases and gives out work (online.h), as far as anybody knows beforehand: a subtask
- * takes as long everywhere, all begin at once, none fails, what it needs is there when those that it waits for have ended.
+ * takes as long on all devices of a class, all begin at once, none fails, what it needs is there when those that it waits for have ended.
+ * Where it takes longer on one class than on another, of the lanes that are idle that one gets it which is done with it first; only
+ * where none is, slots that had nothing yet.
  * Subtasks are numbered as they are submitted, those of a part follow one another. Integers only. Pure. */
 #ifndef BOURSE_PLANNER_DEAL_H
 #define BOURSE_PLANNER_DEAL_H
@@ -17,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DEAL_PARTS = 32, DEAL_DEVICES = 4096, DEAL_SUBTASKS = 1 << 20 };
+enum { DEAL_PARTS = 32, DEAL_DEVICES = 4096, DEAL_SUBTASKS = 1 << 20, DEAL_CLASSES = 16 };
 
 struct deal_part {
     uint32_t subtasks; /* 0: it has none left */
@@ -29,14 +31,17 @@ struct deal_device {
     uint32_t slots;
     int64_t price_micro; /* per slot-hour, >= 0 */
     uint32_t parts;      /* bit i: it fits part i */
+    uint32_t of_class;   /* below class_count */
 };
 
 /* The caller's; nothing of it is kept. */
 struct deal_input {
     const struct deal_part *parts;
-    size_t part_count;       /* 1 to DEAL_PARTS */
-    const int64_t *takes_ns; /* by subtask, >= 1 */
-    const uint32_t *rank;    /* by subtask; NULL: all are alike */
+    size_t part_count; /* 1 to DEAL_PARTS */
+    const int64_t
+        *takes_ns;        /* by class and subtask, >= 1: of class 0 all of them, then of class 1 */
+    uint32_t class_count; /* of devices, at most DEAL_CLASSES; 0: one */
+    const uint32_t *rank; /* by subtask; NULL: all are alike */
     /* Whom each waits for: after_count[i] of `after`, subtask by subtask, each lower than i. NULL: nobody waits. */
     const uint32_t *after_count, *after;
     const struct deal_device *devices; /* the cheapest first */
@@ -80,7 +85,8 @@ enum deal_status {
 enum deal_status deal_make(const struct deal_input *input, struct deal **ret_deal);
 void deal_destroy(struct deal **self);
 
-/* The device that would be done first if all ran there, and when; false: none can run all of it. */
+/* The device that would be done first if all ran there, and when; of devices of a class that with most slots stands for all. False: none
+ * can run all of it. */
 bool deal_best_single(const struct deal_input *input, size_t *ret_device, int64_t *ret_makespan_ns);
 
 /* busy_ns over all lanes for all of the time, in millionths. */

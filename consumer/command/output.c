@@ -5,6 +5,7 @@
 #include "formats/units.h"
 #include "formats/value.h"
 #include "planner/online.h"
+#include "planner/profile.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -215,6 +216,15 @@ const char *bytes_text(uint64_t bytes)
     char *text = ring_next();
     units_bytes_short(bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes, text);
     return text;
+}
+
+const char *joules_text(const struct figure *energy_j)
+{
+    char *text = ring_next();
+    const bool is_large = energy_j->value >= 3.6e6;
+    (void)snprintf(text, CELL_SIZE, "%.4g %s", is_large ? energy_j->value / 3.6e6 : energy_j->value,
+                   is_large ? "kWh" : "J");
+    return energy_j->source == FIGURE_UNKNOWN ? "-" : text;
 }
 
 const char *count_text(uint64_t count)

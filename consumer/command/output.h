@@ -37,6 +37,9 @@ const char *duration_text(int64_t ms);
 const char *duration_ns_text(int64_t ns);
 const char *time_text(int64_t ms); /* 2026-11-20 14:35:00, local; "-" for 0 */
 const char *bytes_text(uint64_t bytes);
+struct figure;
+const char *
+joules_text(const struct figure *energy_j); /* 12.5 J, 1.2 kWh; "-" where it is unknown */
 const char *count_text(uint64_t count);
 const char *short_id(const char *id);     /* its first 8 digits */
 const char *plain_text(const char *text); /* made printable */

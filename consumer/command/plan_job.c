@@ -7,6 +7,7 @@
 #include "consumer/job_plan.h"
 #include "consumer/manifest.h"
 #include "consumer/submit.h"
+#include "planner/catalogue.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -27,6 +28,14 @@ struct planned { /* all that is shown */
     struct bourse_jobs *jobs; /* of a job that is there: its row; NULL: it is a file */
     struct job_plan *plan;
     int64_t *costs; /* by subtask */
+};
+
+enum source {                   /* what the time of a subtask rests on */
+              SOURCE_MEASURED,  /* on devices of that make, or of any where nobody knows the make */
+              SOURCE_ELSEWHERE, /* on others */
+              SOURCE_DECLARED,
+              SOURCE_GUESS,
+              SOURCES,
 };
 
 static const struct bourse_job_row *row_of(const struct planned *planned)
@@ -68,23 +77,113 @@ static void write_subtask(const struct planned *planned, uint32_t index, char re
     }
 }
 
-/* What the time of a subtask rests on, as far as it is known of all. */
-static const char *source_of(const struct planned *planned)
+static enum source said_source(const struct planned *planned, uint32_t index)
 {
-    const struct bourse_job_summary *summary = &planned->offer.summary;
-    return summary->measured_subtasks > 0 ? "measured"
-           : summary->expect_is_guess     ? "guess"
-                                          : "declared";
+    const struct bourse_job *job = planned->job;
+    const struct job_file *file = job->file;
+    const bool is_said = job->order != NULL && index < file->task_count
+                             ? file->tasks[job->order[index]].expect_ms != JOB_ABSENT
+                             : !planned->offer.summary.expect_is_guess;
+    return is_said ? SOURCE_DECLARED : SOURCE_GUESS;
 }
 
-static void write_source(const struct planned *planned, char ret_text[CELL])
+/* `ret_samples`: of what was measured. */
+static enum source source_of(const struct planned *planned, uint32_t index, uint64_t *ret_samples)
 {
-    const struct bourse_job_summary *summary = &planned->offer.summary;
-    if (summary->measured_subtasks > 0) {
-        (void)snprintf(ret_text, CELL, "measured (%" PRIu64 ")", summary->measured_samples);
+    const struct offered *offered = planned->plan->offered;
+    const uint32_t device = planned->plan->deal->runs[index].device;
+    const uint32_t of_class = offered->places[device].slots.of_class;
+    const size_t part = part_of(planned->job, index);
+    const uint64_t here = offered_figure(planned->job, offered, of_class, part, index).samples;
+    const uint64_t all = offered_figure(planned->job, offered, 0, part, index).samples;
+    *ret_samples = here > 0 ? here : all;
+    return here > 0 ? SOURCE_MEASURED : all > 0 ? SOURCE_ELSEWHERE : said_source(planned, index);
+}
+
+static const char *const source_names[SOURCES] = {"measured", "measured elsewhere", "declared",
+                                                  "guess"};
+
+static void write_source(const struct planned *planned, uint32_t index, char ret_text[CELL])
+{
+    uint64_t samples = 0;
+    const enum source source = source_of(planned, index, &samples);
+    if (source <= SOURCE_ELSEWHERE) {
+        (void)snprintf(ret_text, CELL, "measured (%" PRIu64 ")%s", samples,
+                       source == SOURCE_ELSEWHERE ? " elsewhere" : "");
     } else {
-        (void)snprintf(ret_text, CELL, "%s", source_of(planned));
+        (void)snprintf(ret_text, CELL, "%s", source_names[source]);
     }
+}
+
+/* How many subtasks' times rest on what. */
+static void count_sources(const struct planned *planned, uint32_t ret_counts[SOURCES])
+{
+    memset(ret_counts, 0, SOURCES * sizeof *ret_counts);
+    for (uint32_t i = 0; i < planned->plan->deal->subtasks; i++) {
+        uint64_t samples = 0;
+        ret_counts[source_of(planned, i, &samples)]++;
+    }
+}
+
+/* The worst of all. */
+static const char *whole_source(const struct planned *planned)
+{
+    uint32_t counts[SOURCES];
+    size_t worst = SOURCE_MEASURED;
+    count_sources(planned, counts);
+    for (size_t i = 0; i < SOURCES; i++) {
+        worst = counts[i] > 0 ? i : worst;
+    }
+    return source_names[worst];
+}
+
+/* The device's own, or that which a simulated one is of. */
+static const struct catalogue_device *device_of(const struct offered_place *place)
+{
+    static const char simulated[] = "sim.";
+    const size_t skip =
+        strncmp(place->instrument, simulated, sizeof simulated - 1) == 0 ? sizeof simulated - 1 : 0;
+    return catalogue_by_instrument(place->instrument + skip);
+}
+
+/* What `slot_ns` of slots of a place take, at their part of what the catalogue says that its device takes at full load. */
+static struct figure energy_of(const struct planned *planned, size_t number, int64_t slot_ns)
+{
+    const struct offered_place *place = &planned->plan->offered->places[number];
+    const struct catalogue_device *device = device_of(place);
+    struct figure energy = {.source = FIGURE_UNKNOWN};
+    if (device != NULL && place->device_slots > 0) {
+        energy = device->profile.figures[FIGURE_POWER];
+        energy.value *= (double)slot_ns / NS_PER_S / place->device_slots;
+    }
+    return energy;
+}
+
+static int64_t slot_ns_of(const struct planned *planned, uint32_t index)
+{
+    const struct deal_run *run = &planned->plan->deal->runs[index];
+    return (run->end_ns - run->start_ns) * planned->job->parts[part_of(planned->job, index)].slots;
+}
+
+/* Unknown, if it is of any place that is used. */
+static struct figure whole_energy(const struct planned *planned)
+{
+    const struct deal *deal = planned->plan->deal;
+    struct figure sum = {.source = FIGURE_DECLARED};
+    for (size_t i = 0; i < deal->device_count; i++) {
+        const struct figure energy = energy_of(planned, i, deal->uses[i].slot_ns);
+        if (deal->uses[i].subtasks > 0) {
+            sum.source = energy.source == FIGURE_UNKNOWN ? FIGURE_UNKNOWN : sum.source;
+            sum.value += energy.value;
+            sum.unverified = sum.unverified || energy.unverified;
+        }
+    }
+    return sum;
+}
+
+static json_t *json_energy(const struct figure *energy)
+{
+    return energy->source == FIGURE_UNKNOWN ? json_null() : json_real(energy->value);
 }
 
 /* By subtask, its part of what its place costs: together they are that. False without memory. */
@@ -98,9 +197,8 @@ static bool share_costs(struct planned *planned)
     for (uint32_t i = 0; has_room && i < deal->subtasks; i++) {
         const struct deal_run *run = &deal->runs[i];
         const struct offered_place *place = &planned->plan->offered->places[run->device];
-        const uint32_t slots = planned->job->parts[part_of(planned->job, i)].slots;
         int64_t cost_micro = 0;
-        slot_ns[run->device] += (run->end_ns - run->start_ns) * slots;
+        slot_ns[run->device] += slot_ns_of(planned, i);
         const bool fits = checked_muldiv_ceil(slot_ns[run->device], place->slots.price_micro,
                                               NS_PER_HOUR, &cost_micro);
         assert(fits); /* it is no more than all of the place's, which does */
@@ -239,9 +337,10 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
     char name[CELL];
     char place[CELL];
     char source[CELL];
+    const struct figure energy = energy_of(planned, run->device, slot_ns_of(planned, index));
     write_subtask(planned, index, name);
     write_place(&planned->plan->offered->places[run->device], place);
-    write_source(planned, source);
+    write_source(planned, index, source);
     const char *cells[] = {name,
                            place,
                            duration_ns_text(run->start_ns),
@@ -249,7 +348,7 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
                            takes       ? "unknown"
                            : bytes > 0 ? bytes_text((uint64_t)bytes)
                                        : "-",
-                           "-",
+                           joules_text(&energy),
                            money_text(planned->costs[index]),
                            source};
     grid_add(table, cells);
@@ -273,6 +372,8 @@ static void show_subtasks(const struct planned *planned)
 
 struct share { /* what a place has of a part */
     uint32_t subtasks;
+    uint32_t first; /* one of them */
+    int64_t slot_ns;
     int64_t first_ns, busy_ns, cost_micro, bytes;
 };
 
@@ -288,13 +389,14 @@ static void add_share(const struct planned *planned, struct grid *table, size_t 
                        planned->job->subtasks);
     }
     write_place(&planned->plan->offered->places[place], on);
-    write_source(planned, source);
+    write_source(planned, share->first, source);
+    const struct figure energy = energy_of(planned, place, share->slot_ns);
     const char *cells[] = {what,
                            on,
                            duration_ns_text(share->first_ns),
                            duration_ns_text(share->busy_ns),
                            share->bytes > 0 ? bytes_text((uint64_t)share->bytes) : "-",
-                           "-",
+                           joules_text(&energy),
                            money_text(share->cost_micro),
                            source};
     grid_add(table, cells);
@@ -316,6 +418,8 @@ static void show_parts(const struct planned *planned)
         const bool is_first = share->subtasks++ == 0;
         share->first_ns =
             is_first || run->start_ns < share->first_ns ? run->start_ns : share->first_ns;
+        share->first = i;
+        share->slot_ns += slot_ns_of(planned, i);
         share->busy_ns += run->end_ns - run->start_ns;
         share->cost_micro += planned->costs[i];
         share->bytes += manifest_own_bytes(planned->plan->manifest, i);
@@ -346,6 +450,7 @@ static void show_places(const struct planned *planned)
             continue;
         }
         const double possible_ns = (double)deal->makespan_ns * use->lanes;
+        const struct figure energy = energy_of(planned, i, use->slot_ns);
         char place[CELL];
         char share[16];
         write_place(&planned->plan->offered->places[i], place);
@@ -356,7 +461,7 @@ static void show_places(const struct planned *planned)
                                count_text(use->lanes),
                                share,
                                bytes_text(bytes_to(planned, i)),
-                               "-",
+                               joules_text(&energy),
                                money_text(planned->plan->offered->places[i].slots.price_micro),
                                money_text(use->cost_micro)};
         grid_add(&table, cells);
@@ -374,19 +479,23 @@ static void show_places(const struct planned *planned)
 
 static void show_estimates(const struct planned *planned)
 {
-    const struct bourse_job_summary *summary = &planned->offer.summary;
+    static const char *const texts[SOURCES] = {
+        "was measured on devices of the same make", "was measured on other devices", "is declared",
+        "is a guess: nobody measured it, and the job does not say `expect`"};
     const struct job_plan *plan = planned->plan;
-    const uint64_t rest = summary->subtasks - summary->measured_subtasks;
-    char source[CELL];
-    write_source(planned, source);
-    (void)printf("estimated    from what is %s", source);
-    if (summary->measured_subtasks > 0 && rest > 0) {
-        (void)printf(" of %" PRIu64 " subtasks, of %" PRIu64 " from what the job says",
-                     summary->measured_subtasks, rest);
-    } else if (summary->expect_is_guess && summary->measured_subtasks == 0) {
-        (void)printf(": nobody measured it, and the job does not say `expect`");
+    uint32_t counts[SOURCES];
+    const char *between = "";
+    count_sources(planned, counts);
+    (void)printf("estimated    ");
+    for (size_t i = 0; i < SOURCES; i++) {
+        if (counts[i] == plan->deal->subtasks) {
+            (void)printf("from what %s", texts[i]);
+        } else if (counts[i] > 0) {
+            (void)printf("%s%" PRIu32 " from what %s", between, counts[i], texts[i]);
+            between = "; ";
+        }
     }
-    (void)printf(", alike on all devices\n");
+    (void)printf("%s\n", counts[SOURCE_MEASURED] > 0 ? "" : ", alike on all devices");
     if (plan->p90_ns >= 0) {
         (void)printf("nine of ten  %s, if all took what nine of ten took at most\n",
                      duration_ns_text(plan->p90_ns));
@@ -421,6 +530,7 @@ static void show_single(const struct job_plan *plan)
 static void show_figures(const struct planned *planned)
 {
     const struct deal *deal = planned->plan->deal;
+    const struct figure energy = whole_energy(planned);
     uint64_t bytes = 0;
     for (size_t i = 0; i < deal->device_count; i++) {
         bytes += bytes_to(planned, i);
@@ -436,7 +546,15 @@ static void show_figures(const struct planned *planned)
     show_bound(deal);
     show_single(planned->plan);
     (void)printf("price        %s credits\n", money_text(deal->cost_micro));
-    (void)printf("energy       -: what subtasks use is known once they have run\n");
+    if (energy.source == FIGURE_UNKNOWN) {
+        (void)printf(
+            "energy       -: not known of all devices used; what subtasks use is known once "
+            "they have run\n");
+    } else {
+        (void)printf(
+            "energy       %s%s, of slots that are busy, as if at their device's full load\n",
+            joules_text(&energy), energy.unverified ? "?" : "");
+    }
     (void)printf("moved        %s in%s\n\n", bytes_text(bytes),
                  hands_on(planned) ? ", and what subtasks hand on, which is not known" : "");
 }
@@ -509,14 +627,17 @@ static json_t *json_schedule(const struct planned *planned)
         const struct deal_run *run = &deal->runs[i];
         const bool takes = manifest_takes_files(planned->plan->manifest, i);
         const char *name = job_plan_name(planned->plan, i);
+        uint64_t samples = 0;
+        const enum source source = source_of(planned, i, &samples);
+        const struct figure energy = energy_of(planned, run->device, slot_ns_of(planned, i));
         json_t *value = json_pack(
-            "{s:i, s:i, s:i, s:f, s:f, s:f, s:s, s:o, s:n, s:I}", "subtask", (int)i, "device",
+            "{s:i, s:i, s:i, s:f, s:f, s:f, s:s, s:I, s:o, s:o, s:I}", "subtask", (int)i, "device",
             (int)run->device, "lane", (int)run->lane, "ready_s", ready_s[i], "start_s",
             seconds_of(run->start_ns), "finish_s", seconds_of(run->end_ns), "source",
-            source_of(planned), "bytes_in",
+            source_names[source], "samples", (json_int_t)samples, "bytes_in",
             takes ? json_null()
                   : json_integer((json_int_t)manifest_own_bytes(planned->plan->manifest, i)),
-            "energy_j", "price_micro", (json_int_t)planned->costs[i]);
+            "energy_j", json_energy(&energy), "price_micro", (json_int_t)planned->costs[i]);
         if (name != NULL) {
             (void)json_object_set_new(value, "name", json_string(plain_text(name)));
         }
@@ -534,8 +655,9 @@ static json_t *json_places(const struct planned *planned)
         const struct offered_place *place = &planned->plan->offered->places[i];
         const struct deal_use *use = &deal->uses[i];
         const double possible_ns = (double)deal->makespan_ns * use->lanes;
+        const struct figure energy = energy_of(planned, i, use->slot_ns);
         json_t *value = json_pack(
-            "{s:o, s:o, s:b, s:b, s:i, s:I, s:i, s:i, s:f, s:f, s:I, s:n, s:I}", "device",
+            "{s:o, s:o, s:b, s:b, s:i, s:I, s:i, s:i, s:f, s:f, s:I, s:o, s:I}", "device",
             place->label[0] != '\0' ? json_string(plain_text(place->label)) : json_null(),
             "instrument",
             place->instrument[0] != '\0' ? json_string(plain_text(place->instrument)) : json_null(),
@@ -543,7 +665,7 @@ static json_t *json_places(const struct planned *planned)
             (int)place->slots.slots, "hour_micro", (json_int_t)place->slots.price_micro, "subtasks",
             (int)use->subtasks, "lanes", (int)use->lanes, "busy_s", seconds_of(use->busy_ns),
             "share", use->lanes > 0 ? (double)use->busy_ns / possible_ns : 0.0, "bytes_in",
-            (json_int_t)bytes_to(planned, i), "energy_j", "price_micro",
+            (json_int_t)bytes_to(planned, i), "energy_j", json_energy(&energy), "price_micro",
             (json_int_t)use->cost_micro);
         (void)json_array_append_new(list, value);
     }
@@ -567,16 +689,17 @@ static int show_json(const struct planned *planned, int status)
     (void)json_object_set_new(value, "on_leases", json_boolean(plan->is_on_leases));
     if (plan->deal != NULL) {
         const struct deal *deal = plan->deal;
+        const struct figure energy = whole_energy(planned);
         (void)json_object_update_new(
-            value,
-            json_pack("{s:f, s:o, s:f, s:f, s:I, s:n, s:i, s:s, s:o, s:o, s:o, s:b}", "makespan_s",
-                      seconds_of(deal->makespan_ns), "p90_s",
-                      plan->p90_ns < 0 ? json_null() : json_real(seconds_of(plan->p90_ns)),
-                      "lower_bound", seconds_of(deal->bound_ns), "gap", gap_of(deal), "price_micro",
-                      (json_int_t)deal->cost_micro, "energy_j", "lanes", (int)deal->lanes, "source",
-                      source_of(planned), "best_single", json_single(plan), "schedule",
-                      json_schedule(planned), "devices", json_places(planned), "hands_on",
-                      (int)hands_on(planned), "as_if_free", (int)plan->offered->is_busy));
+            value, json_pack("{s:f, s:o, s:f, s:f, s:I, s:o, s:i, s:s, s:o, s:o, s:o, s:b}",
+                             "makespan_s", seconds_of(deal->makespan_ns), "p90_s",
+                             plan->p90_ns < 0 ? json_null() : json_real(seconds_of(plan->p90_ns)),
+                             "lower_bound", seconds_of(deal->bound_ns), "gap", gap_of(deal),
+                             "price_micro", (json_int_t)deal->cost_micro, "energy_j",
+                             json_energy(&energy), "lanes", (int)deal->lanes, "source",
+                             whole_source(planned), "best_single", json_single(plan), "schedule",
+                             json_schedule(planned), "devices", json_places(planned), "hands_on",
+                             (int)hands_on(planned), "as_if_free", (int)plan->offered->is_busy));
     } else {
         (void)json_object_set_new(value, "makespan_s", json_null());
     }

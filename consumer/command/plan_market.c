@@ -26,16 +26,6 @@ struct market {
     uint32_t simulated; /* left out */
 };
 
-static const struct catalogue_device *by_instrument(const char *instrument)
-{
-    for (size_t i = 0; i < catalogue_count(); i++) {
-        if (strcmp(catalogue_at(i)->instrument, instrument) == 0) {
-            return catalogue_at(i);
-        }
-    }
-    return NULL;
-}
-
 /* What the agent measured of one slot; what is not said is unknown. */
 static void read_profile(const struct bourse_device *device, struct device_profile *ret_profile)
 {
@@ -69,7 +59,7 @@ static bool take_device(void *context, const struct bourse_device *device)
         return true;
     }
     struct offered *row = &market->rows[market->count];
-    *row = (struct offered){.known = by_instrument(device->instrument),
+    *row = (struct offered){.known = catalogue_by_instrument(device->instrument),
                             .is_processor = strcmp(device->kind, "cpu") == 0,
                             .slots = device->free,
                             .price_micro = device->price_micro,

@@ -59,17 +59,6 @@ static struct cell time_cell(double seconds)
     return cell;
 }
 
-static struct cell energy_cell(const struct figure *energy)
-{
-    struct cell cell = {"-"};
-    if (energy->source != FIGURE_UNKNOWN) {
-        bool is_large = energy->value >= 3.6e6;
-        (void)snprintf(cell.text, sizeof cell.text, "%.4g %s",
-                       is_large ? energy->value / 3.6e6 : energy->value, is_large ? "kWh" : "J");
-    }
-    return cell;
-}
-
 static struct cell price_cell(int64_t price_micro)
 {
     struct cell cell = {"-"};
@@ -337,7 +326,6 @@ static void show_rows(const struct work *work)
         char label[WORK_LABEL_SIZE];
         struct cell start = in_unit(row->start_s, &unit);
         struct cell time = in_unit(row->busy_s, &unit);
-        struct cell energy = energy_cell(&row->energy_j);
         struct cell cost = price_cell(prices != NULL ? prices[i] : -1);
         struct cell source = source_cell(row);
         work_label(work, row, label);
@@ -346,7 +334,7 @@ static void show_rows(const struct work *work)
                                start.text,
                                row->is_left_out ? "-" : time.text,
                                row->bytes_in > 0 ? bytes_text((uint64_t)row->bytes_in) : "-",
-                               energy.text,
+                               joules_text(&row->energy_j),
                                cost.text,
                                source.text};
         grid_add(&table, cells);
@@ -373,7 +361,6 @@ static void show_devices(const struct work *work)
         }
         char rows[16];
         char share[16];
-        struct cell energy = energy_cell(&use->energy_j);
         struct cell price = price_cell(use->price_micro);
         (void)snprintf(rows, sizeof rows, "%" PRIu32, use->row_count);
         (void)snprintf(share, sizeof share, "%.0f%%", floor(100 * use->share));
@@ -383,7 +370,7 @@ static void show_devices(const struct work *work)
                                bytes_text((uint64_t)use->bytes_in),
                                bytes_text((uint64_t)use->bytes_out),
                                bytes_text((uint64_t)use->memory_bytes),
-                               energy.text,
+                               joules_text(&use->energy_j),
                                price.text};
         grid_add(&table, cells);
     }
@@ -409,13 +396,12 @@ static void show_forms(const struct work *work)
         const struct figure unknown = {.source = FIGURE_UNKNOWN};
         char devices[16];
         struct cell time = time_cell(outcome->makespan_s.value);
-        struct cell energy = energy_cell(is_known ? &outcome->energy_j : &unknown);
         struct cell price = price_cell(is_known ? outcome->price_micro : -1);
         (void)snprintf(devices, sizeof devices, "%" PRIu32, outcome->device_count);
         const char *cells[] = {plan_form_name((enum plan_form)i),
                                is_known ? time.text : "-",
                                price.text,
-                               energy.text,
+                               joules_text(is_known ? &outcome->energy_j : &unknown),
                                is_known ? devices : "-",
                                i == (int)plan->form         ? "taken"
                                : outcome->status == PLAN_OK ? ""
@@ -436,7 +422,8 @@ static struct cell merit_cell(const struct work *work, double merit)
     case PLAN_TIME:
         return time_cell(merit);
     case PLAN_ENERGY:
-        return energy_cell(&energy);
+        (void)snprintf(cell.text, sizeof cell.text, "%s", joules_text(&energy));
+        return cell;
     case PLAN_PRICE:
     case PLAN_VALUE:
     case PLAN_OBJECTIVES:
@@ -526,7 +513,7 @@ static void show_slack(const struct work *work)
         (void)printf(" %s credits less", price_cell(slack->saved_micro).text);
     }
     if (slack->saved_j != 0) {
-        (void)printf("%s %s %s", slack->saved_micro > 0 ? "," : "", energy_cell(&energy).text,
+        (void)printf("%s %s %s", slack->saved_micro > 0 ? "," : "", joules_text(&energy),
                      slack->saved_j > 0 ? "less" : "more");
     }
     (void)printf(", and it ends no later\n");
@@ -657,7 +644,7 @@ static void show_figures(const struct work *work)
     show_single(work);
     (void)printf("price        %s%s\n", price_cell(total->price_micro).text,
                  total->price_micro >= 0 ? " credits" : ": not known of all devices used");
-    (void)printf("energy       %s%s\n", energy_cell(&total->energy_j).text,
+    (void)printf("energy       %s%s\n", joules_text(&total->energy_j),
                  total->energy_j.source == FIGURE_UNKNOWN ? ": not known of all devices used"
                  : total->counts_idle                     ? ""
                                                           : ", without idle time");

@@ -65,6 +65,25 @@ simulate() {
 # 2 x 512 x 1024 x 512 operations, once at 66.9e12, six times at 459e12, three times at 188e12 a second.
 simulate nvidia-h100-sxm5 sim.gpu.nvidia.h100-sxm5 8024 'by the roofline'
 simulate google-tpu-v5p sim.tpu.google.v5p 7017 'in 6 passes of bf16'
+
+# What it is expected to take on a device is what it took on such devices; else what it took elsewhere, and that is said. Energy is
+# known of those whose power the catalogue knows.
+known() { # INSTRUMENT PATTERN: a row of the plan of the product there, once the market knows of both that ran
+    sed -i "s/^needs:.*/needs: {instrument: $1}/" product.yaml
+    "$bourse" plan product.yaml >plan.txt || fail "plan: $(cat plan.txt)"
+    grep -qE "$2" plan.txt
+}
+until_true 60 known sim.lpu.groq.v1 '^0 +SIM lab/sim.groq-lpu-v1 .* measured \(2\) elsewhere$' ||
+    fail "not what was measured elsewhere: $(cat plan.txt)"
+has "$(cat plan.txt)" 'estimated    from what was measured on other devices, alike on all devices'
+known sim.tpu.google.v5p '^0 .* - +0\.00 +measured \(1\)$' || fail "not what was measured there: $(cat plan.txt)"
+has "$(cat plan.txt)" 'energy       -: not known of all devices used'
+known sim.gpu.nvidia.h100-sxm5 '^0 .* 6\.3 J +0\.00 +measured \(1\)$' || fail "no energy of 9 ms at 700 W: $(cat plan.txt)"
+has "$(cat plan.txt)" 'energy       6.3 J, of slots that are busy'
+has "$("$bourse" plan product.yaml --json)" '"source":"measured","samples":1,"bytes_in":'
+sed -i 's/^needs:.*/needs: {simulated: true, kind: [gpu, tpu]}/; s/^name:.*/&\narray: 0-3/' product.yaml
+"$bourse" plan product.yaml --json >plan.json || fail "plan on two makes: $(cat plan.json)"
+[ "$(grep -o '"source":"measured","samples":1,' plan.json | wc -l)" -eq 4 ] || fail "not by make: $(cat plan.json)"
 simulate groq-lpu-v1 sim.lpu.groq.v1 8567 'in 3 passes of fp16'
 
 "$bourse" report "$id" >report.txt || fail "report"

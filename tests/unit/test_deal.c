@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 };
+enum { MOST = 64, CLASSES = 3 };
 
 struct job {
     struct deal_part parts[DEAL_PARTS];
     struct deal_device devices[8];
-    int64_t takes_ns[MOST];
+    int64_t takes_ns[CLASSES * MOST];
     uint32_t rank[MOST], after_count[MOST], after[MOST * MOST];
     struct deal_input input;
 };
@@ -24,7 +24,7 @@ static void begin(struct job *job, uint32_t count)
 {
     memset(job, 0, sizeof *job);
     job->parts[0] = (struct deal_part){.subtasks = count, .slots = 1};
-    for (uint32_t i = 0; i < MOST; i++) {
+    for (uint32_t i = 0; i < CLASSES * MOST; i++) {
         job->takes_ns[i] = NS_PER_S;
     }
     job->input = (struct deal_input){
@@ -33,7 +33,8 @@ static void begin(struct job *job, uint32_t count)
 
 static void add_device(struct job *job, uint32_t slots, int64_t price_micro, uint32_t parts)
 {
-    job->devices[job->input.device_count++] = (struct deal_device){slots, price_micro, parts};
+    job->devices[job->input.device_count++] =
+        (struct deal_device){.slots = slots, .price_micro = price_micro, .parts = parts};
 }
 
 static struct deal *made(const struct job *job)
@@ -204,6 +205,61 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
+/* Two classes: a second on the cheap one, a quarter on the dear one. */
+START_TEST(an_idle_lane_that_is_done_first_goes_first)
+{
+    struct job job;
+    begin(&job, 6);
+    add_device(&job, 1, 3600, 1);
+    add_device(&job, 1, 7200, 1);
+    job.devices[1].of_class = 1;
+    job.input.class_count = 2;
+    for (uint32_t i = 0; i < 6; i++) {
+        job.takes_ns[6 + i] = NS_PER_S / 4;
+    }
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    /* The fast one does four while the slow one does its first; at one second both are idle, and the fast one has the last. */
+    assert_run(deal, 0, 0, 0, 0);
+    for (uint32_t i = 1; i < 5; i++) {
+        assert_run(deal, i, 1, 0, (i - 1) * NS_PER_S / 4);
+    }
+    assert_run(deal, 5, 1, 0, NS_PER_S);
+    ck_assert_int_eq(deal->makespan_ns, 5 * NS_PER_S / 4);
+    ck_assert_int_eq(deal->bound_ns, 3 * NS_PER_S / 4); /* all work as fast as can be, on two */
+    ck_assert_int_eq(deal->uses[0].cost_micro, 1);
+    size_t device = 9;
+    int64_t single_ns = 0;
+    ck_assert(deal_best_single(&job.input, &device, &single_ns));
+    ck_assert_uint_eq(device, 1); /* as wide, and dearer */
+    ck_assert_int_eq(single_ns, 6 * NS_PER_S / 4);
+    job.devices[1].of_class = 2;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT);
+    job.input.class_count = DEAL_CLASSES + 1;
+    ck_assert_int_eq(deal_make(&job.input, &deal), DEAL_BAD_INPUT);
+}
+END_TEST
+
+/* What a class takes that is too narrow for a part, or not for it, is no bound. */
+START_TEST(classes_that_do_not_fit_bound_nothing)
+{
+    struct job job;
+    begin(&job, 2);
+    job.parts[0].slots = 2;
+    add_device(&job, 2, 3600, 1);
+    add_device(&job, 1, 3600, 1);
+    add_device(&job, 2, 3600, 2);
+    job.devices[1].of_class = 1;
+    job.devices[2].of_class = 2;
+    job.input.class_count = 3;
+    for (uint32_t i = 0; i < 2; i++) {
+        job.takes_ns[2 + i] = job.takes_ns[4 + i] = 1;
+    }
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    ck_assert_int_eq(deal->makespan_ns, 2 * NS_PER_S);
+    ck_assert_int_eq(deal->bound_ns, 2 * NS_PER_S);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- random jobs */
 
 static uint32_t below(struct random *random, uint32_t most)
@@ -220,13 +276,18 @@ static void make_random(struct random *random, struct job *job)
     job->parts[2] = (struct deal_part){.subtasks = below(random, 20), .slots = 1};
     job->input.part_count = 3;
     const uint32_t devices = 1 + below(random, 5);
+    job->input.class_count = below(random, CLASSES + 1);
     for (uint32_t d = 0; d < devices; d++) {
         add_device(job, 1 + below(random, 4), d * 100, 1 + below(random, 7));
+        job->devices[d].of_class =
+            job->input.class_count > 0 ? below(random, job->input.class_count) : 0;
     }
     add_device(job, 3, 1000, 7);
     uint32_t edges = 0;
-    for (uint32_t i = 0; i < MOST; i++) {
+    for (uint32_t i = 0; i < CLASSES * MOST; i++) {
         job->takes_ns[i] = 1 + below(random, 1000);
+    }
+    for (uint32_t i = 0; i < MOST; i++) {
         job->rank[i] = below(random, 5);
         for (uint32_t k = 0; k < i; k++) {
             if (below(random, 10) == 0) {
@@ -267,7 +328,8 @@ static void check_task(const struct job *job, const struct deal *deal, uint32_t 
 {
     const struct deal_run *run = &deal->runs[task];
     const uint32_t part = part_of(job, task);
-    ck_assert_int_eq(run->end_ns - run->start_ns, job->takes_ns[task]);
+    const size_t first = (size_t)job->devices[run->device].of_class * deal->subtasks;
+    ck_assert_int_eq(run->end_ns - run->start_ns, job->takes_ns[first + task]);
     ck_assert((job->devices[run->device].parts >> part & 1) != 0);
     ck_assert_uint_le(in_use(job, deal, run->start_ns, run->device, 3),
                       job->devices[run->device].slots);
@@ -334,6 +396,8 @@ int main(void)
     Suite *suite = suite_create("deal");
     TCase *tests = tcase_create("deal");
     suite_add_tcase(suite, tests);
+    tcase_add_test(tests, an_idle_lane_that_is_done_first_goes_first);
+    tcase_add_test(tests, classes_that_do_not_fit_bound_nothing);
     tcase_add_test(tests, alike_ones_go_round_by_round_to_the_cheapest);
     tcase_add_test(tests, no_more_at_a_time_than_it_may_have);
     tcase_add_test(tests, who_waits_begins_when_the_last_of_them_has_ended);

@@ -158,6 +158,39 @@ START_TEST(all_may_be_said_to_take_as_long)
 }
 END_TEST
 
+/* On two makes, of which one was measured to be twice as fast as the job says, and of the other nothing is known. */
+START_TEST(what_a_make_was_measured_to_take_it_takes)
+{
+    CLEANUP(asked_destroy) struct asked *asked = asked_create();
+    offer(&asked->quotes[0], 100, 1, 1);
+    offer(&asked->quotes[0], 200, 1, 1);
+    asked->job.part_count = 1;
+    asked->job.subtasks = 2;
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(offered->count, 2);
+    offered->places[1].slots.of_class = 1;
+    offered->class_count = 2;
+    offered->figures = calloc(2, sizeof *offered->figures);
+    ck_assert_ptr_nonnull(offered->figures);
+    offered->figures[0] = (struct history_figure){.takes_ms = 1000, .p90_ms = -1};
+    offered->figures[1] = (struct history_figure){.takes_ms = 500, .p90_ms = 600, .samples = 8};
+    ck_assert_uint_eq(offered_figure(&asked->job, offered, 1, 0, 1).samples, 8);
+    struct deal *deal = NULL;
+    size_t single = 9;
+    int64_t single_ns = 0;
+    ck_assert_int_eq(offered_deal(&asked->job, offered, 0, &deal, &single, &single_ns), DEAL_OK);
+    ck_assert_int_eq(deal->runs[0].end_ns, NS_PER_S);
+    ck_assert_int_eq(deal->runs[1].end_ns, NS_PER_S / 2);
+    ck_assert_uint_eq(single, 1); /* both there take as long as one here, and it is dearer */
+    ck_assert_int_eq(single_ns, NS_PER_S);
+    deal_destroy(&deal);
+    ck_assert_int_eq(offered_deal(&asked->job, offered, 3 * NS_PER_S, &deal, NULL, NULL), DEAL_OK);
+    ck_assert_int_eq(deal->runs[0].end_ns, 3 * NS_PER_S);
+    ck_assert_int_eq(deal->runs[1].end_ns, 600 * NS_PER_MS);
+    deal_destroy(&deal);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("offered");
@@ -169,6 +202,7 @@ int main(void)
     tcase_add_test(tests, leases_that_it_would_take_are_a_place_without_an_owner);
     tcase_add_test(tests, checks_take_what_their_part_does);
     tcase_add_test(tests, all_may_be_said_to_take_as_long);
+    tcase_add_test(tests, what_a_make_was_measured_to_take_it_takes);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

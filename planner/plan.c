@@ -75,6 +75,7 @@ struct making {
     const struct plan_input *input;
     struct plan_case *whole;
     struct plan_found forms[PLAN_FORMS];
+    struct plan_variants variants; /* of all sets of devices */
     uint32_t single;
     struct plan_bounds bounds;
 };
@@ -181,6 +182,12 @@ static bool make_forms(struct making *making, uint64_t *effort, double *ret_boun
     for (int i = 0; ok && i < PLAN_FORMS; i++) {
         explain_limits(making->input, &making->forms[i].outcome);
     }
+    const struct plan_variants *found = &making->forms[PLAN_PIPELINE].variants;
+    for (size_t i = 0; ok && i < found->count; i++) {
+        struct plan_variant variant = found->list[i];
+        explain_limits(making->input, &variant.outcome);
+        plan_note(&making->variants, making->input, &variant);
+    }
     return ok;
 }
 
@@ -194,6 +201,9 @@ static uint64_t effort_of(const struct plan_input *input, size_t devices)
 /* Takes over each form that is better on the devices of the set. */
 static bool merge(struct making *making, struct making *part, const struct plan_set *set)
 {
+    for (size_t i = 0; i < part->variants.count; i++) {
+        plan_note(&making->variants, making->input, &part->variants.list[i]);
+    }
     for (int i = 0; i < PLAN_FORMS; i++) {
         struct plan_found *ours = &making->forms[i];
         struct plan_found *theirs = &part->forms[i];
@@ -288,6 +298,8 @@ static void take(struct making *making, int form, struct plan **ret_plan)
     for (int i = 0; i < PLAN_FORMS; i++) {
         plan->forms[i] = making->forms[i].outcome;
     }
+    memcpy(plan->variants, making->variants.list, sizeof plan->variants);
+    plan->variant_count = making->variants.count;
     plan->single = making->single;
     plan->time_bound_s = making->bounds.time_s;
     plan->bound = making->bounds.merit;

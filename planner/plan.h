@@ -200,6 +200,14 @@ struct plan_outcome {
     struct problem problem; /* why not */
 };
 
+/* A way by which plans of a form are looked for, at its best. */
+struct plan_variant {
+    enum plan_form form;
+    const char *found_by; /* lives for ever */
+    struct plan_outcome outcome;
+};
+enum { PLAN_VARIANTS = 8 };
+
 struct plan_slack {      /* all zeros: there was none to use */
     uint32_t moved;      /* steps that are elsewhere */
     int64_t saved_micro; /* 0: nothing, or no price is known */
@@ -210,7 +218,9 @@ struct plan {
     enum plan_form form;  /* the one taken */
     const char *found_by; /* "heft", "local search", "water-filling": lives for ever */
     struct plan_outcome total;
-    struct plan_outcome forms[PLAN_FORMS]; /* what each would have given */
+    struct plan_outcome forms[PLAN_FORMS];       /* what each would have given */
+    struct plan_variant variants[PLAN_VARIANTS]; /* of a pipeline: each kind of stages */
+    size_t variant_count;
     uint32_t single;       /* the device of forms[PLAN_SINGLE]; PLAN_ANYWHERE: none */
     double bound;          /* no plan whatever has less merit; 0: no bound is known */
     double gap;            /* merit / bound - 1; -1: not known */

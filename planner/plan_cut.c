@@ -328,9 +328,11 @@ static void judge(const struct line_cuts *cuts, struct line_candidate *candidate
     candidate->price = hourly * candidate->time_s;
 }
 
+/* By one of its own kind: what the other would have given is to be told. */
 static bool is_beaten(const struct line_candidate *a, const struct line_candidate *by)
 {
-    return by->time_s <= a->time_s && by->price <= a->price && by->energy_j <= a->energy_j;
+    return a->is_apart == by->is_apart && by->time_s <= a->time_s && by->price <= a->price &&
+           by->energy_j <= a->energy_j;
 }
 
 /* Keeps it if none that is kept beats it, in place of those that it beats. */
@@ -338,6 +340,7 @@ static void offer(struct line_cuts *cuts)
 {
     struct line_candidate *candidate = cuts->next;
     size_t left = 0;
+    size_t of_kind = 0;
     judge(cuts, candidate);
     for (size_t i = 0; i < cuts->kept_count; i++) {
         if (is_beaten(candidate, &cuts->kept[i])) {
@@ -346,11 +349,12 @@ static void offer(struct line_cuts *cuts)
     }
     for (size_t i = 0; i < cuts->kept_count; i++) {
         if (!is_beaten(&cuts->kept[i], candidate)) {
+            of_kind += cuts->kept[i].is_apart == candidate->is_apart;
             cuts->kept[left++] = cuts->kept[i];
         }
     }
     cuts->kept_count = left;
-    if (left < LINE_CUTS) {
+    if (of_kind < LINE_CUTS) {
         cuts->kept[cuts->kept_count++] = *candidate;
     }
 }
@@ -627,7 +631,7 @@ bool line_cut(struct line_cuts *cuts)
 {
     struct cutting *cutting = calloc(1, sizeof *cutting);
     cuts->figures = calloc(1, sizeof *cuts->figures);
-    cuts->kept = calloc(LINE_CUTS, sizeof *cuts->kept);
+    cuts->kept = calloc(2 * LINE_CUTS, sizeof *cuts->kept);
     cuts->next = calloc(1, sizeof *cuts->next);
     find_groups(cuts);
     bool ok = cutting != NULL && cuts->figures != NULL && cuts->kept != NULL &&

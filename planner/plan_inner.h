@@ -200,10 +200,19 @@ void plan_add(struct figure *sum, const struct figure *term);
 
 /* ---------------------------------------------------------------- forms */
 
+struct plan_variants {
+    struct plan_variant list[PLAN_VARIANTS];
+    size_t count;
+};
+/* Keeps it, or the better of it and what was found that way before. */
+void plan_note(struct plan_variants *variants, const struct plan_input *input,
+               const struct plan_variant *variant);
+
 /* What a form came to. Without a plan, the outcome says why; it may have figures all the same, of the nearest that there is. */
 struct plan_found {
     struct plan *plan;
     struct plan_outcome outcome;
+    struct plan_variants variants; /* of a pipeline only */
 };
 
 /* All return false without memory only; what is found is the caller's then, too. */

@@ -308,6 +308,16 @@ static void name_post(const struct line *line, uint32_t k, char ret_what[PLAN_WH
     (void)snprintf(ret_what, PLAN_WHAT_SIZE, "%s%s%s%s", part, first_text, layers, last_text);
 }
 
+static const char apart[] = "prefill and decode apart";
+
+static const char *way_of(const struct line *line)
+{
+    return line->ring > 0     ? apart
+           : line->has_back   ? "stages there and back"
+           : line->rounds > 0 ? "stages around"
+                              : "stages";
+}
+
 static struct plan *plan_of_run(const struct line_run *run, const struct plan_use *uses,
                                 const struct plan_outcome *outcome)
 {
@@ -323,10 +333,7 @@ static struct plan *plan_of_run(const struct line_run *run, const struct plan_us
         return NULL;
     }
     plan->form = PLAN_PIPELINE;
-    plan->found_by = line->ring > 0     ? "prefill and decode apart"
-                     : line->has_back   ? "stages there and back"
-                     : line->rounds > 0 ? "stages around"
-                                        : "stages";
+    plan->found_by = way_of(line);
     plan->total = *outcome;
     plan->left_out = one->left_out;
     plan->micro_batches = line->micro_batches;
@@ -392,6 +399,8 @@ static bool weigh(const struct line *line, struct line_run *run, struct plan_fou
     }
     plan_sum_up(input, uses, &makespan_s, &outcome);
     outcome.p90_s = p90_s;
+    plan_note(&found->variants, input,
+              &(struct plan_variant){PLAN_PIPELINE, way_of(line), outcome});
     if (found->outcome.makespan_s.source == FIGURE_UNKNOWN ||
         plan_outcome_is_better(input, &outcome, &found->outcome)) {
         plan_destroy(&found->plan);
@@ -428,6 +437,28 @@ static bool run_candidates(struct line_cuts *cuts, struct plan_found *found)
     return ok;
 }
 
+/* Where something is gone around there could be a plan apart: if none was found, that is said. */
+static void note_apart(const struct line_cuts *cuts, struct plan_found *found)
+{
+    const struct plan_input *input = cuts->whole->input;
+    struct plan_variant none = {PLAN_PIPELINE,
+                                apart,
+                                {.status = PLAN_NO_ROOM,
+                                 .makespan_s = {.source = FIGURE_UNKNOWN},
+                                 .energy_j = {.source = FIGURE_UNKNOWN},
+                                 .price_micro = PLAN_UNPRICED,
+                                 .merit = INFINITY}};
+    bool is_found = false;
+    for (size_t i = 0; i < found->variants.count; i++) {
+        is_found = is_found || strcmp(found->variants.list[i].found_by, apart) == 0;
+    }
+    if (cuts->rounds > 0 && input->device_count > 1 && !is_found) {
+        problem_set(&none.outcome.problem,
+                    "no two parts of the devices were found on which it runs, fits and is linked");
+        plan_note(&found->variants, input, &none);
+    }
+}
+
 bool plan_line(const struct plan_case *of, struct plan_found *ret_found)
 {
     struct line_cuts *cuts = calloc(1, sizeof *cuts);
@@ -442,6 +473,7 @@ bool plan_line(const struct plan_case *of, struct plan_found *ret_found)
         problem_set(&ret_found->outcome.problem,
                     "no stages were found that run, fit and are linked");
     }
+    note_apart(cuts, ret_found);
     line_cuts_fini(cuts);
     free(cuts);
     return ok;

@@ -21,7 +21,7 @@
 #include "planner/stages.h"
 
 enum {
-    LINE_CUTS = 40, /* candidates that are run */
+    LINE_CUTS = 40, /* candidates that are run: together, and as many apart */
     LINE_POSTS = STAGES_DEVICES,
     LINE_LATE = 8,
     LINE_BATCHES = 64,

@@ -292,6 +292,25 @@ struct plan *plan_alloc(const struct plan_input *input, size_t rows, size_t tran
     return plan;
 }
 
+void plan_note(struct plan_variants *variants, const struct plan_input *input,
+               const struct plan_variant *variant)
+{
+    size_t at = 0;
+    while (at < variants->count && (variants->list[at].form != variant->form ||
+                                    strcmp(variants->list[at].found_by, variant->found_by) != 0)) {
+        at++;
+    }
+    assert(at < PLAN_VARIANTS);
+    struct plan_variant *known = &variants->list[at];
+    const bool is_new = at == variants->count;
+    if (is_new || known->outcome.makespan_s.source == FIGURE_UNKNOWN ||
+        (variant->outcome.makespan_s.source != FIGURE_UNKNOWN &&
+         plan_outcome_is_better(input, &variant->outcome, &known->outcome))) {
+        *known = *variant;
+        variants->count += is_new;
+    }
+}
+
 void plan_destroy(struct plan **self)
 {
     struct plan *plan = *self;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { MICRO_BATCHES = 1024 };
+#define FOUND_BY "stages of steps"
 #define STEPS_OF_SEARCH 3e6 /* layers^2 x devices x 2^devices */
 
 struct stage {
@@ -453,7 +454,7 @@ static struct plan *plan_of_belt(const struct belt *belt, const struct plan_use 
     }
     (void)list_waits(belt, plan->waits);
     plan->form = PLAN_PIPELINE;
-    plan->found_by = "dynamic programming";
+    plan->found_by = FOUND_BY;
     plan->total = *outcome;
     plan->left_out = line->whole->left_out;
     plan->micro_batches = line->micro_batches;
@@ -623,7 +624,10 @@ static bool cut_steps(const struct plan_case *of, struct plan_found *ret_found)
     }
     line->whole = of;
     bool ok = search(line, ret_found);
-    if (ok && outcome->makespan_s.source == FIGURE_UNKNOWN) {
+    if (ok && outcome->makespan_s.source != FIGURE_UNKNOWN) {
+        plan_note(&ret_found->variants, of->input,
+                  &(struct plan_variant){PLAN_PIPELINE, FOUND_BY, *outcome});
+    } else if (ok) {
         outcome->status = line->stage_count == 1 ? PLAN_NO_GAIN : PLAN_NO_ROOM;
         problem_set(&outcome->problem, line->stage_count == 1
                                            ? "cut into stages, it is not sooner than on one device"
@@ -643,6 +647,10 @@ bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
         return true;
     }
     bool ok = plan_line(of, &line);
+    for (size_t i = 0; i < ret_found->variants.count; i++) {
+        plan_note(&line.variants, of->input, &ret_found->variants.list[i]);
+    }
+    ret_found->variants = line.variants;
     bool is_better =
         line.plan != NULL
             ? ret_found->plan == NULL ||

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So many steps' times are worked out, at most. */
 #define SLACK_EFFORT UINT64_C(200000)
@@ -93,6 +94,8 @@ static void carry_over(const struct plan *from, struct plan *to)
     }
     to->forms[PLAN_GRAPH] = to->total;
     to->single = from->single;
+    memcpy(to->variants, from->variants, sizeof to->variants);
+    to->variant_count = from->variant_count;
     to->bound = from->bound;
     to->gap = from->gap;
     to->time_bound_s = from->time_bound_s;

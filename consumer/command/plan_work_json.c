@@ -161,8 +161,17 @@ int show_work_json(const struct work *work)
         (void)json_object_set_new(forms, plan_form_name((enum plan_form)i),
                                   json_outcome_of(&plan->forms[i]));
     }
+    json_t *variants = json_array();
+    for (size_t i = 0; i < plan->variant_count; i++) {
+        json_t *variant = json_outcome_of(&plan->variants[i].outcome);
+        (void)json_object_update_new(variant, json_pack("{s:s, s:s}", "form",
+                                                        plan_form_name(plan->variants[i].form),
+                                                        "found_by", plan->variants[i].found_by));
+        (void)json_array_append_new(variants, variant);
+    }
     json_t *value = json_outcome_of(&plan->total);
     (void)json_object_del(value, "devices"); /* the list stands there */
+    (void)json_object_set_new(value, "variants", variants);
     (void)json_object_update_new(
         value, json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                          "template", work->template->name, "values", json_values(work), "objective",

@@ -384,29 +384,54 @@ static void show_devices(const struct work *work)
 }
 
 /* What all forms come to: the one taken is marked. */
+static void add_outcome(struct grid *table, const char *name, const struct plan_outcome *outcome,
+                        bool is_taken)
+{
+    const bool is_known =
+        outcome->makespan_s.source != FIGURE_UNKNOWN && outcome->status != PLAN_NO_ROOM;
+    const struct figure unknown = {.source = FIGURE_UNKNOWN};
+    char devices[16];
+    struct cell time = time_cell(outcome->makespan_s.value);
+    struct cell price = price_cell(is_known ? outcome->price_micro : -1);
+    (void)snprintf(devices, sizeof devices, "%" PRIu32, outcome->device_count);
+    const char *cells[] = {name,
+                           is_known ? time.text : "-",
+                           price.text,
+                           joules_text(is_known ? &outcome->energy_j : &unknown),
+                           is_known ? devices : "-",
+                           is_taken                     ? "taken"
+                           : outcome->status == PLAN_OK ? ""
+                                                        : plain_text(outcome->problem.text)};
+    grid_add(table, cells);
+}
+
+/* Of a form that is looked for in several ways what each comes to. */
+static void add_variants(const struct plan *plan, struct grid *table, enum plan_form form)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->variant_count; i++) {
+        count += plan->variants[i].form == form;
+    }
+    for (size_t i = 0; i < plan->variant_count && count > 1; i++) {
+        const struct plan_variant *variant = &plan->variants[i];
+        if (variant->form == form) {
+            char name[48];
+            (void)snprintf(name, sizeof name, "  %s", variant->found_by);
+            add_outcome(table, name, &variant->outcome,
+                        form == plan->form && strcmp(variant->found_by, plan->found_by) == 0);
+        }
+    }
+}
+
 static void show_forms(const struct work *work)
 {
     static const char *const titles[] = {"FORM", "TIME", "PRICE", "ENERGY", "DEVICES", ""};
     const struct plan *plan = work->plan;
     struct grid table = grid_of(6, titles, "lrrrrl");
     for (int i = 0; i < PLAN_FORMS; i++) {
-        const struct plan_outcome *outcome = &plan->forms[i];
-        bool is_known =
-            outcome->makespan_s.source != FIGURE_UNKNOWN && outcome->status != PLAN_NO_ROOM;
-        const struct figure unknown = {.source = FIGURE_UNKNOWN};
-        char devices[16];
-        struct cell time = time_cell(outcome->makespan_s.value);
-        struct cell price = price_cell(is_known ? outcome->price_micro : -1);
-        (void)snprintf(devices, sizeof devices, "%" PRIu32, outcome->device_count);
-        const char *cells[] = {plan_form_name((enum plan_form)i),
-                               is_known ? time.text : "-",
-                               price.text,
-                               joules_text(is_known ? &outcome->energy_j : &unknown),
-                               is_known ? devices : "-",
-                               i == (int)plan->form         ? "taken"
-                               : outcome->status == PLAN_OK ? ""
-                                                            : plain_text(outcome->problem.text)};
-        grid_add(&table, cells);
+        add_outcome(&table, plan_form_name((enum plan_form)i), &plan->forms[i],
+                    i == (int)plan->form);
+        add_variants(plan, &table, (enum plan_form)i);
     }
     (void)putchar('\n');
     grid_print(&table, stdout, work->invocation->color);
@@ -628,8 +653,8 @@ static void show_figures(const struct work *work)
     (void)printf("\nmakespan     %s, %s found by %s", time_cell(total->makespan_s.value).text,
                  plan_form_name(plan->form), plan->found_by);
     if (plan->form == PLAN_PIPELINE) {
-        (void)printf(", %" PRId64 " micro-batches of %" PRId64, plan->micro_batches,
-                     plan->micro_batch_items);
+        (void)printf(", %" PRId64 " micro-batch%s of %" PRId64, plan->micro_batches,
+                     plan->micro_batches == 1 ? "" : "es", plan->micro_batch_items);
     }
     (void)printf("\nestimated    from %s figures%s%s\n", work_source(&total->makespan_s),
                  total->makespan_s.unverified ? ", unverified ones among them" : "",

@@ -151,6 +151,17 @@ START_TEST(rounds_of_waiting_stages_take_the_sum_of_stages_and_links)
 }
 END_TEST
 
+/* NULL: it was not looked for. */
+static const struct plan_variant *variant_of(const struct plan *plan, const char *found_by)
+{
+    for (size_t i = 0; i < plan->variant_count; i++) {
+        if (strcmp(plan->variants[i].found_by, found_by) == 0) {
+            return &plan->variants[i];
+        }
+    }
+    return NULL;
+}
+
 /* Two can do what is around only, and two the way there, and what is around in ten times the time. */
 START_TEST(what_is_gone_around_may_be_apart)
 {
@@ -174,6 +185,32 @@ START_TEST(what_is_gone_around_may_be_apart)
         bool is_there = strncmp(plan->rows[i].what, "prefill", 7) == 0;
         ck_assert(is_there == (plan->rows[i].device >= 2));
     }
+    /* What the other kind of stages would have given: all on the two that can do all, a micro-batch behind the other. */
+    const struct plan_variant *taken = variant_of(plan, "prefill and decode apart");
+    const struct plan_variant *around = variant_of(plan, "stages around");
+    ck_assert_ptr_nonnull(taken);
+    ck_assert_ptr_nonnull(around);
+    assert_near(taken->outcome.makespan_s.value, plan->total.makespan_s.value);
+    ck_assert_int_eq(around->outcome.status, PLAN_OK);
+    ck_assert_uint_eq(around->outcome.device_count, 2);
+    assert_near(around->outcome.makespan_s.value, 3 + 10 * 2 * 10 + 10 - 1);
+}
+END_TEST
+
+/* Apart takes four: of two it is said that there is none. */
+START_TEST(what_could_not_be_apart_is_said)
+{
+    const int64_t values[] = {2, 10};
+    CLEANUP(steps_destroy) struct steps *steps = NULL;
+    CLEANUP(topology_destroy) struct topology *topology = sample_links(2, 0, 1e12);
+    struct room room;
+    ck_assert_int_eq(template_create(&ring, values, &steps, NULL), STEPS_OK);
+    furnish(&room, steps, &ring, values, 2, topology);
+    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    const struct plan_variant *none = variant_of(plan, "prefill and decode apart");
+    ck_assert_ptr_nonnull(none);
+    ck_assert_int_eq(none->outcome.status, PLAN_NO_ROOM);
+    ck_assert_str_ne(none->outcome.problem.text, "");
 }
 END_TEST
 
@@ -414,6 +451,7 @@ int main(void)
     tcase_add_test(tests, rounds_of_full_stages_take_the_slowest_for_each_micro_batch);
     tcase_add_test(tests, rounds_of_waiting_stages_take_the_sum_of_stages_and_links);
     tcase_add_test(tests, what_is_gone_around_may_be_apart);
+    tcase_add_test(tests, what_could_not_be_apart_is_said);
     tcase_add_test(tests, there_and_back_has_the_bubble_of_one_forward_one_backward);
     tcase_add_test(tests, what_does_not_fit_under_way_is_cut_smaller);
     tcase_add_test(tests, a_model_lies_on_chips_that_hold_a_few_layers_each);

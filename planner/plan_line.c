@@ -301,11 +301,14 @@ static void name_post(const struct line *line, uint32_t k, char ret_what[PLAN_WH
     }
     bool has_layers = layers[0] != '\0';
     bool is_last = end == last + 1 && (is_ring || line->ring == 0);
-    const char *first_text = post->first > 0 ? "" : has_layers || is_last ? "embed, " : "embed";
+    const char *first_column = line->one->steps->first_column;
+    const char *first_text = post->first > 0 ? "" : first_column != NULL ? first_column : "embed";
+    const char *comma = post->first == 0 && (has_layers || is_last) ? ", " : "";
     const char *last_text = !is_last && (has_layers || post->first == 0) ? ""
                             : has_layers                                 ? ", head"
                                                                          : "head";
-    (void)snprintf(ret_what, PLAN_WHAT_SIZE, "%s%s%s%s", part, first_text, layers, last_text);
+    (void)snprintf(ret_what, PLAN_WHAT_SIZE, "%s%s%s%s%s", part, first_text, comma, layers,
+                   last_text);
 }
 
 static const char apart[] = "prefill and decode apart";

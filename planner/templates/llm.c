@@ -258,20 +258,27 @@ static void add_line(const struct llm *llm, struct step *tokenise)
         making_narrow(making, making_times(answers, TOKEN_BYTES), "tokens") / request->answer;
 }
 
+void llm_add_line(struct making *making, const struct transformer *model,
+                  const struct llm_request *request, struct step *tokens)
+{
+    struct llm_request finest = *request;
+    finest.stages = model->layers < TRANSFORMER_STAGES ? model->layers : TRANSFORMER_STAGES;
+    const struct llm llm = {.making = making, .model = model, .request = &finest};
+    check(making, model, request);
+    if (making->status == STEPS_OK) {
+        add_line(&llm, tokens);
+    }
+}
+
 enum steps_status llm_create_line(const struct transformer *model,
                                   const struct llm_request *request, struct steps **ret_steps,
                                   struct problem *ret_problem)
 {
     struct making making;
-    struct llm_request finest = *request;
-    finest.stages = model->layers < TRANSFORMER_STAGES ? model->layers : TRANSFORMER_STAGES;
     if (making_begin(&making, ret_problem)) {
-        const struct llm llm = {.making = &making, .model = model, .request = &finest};
         check(&making, model, request);
         struct step *tokenise = add_tokenise(&making, request);
-        if (making.status == STEPS_OK) {
-            add_line(&llm, tokenise);
-        }
+        llm_add_line(&making, model, request, tokenise);
     }
     return making_end(&making, ret_steps);
 }

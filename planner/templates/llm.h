@@ -41,6 +41,10 @@ enum steps_status llm_create_line(const struct transformer *model,
 void llm_add(struct making *making, const struct transformer *model,
              const struct llm_request *request, const struct step *tokens);
 
+/* The same of a line, where what comes before embed is of the first column, too. */
+void llm_add_line(struct making *making, const struct transformer *model,
+                  const struct llm_request *request, struct step *tokens);
+
 extern const struct template llm_template;
 
 #endif

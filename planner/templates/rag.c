@@ -156,7 +156,8 @@ static struct step *add_rerank(const struct rag *rag, const struct step *queries
     return step;
 }
 
-static void make(const struct rag *rag)
+/* All that was looked up is of the first column: between its parts little flows, and much less is done than by the model. */
+static void make(const struct rag *rag, bool is_line)
 {
     struct making *making = rag->making;
     const int64_t *values = rag->values;
@@ -186,7 +187,15 @@ static void make(const struct rag *rag)
                 making_times(making_times((uint128)values[BATCH], chosen), TOKEN_TEXT_BYTES));
     making_edge(making, rerank, prompt,
                 making_times(making_times((uint128)values[BATCH], values[PASSAGES]), TOKEN_BYTES));
-    llm_add(making, &model, &request, prompt);
+    if (!is_line) {
+        llm_add(making, &model, &request, prompt);
+        return;
+    }
+    for (size_t i = 0; making->status == STEPS_OK && i < making->steps->step_count; i++) {
+        making_place(making, &making->steps->steps[i], 0, STEP_THERE);
+    }
+    making->steps->first_column = "retrieval";
+    llm_add_line(making, &model, &request, prompt);
 }
 
 static void check(struct making *making, const int64_t *values)
@@ -207,8 +216,8 @@ static void check(struct making *making, const int64_t *values)
     }
 }
 
-static enum steps_status create(const int64_t *values, struct steps **ret_steps,
-                                struct problem *ret_problem)
+static enum steps_status make_either(const int64_t *values, bool is_line, struct steps **ret_steps,
+                                     struct problem *ret_problem)
 {
     struct making making;
     const struct rag rag = {.making = &making,
@@ -223,10 +232,22 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                           "queries and passages have more than 2^40 tokens");
         }
         if (making.status == STEPS_OK) {
-            make(&rag);
+            make(&rag, is_line);
         }
     }
     return making_end(&making, ret_steps);
+}
+
+static enum steps_status create(const int64_t *values, struct steps **ret_steps,
+                                struct problem *ret_problem)
+{
+    return make_either(values, false, ret_steps, ret_problem);
+}
+
+static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
+                                     struct problem *ret_problem)
+{
+    return make_either(values, true, ret_steps, ret_problem);
 }
 
 const struct template rag_template = {
@@ -235,4 +256,5 @@ const struct template rag_template = {
     .parameters = parameters,
     .presets = transformer_presets,
     .make = create,
+    .make_line = create_line,
 };

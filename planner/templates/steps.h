@@ -22,7 +22,8 @@
  * another on one device are a stage. What a column has to have (weights, keys and values, activations) stays with it.
  *
  *     columns        0        1          2               3
- *     there        embed  prefill 1  prefill 2                       once for each micro-batch, from left to right
+ *     there        embed  prefill 1  prefill 2                       once for each micro-batch, from left to right. Column 0 may
+ *                                                                    have more, such as all that is looked up before a prompt
  *     around       embed  decode 1   decode 2     head -> embed      `rounds` times; or
  *     back         embed  backward 1 backward 2   loss               once, from right to left
  *     once         optimiser ...                                     when all micro-batches are through
@@ -93,6 +94,8 @@ struct steps {
         period_s; /* after which all of it begins anew, whether or not it is done: real time; 0: it is
                            done once */
     uint32_t column_count; /* of a line; 0: it is none */
+    const char *
+        first_column; /* of a line: what its first column is called; lives for ever. NULL: "embed" */
     int64_t
         rounds; /* of a line: how often what goes around does; its steps say what all rounds take. 0: nothing */
     int64_t round_bytes; /* from the last column to the first, before each round */

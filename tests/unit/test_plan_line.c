@@ -392,6 +392,22 @@ START_TEST(prompts_on_one_type_and_answers_on_another)
 }
 END_TEST
 
+/* Vectors of 15 GB and a model of 141 GB on four devices of 80 GB: queries are looked up on the first while layers are gone through on
+ * others. */
+START_TEST(what_is_looked_up_is_a_stage_before_the_layers)
+{
+    static const char *const settings[] = {"model",  "llama-3-70b", "batch", "32",
+                                           "answer", "64",          NULL};
+    CLEANUP(rack_fini) struct rack rack;
+    fill(&rack, "rag", settings, 0, "nvidia-h100-sxm5", 4, "nvidia-h100-sxm5");
+    CLEANUP(plan_destroy) struct plan *plan = made(&rack.input);
+    ck_assert_int_eq(plan->form, PLAN_PIPELINE);
+    ck_assert_str_eq(plan->found_by, "stages around");
+    ck_assert(strncmp(plan->rows[0].what, "retrieval", 9) == 0);
+    ck_assert_uint_ge(plan->row_count, 3);
+}
+END_TEST
+
 /* An H100 has no rate of int4: such weights take a quarter of the room and of the bytes, and are multiplied in bf16. */
 START_TEST(weights_without_a_rate_of_their_own_are_widened)
 {
@@ -457,6 +473,7 @@ int main(void)
     tcase_add_test(tests, a_model_lies_on_chips_that_hold_a_few_layers_each);
     tcase_add_test(tests, a_model_that_does_not_fit_says_how_many_would_hold_it);
     tcase_add_test(tests, prompts_on_one_type_and_answers_on_another);
+    tcase_add_test(tests, what_is_looked_up_is_a_stage_before_the_layers);
     tcase_add_test(tests, weights_without_a_rate_of_their_own_are_widened);
     tcase_add_test(tests, weights_at_both_ends_come_together);
     suite_add_tcase(suite, tests);

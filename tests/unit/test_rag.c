@@ -84,6 +84,30 @@ START_TEST(the_answer_is_a_language_models)
 }
 END_TEST
 
+/* All that is looked up, and the table, are one column; layers and what comes after them are others, as of the model alone. */
+START_TEST(as_a_line_what_is_looked_up_is_its_first_column)
+{
+    int64_t values[TEMPLATE_PARAMETERS];
+    struct steps *steps = NULL;
+    const struct template *rag = template_named("rag");
+    template_begin(rag, values);
+    ck_assert_int_eq(template_create_line(rag, values, &steps, NULL), STEPS_OK);
+    ck_assert_uint_eq(steps->column_count, 34);
+    ck_assert_str_eq(steps->first_column, "retrieval");
+    ck_assert_int_eq(steps->rounds, 256);
+    static const char *const first[] = {"tokenise", "embed query", "search", "fetch",
+                                        "rerank",   "prompt",      "embed"};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        const struct step *step = template_step(steps, first[i]);
+        ck_assert_uint_eq(step->column, 0);
+        ck_assert_int_eq(step->phase, STEP_THERE);
+    }
+    ck_assert_uint_eq(template_step(steps, "decode 32")->column, 32);
+    ck_assert_int_eq(template_step(steps, "head")->phase, STEP_AROUND);
+    steps_destroy(&steps);
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused_by_name)
 {
     static const struct {
@@ -119,6 +143,7 @@ int main(void)
     tcase_add_test(tests, encoders_are_as_published);
     tcase_add_test(tests, a_search_looks_at_every_vector);
     tcase_add_test(tests, the_answer_is_a_language_models);
+    tcase_add_test(tests, as_a_line_what_is_looked_up_is_its_first_column);
     tcase_add_test(tests, what_cannot_be_is_refused_by_name);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -234,8 +234,9 @@ struct plan {
     struct plan_use *uses; /* by device */
     size_t device_count;
     int64_t micro_batches, micro_batch_items; /* of a pipeline; else 0 */
-    uint32_t left_out;                        /* steps that do not count */
-    uint32_t fallen_back;                     /* steps that are not where they had to be */
+    bool sums_behind;     /* of a split: what is summed over links goes on behind other work */
+    uint32_t left_out;    /* steps that do not count */
+    uint32_t fallen_back; /* steps that are not where they had to be */
     struct plan_slack
         slack; /* of a plan by time: what steps that nobody waits for take less elsewhere, while all of it ends no later */
 };

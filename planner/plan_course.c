@@ -350,11 +350,13 @@ static bool come_back(struct plan_course *course, const struct plan_shard *shard
 
 /* ---------------------------------------------------------------- meetings */
 
-/* Of the meeting's shares: how long the longest needs, what is summed. */
+/* Of the meeting's shares: how long the longest needs, what is summed. `summed_s`: when the sum before that was behind other work is over;
+ * 0: there was none. */
 static bool meet(struct plan_course *course, const struct plan_shard *shards, struct circle circle,
-                 size_t meeting, double *at_s)
+                 size_t meeting, double *at_s, double *summed_s)
 {
-    double start_s = 0;
+    const bool is_behind = shards[circle.members[0]].meetings[meeting].is_behind;
+    double start_s = *summed_s;
     double takes_s = 0;
     double bytes = 0;
     int64_t parts = 1;
@@ -377,10 +379,13 @@ static bool meet(struct plan_course *course, const struct plan_shard *shards, st
     for (size_t i = 0; i < circle.count; i++) {
         uint32_t d = circle.members[i];
         double own_s = shards[d].meetings[meeting].takes_s;
-        keep_wait(course, d, arrived_s[i], start_s);
-        keep_wait(course, d, start_s + own_s, end_s);
-        at_s[d] = end_s;
+        at_s[d] = is_behind ? arrived_s[i] + own_s : end_s;
+        if (!is_behind) {
+            keep_wait(course, d, arrived_s[i], start_s);
+            keep_wait(course, d, start_s + own_s, end_s);
+        }
     }
+    *summed_s = is_behind ? end_s : 0;
     return true;
 }
 
@@ -388,14 +393,17 @@ static bool work(struct plan_course *course, const struct plan_shard *shards, st
 {
     double at_s[PLAN_DEVICES];
     size_t meetings = shards[circle.members[0]].meeting_count;
+    double summed_s = 0;
     memcpy(at_s, course->begin_s, sizeof at_s);
     for (size_t k = 0; k < meetings; k++) {
-        if (!meet(course, shards, circle, k, at_s)) {
+        if (!meet(course, shards, circle, k, at_s, &summed_s)) {
             return false;
         }
     }
     for (size_t i = 0; i < circle.count; i++) {
         uint32_t d = circle.members[i];
+        keep_wait(course, d, at_s[d], summed_s);
+        at_s[d] = fmax(at_s[d], summed_s);
         course->end_s[d] = at_s[d] + (course->is_slow ? shards[d].p90_s : shards[d].rest_s);
         lease(course, d, course->begin_s[d], course->end_s[d]);
     }

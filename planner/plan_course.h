@@ -18,7 +18,14 @@
  *                optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009)
  *     in two     a ring in each machine leaves a part with each device, which one of them gathers; a ring of these; and back
  *
- * A round is over when its last transfer is. Of the planner's own files. Pure. */
+ * A round is over when its last transfer is. Sums that are behind what comes after them (steps.h: sums_behind) follow one another over the
+ * links, each from when the last share has come to it and the sum before is over; devices wait for the last of them where they meet
+ * otherwise, or before the rest of their work:
+ *
+ *     home     |==== back 2 ====|=== back 1 ===|wait|== rest ==|
+ *     links                     |~~ sum 2 ~~|  |sum 1|
+ *
+ * Of the planner's own files. Pure. */
 #ifndef BOURSE_PLANNER_PLAN_COURSE_H
 #define BOURSE_PLANNER_PLAN_COURSE_H
 
@@ -31,6 +38,7 @@ struct plan_meeting {
     double takes_s; /* the device itself */
     double bytes;   /* that are summed; 0: nothing flows */
     int64_t parts;  /* of how many there are, elsewhere, too */
+    bool is_behind; /* what links do for it goes on while the device does what comes after */
 };
 
 struct plan_shard { /* a device's share */

@@ -83,6 +83,7 @@ static void add_step(const struct plan_trial *trial, const struct plan_case *who
         return;
     }
     meeting.parts = summed_parts(it, &meeting.bytes);
+    meeting.is_behind = meeting.parts > 0 && trial->of->steps->sums_behind;
     if (meeting.parts == 0 && steps_find(whole->steps, it->name) < whole->steps->step_count) {
         return;
     }
@@ -684,6 +685,11 @@ static struct plan *plan_of_deal(struct deal *deal, const struct plan_outcome *o
     }
     plan->form = PLAN_SPLIT;
     plan->found_by = "water-filling";
+    for (size_t d = 0; d < whole->input->device_count; d++) {
+        const struct plan_shard *shard = &deal->shards[d];
+        plan->sums_behind = plan->sums_behind || (shard->items > 0 && shard->meeting_count > 0 &&
+                                                  shard->meetings[0].is_behind);
+    }
     plan->total = *outcome;
     plan->left_out = whole->left_out;
     fill_uses(deal, plan->uses, &makespan_s);

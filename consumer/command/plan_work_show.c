@@ -593,8 +593,10 @@ static void show_sums(const struct work *work)
 {
     if (work->plan->form == PLAN_SPLIT &&
         template_replicas(work->template) != TEMPLATE_NO_PARAMETER) {
-        (void)printf(
-            "sums         after all that is computed: nothing is while parts are summed\n");
+        (void)printf("sums         %s\n",
+                     work->plan->sums_behind
+                         ? "behind what is computed after them, as far as that lasts"
+                         : "after all that is computed: nothing is while parts are summed");
     }
 }
 

@@ -93,6 +93,8 @@ struct steps {
     double
         period_s; /* after which all of it begins anew, whether or not it is done: real time; 0: it is
                            done once */
+    bool
+        sums_behind; /* what is summed over parts of the batch goes over links while the steps after it are done, until one needs it */
     uint32_t column_count; /* of a line; 0: it is none */
     const char *
         first_column; /* of a line: what its first column is called; lives for ever. NULL: "embed" */

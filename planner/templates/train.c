@@ -11,6 +11,7 @@ enum {
     RECOMPUTE,
     OPTIMISER,
     CHECKPOINT,
+    OVERLAP,
 };
 
 enum { ADAM, MOMENTUM, SGD };
@@ -34,6 +35,9 @@ static const struct template_parameter parameters[] = {
         "optimiser", "adam keeps two figures of each parameter, momentum one", ADAM, optimisers),
     [CHECKPOINT] = MAKING_NUMBER("checkpoint", "iterations from one to the next; 0: none", 1000, 0,
                                  TRANSFORMER_FIGURE_MOST),
+    [OVERLAP] =
+        MAKING_CHOICE("overlap", "gradients of a part are summed while the parts before it go back",
+                      0, making_answers),
     MAKING_END,
 };
 
@@ -61,6 +65,7 @@ struct train {
     int64_t stages;
     int64_t states; /* that the optimiser keeps of each parameter, in float32 */
     bool has_master;
+    bool sums_behind; /* all-reduce of a part comes after its own way back, not after all of them */
     struct step *forward[TRANSFORMER_STAGES];
     struct group groups[GROUPS_MOST]; /* the stages', embed's, and unless it is tied the head's */
     size_t group_count;
@@ -245,42 +250,6 @@ static const struct step *add_loss(struct train *train, const struct step *befor
     return step;
 }
 
-static void add_backward(struct train *train, const struct step *before, const struct step *embed)
-{
-    struct making *making = train->making;
-    const struct transformer *model = &train->model;
-    for (int64_t i = train->stages - 1; i >= 0; i--) {
-        struct group *group = &train->groups[i];
-        int64_t layers = transformer_layers_of(model, train->stages, i);
-        struct step *step = making_numbered_step(making, "backward", i + 1);
-        uint128 weights = weights_of(train, group);
-        uint128 working = 0;
-        if (train->values[RECOMPUTE] == MAKING_YES) {
-            transformer_forward(making, step, model, &train->span, layers, layers);
-            working = transformer_activations(model, &train->span);
-        }
-        transformer_backward(making, step, model, &train->span, layers);
-        step->working_bytes =
-            making_narrow(making, (uint128)step->working_bytes + working, "working memory");
-        need(train, step, group, 0, 2);
-        making_set_edge(making, train->forward[i], step, kept_for_back(train, layers), weights);
-        making_edge(making, before, step, state_of(train));
-        making_place(making, step, i + 1, STEP_BACK);
-        gives(group, step, making_times(weights, 2));
-        before = step;
-    }
-    struct operation scatter = making_each(OPERATION_ADD, model->dtype, train->rows, model->width);
-    struct step *step = making_step(making, "backward embed");
-    making_part(making, step, &scatter, 1, 0, 0);
-    need(train, step, embed_group(train), 0, 1);
-    making_edge(making, embed, step, making_times((uint128)train->rows, TOKEN_BYTES));
-    making_edge(making, before, step, state_of(train));
-    making_place(making, step, 0, STEP_BACK);
-    gives(embed_group(train), step, weights_of(train, embed_group(train)));
-}
-
-/* ---------------------------------------------------------------- what changes the weights */
-
 /* What the group's gradients and weights come to: a sum over all replicas, where there are others. */
 static void add_all_reduce(const struct train *train, struct group *group)
 {
@@ -300,6 +269,51 @@ static void add_all_reduce(const struct train *train, struct group *group)
     group->giver_count = 0;
     gives(group, step, given);
 }
+
+static void add_backward(struct train *train, const struct step *before, const struct step *embed)
+{
+    struct making *making = train->making;
+    const struct transformer *model = &train->model;
+    if (train->sums_behind && !model->is_tied) {
+        add_all_reduce(train, head_group(train));
+    }
+    for (int64_t i = train->stages - 1; i >= 0; i--) {
+        struct group *group = &train->groups[i];
+        int64_t layers = transformer_layers_of(model, train->stages, i);
+        struct step *step = making_numbered_step(making, "backward", i + 1);
+        uint128 weights = weights_of(train, group);
+        uint128 working = 0;
+        if (train->values[RECOMPUTE] == MAKING_YES) {
+            transformer_forward(making, step, model, &train->span, layers, layers);
+            working = transformer_activations(model, &train->span);
+        }
+        transformer_backward(making, step, model, &train->span, layers);
+        step->working_bytes =
+            making_narrow(making, (uint128)step->working_bytes + working, "working memory");
+        need(train, step, group, 0, 2);
+        making_set_edge(making, train->forward[i], step, kept_for_back(train, layers), weights);
+        making_edge(making, before, step, state_of(train));
+        making_place(making, step, i + 1, STEP_BACK);
+        gives(group, step, making_times(weights, 2));
+        if (train->sums_behind) {
+            add_all_reduce(train, group);
+        }
+        before = step;
+    }
+    struct operation scatter = making_each(OPERATION_ADD, model->dtype, train->rows, model->width);
+    struct step *step = making_step(making, "backward embed");
+    making_part(making, step, &scatter, 1, 0, 0);
+    need(train, step, embed_group(train), 0, 1);
+    making_edge(making, embed, step, making_times((uint128)train->rows, TOKEN_BYTES));
+    making_edge(making, before, step, state_of(train));
+    making_place(making, step, 0, STEP_BACK);
+    gives(embed_group(train), step, weights_of(train, embed_group(train)));
+    if (train->sums_behind) {
+        add_all_reduce(train, embed_group(train));
+    }
+}
+
+/* ---------------------------------------------------------------- what changes the weights */
 
 /* What the iteration before left is stored a part at a time, so that all of it is within the iterations from one
  * checkpoint to the next. */
@@ -361,7 +375,7 @@ static void make(struct train *train)
     const struct step *loss = add_loss(train, last);
     add_backward(train, loss, embed);
     for (size_t i = 0; i < train->group_count; i++) {
-        if (train->values[REPLICAS] > 1) {
+        if (train->values[REPLICAS] > 1 && !train->sums_behind) {
             add_all_reduce(train, &train->groups[i]);
         }
         add_optimiser(train, &train->groups[i]);
@@ -369,8 +383,8 @@ static void make(struct train *train)
     making_count(train->making, transformer_parameters(&train->model));
 }
 
-static enum steps_status create_in(const int64_t *values, int64_t stages, struct steps **ret_steps,
-                                   struct problem *ret_problem)
+static enum steps_status create_in(const int64_t *values, int64_t stages, bool sums_behind,
+                                   struct steps **ret_steps, struct problem *ret_problem)
 {
     static const int64_t states[] = {[ADAM] = 2, [MOMENTUM] = 1, [SGD] = 0};
     struct making making;
@@ -383,11 +397,13 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, struct
                                    .is_causal = true},
                           .rows = values[BATCH] * values[SEQUENCE],
                           .stages = stages,
+                          .sums_behind = sums_behind && values[REPLICAS] > 1,
                           .states = states[values[OPTIMISER]]};
     train.has_master = values[OPTIMISER] == ADAM && dtype_bits(train.model.dtype) < 32;
     if (making_begin(&making, ret_problem)) {
         making_check(&making, "stages", train.stages, 1, train.model.layers);
         if (making.status == STEPS_OK) {
+            making.steps->sums_behind = train.sums_behind;
             make(&train);
         }
     }
@@ -397,20 +413,21 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, struct
 static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                                 struct problem *ret_problem)
 {
-    enum steps_status status = create_in(values, values[STAGES], ret_steps, ret_problem);
+    enum steps_status status =
+        create_in(values, values[STAGES], values[OVERLAP] == MAKING_YES, ret_steps, ret_problem);
     if (status == STEPS_OK) {
         (*ret_steps)->column_count = 0;
     }
     return status;
 }
 
-/* The same in as many stages as there may be. */
+/* The same in as many stages as there may be. Their sums are once, when all micro-batches are through. */
 static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
     int64_t layers = values[TRANSFORMER_LAYERS];
-    return create_in(values, layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES, ret_steps,
-                     ret_problem);
+    return create_in(values, layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES, false,
+                     ret_steps, ret_problem);
 }
 
 const struct template train_template = {

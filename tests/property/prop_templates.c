@@ -130,10 +130,12 @@ START_TEST(any_values_give_steps_or_a_refusal)
 }
 END_TEST
 
-/* What is no size of the work: how it is cut, how seldom something is done, into how many frames bits go. */
+/* What is no size of the work: how it is cut, how seldom something is done, into how many frames bits go. Of an encoder whose heads share its
+ * width more heads are smaller ones, and cosines and sines are read for each element of one. */
 static bool is_size(const struct template_parameter *parameter)
 {
-    static const char *const others[] = {"stages", "checkpoint", "patch", "frame-rate"};
+    static const char *const others[] = {"stages",     "checkpoint",  "patch",
+                                         "frame-rate", "embed-heads", "rerank-heads"};
     bool is_other = parameter->choices != NULL;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         is_other |= strcmp(parameter->name, others[i]) == 0;

@@ -234,6 +234,57 @@ START_TEST(sums_go_over_the_links_in_a_ring)
 }
 END_TEST
 
+/* A unit for each item there and one back; the sum of what there left goes on meanwhile; then a unit more. */
+static enum steps_status make_behind(const int64_t *values, struct steps **ret_steps,
+                                     struct problem *ret_problem)
+{
+    (void)ret_problem;
+    const bool has_parts = values[PARTS] > 1;
+    const uint32_t back = has_parts ? 2 : 1;
+    struct steps *steps = sample_steps(has_parts ? 4 : 2);
+    sample_units(steps, 0, values[BATCH], 0);
+    sample_units(steps, back, values[BATCH], 0);
+    strcpy(steps->steps[back].name, "back");
+    sample_edge(steps, 0, back, 0);
+    if (has_parts) {
+        sample_units(steps, 1, 1, 0);
+        strcpy(steps->steps[1].name, "sum");
+        struct operation *sum = &steps->steps[1].parts[0].operation;
+        *sum = operation_of(OPERATION_ALL_REDUCE, DTYPE_FP32);
+        sum->shape.all_reduce =
+            (struct all_reduce_shape){.elements = ELEMENTS, .devices = values[PARTS]};
+        sample_units(steps, 3, 1, 0);
+        sample_edge(steps, 0, 1, 0);
+        sample_edge(steps, 1, 3, 0);
+        sample_edge(steps, 2, 3, 0);
+        steps->sums_behind = true;
+    }
+    *ret_steps = steps;
+    return STEPS_OK;
+}
+
+static const struct template behind_template = {
+    .name = "behind", .parameters = together, .make = make_behind};
+
+START_TEST(sums_may_be_behind_what_comes_after_them)
+{
+    const int64_t values[VALUES] = {8, 1, 0, 0};
+    CLEANUP(room_fini) struct room room;
+    furnish(&room, &behind_template, values, 4, sample_links(4, 0, 4e8));
+    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
+    /* Two items each are there at 2 s. From then on links are busy for 3 s; a device has 0.075 s of the sum to do, and 2 s back. All wait
+     * for the sum, and do a unit more. */
+    ck_assert_int_eq(plan->form, PLAN_SPLIT);
+    ck_assert_uint_eq(plan->row_count, 4);
+    assert_near(plan->total.makespan_s.value, 6);
+    assert_near(plan->rows[0].busy_s, 5.075);
+    ck_assert_uint_eq(plan->wait_count, 4);
+    assert_near(plan->waits[0].from_s, 4.075);
+    assert_near(plan->waits[0].until_s, 5);
+    ck_assert(plan->bound <= plan->total.merit);
+}
+END_TEST
+
 START_TEST(slow_sums_are_of_fewer_devices_or_none)
 {
     const int64_t values[VALUES] = {8, 1, 0, 0};
@@ -306,6 +357,7 @@ int main(void)
     tcase_add_test(tcase, beginning_costs_the_latency_of_a_link_even_without_input);
     tcase_add_test(tcase, shares_are_whole_grains_but_for_one);
     tcase_add_test(tcase, sums_go_over_the_links_in_a_ring);
+    tcase_add_test(tcase, sums_may_be_behind_what_comes_after_them);
     tcase_add_test(tcase, slow_sums_are_of_fewer_devices_or_none);
     tcase_add_test(tcase, sums_of_machines_go_once_over_the_network);
     tcase_add_test(tcase, a_slow_device_that_helps_nothing_is_left_alone);

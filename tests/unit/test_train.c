@@ -208,6 +208,32 @@ START_TEST(replicas_add_up_their_gradients)
 }
 END_TEST
 
+/* Each as soon as its gradients are there, and before those of the parts before it are; optimisers follow when all have gone back. */
+START_TEST(sums_may_overlap_the_way_back)
+{
+    CLEANUP(steps_destroy)
+    struct steps *all =
+        template_steps("train", SETTINGS(TINY, "stages=2", "replicas=4", "overlap=yes"));
+    static const char *const order[] = {"loss",           "all-reduce head", "backward 2",
+                                        "all-reduce 2",   "backward 1",      "all-reduce 1",
+                                        "backward embed", "all-reduce embed"};
+    ck_assert(all->sums_behind);
+    for (size_t i = 0; i + 1 < sizeof order / sizeof order[0]; i++) {
+        ck_assert_uint_eq(steps_find(all, order[i]) + 1, steps_find(all, order[i + 1]));
+    }
+    CLEANUP(steps_destroy)
+    struct steps *after = template_steps("train", SETTINGS(TINY, "stages=2", "replicas=4"));
+    ck_assert(!after->sums_behind);
+    ck_assert_uint_eq(all->step_count, after->step_count);
+    ck_assert_uint_eq(all->edge_count, after->edge_count);
+    ck_assert(template_flops(all, NULL, OPERATION_KINDS) ==
+              template_flops(after, NULL, OPERATION_KINDS));
+    CLEANUP(steps_destroy)
+    struct steps *alone = template_steps("train", SETTINGS(TINY, "overlap=yes"));
+    ck_assert(!alone->sums_behind); /* nothing is summed */
+}
+END_TEST
+
 START_TEST(stages_change_nothing_of_the_sum)
 {
     static const char *const stages[] = {"stages=1", "stages=2", "stages=3", "stages=7",
@@ -260,6 +286,7 @@ int main(void)
     tcase_add_test(tests, a_parameter_takes_16_bytes);
     tcase_add_test(tests, nothing_waits_for_a_checkpoint);
     tcase_add_test(tests, replicas_add_up_their_gradients);
+    tcase_add_test(tests, sums_may_overlap_the_way_back);
     tcase_add_test(tests, stages_change_nothing_of_the_sum);
     tcase_add_test(tests, what_cannot_be_is_refused_by_name);
     suite_add_tcase(suite, tests);

@@ -78,7 +78,9 @@ static int128 running_ns(const struct exchange *exchange, struct lease *lease)
 
 int64_t donation_promised_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
 {
-    int128 most = (int128)(end_ns - exchange->now_ns) * lease->slots + running_ns(exchange, lease);
+    /* Beyond its term, what runs there still. */
+    const int64_t left_ns = end_ns > exchange->now_ns ? end_ns - exchange->now_ns : 0;
+    const int128 most = (int128)left_ns * lease->slots + running_ns(exchange, lease);
     return most > INT64_MAX ? INT64_MAX : (int64_t)most;
 }
 

@@ -265,6 +265,33 @@ START_TEST(a_bound_counts_them_before_it_stands)
 }
 END_TEST
 
+/* Beyond its term a lease uses no more than what runs there still, however many slots it has. */
+START_TEST(a_bound_that_comes_after_a_term_counts_what_still_runs)
+{
+    struct exchange_command made = ask_of(0);
+    made.ask.price_micro = price;
+    apply(&made);
+    const struct id128 unbounded = made.id;
+    const int64_t begun_ns = market.now_ns;
+    struct id128 job = submit(5, 400);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 4);
+    settle_all(job, TERM_NS / 2 - 1); /* the fifth starts in one of four lanes */
+    made = command(EXCHANGE_CANCEL_ORDER, PROVIDER);
+    made.cancel_order = (struct exchange_cancel_order){unbounded}; /* no term more */
+    apply(&made);
+    tick_at(begun_ns + TERM_NS + 4 * NS_PER_S);
+    ck_assert_uint_eq(job_row(job).running, 1);
+    const int64_t runs_ns = TERM_NS / 2 + 4 * NS_PER_S + 1;
+    made = ask_of(HOUR_NS);
+    made.ask.price_micro = price;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_int_eq(row_of_ask().left_ns, HOUR_NS - runs_ns);
+    reload();
+    ck_assert_int_eq(row_of_ask().left_ns, HOUR_NS - runs_ns);
+}
+END_TEST
+
 START_TEST(leases_of_a_bounded_day_have_a_longest_term)
 {
     struct exchange_command made = ask_of(8 * HOUR_NS);
@@ -337,6 +364,7 @@ int main(void)
     tcase_add_test(tests, a_price_makes_no_difference);
     tcase_add_test(tests, a_bound_counts_the_leases_that_stand);
     tcase_add_test(tests, a_bound_counts_them_before_it_stands);
+    tcase_add_test(tests, a_bound_that_comes_after_a_term_counts_what_still_runs);
     tcase_add_test(tests, leases_of_a_bounded_day_have_a_longest_term);
     tcase_add_test(tests, what_is_no_bound_is_refused_and_changes_nothing);
     tcase_add_test(tests, a_used_up_day_says_so_to_both_sides);

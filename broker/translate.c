@@ -441,6 +441,8 @@ static bool from_graph(const Bourse__V1__Graph *wire, struct translation *ret)
         *graph = (struct exchange_graph){
             .rank = wire->rank,
             .rank_count = wire->n_rank,
+            .expect_ms = wire->expect_ms,
+            .expect_count = wire->n_expect_ms,
             .after_count = wire->after_count,
             .after_count_count = wire->n_after_count,
             .after = wire->after,

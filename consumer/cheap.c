@@ -387,10 +387,15 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     graph.after_count = calloc(graph.count, sizeof *graph.after_count);
     graph.after = calloc(graph.edge_count, sizeof *graph.after);
     int64_t *expect_ms = calloc(graph.count, sizeof *expect_ms);
-    bool good =
-        graph.rank != NULL && graph.after_count != NULL && graph.after != NULL && expect_ms != NULL;
+    const bool tells_apart = old->count > 0 && old->expect_ms != NULL;
+    graph.expect_ms = tells_apart ? calloc(graph.count, sizeof *graph.expect_ms) : NULL;
+    bool good = (!tells_apart || graph.expect_ms != NULL) && graph.rank != NULL &&
+                graph.after_count != NULL && graph.after != NULL && expect_ms != NULL;
     if (good && old->count > 0) {
         memcpy(graph.after_count, old->after_count, count * sizeof *graph.after_count);
+    }
+    if (good && tells_apart) { /* checks are not begun twice */
+        memcpy(graph.expect_ms, old->expect_ms, count * sizeof *graph.expect_ms);
     }
     if (good && old->edge_count > 0) {
         memcpy(graph.after, old->after, old->edge_count * sizeof *graph.after);

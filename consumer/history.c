@@ -247,6 +247,9 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
     if (learning->expect_ms != NULL) {
         learning->expect_ms[index] = expect_ms;
     }
+    if (known != NULL && learning->stride == 1 && job->graph.expect_ms != NULL) {
+        job->graph.expect_ms[index] = order_known_ms(expect_ms);
+    }
     *sum_ms += (int128)expect_ms * weight;
 }
 

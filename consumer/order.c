@@ -349,6 +349,11 @@ static void fill_graph(const struct job_file *job, struct order *order, const ui
     graph->count = (uint32_t)job->task_count;
 }
 
+uint32_t order_known_ms(int64_t expect_ms)
+{
+    return expect_ms < UINT32_MAX ? (uint32_t)expect_ms : UINT32_MAX;
+}
+
 void order_rank(struct order_graph *graph, const int64_t *expect_ms)
 {
     const uint32_t *after = graph->after + graph->edge_count;
@@ -376,6 +381,7 @@ int64_t order_longest_ms(const struct order_graph *graph)
 void order_graph_fini(struct order_graph *graph)
 {
     free(graph->rank);
+    free(graph->expect_ms);
     free(graph->after_count);
     free(graph->after);
     *graph = (struct order_graph){.rank = NULL};
@@ -411,10 +417,11 @@ static struct order *order_create(size_t tasks, size_t waits)
     }
     order->task = calloc(tasks, sizeof *order->task);
     order->graph.rank = calloc(tasks, sizeof *order->graph.rank);
+    order->graph.expect_ms = calloc(tasks, sizeof *order->graph.expect_ms);
     order->graph.after_count = calloc(tasks, sizeof *order->graph.after_count);
     order->graph.after = calloc(waits + 1, sizeof *order->graph.after);
-    if (order->task == NULL || order->graph.rank == NULL || order->graph.after_count == NULL ||
-        order->graph.after == NULL) {
+    if (order->task == NULL || order->graph.rank == NULL || order->graph.expect_ms == NULL ||
+        order->graph.after_count == NULL || order->graph.after == NULL) {
         order_destroy(&order);
     }
     return order;
@@ -471,6 +478,8 @@ static bool make_graph(const struct ordering *ordering)
     for (size_t i = 0; i < job->task_count; i++) {
         const struct job_task *task = &job->tasks[order->task[i]];
         expect_ms[i] = order_expect(task->expect_ms, task->limit_ms);
+        order->graph.expect_ms[i] =
+            task->expect_ms == JOB_ABSENT ? 0 : order_known_ms(task->expect_ms);
         ordering->next[order->task[i]] = (uint32_t)i;
     }
     fill_graph(job, order, ordering->next);

@@ -268,6 +268,12 @@ static bool continue_parts(const struct resume *resume, struct bourse_job *job)
     return index == resume->manifest->subtask_count;
 }
 
+/* What is no more than the default was nobody's word, unless the job's own. */
+static bool is_guess(const Bourse__V1__Manifest *manifest, int64_t expect_ms, int64_t limit_ms)
+{
+    return !manifest->has_expect_ms && expect_ms == order_expect(JOB_ABSENT, limit_ms);
+}
+
 static bool make_graph(const struct resume *resume, struct bourse_job *job)
 {
     if (resume->manifest->n_subtasks == 0 || resume->manifest->subtasks[0]->task == NULL) {
@@ -276,10 +282,11 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
     struct order_graph *graph = &job->graph;
     int64_t *expect_ms = calloc(resume->count, sizeof *expect_ms);
     graph->rank = calloc(resume->count, sizeof *graph->rank);
+    graph->expect_ms = calloc(resume->count, sizeof *graph->expect_ms);
     graph->after_count = calloc(resume->count, sizeof *graph->after_count);
     graph->after = calloc(resume->waits + 1, sizeof *graph->after);
-    bool good = expect_ms != NULL && graph->rank != NULL && graph->after_count != NULL &&
-                graph->after != NULL;
+    bool good = expect_ms != NULL && graph->rank != NULL && graph->expect_ms != NULL &&
+                graph->after_count != NULL && graph->after != NULL;
     for (uint32_t i = 0, part = 0, end = 0; good && i < resume->count; i++) {
         end = i == 0 ? job->parts[0].subtasks : end;
         if (i == end) {
@@ -288,6 +295,9 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
         const Bourse__V1__ManifestTask *task = resume->subtasks[i].task;
         expect_ms[i] =
             task != NULL && task->has_expect_ms ? task->expect_ms : job->parts[part].expect_ms;
+        graph->expect_ms[i] = is_guess(resume->manifest, expect_ms[i], job->parts[part].limit_ms)
+                                  ? 0
+                                  : order_known_ms(expect_ms[i]);
         uint32_t *after = graph->after + graph->edge_count;
         for (size_t k = 0; task != NULL && k < task->n_from; k++) {
             after[k] = task->from[k]->task;

@@ -641,6 +641,8 @@ static void add_graph(struct message *message, const struct order_graph *graph)
     bourse__v1__graph__init(&message->graph);
     message->graph.n_rank = graph->count;
     message->graph.rank = graph->rank;
+    message->graph.n_expect_ms = graph->expect_ms != NULL ? graph->count : 0;
+    message->graph.expect_ms = graph->expect_ms;
     message->graph.n_after_count = graph->edge_count > 0 ? graph->count : 0;
     message->graph.after_count = graph->after_count;
     message->graph.n_after = graph->edge_count;

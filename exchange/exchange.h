@@ -56,7 +56,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 14 };
+enum { EXCHANGE_RULES = 15 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
@@ -256,6 +256,9 @@ struct exchange_part { /* of a job that has several: as in exchange_submit */
 struct exchange_graph {
     const uint32_t *rank; /* higher first */
     size_t rank_count;
+    /* What each takes by what was said or measured of it; 0: nothing was. None: those of a part are alike. */
+    const uint32_t *expect_ms;
+    size_t expect_count;
     const uint32_t *after_count;
     size_t after_count_count;
     const uint32_t *after;

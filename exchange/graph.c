@@ -27,6 +27,9 @@ bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
     if (graph->rank_count != 0 && graph->rank_count != subtasks) {
         return wrong(ret_why, "graph.rank", (int64_t)graph->rank_count, subtasks);
     }
+    if (graph->expect_count != 0 && graph->expect_count != subtasks) {
+        return wrong(ret_why, "graph.expect_ms", (int64_t)graph->expect_count, subtasks);
+    }
     if (graph->after_count_count != 0 && graph->after_count_count != subtasks) {
         return wrong(ret_why, "graph.after_count", (int64_t)graph->after_count_count, subtasks);
     }
@@ -60,6 +63,7 @@ void graph_destroy(struct graph *graph)
         free(graph->given[i]);
     }
     free(graph->rank);
+    free(graph->expect_ms);
     free(graph->first_after);
     free(graph->after);
     free(graph->first_next);
@@ -105,6 +109,17 @@ static bool ready_create(struct exchange *exchange, struct job *job)
     return true;
 }
 
+/* A copy of `count` numbers in `ret_copy`; none of none. False: out of memory. */
+static bool copy_numbers(struct exchange *exchange, const uint32_t *numbers, size_t count,
+                         uint32_t **ret_copy)
+{
+    *ret_copy = count > 0 ? allocate(exchange, count * sizeof **ret_copy) : NULL;
+    if (*ret_copy != NULL) {
+        memcpy(*ret_copy, numbers, count * sizeof **ret_copy);
+    }
+    return count == 0 || *ret_copy != NULL;
+}
+
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given)
 {
@@ -115,8 +130,9 @@ struct graph *graph_create(struct exchange *exchange, struct job *job,
     const size_t count = job->subtasks;
     const size_t edges = given->after_length;
     graph->job = job;
-    bool has_ranks = given->rank_count > 0;
-    graph->rank = has_ranks ? allocate(exchange, count * sizeof *graph->rank) : NULL;
+    const bool has_lists =
+        copy_numbers(exchange, given->rank, given->rank_count, &graph->rank) &&
+        copy_numbers(exchange, given->expect_ms, given->expect_count, &graph->expect_ms);
     graph->first_after = allocate(exchange, (count + 1) * sizeof *graph->first_after);
     graph->after = allocate(exchange, (edges + 1) * sizeof *graph->after);
     graph->first_next = allocate(exchange, (count + 1) * sizeof *graph->first_next);
@@ -124,14 +140,11 @@ struct graph *graph_create(struct exchange *exchange, struct job *job,
     graph->blocked = allocate(exchange, count * sizeof *graph->blocked);
     graph->undecided = allocate(exchange, count * sizeof *graph->undecided);
     graph->given = allocate(exchange, count * sizeof(struct given *));
-    if ((has_ranks && graph->rank == NULL) || graph->first_after == NULL || graph->after == NULL ||
+    if (!has_lists || graph->first_after == NULL || graph->after == NULL ||
         graph->first_next == NULL || graph->next == NULL || graph->blocked == NULL ||
         graph->undecided == NULL || graph->given == NULL || !ready_create(exchange, job)) {
         graph_destroy(graph);
         return NULL;
-    }
-    if (has_ranks) {
-        memcpy(graph->rank, given->rank, count * sizeof *graph->rank);
     }
     if (edges > 0) {
         memcpy(graph->after, given->after, edges * sizeof *graph->after);
@@ -252,6 +265,16 @@ void graph_restore(struct job *job)
             push_ready(part_of(job, i), i);
         }
     }
+}
+
+bool graph_tells_apart(const struct job *job)
+{
+    return job->graph != NULL && job->graph->expect_ms != NULL;
+}
+
+int64_t graph_said_ns(const struct job *job, uint32_t index)
+{
+    return graph_tells_apart(job) ? job->graph->expect_ms[index] * NS_PER_MS : 0;
 }
 
 /* ---------------------------------------------------------------- what is handed on */

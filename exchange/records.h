@@ -246,7 +246,8 @@ struct given {
 struct graph {
     struct tracked tracked;
     struct job *job;
-    uint32_t *rank; /* of each subtask; NULL: all are equal */
+    uint32_t *rank;      /* of each subtask; NULL: all are equal */
+    uint32_t *expect_ms; /* likewise; 0: nothing is known of it. NULL: those of a part are alike */
     uint32_t *
         first_after; /* what subtask i waits for: after[first_after[i]] .. after[first_after[i + 1] - 1] */
     uint32_t *after;
@@ -400,6 +401,8 @@ struct lease {
     int64_t idle_since_ns; /* INT64_MAX while it has work */
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */
+    /* Likewise, of those with an expectation of their own: that, and what they took of their lane. */
+    int64_t said_ns, took_ns;
     struct lane *lanes;
     /* not recorded: of its results that are held */
     uint32_t held_count;

@@ -272,13 +272,24 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
     }
 }
 
-/* Of what ran to its end: what was cancelled, or failed at once, says nothing of how long the others take. */
-static void update_mean(struct lease *lease, int64_t busy_ns)
+static int64_t moved(int64_t mean_ns, int64_t sample_ns)
+{
+    return mean_ns == 0 ? sample_ns : mean_ns + (sample_ns - mean_ns) / 8;
+}
+
+/* Of what ran to its end: what was cancelled, or failed at once, says nothing of how long the others take. `lane_ns`: of its lane
+ * since it got there, with what it waited for its inputs. */
+static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, int64_t lane_ns)
 {
     int64_t sample =
         busy_ns > 0 ? busy_ns : 1; /* a claim: no subtask takes longer than any lease */
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
-    lease->mean_ns = lease->mean_ns == 0 ? sample : lease->mean_ns + (sample - lease->mean_ns) / 8;
+    lease->mean_ns = moved(lease->mean_ns, sample);
+    const int64_t said_ns = graph_said_ns(lease->job, index);
+    if (said_ns > 0) {
+        lease->said_ns = moved(lease->said_ns, said_ns);
+        lease->took_ns = moved(lease->took_ns, sample > lane_ns ? sample : lane_ns);
+    }
 }
 
 /* An agent that says a lease is over, or that it will not run what it was sent, would say so again and again
@@ -325,6 +336,7 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         outcome = check_outcome(job, attempt, result);
     }
     bool is_given_up = gives_up(exchange, lease, attempt, outcome);
+    const int64_t seen_ns = lease->lanes[attempt->lane].seen_ns;
     uint8_t status =
         is_open ? status_of(job, subtask, attempt, outcome, result, is_given_up) : XATTEMPT_LATE;
     if (status == XATTEMPT_ACCEPTED && is_held(job, attempt->key.index)) {
@@ -343,7 +355,8 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         subtask_changed(exchange, job, ended.key.index);
         decide(exchange, lease, &ended, outcome, result);
         if (outcome == XOUTCOME_OK) {
-            update_mean(lease, result->busy_ns);
+            update_means(lease, ended.key.index, result->busy_ns,
+                         lease->lanes[ended.lane].seen_ns - seen_ns);
         }
         leave(exchange, lease, outcome, is_given_up);
     }

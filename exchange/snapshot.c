@@ -11,7 +11,7 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BS11", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BS12", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
@@ -236,8 +236,12 @@ static void put_graph(struct writer *out, const struct graph *graph)
     const uint32_t subtasks = graph->job->subtasks;
     PUT_ID(out, graph->job->id);
     put_bool(out, graph->rank != NULL);
+    put_bool(out, graph->expect_ms != NULL);
     for (uint32_t i = 0; graph->rank != NULL && i < subtasks; i++) {
         writer_u32(out, graph->rank[i]);
+    }
+    for (uint32_t i = 0; graph->expect_ms != NULL && i < subtasks; i++) {
+        writer_u32(out, graph->expect_ms[i]);
     }
     for (uint32_t i = 0; i < subtasks; i++) {
         writer_u32(out, graph->first_after[i + 1] - graph->first_after[i]);
@@ -328,6 +332,8 @@ static void put_lease(struct writer *out, const struct lease *lease)
     writer_i64(out, lease->idle_since_ns);
     writer_u32(out, lease->live);
     writer_i64(out, lease->mean_ns);
+    writer_i64(out, lease->said_ns);
+    writer_i64(out, lease->took_ns);
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         writer_u32(out, lease->lanes[i].in_flight);
         writer_i64(out, lease->lanes[i].seen_until_ns);

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define SNAPSHOT_MAGIC "BS11" /* snapshot.c has the form */
+#define SNAPSHOT_MAGIC "BS12" /* snapshot.c has the form */
 
 #define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
 

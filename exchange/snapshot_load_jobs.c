@@ -176,19 +176,22 @@ static struct job *open_job_of(struct exchange *exchange, struct reader *in)
     return job == NULL || job->pages == NULL ? NULL : job;
 }
 
-/* `numbers` holds the ranks, if any, then how many each subtask waits for, then all that they wait for. */
+/* `numbers` holds the ranks, if any, what each takes, if that is said, then how many each subtask waits for, then all that they wait for. */
 static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t *numbers,
-                      size_t count, bool has_ranks)
+                      size_t count, bool has_ranks, bool tells_apart)
 {
     const size_t subtasks = job->subtasks;
-    const size_t lists = has_ranks ? 2 * subtasks : subtasks;
+    const size_t ranks = has_ranks ? subtasks : 0;
+    const size_t lists = ranks + (tells_apart ? subtasks : 0) + subtasks;
     struct exchange_reject ignored;
     if (count < lists) {
         return false;
     }
     const struct exchange_graph given = {
         .rank = numbers,
-        .rank_count = has_ranks ? subtasks : 0,
+        .rank_count = ranks,
+        .expect_ms = numbers + ranks,
+        .expect_count = tells_apart ? subtasks : 0,
         .after_count = numbers + (lists - subtasks),
         .after_count_count = subtasks,
         .after = numbers + lists,
@@ -207,9 +210,10 @@ static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t
 
 bool load_graph(struct exchange *exchange, struct reader *in)
 {
-    enum { NUMBERS_MOST = 2 * GRAPH_SUBTASKS_MOST + GRAPH_EDGES_MOST };
+    enum { NUMBERS_MOST = 3 * GRAPH_SUBTASKS_MOST + GRAPH_EDGES_MOST };
     struct job *job = open_job_of(exchange, in);
     bool has_ranks = get_bool(in);
+    bool tells_apart = get_bool(in);
     size_t count = reader_left(in) / sizeof(uint32_t);
     if (in->failed || job == NULL || job->graph != NULL || count > NUMBERS_MOST) {
         return false;
@@ -221,7 +225,8 @@ bool load_graph(struct exchange *exchange, struct reader *in)
     for (size_t i = 0; i < count; i++) {
         numbers[i] = reader_u32(in);
     }
-    bool good = reader_finished(in) && get_edges(exchange, job, numbers, count, has_ranks);
+    bool good =
+        reader_finished(in) && get_edges(exchange, job, numbers, count, has_ranks, tells_apart);
     free(numbers);
     return good;
 }
@@ -382,6 +387,8 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->live = reader_u32(in);
     /* What a provider claims, so any number; nothing is added to it. */
     lease->mean_ns = reader_i64(in);
+    lease->said_ns = get_ns(in);
+    lease->took_ns = get_ns(in);
     in->failed = in->failed || lease->mean_ns < 0 || lease->paid_ns < 0 || lease->promised_ns < 0;
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };

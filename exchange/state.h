@@ -282,6 +282,9 @@ bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_destroy(struct graph *graph);
+/* Whether its subtasks have expectations of their own, because they are not alike; and that one's: 0: nothing is known of it. */
+bool graph_tells_apart(const struct job *job);
+int64_t graph_said_ns(const struct job *job, uint32_t index);
 void graph_start(struct job *job); /* none was started */
 /* After a snapshot: what follows from the states of the subtasks. */
 void graph_restore(struct job *job);

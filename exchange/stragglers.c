@@ -1,7 +1,7 @@
 /* The end of a part, when nothing waits and lanes fall idle while others are still at work. What has run much longer than
- * the part's subtasks do is started once more elsewhere: the first accepted result wins. What only waits in a lane that has
- * more than its share is taken back, and goes to the idle one. How long is much, and who takes from whom, is
- * planner/online.h's to say. */
+ * the part's subtasks do, or, where these are not alike, than was expected of this one, is started once more elsewhere: the
+ * first accepted result wins. What only waits in a lane that has more than its share is taken back, and goes to the idle one. How
+ * long is much, and who takes from whom, is planner/online.h's to say. */
 #include "exchange/state.h"
 
 #include "planner/online.h"
@@ -11,21 +11,35 @@
 struct usual {
     int64_t mean_ns; /* over the part's leases, of what was accepted */
     uint64_t samples;
+    struct online_pace pace; /* of those with an expectation of their own */
 };
+
+static struct online_pace pace_of(const struct lease *lease)
+{
+    return (struct online_pace){.said_ns = lease->said_ns, .took_ns = lease->took_ns};
+}
 
 static struct usual usual_of(const struct part *part)
 {
     int128 sum = 0;
-    struct usual usual = {0, 0};
+    int128 said = 0;
+    int128 took = 0;
+    struct usual usual = {.samples = 0};
     const struct job *job = part->job;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part) {
             sum += (int128)lease->mean_ns * lease->accepted;
+            said += (int128)lease->said_ns * lease->accepted;
+            took += (int128)lease->took_ns * lease->accepted;
             usual.samples += lease->accepted;
         }
     }
-    usual.mean_ns = usual.samples == 0 ? 0 : (int64_t)(sum / usual.samples); /* within a lease */
+    if (usual.samples > 0) { /* each within a lease's own */
+        usual.mean_ns = (int64_t)(sum / usual.samples);
+        usual.pace = (struct online_pace){.said_ns = (int64_t)(said / usual.samples),
+                                          .took_ns = (int64_t)(took / usual.samples)};
+    }
     return usual;
 }
 
@@ -72,7 +86,7 @@ static int64_t lane_took_ns(const struct lease *lease)
     return each_ns > lease->mean_ns ? each_ns : lease->mean_ns;
 }
 
-/* How long a subtask may run on `lease` before `idle` starts it once more. */
+/* How long a subtask may run on `lease` before `idle` starts it once more, where those of its part are alike. */
 static int64_t patience_with(const struct part *part, const struct usual *usual,
                              const struct lease *lease, const struct lease *idle)
 {
@@ -82,6 +96,20 @@ static int64_t patience_with(const struct part *part, const struct usual *usual,
     const struct online_late late = {
         .said_ns = part->expect_ns, .usual_ns = lease->mean_ns, .there_ns = lane_took_ns(idle)};
     return online_late_ns(&late);
+}
+
+/* The same of subtasks with expectations of their own. */
+static int64_t own_patience(const struct usual *usual, const struct attempt *attempt,
+                            const struct lease *idle)
+{
+    const struct online_own own = {
+        .said_ns = graph_said_ns(attempt->lease->job, attempt->key.index),
+        .all = usual->pace,
+        .samples = usual->samples,
+        .here = pace_of(attempt->lease),
+        .there = pace_of(idle),
+    };
+    return online_own_late_ns(&own);
 }
 
 struct straggler {
@@ -102,11 +130,13 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
             lease->state == LEASE_ENDED) {
             continue;
         }
-        const int64_t patience_ns = patience_with(part, &usual, lease, idle);
+        const int64_t alike_ns = patience_with(part, &usual, lease, idle);
         lease_find_unbilled(exchange, lease);
         for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
              link = link->next) {
             struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
+            const int64_t patience_ns =
+                graph_tells_apart(job) ? own_patience(&usual, attempt, idle) : alike_ns;
             int64_t due_ns;
             if (!attempt->is_fenced &&
                 checked_add(lease->lanes[attempt->lane].unbilled_from_ns, patience_ns, &due_ns) &&

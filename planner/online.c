@@ -115,6 +115,37 @@ int64_t online_late_ns(const struct online_late *late)
     return checked_add(expected_ns, slack_ns, &late_ns) ? late_ns : ONLINE_NEVER;
 }
 
+int64_t online_at_pace_ns(int64_t said_ns, struct online_pace pace)
+{
+    int64_t takes_ns;
+    if (said_ns <= 0 || pace.said_ns <= 0 || pace.took_ns <= 0) {
+        return 0;
+    }
+    return checked_muldiv_floor(said_ns, pace.took_ns, pace.said_ns, &takes_ns) ? takes_ns
+                                                                                : ONLINE_NEVER;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int64_t online_own_late_ns(const struct online_own *own)
+{
+    if (own->said_ns <= 0) {
+        return ONLINE_NEVER;
+    }
+    const int64_t usual_ns = online_at_pace_ns(own->said_ns, own->all);
+    if (own->samples >= ONLINE_SAMPLES && usual_ns > 0) {
+        return online_patience_ns(larger(usual_ns, own->said_ns), own->samples);
+    }
+    const struct online_late late = {
+        .said_ns = own->said_ns,
+        .usual_ns = larger(online_at_pace_ns(own->said_ns, own->here), own->said_ns),
+        .there_ns = online_at_pace_ns(own->said_ns, own->there)};
+    return online_late_ns(&late);
+}
+
 bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples)
 {
     if (samples < ONLINE_SAMPLES || predicted_ns <= 0 || measured_ns <= 0) {

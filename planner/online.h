@@ -94,6 +94,26 @@ struct online_late {
  * work because of a guess. */
 int64_t online_late_ns(const struct online_late *late);
 
+/* Of tasks that are done: what was said of them, and what they took, on average; 0: there are none. */
+struct online_pace {
+    int64_t said_ns, took_ns;
+};
+/* What a task takes at that pace; 0 where there is none, ONLINE_NEVER beyond all time. */
+int64_t online_at_pace_ns(int64_t said_ns, struct online_pace pace);
+
+struct online_own {
+    int64_t said_ns;        /* of the task itself; 0: nothing */
+    struct online_pace all; /* of all its siblings that are done, */
+    uint64_t samples;       /* so many, and */
+    struct online_pace here,
+        there; /* of those on the lane where it runs, and on the lane that is idle */
+};
+/* The same where each task has an expectation of its own, because they are not alike: what others took says how fast they
+ * are done, not how long this one is. With ONLINE_SAMPLES the patience is that of a mean that is the task's own at the pace of all; with
+ * fewer it is late as above, at the pace here and there. Never before what was said of it: tasks that were done sooner are no evidence of
+ * one that is not like them. */
+int64_t online_own_late_ns(const struct online_own *own);
+
 /* Whether what was measured is more than ONLINE_SLACK_PERCENT of the prediction away from it: whoever planned with it should
  * plan anew. Never while samples are too few, or nothing was predicted (0). */
 bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples);

@@ -547,11 +547,13 @@ static void put_consumer(struct text *text, struct cast *cast)
     part.cap_micro = 900000;
     Bourse__V1__Part *parts[] = {&part};
     uint32_t ranks[] = {300, 200, 1};
+    uint32_t expect_ms[] = {100, 0, 8000};
     uint32_t after_counts[] = {0, 1, 2};
     uint32_t after[] = {0, 0, 1};
     Bourse__V1__Graph graph = BOURSE__V1__GRAPH__INIT;
-    graph.n_rank = graph.n_after_count = graph.n_after = 3;
+    graph.n_rank = graph.n_expect_ms = graph.n_after_count = graph.n_after = 3;
     graph.rank = ranks;
+    graph.expect_ms = expect_ms;
     graph.after_count = after_counts;
     graph.after = after;
     job.subtasks = 3;

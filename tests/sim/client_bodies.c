@@ -44,7 +44,8 @@ struct more {                                   /* of a job: parts and a graph *
     Bourse__V1__Part *pointers[PARTS_OF_ONE + 1];
     Bourse__V1__Value values[PARTS_OF_ONE + 1]; /* the last: of the first part */
     Bourse__V1__Graph graph;
-    uint32_t ranks[SUBTASKS_OF_ONE], after_counts[SUBTASKS_OF_ONE], after[2 * SUBTASKS_OF_ONE];
+    uint32_t ranks[SUBTASKS_OF_ONE], expect_ms[SUBTASKS_OF_ONE], after_counts[SUBTASKS_OF_ONE],
+        after[2 * SUBTASKS_OF_ONE];
 };
 
 static Bourse__V1__Value *put_value(struct random *dice, Bourse__V1__Value *value)
@@ -95,6 +96,7 @@ static void put_graph(struct random *dice, struct more *more, Bourse__V1__Submit
     bourse__v1__graph__init(&more->graph);
     for (uint32_t i = 0; i < body->subtasks; i++) {
         more->ranks[i] = (uint32_t)random_below(dice, 5);
+        more->expect_ms[i] = 500 * (uint32_t)random_below(dice, 5);
         more->after_counts[i] = i == 0 ? 0 : (uint32_t)random_below(dice, 3);
         for (uint32_t k = 0; k < more->after_counts[i]; k++) {
             more->after[edges++] = i - 1 - (uint32_t)random_below(dice, i < 10 ? i : 10);
@@ -102,6 +104,8 @@ static void put_graph(struct random *dice, struct more *more, Bourse__V1__Submit
     }
     more->graph.n_rank = random_below(dice, 3) == 0 ? 0 : body->subtasks;
     more->graph.rank = more->ranks;
+    more->graph.n_expect_ms = random_below(dice, 3) == 0 ? 0 : body->subtasks;
+    more->graph.expect_ms = more->expect_ms;
     more->graph.n_after_count = body->subtasks;
     more->graph.after_count = more->after_counts;
     more->graph.n_after = edges;
@@ -118,15 +122,18 @@ static bool put_checks(struct random *dice, struct more *more, Bourse__V1__Submi
     if (body->graph == NULL) {
         put_graph(dice, more, body);
         more->graph.n_rank = 0;
+        more->graph.n_expect_ms = 0;
         more->graph.n_after = 0;
         memset(more->after_counts, 0, sizeof more->after_counts);
     }
     for (uint32_t k = 0; k < first; k++) {
         more->ranks[first + k] = (uint32_t)random_below(dice, 5);
+        more->expect_ms[first + k] = 0;
         more->after_counts[first + k] = 1;
         more->after[more->graph.n_after++] = k;
     }
     more->graph.n_rank *= 2;
+    more->graph.n_expect_ms *= 2;
     more->graph.n_after_count = (size_t)2 * first;
     put_needs(dice, &more->needs[i]);
     if (random_below(dice, 3) != 0) {

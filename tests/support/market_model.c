@@ -255,6 +255,7 @@ static void add_graph(struct model *model, struct exchange_submit *submit)
     for (uint32_t i = 0; i < submit->subtasks; i++) {
         uint32_t most = i < 3 ? i : 3;
         model->ranks[i] = draw(model, 4);
+        model->expect_ms[i] = draw(model, 4) * 1000;
         model->after_counts[i] = most == 0 ? 0 : draw(model, most + 1);
         for (uint32_t k = 0; k < model->after_counts[i]; k++) {
             uint32_t back = 1 + draw(model, i < 8 ? i : 8);
@@ -267,6 +268,8 @@ static void add_graph(struct model *model, struct exchange_submit *submit)
     model->graph = (struct exchange_graph){
         .rank = model->ranks,
         .rank_count = draw(model, 2) == 0 ? submit->subtasks : 0,
+        .expect_ms = model->expect_ms,
+        .expect_count = draw(model, 2) == 0 ? submit->subtasks : 0,
         .after_count = model->after_counts,
         .after_count_count = submit->subtasks,
         .after = model->after,
@@ -289,6 +292,7 @@ static void add_checks(struct model *model, struct exchange_submit *submit)
     }
     for (uint32_t i = 0; i < first; i++) {
         model->ranks[first + i] = draw(model, 4);
+        model->expect_ms[first + i] = 0;
         model->after_counts[first + i] = 1;
         model->after[edges + i] = i;
     }
@@ -298,6 +302,8 @@ static void add_checks(struct model *model, struct exchange_submit *submit)
     model->graph = (struct exchange_graph){
         .rank = model->ranks,
         .rank_count = submit->graph == NULL || submit->graph->rank_count == 0 ? 0 : 2 * first,
+        .expect_ms = model->expect_ms,
+        .expect_count = submit->graph == NULL || submit->graph->expect_count == 0 ? 0 : 2 * first,
         .after_count = model->after_counts,
         .after_count_count = 2 * first,
         .after = model->after,

@@ -53,7 +53,8 @@ struct model {
     struct requirement needs, part_needs[MODEL_PARTS + 1];
     struct exchange_part parts[MODEL_PARTS + 1]; /* the last: checks */
     struct exchange_graph graph;
-    uint32_t ranks[MODEL_SUBTASKS], after_counts[MODEL_SUBTASKS], after[3 * MODEL_SUBTASKS];
+    uint32_t ranks[MODEL_SUBTASKS], expect_ms[MODEL_SUBTASKS], after_counts[MODEL_SUBTASKS],
+        after[3 * MODEL_SUBTASKS];
     struct attribute attributes[MODEL_DEVICES][3];
     struct exchange_device devices[MODEL_DEVICES];
     struct exchange_result results[8];

@@ -335,6 +335,8 @@ static void graph_to_wire(const struct exchange_graph *from, Bourse__V1__Graph *
 {
     ret_graph->n_rank = from->rank_count;
     ret_graph->rank = (uint32_t *)(uintptr_t)from->rank;
+    ret_graph->n_expect_ms = from->expect_count;
+    ret_graph->expect_ms = (uint32_t *)(uintptr_t)from->expect_ms;
     ret_graph->n_after_count = from->after_count_count;
     ret_graph->after_count = (uint32_t *)(uintptr_t)from->after_count;
     ret_graph->n_after = from->after_length;

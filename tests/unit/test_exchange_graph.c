@@ -298,6 +298,7 @@ START_TEST(a_graph_that_is_none_is_refused_by_its_field)
     static const uint32_t to_itself[] = {1};
     static const uint32_t ahead[] = {0, 0, 1, 3};
     const struct exchange_graph ranks = {.rank = diamond_after, .rank_count = 3};
+    const struct exchange_graph expects = {.expect_ms = diamond_after, .expect_count = 3};
     const struct exchange_graph counts = {.after_count = diamond_counts, .after_count_count = 3};
     const struct exchange_graph few = {.after_count = diamond_counts,
                                        .after_count_count = 4,
@@ -309,11 +310,9 @@ START_TEST(a_graph_that_is_none_is_refused_by_its_field)
     const struct {
         const struct exchange_graph *graph;
         const char *field;
-    } cases[] = {{&ranks, "graph.rank"},
-                 {&counts, "graph.after_count"},
-                 {&few, "graph.after_count"},
-                 {&loop, "graph.after"},
-                 {&orphan, "graph.after"}};
+    } cases[] = {{&ranks, "graph.rank"},         {&expects, "graph.expect_ms"},
+                 {&counts, "graph.after_count"}, {&few, "graph.after_count"},
+                 {&loop, "graph.after"},         {&orphan, "graph.after"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct exchange_command made = submit_of(4, 100);
         made.submit.graph = cases[i].graph;

@@ -141,6 +141,59 @@ START_TEST(a_guess_makes_nothing_late)
 }
 END_TEST
 
+START_TEST(a_pace_says_how_long_another_takes)
+{
+    const struct online_pace twice = {.said_ns = SECONDS(2), .took_ns = SECONDS(4)};
+    ck_assert_int_eq(online_at_pace_ns(SECONDS(10), twice), SECONDS(20));
+    ck_assert_int_eq(online_at_pace_ns(0, twice), 0);
+    ck_assert_int_eq(online_at_pace_ns(SECONDS(10), (struct online_pace){0, 0}), 0);
+    ck_assert_int_eq(online_at_pace_ns(INT64_MAX, twice), ONLINE_NEVER);
+}
+END_TEST
+
+/* All paces in percent of what was said, 0: none. */
+static int64_t own_late_ms(int64_t said, int64_t all, uint64_t samples, int64_t here, int64_t there)
+{
+    const struct online_own own = {
+        .said_ns = said * NS_PER_MS,
+        .all = {.said_ns = all > 0 ? 100 : 0, .took_ns = all},
+        .samples = samples,
+        .here = {.said_ns = here > 0 ? 100 : 0, .took_ns = here},
+        .there = {.said_ns = there > 0 ? 100 : 0, .took_ns = there},
+    };
+    const int64_t ns = online_own_late_ns(&own);
+    return ns == ONLINE_NEVER ? ns : ns / NS_PER_MS;
+}
+
+START_TEST(one_that_is_not_like_the_others_is_late_by_what_was_said_of_it)
+{
+    /* With four results, twice as long at the pace of all; however short the others were. */
+    ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES, 100, 100), 16000);
+    ck_assert_int_eq(own_late_ms(8000, 150, ONLINE_SAMPLES, 100, 100), 24000);
+    ck_assert_int_eq(own_late_ms(8000, 25, ONLINE_SAMPLES, 25, 25), 16000);
+    ck_assert_int_eq(own_late_ms(100, 100, ONLINE_SAMPLES, 100, 100), 1000);
+    /* With fewer, a fifth longer: than here, and than there. */
+    ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES - 1, 0, 100), 9600);
+    ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES - 1, 200, 100), 19200);
+    ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES - 1, 100, 150), 14400);
+    ck_assert_int_eq(own_late_ms(8000, 50, ONLINE_SAMPLES - 1, 50, 50), 9600);
+    ck_assert_int_eq(own_late_ms(100, 100, 1, 100, 100), 150);
+}
+END_TEST
+
+START_TEST(one_of_which_nothing_is_known_is_never_late)
+{
+    ck_assert_int_eq(own_late_ms(0, 100, 100, 100, 100), ONLINE_NEVER);
+    ck_assert_int_eq(own_late_ms(8000, 0, 100, 0, 0), ONLINE_NEVER); /* the others had none */
+    ck_assert_int_eq(own_late_ms(8000, 100, 1, 100, 0), ONLINE_NEVER);
+    ck_assert_int_eq(own_late_ms(8000, 20, 1, 20, 20),
+                     ONLINE_NEVER); /* what was said was a guess */
+    const struct online_own longest = {
+        .said_ns = INT64_MAX, .all = {.said_ns = 1, .took_ns = INT64_MAX}, .samples = 100};
+    ck_assert_int_eq(online_own_late_ns(&longest), ONLINE_NEVER);
+}
+END_TEST
+
 START_TEST(more_than_twenty_percent_off_is_drift)
 {
     ck_assert(!online_drifts(100, 120, ONLINE_SAMPLES));
@@ -167,6 +220,9 @@ int main(void)
     tcase_add_test(tests, patience_is_twice_the_mean_and_a_second_at_least);
     tcase_add_test(tests, with_few_samples_a_fifth_more_than_expected_and_than_elsewhere_is_late);
     tcase_add_test(tests, a_guess_makes_nothing_late);
+    tcase_add_test(tests, a_pace_says_how_long_another_takes);
+    tcase_add_test(tests, one_that_is_not_like_the_others_is_late_by_what_was_said_of_it);
+    tcase_add_test(tests, one_of_which_nothing_is_known_is_never_late);
     tcase_add_test(tests, more_than_twenty_percent_off_is_drift);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -172,6 +172,24 @@ START_TEST(a_very_long_way_is_as_urgent_as_can_be_said)
 END_TEST
 
 /* Many tasks that all wait for one, and one that waits for them, the last ones first. */
+/* Whatever the order asks for a guess: that is known of nobody. */
+START_TEST(what_is_known_of_each_task_is_told_and_a_guess_is_not)
+{
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parsed("executor: noop\ntasks:\n"
+                                  "- {name: long, after: cut, expect: 8s}\n"
+                                  "- {name: unknown, after: cut}\n"
+                                  "- {name: cut, expect: 100ms}\n");
+    CLEANUP(order_destroy) struct order *order = ordered(job);
+    for (uint32_t i = 0; i < 3; i++) {
+        static const uint32_t expect_ms[] = {8000, 0, 100}; /* by place in the file */
+        ck_assert_uint_eq(order->graph.expect_ms[i], expect_ms[order->task[i]]);
+    }
+    ck_assert_uint_eq(order->graph.rank[0], 8100);
+    ck_assert_uint_eq(order_known_ms(INT64_MAX), UINT32_MAX);
+}
+END_TEST
+
 START_TEST(a_wide_graph_is_ordered)
 {
     enum { COUNT = 20000 };
@@ -212,6 +230,7 @@ int main(void)
     tcase_add_test(tests, what_is_ordered_can_be_sent);
     tcase_add_test(tests, a_bound_that_would_not_hold_is_refused);
     tcase_add_test(tests, a_very_long_way_is_as_urgent_as_can_be_said);
+    tcase_add_test(tests, what_is_known_of_each_task_is_told_and_a_guess_is_not);
     tcase_add_test(tests, a_wide_graph_is_ordered);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -401,6 +401,7 @@ START_TEST(each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone)
     ck_assert_uint_eq(job->graph.after_count[3], 1);
     ck_assert_uint_eq(job->graph.after[1], 1);
     ck_assert_uint_gt(job->graph.rank[0], job->graph.rank[2]);
+    ck_assert_ptr_null(job->graph.expect_ms); /* they are alike */
 
     struct bourse_job_summary summary;
     bourse_job_summary(job, &summary);
@@ -447,7 +448,8 @@ START_TEST(tasks_are_checked_by_name)
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared(
         "executor: tensor\nfiles: a.npy\nverify: cheap\ntasks:\n"
-        "  - {name: second, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy, after: first}\n"
+        "  - {name: second, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy, after: first, "
+        "expect: 2s}\n"
         "  - {name: first, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy}\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     ck_assert_str_eq(check_in(manifest, 2)->name, "check of first");
@@ -455,6 +457,8 @@ START_TEST(tasks_are_checked_by_name)
     ck_assert_uint_eq(check_in(manifest, 3)->from[0]->task, 1);
     ck_assert_uint_eq(job->graph.edge_count, 3);
     ck_assert_uint_gt(job->graph.rank[0], job->graph.rank[1]);
+    static const uint32_t expect_ms[] = {0, 2000, 0, 0}; /* none of a check */
+    ck_assert_mem_eq(job->graph.expect_ms, expect_ms, sizeof expect_ms);
 }
 END_TEST
 

@@ -290,6 +290,101 @@ START_TEST(a_suspect_copy_is_not_queued_while_the_other_runs)
 }
 END_TEST
 
+/* Subtasks with expectations of their own, no one waits for another; the first goes first, to PROVIDER. */
+static struct id128 unlike(const uint32_t *expect_ms, uint32_t count)
+{
+    static const uint32_t ranks[WORKS_MAX] = {1};
+    const struct exchange_graph graph = {
+        .rank = ranks, .rank_count = count, .expect_ms = expect_ms, .expect_count = count};
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct exchange_command made = submit_of(count, 400);
+    made.submit.expect_ns = NS_PER_S;
+    made.submit.graph = &graph;
+    apply(&made);
+    listen();
+    ck_assert_uint_ge(held_count[0], 1);
+    ck_assert_uint_eq(held[0][0].index, 0);
+    return made.id;
+}
+
+/* The first provider runs the first and nothing else; the other does all the rest, each in `took_ns`. */
+static void finish_all_but_the_first(struct id128 job, uint32_t count, int64_t took_ns)
+{
+    while (job_row(job).accepted < count - 1) {
+        while (held_count[0] > 1) {
+            answer(PROVIDER, job, 1, OUTCOME_CANCELLED, 0); /* taken back: the other is idle */
+        }
+        ck_assert_uint_gt(held_count[1], 0);
+        market.now_ns += took_ns;
+        answer(OTHER_PROVIDER, job, 0, OUTCOME_OK, took_ns);
+    }
+    ck_assert_uint_eq(held_count[0], 1);
+}
+
+/* Nothing is started once more before `due_ns`; then the first is, once. */
+static void expect_second_start_at(struct id128 job, int64_t due_ns)
+{
+    ck_assert_int_lt(market.now_ns, due_ns);
+    ck_assert_uint_eq(held_count[1], 0);
+    market.now_ns = due_ns - 1;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[1], 0);
+    ck_assert_uint_eq(job_row(job).running, 1);
+    reload();
+    market.now_ns = due_ns;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[1], 1);
+    ck_assert_uint_eq(held[1][0].index, 0);
+    ck_assert_uint_eq(held[1][0].attempt, 2);
+    check_hash();
+    market.now_ns += NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[1], 1);
+}
+
+START_TEST(a_long_one_among_short_ones_is_late_by_what_was_said_of_it)
+{
+    static const uint32_t expect_ms[] = {3000, 200, 200, 200, 200, 200};
+    const int64_t begun_ns = market.now_ns;
+    struct id128 job = unlike(expect_ms, 6);
+    finish_all_but_the_first(job, 6, NS_PER_S / 5);
+    expect_second_start_at(job, begun_ns + 6 * NS_PER_S); /* twice */
+}
+END_TEST
+
+START_TEST(a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it)
+{
+    static const uint32_t expect_ms[] = {3000, 200, 400};
+    const int64_t begun_ns = market.now_ns;
+    struct id128 job = unlike(expect_ms, 3);
+    finish_all_but_the_first(job, 3, NS_PER_S / 5);
+    expect_second_start_at(job, begun_ns + 18 * NS_PER_S / 5);
+}
+END_TEST
+
+/* All take half as long again as was said: so may the long one. */
+START_TEST(how_fast_others_are_done_tells_how_long_the_long_one_may_take)
+{
+    static const uint32_t expect_ms[] = {2000, 200, 200, 200, 200, 200};
+    const int64_t begun_ns = market.now_ns;
+    struct id128 job = unlike(expect_ms, 6);
+    finish_all_but_the_first(job, 6, 3 * NS_PER_S / 10);
+    expect_second_start_at(job, begun_ns + 6 * NS_PER_S); /* twice 2 s and a half */
+}
+END_TEST
+
+START_TEST(one_of_which_nothing_is_known_is_not_started_once_more)
+{
+    static const uint32_t expect_ms[] = {0, 200, 200, 200, 200, 200};
+    struct id128 job = unlike(expect_ms, 6);
+    finish_all_but_the_first(job, 6, NS_PER_S / 5);
+    market.now_ns += 8 * NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[1], 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stragglers");
@@ -306,6 +401,10 @@ int main(void)
     tcase_add_test(tests, an_expectation_that_was_not_borne_out_makes_nothing_late);
     tcase_add_test(tests, what_is_known_to_take_longer_there_is_late_later);
     tcase_add_test(tests, a_suspect_copy_is_not_queued_while_the_other_runs);
+    tcase_add_test(tests, a_long_one_among_short_ones_is_late_by_what_was_said_of_it);
+    tcase_add_test(tests, a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it);
+    tcase_add_test(tests, how_fast_others_are_done_tells_how_long_the_long_one_may_take);
+    tcase_add_test(tests, one_of_which_nothing_is_known_is_not_started_once_more);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -163,6 +163,7 @@ START_TEST(parts_and_a_graph_become_the_exchanges)
     uint32_t ranks[] = {7, 5, 5, 9};
     uint32_t after_counts[] = {0, 1, 1, 2};
     uint32_t after[] = {0, 0, 1, 2};
+    uint32_t expect_ms[] = {100, 0, 300, 8000};
     struct codec_error error;
     Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
     Bourse__V1__Part part = BOURSE__V1__PART__INIT;
@@ -174,7 +175,8 @@ START_TEST(parts_and_a_graph_become_the_exchanges)
     part.slots = 2;
     part.limit_ms = 1500;
     part.term_ms = 60000;
-    graph.n_rank = graph.n_after_count = graph.n_after = 4;
+    graph.n_rank = graph.n_expect_ms = graph.n_after_count = graph.n_after = 4;
+    graph.expect_ms = expect_ms;
     graph.rank = ranks;
     graph.after_count = after_counts;
     graph.after = after;
@@ -200,6 +202,8 @@ START_TEST(parts_and_a_graph_become_the_exchanges)
     ck_assert_int_eq(submit->parts[0].limit_ns, INT64_C(1500000000));
     ck_assert_uint_eq(submit->graph->rank_count, 4);
     ck_assert_uint_eq(submit->graph->rank[3], 9);
+    ck_assert_uint_eq(submit->graph->expect_count, 4);
+    ck_assert_uint_eq(submit->graph->expect_ms[3], 8000);
     ck_assert_uint_eq(submit->graph->after_count[3], 2);
     ck_assert_uint_eq(submit->graph->after_length, 4);
 }

@@ -1,11 +1,39 @@
 #include "broker/deeds.h"
 
+#include "formats/units.h"
+
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 static void set_text(struct act *act, const char *text)
 {
     (void)snprintf(act->text, sizeof act->text, "%s", text == NULL ? "" : text); /* cut */
+}
+
+/* ", most 3.00": nothing where it was not said. */
+static void add_bound(char *text, size_t capacity, const char *name, bool is_said, int64_t micro)
+{
+    char money[UNITS_TEXT_SIZE];
+    const size_t used = strlen(text);
+    units_money_text(micro, money);
+    if (is_said) {
+        (void)snprintf(text + used, capacity - used, "%s%s %s", used > 0 ? ", " : "", name, money);
+    }
+}
+
+/* "least 0.50, most 3.00, notional 0.00: reason": what was said, as it was said. */
+static void describe_bands(const struct exchange_bands *bands, const char *reason, struct act *act)
+{
+    char bounds[4 * UNITS_TEXT_SIZE] = "";
+    add_bound(bounds, sizeof bounds, "least", bands->has_least, bands->least_micro);
+    add_bound(bounds, sizeof bounds, "most", bands->has_most, bands->most_micro);
+    add_bound(bounds, sizeof bounds, "notional", bands->has_notional, bands->notional_micro);
+    set_text(act, bounds);
+    if (reason != NULL) {
+        const size_t used = strlen(act->text);
+        (void)snprintf(act->text + used, sizeof act->text - used, ": %s", reason); /* cut */
+    }
 }
 
 /* False for commands that are nobody's privilege. */
@@ -41,6 +69,10 @@ static bool describe(const struct translation *translation, struct act *act)
         act->kind = ACT_HALT;
         act->state = command->halt.halted;
         set_text(act, ((const Bourse__V1__Halt *)body)->reason);
+        return true;
+    case EXCHANGE_BANDS:
+        act->kind = ACT_BANDS;
+        describe_bands(&command->bands, ((const Bourse__V1__SetBands *)body)->reason, act);
         return true;
     case EXCHANGE_GENESIS:
     case EXCHANGE_TICK:

@@ -137,6 +137,17 @@ static bool foretold_text(const struct exchange_explanation *row, char *ret_text
             "it would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
             "at %s is within its limit",
             row->refused_at, price);
+    } else if (row->refusal == REJECT_PRICE) {
+        (void)snprintf(ret_text, capacity,
+                       "it would be refused with PRICE: its cap is outside of the market's price "
+                       "band, the nearest within is %s",
+                       price);
+    } else if (row->refusal == REJECT_NOTIONAL) {
+        (void)snprintf(ret_text, capacity,
+                       "it would be refused with NOTIONAL: a term of its slots at its limit, and "
+                       "its budget, come to more than the %s that one order may; ask for fewer "
+                       "slots at a time, a shorter term, a lower cap or a smaller budget",
+                       price);
     } else if (row->starts_at_micro >= 0) {
         (void)snprintf(ret_text, capacity, "it would start now at %s%s", price,
                        row->starts_with_lease ? ", with a lease that it takes from its holder"
@@ -207,6 +218,20 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
     }
 }
 
+/* Of those that ask more than it pays, those that ask more than any order may pay now. */
+static void add_beyond_text(const struct exchange_explanation *row, char *text, size_t capacity)
+{
+    char most[UNITS_TEXT_SIZE];
+    const size_t length = strlen(text);
+    if (row->beyond > 0) {
+        units_money_text(row->band_most_micro, most);
+        (void)snprintf(text + length, capacity - length,
+                       "; %u of these ask%s more than the market's price band lets an order pay, "
+                       "%s",
+                       row->beyond, row->beyond == 1 ? "s" : "", most);
+    }
+}
+
 /* Of those that fit, why none takes it; "" where one does, or none fits. */
 static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
@@ -255,6 +280,7 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
                        row->asking == 1 ? "the one on offer" : "all on offer",
                        row->asking == 1 ? "s" : "",
                        price[0] != '\0' ? "; it would be filled now with a limit of " : "", price);
+        add_beyond_text(row, ret_text, capacity);
     } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
         (void)snprintf(ret_text, capacity,
                        "those in reach made the results that wait to be checked; another referee "

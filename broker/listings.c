@@ -428,6 +428,11 @@ struct outgoing *listings_book(const struct exchange *exchange, const struct req
             answer.n_bids = book.bids.count;
             answer.bids = (Bourse__V1__BookBid **)(void *)book.bids.rows;
             answer.index = exchange_index(exchange);
+            const struct exchange_bands bands = exchange_bands_now(exchange);
+            answer.has_least_micro = answer.has_most_micro = answer.has_notional_micro = true;
+            answer.least_micro = bands.least_micro;
+            answer.most_micro = bands.most_micro;
+            answer.notional_micro = bands.notional_micro;
             outgoing = outgoing_reply(request, MESSAGE_BOOK_REPLY, &answer.base);
         }
     }

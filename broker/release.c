@@ -66,6 +66,8 @@ static enum message_type message_of(enum exchange_command_type command)
         return MESSAGE_FREEZE;
     case EXCHANGE_HALT:
         return MESSAGE_HALT;
+    case EXCHANGE_BANDS:
+        return MESSAGE_SET_BANDS;
     case EXCHANGE_ADVERTISE:
         return MESSAGE_ADVERTISE;
     case EXCHANGE_ASK:

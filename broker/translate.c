@@ -114,6 +114,21 @@ static enum reject_code from_freeze(const Bourse__V1__Freeze *wire,
     return REJECT_NONE;
 }
 
+static enum reject_code from_bands(const Bourse__V1__SetBands *wire,
+                                   struct exchange_command *command)
+{
+    command->type = EXCHANGE_BANDS;
+    command->bands = (struct exchange_bands){
+        .has_least = wire->has_least_micro,
+        .has_most = wire->has_most_micro,
+        .has_notional = wire->has_notional_micro,
+        .least_micro = wire->has_least_micro ? wire->least_micro : 0,
+        .most_micro = wire->has_most_micro ? wire->most_micro : 0,
+        .notional_micro = wire->has_notional_micro ? wire->notional_micro : 0,
+    };
+    return REJECT_NONE;
+}
+
 /* ---------------------------------------------------------------- provider */
 
 static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct translation *ret)
@@ -541,6 +556,7 @@ bool translate_is_command(enum message_type type)
     case MESSAGE_INVITE_CREATE:
     case MESSAGE_FREEZE:
     case MESSAGE_HALT:
+    case MESSAGE_SET_BANDS:
     case MESSAGE_ADVERTISE:
     case MESSAGE_ASK_PLACE:
     case MESSAGE_ORDER_CANCEL:
@@ -572,6 +588,8 @@ static enum reject_code command_from_body(enum message_type type, const struct i
         ret->command.type = EXCHANGE_HALT;
         ret->command.halt.halted = ((const Bourse__V1__Halt *)body)->halted;
         return REJECT_NONE;
+    case MESSAGE_SET_BANDS:
+        return from_bands(body, &ret->command);
     case MESSAGE_ADVERTISE:
         return from_advertise(body, ret);
     case MESSAGE_ASK_PLACE:

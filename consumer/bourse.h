@@ -582,6 +582,15 @@ bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **
                  struct bourse_error *ret_error);
 const struct bourse_ask_level *bourse_book_asks(const struct bourse_book *book, size_t *ret_count);
 const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, size_t *ret_count);
+/* Prices that orders may have now, 0 besides; and what one order may come to: price x slots x time. */
+struct bourse_bands {
+    int64_t least_micro, most_micro; /* most 0: the broker does not say */
+    int64_t notional_micro;          /* 0: any */
+};
+struct bourse_bands bourse_book_bands(const struct bourse_book *book);
+/* The same alone. */
+bool bourse_bands(struct bourse *bourse, struct bourse_bands *ret_bands,
+                  struct bourse_error *ret_error);
 void bourse_book_destroy(struct bourse_book **self);
 
 struct bourse_trade { /* a fill, and not whose */
@@ -887,6 +896,9 @@ bool bourse_freeze(struct bourse *bourse, const char *account, bool frozen, cons
                    struct bourse_error *ret_error);
 bool bourse_halt(struct bourse *bourse, bool halted, const char *reason,
                  struct bourse_error *ret_error);
+/* From now on; -1: it stays as it is. At least one is another. */
+bool bourse_set_bands(struct bourse *bourse, const struct bourse_bands *bands, const char *reason,
+                      struct bourse_error *ret_error);
 
 struct bourse_account_row {
     uint32_t number;

@@ -431,6 +431,22 @@ bool bourse_halt(struct bourse *bourse, bool halted, const char *reason,
     return client_call(bourse, MESSAGE_HALT, &body.base, 0, NULL, ret_error);
 }
 
+bool bourse_set_bands(struct bourse *bourse, const struct bourse_bands *bands, const char *reason,
+                      struct bourse_error *ret_error)
+{
+    char copy[LIMIT_TEXT_BYTES + 1];
+    client_copy(copy, sizeof copy, reason);
+    Bourse__V1__SetBands body = BOURSE__V1__SET_BANDS__INIT;
+    body.has_least_micro = bands->least_micro >= 0;
+    body.least_micro = bands->least_micro;
+    body.has_most_micro = bands->most_micro >= 0;
+    body.most_micro = bands->most_micro;
+    body.has_notional_micro = bands->notional_micro >= 0;
+    body.notional_micro = bands->notional_micro;
+    body.reason = copy[0] != '\0' ? copy : NULL;
+    return client_call(bourse, MESSAGE_SET_BANDS, &body.base, 0, NULL, ret_error);
+}
+
 static struct bourse_account_row account_from_wire(const Bourse__V1__AccountRow *row)
 {
     struct bourse_account_row account = {.number = row->number,

@@ -25,6 +25,7 @@ struct bourse_book {
     size_t text_count, text_capacity;
     struct bourse_ask_level *levels; /* of the asks, once settled */
     size_t level_count;
+    struct bourse_bands bands;
 };
 
 struct bourse_book *depth_create(void)
@@ -58,6 +59,20 @@ const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, 
 {
     *ret_count = book->bid_count;
     return book->bids;
+}
+
+struct bourse_bands bourse_book_bands(const struct bourse_book *book)
+{
+    return book->bands;
+}
+
+struct bourse_bands depth_bands(const Bourse__V1__BookReply *page)
+{
+    return (struct bourse_bands){
+        .least_micro = page->has_least_micro ? page->least_micro : 0,
+        .most_micro = page->has_most_micro ? page->most_micro : 0,
+        .notional_micro = page->has_notional_micro ? page->notional_micro : 0,
+    };
 }
 
 /* `items` with room for `more` behind the first `count`; NULL, and they are as they were, when out of memory. */
@@ -187,6 +202,7 @@ static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__Bo
 enum depth_status depth_add(struct bourse_book *book, const Bourse__V1__BookReply *page)
 {
     const enum depth_status status = add_asks(book, page);
+    book->bands = depth_bands(page);
     return status == DEPTH_OK ? add_bids(book, page) : status;
 }
 

@@ -15,6 +15,7 @@ enum depth_status {
     DEPTH_CONTRADICTS, /* a bid whose needs the page does not tell, or needs that are none */
 };
 /* Takes one page. Any status but OK leaves a book that is good for bourse_book_destroy only. */
+struct bourse_bands depth_bands(const Bourse__V1__BookReply *page);
 enum depth_status depth_add(struct bourse_book *book, const Bourse__V1__BookReply *page);
 /* Sums up; after it nothing more is added. False when out of memory. */
 bool depth_settle(struct bourse_book *book);

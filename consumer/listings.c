@@ -193,6 +193,21 @@ static bool read_book(struct bourse *bourse, Bourse__V1__BookRequest *body,
     }
 }
 
+bool bourse_bands(struct bourse *bourse, struct bourse_bands *ret_bands,
+                  struct bourse_error *ret_error)
+{
+    Bourse__V1__BookRequest body = BOURSE__V1__BOOK_REQUEST__INIT;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    body.has_limit = true;
+    body.limit = 1; /* orders are not what is asked for */
+    if (!client_call(bourse, MESSAGE_BOOK_REQUEST, &body.base, MESSAGE_BOOK_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    *ret_bands = depth_bands((const Bourse__V1__BookReply *)(const void *)answer);
+    return true;
+}
+
 bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **ret_book,
                  struct bourse_error *ret_error)
 {

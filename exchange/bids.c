@@ -240,7 +240,7 @@ uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
 {
     struct book_order order = part_order(part);
     struct book_match match;
-    struct suiting suiting = {.exchange = exchange, .job = part->job};
+    struct suiting suiting = {.exchange = exchange, .part = part};
     order.slots = part->width;
     if (!book_match(exchange->book, &order, is_unsuited, &suiting, &match)) {
         return 0;
@@ -331,7 +331,9 @@ bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct part *part = &job->parts[i];
         const struct requirement *needs = given_part(submit, i).needs;
-        if (!(part_is_checks(part) ? bid_for_checks(exchange, part, needs)
+        if (!notional_in_bounds(exchange, i == 0 ? "notional_micro" : "parts.notional_micro",
+                                part_notional(exchange, part, submit->budget_micro)) ||
+            !(part_is_checks(part) ? bid_for_checks(exchange, part, needs)
                                    : bid(exchange, part, needs))) {
             for (uint32_t k = 0; k <= i; k++) {
                 take_away(exchange, &job->parts[k]);

@@ -130,6 +130,7 @@ bool is_unsuited(void *context, uint32_t handle)
 {
     const struct suiting *suiting = context;
     const void *order = suiting->exchange->orders_by_handle[handle];
-    return suiting->ask != NULL ? !ask_suits(suiting->ask, ((const struct part *)order)->job)
-                                : !ask_suits(order, suiting->job);
+    const struct ask *ask = suiting->ask != NULL ? suiting->ask : order;
+    const struct part *part = suiting->ask != NULL ? order : suiting->part;
+    return !ask_suits(ask, part->job) || !ask_in_reach(suiting->exchange, part, ask);
 }

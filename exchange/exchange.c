@@ -582,6 +582,9 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     case EXCHANGE_HALT:
         apply_halt(exchange, &command->halt);
         break;
+    case EXCHANGE_BANDS:
+        apply_bands(exchange, &command->bands);
+        break;
     case EXCHANGE_ADVERTISE:
         apply_advertise(exchange, &command->advertise);
         break;

@@ -86,6 +86,7 @@ enum exchange_command_type {
     EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes, not what stands */
     EXCHANGE_EPOCH, /* the broker's own: dice of another secret from here on */
     EXCHANGE_REPLACE,
+    EXCHANGE_BANDS,
 };
 
 struct exchange_genesis_account {
@@ -96,8 +97,9 @@ struct exchange_genesis_account {
 };
 struct exchange_genesis {
     struct id128 cluster;
-    uint32_t fee_ppm;         /* of each capture, rounded down, to ACCOUNT_FEES */
-    int64_t price_band_micro; /* highest price per slot-hour of any order */
+    uint32_t fee_ppm; /* of each capture, rounded down, to ACCOUNT_FEES */
+    int64_t
+        price_band_micro; /* highest price per slot-hour of any order, until EXCHANGE_BANDS sets another */
     const struct exchange_genesis_account *accounts;
     size_t account_count;
 };
@@ -123,6 +125,12 @@ struct exchange_freeze {
 };
 struct exchange_halt {
     bool halted;
+};
+/* What orders the market takes from here on. What is not said stays as it is, and so does what rests, until it is replaced. */
+struct exchange_bands {
+    bool has_least, has_most, has_notional;
+    int64_t least_micro, most_micro; /* price per slot-hour; 0 is always within */
+    int64_t notional_micro; /* the most that one order may come to: price x slots x time. 0: any */
 };
 
 struct exchange_set_limits {
@@ -324,6 +332,7 @@ struct exchange_command {
         struct exchange_invite invite;
         struct exchange_freeze freeze;
         struct exchange_halt halt;
+        struct exchange_bands bands;
         struct exchange_set_limits set_limits;
         struct exchange_epoch epoch;
         struct exchange_advertise advertise;
@@ -471,6 +480,8 @@ uint64_t exchange_index(const struct exchange *exchange);
 int64_t exchange_log_time_ns(const struct exchange *exchange);
 struct id128 exchange_cluster(const struct exchange *exchange);
 bool exchange_halted(const struct exchange *exchange);
+/* As they are now: all is said. */
+struct exchange_bands exchange_bands_now(const struct exchange *exchange);
 /* How many epochs began, and what the secret of the last hashes to. */
 uint64_t exchange_epochs(const struct exchange *exchange, struct hash32 *ret_commitment);
 uint32_t exchange_job_count(const struct exchange *exchange); /* ended ones too */
@@ -616,6 +627,9 @@ struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
+    uint32_t
+        beyond; /* of the asking: above its limit, and above any that an order may have now, which is: */
+    int64_t band_most_micro;
     uint32_t donated; /* of the affordable: at 0, where the donation queue decides */
     uint32_t for_others,
         closed;     /* of the fitting: with an ask, for others, or at other hours or days */
@@ -634,7 +648,7 @@ struct exchange_explanation {
     uint32_t
         own_devices; /* would fit, and are of this account: no order trades with one of its owner */
     /* Of what is not there yet: the code with which it would be refused (0: it would not), of whose device the ask is that it would meet
-     * first, and at which price; or the price at which it is filled then, first at least (-1: it is not), and whether with a lease
+     * first, and at which price (or, where the market does not take it, the limit that it is beyond); or the price at which it is filled then, first at least (-1: it is not), and whether with a lease
      * that it takes from its holder. */
     bool is_asked;
     uint32_t refusal;

@@ -245,9 +245,12 @@ static void explain_device(struct explaining *explaining, const struct device *d
         return;
     }
     why->asking++;
-    bool is_affordable =
-        need->cap_micro < 0 ||
-        ask->price_micro <= book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
+    const int64_t limit_micro =
+        need->cap_micro < 0 ? exchange->price_band_micro
+                            : book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
+    const bool is_affordable = ask->price_micro <= limit_micro;
+    const bool is_beyond = !is_affordable && ask->price_micro > exchange->price_band_micro;
+    why->beyond += is_beyond;
     const int64_t avoided_ns = job_avoids_for_ns(exchange, part->job, device->key.provider);
     bool is_avoided = avoided_ns > 0;
     bool is_own = part->waiting > 0 && part_choice(part, device->key.provider) == 0;
@@ -264,9 +267,10 @@ static void explain_device(struct explaining *explaining, const struct device *d
     why->affordable += is_affordable;
     why->donated += is_affordable && ask->price_micro == 0;
     why->free += is_affordable && is_free;
-    int64_t fills_micro = ask->price_micro;
-    bool has_limit =
-        need->rate == RATE_NONE || rate_value_for(ask->price_micro, operations, &fills_micro);
+    int64_t fills_micro =
+        is_affordable ? ask->price_micro : price_bound(exchange, ask->price_micro);
+    bool has_limit = !is_beyond && (need->rate == RATE_NONE ||
+                                    rate_value_for(ask->price_micro, operations, &fills_micro));
     if (is_free && has_limit && (why->fills_at_micro < 0 || fills_micro < why->fills_at_micro)) {
         why->fills_at_micro = fills_micro;
     }
@@ -380,6 +384,26 @@ static void see_devices(struct explaining *explaining)
     see_leases(explaining);
 }
 
+/* Whether the market would not take it at all. */
+static bool foretell_bands(const struct search *search, struct exchange_explanation *why)
+{
+    const struct exchange *exchange = search->exchange;
+    const struct part *part = search->part;
+    const int64_t budget_micro =
+        search->need->budget_micro > 0 ? search->need->budget_micro : INT64_MAX;
+    const int64_t notional_most_micro = exchange->notional_most_micro;
+    if (part->rate == RATE_NONE && part->cap_micro >= 0 &&
+        price_bound(exchange, part->cap_micro) != part->cap_micro) {
+        why->refusal = XREJECT_PRICE;
+        why->refused_at_micro = price_bound(exchange, part->cap_micro);
+    } else if (notional_most_micro > 0 && part->term_ns > 0 &&
+               part_notional(exchange, part, budget_micro) > notional_most_micro) {
+        why->refusal = XREJECT_NOTIONAL;
+        why->refused_at_micro = notional_most_micro;
+    }
+    return why->refusal != 0;
+}
+
 /* What becomes of it when it comes now. */
 static void foretell(const struct search *search, const struct whole *whole,
                      struct exchange_explanation *why)
@@ -387,6 +411,9 @@ static void foretell(const struct search *search, const struct whole *whole,
     const struct altered as_it_is = search_unaltered(search);
     const struct meeting meeting = search_meet(search, &as_it_is);
     why->is_asked = true;
+    if (foretell_bands(search, why)) {
+        return;
+    }
     if (meeting.is_own || (meeting.meets && as_it_is.type == EXCHANGE_POST_ONLY)) {
         why->refusal = meeting.is_own ? XREJECT_SELF_MATCH : XREJECT_WOULD_TRADE;
         copy_name(why->refused_at, meeting.first->device->label);
@@ -520,6 +547,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
             ret_explanation->past_own_micro = -1;
     ret_explanation->rate = need->rate;
     ret_explanation->is_halted = exchange->is_halted;
+    ret_explanation->band_most_micro = exchange->price_band_micro;
     ret_explanation->quiet_agents = count_quiet(exchange);
     if (!requirement_well_formed(need->needs)) {
         return;

@@ -186,7 +186,8 @@ struct pair_context {
 bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask)
 {
     const uint32_t provider = ask->device->key.provider;
-    return ask_suits(ask, part->job) && !job_avoids(exchange, part->job, provider) &&
+    return ask_suits(ask, part->job) && ask_in_reach(exchange, part, ask) &&
+           !job_avoids(exchange, part->job, provider) &&
            (part->waiting == 0 || part_choice(part, provider) > 0);
 }
 
@@ -283,6 +284,11 @@ int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
         return -1;
     }
     lower.price_micro = price_between(exchange, exchange->orders_by_handle[match.handle], &lower);
+    const int64_t bound_micro = price_bound(exchange, lower.price_micro);
+    if (bound_micro > lower.price_micro) {
+        return -1;
+    }
+    lower.price_micro = bound_micro;
     int64_t bid_micro = 0;
     return ask_refusal(exchange, &lower, &bid_micro) != 0 ? -1 : lower.price_micro;
 }

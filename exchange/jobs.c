@@ -291,7 +291,9 @@ static bool part_in_range(struct exchange *exchange, const char *prefix,
         {"expect_ms", part->expect_ns / NS_PER_MS, 0, longest_ms, XREJECT_QUANTITY},
         {"value.rate", part->rate, RATE_NONE, RATES - 1, XREJECT_REQUIREMENT},
         {part->rate == RATE_NONE ? "cap_micro" : "value.micro", part->cap_micro,
-         part->rate == RATE_NONE ? -1 : 0,
+         part->rate != RATE_NONE ? 0
+         : part->cap_micro > 0   ? exchange->price_least_micro
+                                 : -1,
          part->rate == RATE_NONE ? exchange->price_band_micro : INT64_MAX, XREJECT_PRICE},
     };
     return in_range(exchange, prefix, rules, sizeof rules / sizeof rules[0]);

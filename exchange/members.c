@@ -257,8 +257,7 @@ void apply_mint(struct exchange *exchange, const struct exchange_mint *command)
     }
 }
 
-static void flag(struct exchange *exchange, uint32_t account, const struct key32 *key,
-                 const char *what)
+void flag(struct exchange *exchange, uint32_t account, const struct key32 *key, const char *what)
 {
     struct ledger_record *record = emit_ledger(exchange, LEDGER_FLAG);
     record->debit = record->credit = account;

@@ -477,9 +477,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         reject(exchange, XREJECT_QUANTITY, "slots", given->slots, device->slots);
         return;
     }
-    if (given->price_micro < 0 || given->price_micro > exchange->price_band_micro) {
-        reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro,
-               exchange->price_band_micro);
+    if (!price_in_band(exchange, "price_micro", given->price_micro)) {
         return;
     }
     if (given->price_micro > INT64_MAX / given->slots) {
@@ -494,6 +492,10 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     }
     if (given->max_term_ns < 0) {
         reject(exchange, XREJECT_QUANTITY, "max_term_ms", given->max_term_ns / NS_PER_MS, 0);
+        return;
+    }
+    if (!notional_in_bounds(exchange, "notional_micro",
+                            ask_notional(given->price_micro, given->slots, given->max_term_ns))) {
         return;
     }
     if (given->good_till_ns < 0 ||

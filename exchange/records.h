@@ -437,7 +437,9 @@ struct exchange {
     bool has_genesis, is_halted;
     struct id128 cluster;
     uint32_t fee_ppm;
-    int64_t price_band_micro;
+    int64_t price_band_micro;    /* the highest price of an order, and */
+    int64_t price_least_micro;   /* the lowest above 0 */
+    int64_t notional_most_micro; /* that one order may come to; 0: any */
     uint64_t index, sequence, next_lease, next_order;
     int64_t now_ns;
     uint64_t epochs;          /* that began */

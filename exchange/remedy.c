@@ -243,6 +243,18 @@ static void judge_type(const struct search *search, struct candidate *candidate)
     }
 }
 
+/* What is asked for anew has a cap within the band, whatever the bid has that stands. */
+static void judge_band(const struct search *search, struct candidate *candidate)
+{
+    const struct exchange_need *need = search->need;
+    if (need->rate == RATE_NONE && search->part->cap_micro >= 0) {
+        candidate->cap_micro = price_bound(search->exchange, need->cap_micro);
+    }
+    if (candidate->cap_micro != need->cap_micro) {
+        add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
+    }
+}
+
 /* All but the requirement. False: no change would do. */
 static bool judge_terms(const struct seeking *seeking, struct candidate *candidate)
 {
@@ -255,6 +267,7 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
     candidate->cap_micro = need->cap_micro;
     candidate->budget_micro = need->budget_micro;
     judge_type(search, candidate);
+    judge_band(search, candidate);
     if (offer->max_term_ns != 0 && offer->max_term_ns < need->term_ns) {
         candidate->term_ns = offer->max_term_ns;
     }
@@ -267,11 +280,14 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
         add_change(candidate, difference_ppm(need->term_ns, candidate->term_ns));
     }
     if (need->cap_micro >= 0 &&
-        offer->price_micro > search_limit_in(search, need->cap_micro, cell)) {
+        offer->price_micro > search_limit_in(search, candidate->cap_micro, cell)) {
+        const bool is_other = candidate->cap_micro != need->cap_micro; /* counted already */
         if (!search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
             return false; /* nothing that can be said is worth it */
         }
-        add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
+        if (!is_other) {
+            add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
+        }
     }
     if (!is_covered(search, candidate)) {
         const int64_t short_micro = escrow_of(candidate) - job_free_micro(search->part->job);

@@ -26,13 +26,21 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
     } else if (replace->has_slots && (replace->slots == 0 || replace->slots > ask->device->slots)) {
         reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, ask->device->slots);
     } else if (replace->has_price &&
-               (replace->price_micro < 0 || replace->price_micro > exchange->price_band_micro)) {
-        reject(exchange, XREJECT_PRICE, "price_micro", replace->price_micro,
-               exchange->price_band_micro);
+               !price_in_band(exchange, "price_micro", replace->price_micro)) {
+        return false;
     } else if (price_micro > INT64_MAX / slots) {
         reject(exchange, XREJECT_PRICE, "price_micro", price_micro, INT64_MAX / slots);
     }
     return !exchange->is_rejected;
+}
+
+/* With fewer slots alone it stays what it is, whatever the band is now. */
+static bool ask_is_admitted(struct exchange *exchange, const struct ask *wanted)
+{
+    return price_in_band(exchange, "price_micro", wanted->price_micro) &&
+           notional_in_bounds(
+               exchange, "notional_micro",
+               ask_notional(wanted->price_micro, wanted->slots, wanted->max_term_ns));
 }
 
 static void replace_ask(struct exchange *exchange, struct ask *ask,
@@ -48,6 +56,9 @@ static void replace_ask(struct exchange *exchange, struct ask *ask,
         return;
     }
     const bool keeps_place = wanted.slots < ask->slots && wanted.price_micro == ask->price_micro;
+    if (!keeps_place && !ask_is_admitted(exchange, &wanted)) {
+        return;
+    }
     int64_t bid_micro = 0;
     const uint32_t code = keeps_place ? 0 : ask_refusal(exchange, &wanted, &bid_micro);
     if (code != 0) {
@@ -108,10 +119,12 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
         return false;
     }
     const bool is_by_value = replace->rate != RATE_NONE;
-    const int64_t most_micro = is_by_value ? INT64_MAX : exchange->price_band_micro;
-    if (replace->has_price && (replace->price_micro < 0 || replace->price_micro > most_micro)) {
-        reject(exchange, XREJECT_PRICE, is_by_value ? "value.micro" : "price_micro",
-               replace->price_micro, most_micro);
+    if (replace->has_price && is_by_value && replace->price_micro < 0) {
+        reject(exchange, XREJECT_PRICE, "value.micro", replace->price_micro, 0);
+        return false;
+    }
+    if (replace->has_price && !is_by_value &&
+        !price_in_band(exchange, "price_micro", replace->price_micro)) {
         return false;
     }
     if (job_waits_for_all(job) && replace->has_slots) {
@@ -170,15 +183,30 @@ static bool is_changed(const struct part *part, const struct rebid *wanted)
     return wanted->bid_micro != part->bid_micro || wanted->at_most != part->at_most;
 }
 
+/* What names no price follows the band by itself. */
+static bool bid_is_admitted(struct exchange *exchange, const struct part *wanted,
+                            int64_t budget_micro)
+{
+    const bool has_price = wanted->rate == RATE_NONE && wanted->cap_micro >= 0;
+    return (!has_price || price_in_band(exchange, "price_micro", wanted->cap_micro)) &&
+           notional_in_bounds(exchange, "notional_micro",
+                              part_notional(exchange, wanted, budget_micro));
+}
+
 /* What is wanted of each part; false with the refusal when one would trade with its own owner. */
 static bool bids_wanted(struct exchange *exchange, const struct job *job,
                         const struct exchange_replace *replace, struct rebid ret_wanted[PARTS_MOST])
 {
+    const int64_t budget_micro =
+        replace->has_budget ? replace->budget_micro : job->hold.amount_micro;
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct part tried = job->parts[i];
         ret_wanted[i] = what_is_wanted(exchange, &tried, replace);
         const bool is_new = !keeps_place(&tried, &ret_wanted[i]);
         set_bid(&tried, &ret_wanted[i]);
+        if (is_new && !bid_is_admitted(exchange, &tried, budget_micro)) {
+            return false;
+        }
         int64_t ask_micro = 0;
         const uint32_t code = is_new ? part_refusal(exchange, &tried, &ask_micro) : 0;
         if (code != 0) {

@@ -99,7 +99,10 @@ bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t c
                     int64_t *ret_cap_micro)
 {
     const enum rate rate = search->need->rate;
-    *ret_cap_micro = price_micro;
+    *ret_cap_micro = price_bound(search->exchange, price_micro);
+    if (*ret_cap_micro < price_micro) {
+        return false; /* no order pays that any more */
+    }
     if (rate == RATE_NONE) {
         return true;
     }
@@ -111,8 +114,9 @@ bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t c
 
 struct altered search_unaltered(const struct search *search)
 {
+    const int64_t cap_micro = search->need->cap_micro;
     return (struct altered){.slots = search->need->slots,
-                            .cap_micro = search->need->cap_micro,
+                            .cap_micro = cap_micro >= 0 ? cap_micro : search->part->bid_micro,
                             .term_ns = search->need->term_ns,
                             .type = search->part->job->type};
 }
@@ -248,6 +252,16 @@ static int compare_choices(const void *left, const void *right)
     return (a->offer.sequence > b->offer.sequence) - (a->offer.sequence < b->offer.sequence);
 }
 
+/* The limit that such a choice takes; of the one that it has, the price. */
+static bool cap_for_choice(const struct search *search, struct choice *choice)
+{
+    const uint32_t cell = choice->offer.from->device->cell;
+    const int64_t price_micro = choice->offer.price_micro;
+    choice->cap_micro = price_micro;
+    return (search->need->rate == RATE_NONE && price_micro <= search->part->bid_micro) ||
+           search_cap_for(search, price_micro, cell, &choice->cap_micro);
+}
+
 /* Whatever they ask, best first. */
 static size_t find_choices(const struct search *search, struct choice *ret_choices)
 {
@@ -259,8 +273,7 @@ static size_t find_choices(const struct search *search, struct choice *ret_choic
         if (search->seen[i].lease != NULL ||
             !search_offer(search, &search->seen[i], &choice.offer) ||
             !is_met(search, &any, &choice.offer) || !search_may_take(search, &choice.offer) ||
-            !search_cap_for(search, choice.offer.price_micro, search->seen[i].device->cell,
-                            &choice.cap_micro)) {
+            !cap_for_choice(search, &choice)) {
             continue;
         }
         choice.lanes = choice.offer.slots / search->need->slots;

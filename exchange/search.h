@@ -46,7 +46,7 @@ bool search_offer(const struct search *search, const struct explained *seen,
 bool search_may_take(const struct search *search, const struct offer *offer);
 /* What a bid of that cap gives for a slot-hour in that cell. */
 int64_t search_limit_in(const struct search *search, int64_t cap_micro, uint32_t cell);
-/* The cap with which it gives so much there; false: none is. */
+/* The cap with which it gives so much there; false: none is that an order may have. */
 bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t cell,
                     int64_t *ret_cap_micro);
 

@@ -44,6 +44,8 @@ static void put_market(struct writer *out, const struct exchange *exchange)
     PUT_ID(out, exchange->cluster);
     writer_u32(out, exchange->fee_ppm);
     writer_i64(out, exchange->price_band_micro);
+    writer_i64(out, exchange->price_least_micro);
+    writer_i64(out, exchange->notional_most_micro);
     writer_u64(out, exchange->index);
     writer_u64(out, exchange->sequence);
     writer_u64(out, exchange->next_lease);

@@ -23,6 +23,8 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     GET_ID(in, exchange->cluster);
     exchange->fee_ppm = reader_u32(in);
     exchange->price_band_micro = reader_i64(in);
+    exchange->price_least_micro = reader_i64(in);
+    exchange->notional_most_micro = reader_i64(in);
     book_set_price_most(exchange->book, exchange->price_band_micro);
     exchange->index = reader_u64(in);
     exchange->sequence = reader_u64(in);

@@ -43,9 +43,28 @@ void apply_mint(struct exchange *exchange, const struct exchange_mint *mint);
 void apply_invite(struct exchange *exchange, const struct exchange_invite *invite);
 void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freeze);
 void apply_halt(struct exchange *exchange, const struct exchange_halt *halt);
+/* A record of what the operator did to that account, or to the market. */
+void flag(struct exchange *exchange, uint32_t account, const struct key32 *key, const char *what);
 void invitations_expire(struct exchange *exchange);
 bool member_link_name(struct exchange *exchange, struct member *member); /* false: no memory */
 void invitation_link(struct exchange *exchange, struct invitation *invitation);
+
+/* ---- bands.c */
+void apply_bands(struct exchange *exchange, const struct exchange_bands *bands);
+/* The price itself, if an order may have it; else the bound of the band that it is beyond. */
+int64_t price_bound(const struct exchange *exchange, int64_t price_micro);
+/* Whatever a bid by value is worth, it gives no more than the band in force; others were looked at when they came. */
+bool ask_in_reach(const struct exchange *exchange, const struct part *part, const struct ask *ask);
+/* Else the command is refused, by that name. */
+bool price_in_band(struct exchange *exchange, const char *field, int64_t price_micro);
+/* What a lease of all slots of an ask comes to at its price, for the longest term; for an hour, where it has none. */
+int64_t ask_notional(int64_t price_micro, uint32_t slots, int64_t max_term_ns);
+/* What a term of all that a part wants at a time comes to at its limit, by value at the highest price; no more than its job's
+ * budget, which bounds it. */
+int64_t part_notional(const struct exchange *exchange, const struct part *part,
+                      int64_t budget_micro);
+/* Else the command is refused, by that name. */
+bool notional_in_bounds(struct exchange *exchange, const char *field, int64_t notional_micro);
 
 /* ---- kinds.c */
 /* References to the cells of the devices, or to the class, for the sender of the present command: one more of each
@@ -126,11 +145,11 @@ void ask_turn(struct exchange *exchange,
 /* It has free slots again after so long, at the latest; 0: neither its hours nor its day are against that. */
 int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask);
 void ask_arm(struct exchange *exchange, const struct ask *ask);
-/* Two orders of which the ask does not suit the bid's job never trade: for book_match. */
+/* Two orders of which the ask does not suit the bid's job, or asks more than its value may give, never trade: for book_match. */
 struct suiting {
     const struct exchange *exchange;
-    const struct ask *ask; /* whose bid is looked for; NULL: an ask is, for that job */
-    const struct job *job;
+    const struct ask *ask; /* whose bid is looked for; NULL: an ask is, for that part's */
+    const struct part *part;
 };
 bool is_unsuited(void *context, uint32_t handle);
 

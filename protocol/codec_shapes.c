@@ -154,6 +154,15 @@ SHAPE(invite_create, invite_create, HASH, NUMBER(1, ALL_ROLES), MONEY, MOMENT,
       NAME(0, LIMIT_NAME_BYTES));
 SHAPE(freeze, freeze, HASH, FLAG, NOTE);
 SHAPE(halt, halt, FLAG, NOTE);
+
+/* One that says nothing is a slip of whoever made it. */
+static bool check_set_bands(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    uint32_t said = sighting->counts[0] + sighting->counts[1] + sighting->counts[2];
+    return said > 0 || refuse(ret_error, "most_micro", said, 1);
+}
+
+SHAPE_CHECKED(set_bands, set_bands, check_set_bands, MONEY, NUMBER(1, INT64_MAX), MONEY, NOTE);
 SHAPE(accounts_request, accounts_request, COUNT, NUMBER(1, LIMIT_ROWS));
 /* Balances may be negative: an account with overdraft permission (the mint) is one. */
 SHAPE(account_row, account_row, COUNT, HASH, NAME(0, LIMIT_NAME_BYTES), NUMBER(0, ALL_ROLES), ANY,
@@ -338,7 +347,7 @@ SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT, COUNT, FLA
 SHAPE(book_needs, book_needs, COUNT, NESTED(requirement), COUNT);
 SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
 SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
-      MANY(book_bid, LIMIT_ROWS), COUNT, COUNT);
+      MANY(book_bid, LIMIT_ROWS), COUNT, COUNT, MONEY, MONEY, MONEY);
 SHAPE(trades_request, trades_request, COUNT, ROWS_WANTED);
 SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY, COUNT);
 SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
@@ -567,6 +576,7 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_HISTORY_REQUEST] = {"history-request", &history_request_shape, MEDIUM, false, MEMBER,
                                  MESSAGE_HISTORY_REPLY},
     [MESSAGE_HISTORY_REPLY] = {"history-reply", &history_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_SET_BANDS] = {"set-bands", &set_bands_shape, SMALL, true, WARDEN, MESSAGE_ACCEPTED},
     [MESSAGE_LEASE_NOTICE] = {"lease-notice", &lease_notice_shape, SMALL, false, BROKER, 0},
 };
 

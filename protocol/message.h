@@ -86,6 +86,8 @@ enum message_type {
     MESSAGE_LEASE_NOTICE = 109,  /* to the provider whose lease another bid has taken */
     MESSAGE_HISTORY_REQUEST = 110,
     MESSAGE_HISTORY_REPLY = 111,
+    /* the operator again */
+    MESSAGE_SET_BANDS = 112, /* S */
 };
 
 /* Of the blob port; all others are of the control port. */

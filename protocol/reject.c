@@ -60,8 +60,9 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_BUDGET] = {"BUDGET", "Choose a budget in the range given; `bourse quote` suggests one.",
                        EXIT_REFUSED},
     [REJECT_PRICE] = {"PRICE",
-                      "Choose a price inside the band or up to the limit given; a cap where the "
-                      "bid has a cap, a value of the same rate where it has a value.",
+                      "Choose a price inside the band (`bourse book` shows it) or up to the limit "
+                      "given; a cap where the bid has a cap, a value of the same rate where it has "
+                      "a value.",
                       EXIT_REFUSED},
     [REJECT_QUANTITY] = {"QUANTITY", "Choose a quantity in the range given.", EXIT_REFUSED},
     [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",
@@ -85,6 +86,10 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                             "Choose a price that nobody waits at, or an order that may trade at "
                             "once.",
                             EXIT_NO_MATCH},
+    [REJECT_NOTIONAL] = {"NOTIONAL",
+                         "Ask for fewer slots at a time, a shorter term, a lower price or a "
+                         "smaller budget; `bourse book` shows what one order may come to.",
+                         EXIT_REFUSED},
     [REJECT_HOURS] = {"HOURS",
                       "Give windows such as mon-fri 22:00-07:00, and the distance from UTC, "
                       "-14:00 to +14:00, beside them.",

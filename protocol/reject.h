@@ -37,6 +37,7 @@ enum reject_code {
     REJECT_STATE = 33,       /* not possible in its present state */
     REJECT_SELF_MATCH = 34,  /* the best counter order is your own */
     REJECT_WOULD_TRADE = 35, /* a post-only order that would trade at once, at the price `limit` */
+    REJECT_NOTIONAL = 36,    /* it comes to more than one order may */
     REJECT_HOURS = 38,       /* no windows of hours, or no distance from UTC */
     REJECT_ACCOUNT = 39,     /* `to` names none, or several: which of it, from 0 on, is `value` */
     REJECT_BLOB_HASH = 40,   /* the bytes do not have that hash */

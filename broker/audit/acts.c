@@ -22,7 +22,7 @@ static const char unrecorded[] =
     "  SELECT log_index FROM flags UNION SELECT log_index FROM transfers WHERE kind = 2)"
     " WHERE log_index > ?1 AND log_index NOT IN ("
     "  SELECT log_index FROM acts"
-    "  WHERE hex(substr(bytes, 39, 2)) IN ('1000', '1100', '1200', '1300', '1400'))"
+    "  WHERE hex(substr(bytes, 39, 2)) IN ('1000', '1100', '1200', '1300', '1400', '1600'))"
     " ORDER BY log_index LIMIT 1";
 
 struct walk { /* where the chain stands */
@@ -58,6 +58,8 @@ const char *audit_act_name(uint16_t kind)
         return "halt";
     case AUDIT_ACT_LIMITS:
         return "limits";
+    case 22:
+        return "bands";
     case 64:
         return "refusal";
     default:
@@ -259,9 +261,10 @@ static bool check_complete(struct audit *audit, const struct walk *walk)
     int code = sqlite3_step(select);
     uint64_t missing = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(select, 0) : 0;
     (void)sqlite3_finalize(select); /* read only */
-    return missing == 0 ||
-           audit_finding(audit, "acts", 0,
-                         "command %" PRIu64 " minted, froze or halted, and has no record", missing);
+    return missing == 0 || audit_finding(audit, "acts", 0,
+                                         "command %" PRIu64
+                                         " minted, froze, halted or set bands, and has no record",
+                                         missing);
 }
 
 static bool has_table(struct audit *audit)

@@ -292,6 +292,7 @@ static bool note_genesis(struct audit *audit, const struct audit_command *comman
                                "the genesis is not well formed, or not the first command");
     }
     audit->has_genesis = true;
+    audit->bands.most_micro = audit->genesis.price_band_micro;
     memcpy(audit->report->origin, audit->genesis.origin, sizeof audit->report->origin);
     return true;
 }

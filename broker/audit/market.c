@@ -1,6 +1,7 @@
 /* Jobs, orders and fills: docs/ledger.md section 6. */
 #include "broker/audit/state.h"
 
+#include "base/checked.h"
 #include "base/sha256.h"
 
 #include <stdlib.h>
@@ -19,10 +20,45 @@ static uint32_t rate_in(const Bourse__V1__Value *value)
     return value != NULL ? value->rate : RATE_NONE;
 }
 
-/* Whether it may stand in a row as the limit of such a bid. */
-static bool in_band(const struct audit *audit, uint32_t rate, int64_t limit)
+/* Whether an order may name that price. */
+static bool may_name(const struct audit *audit, int64_t price)
 {
-    return limit >= 0 && (rate != RATE_NONE || limit <= audit->genesis.price_band_micro);
+    return price == 0 || (price >= audit->bands.least_micro && price <= audit->bands.most_micro);
+}
+
+/* Whether it may stand in a row as the limit of such a bid, whose cap (-1: none) is that. */
+static bool in_band(const struct audit *audit, uint32_t rate, int64_t cap, int64_t limit)
+{
+    return limit >= 0 && (rate != RATE_NONE ||
+                          (limit <= audit->bands.most_micro && (cap < 0 || may_name(audit, cap))));
+}
+
+/* Price x slots x time is within what one order may come to; of a bid, its budget bounds that, too. */
+static bool in_notional(const struct audit *audit, int64_t price, int64_t slots, int64_t term_ms,
+                        int64_t budget)
+{
+    const int64_t most = audit->bands.notional_micro;
+    return most == 0 || budget <= most || term_ms <= 0 ||
+           (int128)price * slots <= (int128)most * 3600000 / term_ms;
+}
+
+static bool ask_in_bounds(struct audit *audit, int64_t price, uint32_t slots, int64_t max_term_ms)
+{
+    return audit_expect(audit, may_name(audit, price), "its price is within the price band") &&
+           audit_expect(
+               audit,
+               in_notional(audit, price, slots, max_term_ms > 0 ? max_term_ms : 3600000, INT64_MAX),
+               "it comes to no more than one order may");
+}
+
+/* Of a bid with so many slots at a time; by value it counts with the highest price. */
+static bool bid_in_notional(const struct audit *audit, const struct audit_bid *bid, uint32_t slots,
+                            int64_t limit, int64_t budget)
+{
+    const int64_t price = bid->rate == RATE_NONE ? limit : audit->bands.most_micro;
+    const uint32_t most = slots == UINT32_MAX || bid->width == 0 ? slots : slots / bid->width;
+    const int64_t lanes = bid->subtasks < most ? bid->subtasks : most;
+    return in_notional(audit, price, lanes * bid->width, bid->term_ms, budget);
 }
 
 static bool sender_owns(struct audit *audit, const struct audit_command *command)
@@ -121,8 +157,11 @@ static bool replaced_ask(struct audit *audit, const struct audit_command *comman
                           body->has_price_micro ? body->price_micro : ask->price, row->price)) {
         return false;
     }
-    ask->entry =
-        keeps_place(ask->slots, row->slots, ask->price, row->price) ? ask->entry : row->entry;
+    const bool keeps = keeps_place(ask->slots, row->slots, ask->price, row->price);
+    if (!keeps && !ask_in_bounds(audit, row->price, row->slots, ask->max_term_ms)) {
+        return false;
+    }
+    ask->entry = keeps ? ask->entry : row->entry;
     ask->slots = row->slots;
     ask->price = row->price;
     return true;
@@ -150,19 +189,22 @@ static bool replaced_bid(struct audit *audit, const struct audit_command *comman
     const bool has_cap = is_meant && (body->has_price_micro || body->value != NULL);
     const uint32_t slots = !has_slots ? bid->slots : body->slots == 0 ? UINT32_MAX : body->slots;
     const int64_t cap = has_cap ? cap_of(true, body->price_micro, body->value) : bid->cap;
+    const bool keeps = keeps_place(bid->slots, row->slots, bid->limit, row->price);
+    const int64_t budget = body->has_budget_micro ? body->budget_micro : bid->job->budget;
     if (!audit_expect_i64(audit, "its limit stays in the same unit", bid->rate,
                           has_cap ? rate_in(body->value) : bid->rate) ||
         !audit_expect_i64(audit, "its slots are those that were signed", slots, row->slots) ||
-        !audit_expect(audit, in_band(audit, bid->rate, row->price),
+        !audit_expect(audit, keeps || in_band(audit, bid->rate, cap, row->price),
                       "its limit is within the market's price band") ||
+        !audit_expect(audit, keeps || bid_in_notional(audit, bid, row->slots, row->price, budget),
+                      "it comes to no more than one order may") ||
         !audit_expect(audit, cap < 0 || row->price == cap,
                       "its limit is the cap that was signed") ||
         !audit_expect(audit, cap >= 0 || body->has_budget_micro || row->price == bid->limit,
                       "its limit changes with a cap or a budget")) {
         return false;
     }
-    bid->entry =
-        keeps_place(bid->slots, row->slots, bid->limit, row->price) ? bid->entry : row->entry;
+    bid->entry = keeps ? bid->entry : row->entry;
     bid->slots = row->slots;
     bid->cap = cap;
     bid->limit = row->price;
@@ -202,7 +244,9 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
                             row->device.bytes, 16) ||
         !audit_expect_i64(audit, "its slots are those that were signed", body->slots, row->slots) ||
         !audit_expect_i64(audit, "its price is the one that was signed", body->price_micro,
-                          row->price)) {
+                          row->price) ||
+        !ask_in_bounds(audit, row->price, row->slots,
+                       body->has_max_term_ms ? body->max_term_ms : 0)) {
         return false;
     }
     struct hash32 device_name = audit_id(&row->device);
@@ -232,8 +276,13 @@ static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t n
                                    int64_t *ret_cap)
 {
     if (number == 0) {
+        uint32_t subtasks = body->subtasks;
+        for (size_t i = 0; i < body->n_parts; i++) {
+            subtasks -= body->parts[i]->subtasks;
+        }
         *ret_cap = cap_of(body->has_cap_micro, body->cap_micro, body->value);
         return (struct audit_bid){.width = body->slots,
+                                  .subtasks = subtasks,
                                   .slots = body->at_most,
                                   .term_ms = body->term_ms,
                                   .rate = rate_in(body->value)};
@@ -241,6 +290,7 @@ static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t n
     const Bourse__V1__Part *part = body->parts[number - 1];
     *ret_cap = cap_of(part->has_cap_micro, part->cap_micro, part->value);
     return (struct audit_bid){.width = part->slots,
+                              .subtasks = part->subtasks,
                               .slots = part->at_most,
                               .term_ms = part->term_ms,
                               .rate = rate_in(part->value)};
@@ -290,8 +340,11 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
         !audit_expect_i64(audit, "its slots are those that were signed",
                           bid.slots == 0 ? UINT32_MAX : bid.slots, row->slots) ||
         !audit_expect(audit, bid.rate < RATES, "its value is of a rate that there is") ||
-        !audit_expect(audit, in_band(audit, bid.rate, row->price),
+        !audit_expect(audit, in_band(audit, bid.rate, cap, row->price),
                       "its limit is within the market's price band") ||
+        !audit_expect(audit,
+                      bid_in_notional(audit, &bid, row->slots, row->price, body->budget_micro),
+                      "it comes to no more than one order may") ||
         !audit_expect(audit, cap < 0 || row->price <= cap,
                       "its limit is not above the cap that was signed")) {
         return false;
@@ -346,7 +399,7 @@ static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
     }
     struct hash32 name = audit_id(&ask->device);
     const struct audit_device *device = audit_map_find(&audit->devices, &name);
-    const int64_t band = audit->genesis.price_band_micro;
+    const int64_t band = audit->bands.most_micro;
     const int64_t limit = device == NULL ? 0 : rate_limit(bid->limit, device->rates[bid->rate]);
     return limit < band ? limit : band;
 }
@@ -553,6 +606,15 @@ bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
     return true;
 }
 
+/* What is not said stays. */
+static void set_bands(struct audit *audit, const Bourse__V1__SetBands *body)
+{
+    struct audit_bands *bands = &audit->bands;
+    bands->least_micro = body->has_least_micro ? body->least_micro : bands->least_micro;
+    bands->most_micro = body->has_most_micro ? body->most_micro : bands->most_micro;
+    bands->notional_micro = body->has_notional_micro ? body->notional_micro : bands->notional_micro;
+}
+
 bool audit_flag_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -565,8 +627,12 @@ bool audit_flag_row(struct audit *audit, struct audit_command *command)
     } else if (command->type == MESSAGE_HALT) {
         owner = audit->accounts[command->account].key;
         name = ((const Bourse__V1__Halt *)command->body)->halted ? "halted" : "resumed";
+    } else if (command->type == MESSAGE_SET_BANDS) {
+        owner = audit->accounts[command->account].key;
+        name = "bands";
+        set_bands(audit, (const Bourse__V1__SetBands *)command->body);
     } else {
-        return audit_expect(audit, false, "a signed Freeze or Halt made it");
+        return audit_expect(audit, false, "a signed Freeze, Halt or SetBands made it");
     }
     return audit_expect_bytes(audit, "its account is the one that was signed", owner.bytes,
                               row->owner.bytes, 32) &&

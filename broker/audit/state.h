@@ -176,7 +176,7 @@ struct audit_ask {
 struct audit_bid { /* of one part of a job */
     struct audit_job *job;
     uint64_t entry; /* its place in time: a bid that was replaced may have a later one */
-    uint32_t number, width, slots;
+    uint32_t number, width, slots, subtasks;
     int64_t cap, limit, term_ms; /* cap -1: none */
     uint32_t rate; /* cap and limit are values of that work; RATE_NONE: per slot-hour */
     bool is_cancelled;
@@ -284,6 +284,12 @@ struct audit_owed {
 };
 enum { AUDIT_ACT_START = 1, AUDIT_ACT_LIMITS = 21 };
 
+/* What orders may be; set by signed commands. */
+struct audit_bands {
+    int64_t least_micro, most_micro;
+    int64_t notional_micro; /* 0: any */
+};
+
 struct audit {
     struct audit_report *report;
     sqlite3 *database;
@@ -291,6 +297,7 @@ struct audit {
     struct audit_tree tree;
     struct genesis genesis;
     bool has_genesis;
+    struct audit_bands bands;
     struct audit_mark mark;
     bool has_mark;
 

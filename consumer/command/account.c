@@ -338,6 +338,54 @@ static int admin_halt(struct invocation *invocation)
                 &error);
 }
 
+/* "none", or money. */
+static bool read_notional(struct invocation *invocation, int64_t *ret_micro)
+{
+    const char *text = option_text(invocation, "notional", NULL);
+    if (text != NULL && strcmp(text, "none") == 0) {
+        *ret_micro = 0;
+        return true;
+    }
+    if (!option_money(invocation, "notional", ret_micro)) {
+        return false;
+    }
+    if (*ret_micro == 0) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--notional: 0 would let no order in; `none` lifts the bound, `bourse admin "
+                       "halt` stops trade");
+        return false;
+    }
+    return true;
+}
+
+/* Sets what is given; shows what is in force. */
+static int admin_bands(struct invocation *invocation)
+{
+    struct bourse_error error;
+    struct bourse_bands bands = {.least_micro = -1, .most_micro = -1, .notional_micro = -1};
+    if (!option_money(invocation, "least", &bands.least_micro) ||
+        !option_money(invocation, "most", &bands.most_micro) ||
+        !read_notional(invocation, &bands.notional_micro)) {
+        return BOURSE_USAGE;
+    }
+    const bool is_set =
+        bands.least_micro >= 0 || bands.most_micro >= 0 || bands.notional_micro >= 0;
+    if (is_set && !bourse_set_bands(invocation->bourse, &bands,
+                                    option_text(invocation, "reason", NULL), &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (!bourse_bands(invocation->bourse, &bands, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(bands_as_json(bands), BOURSE_OK);
+    }
+    if (!invocation->quiet) {
+        print_bands(bands);
+    }
+    return BOURSE_OK;
+}
+
 int command_admin(struct invocation *invocation)
 {
     static const struct {
@@ -346,7 +394,7 @@ int command_admin(struct invocation *invocation)
         int (*run)(struct invocation *invocation);
     } acts[] = {
         {"mint", 3, admin_mint}, {"invite", 1, admin_invite},     {"freeze", 2, admin_freeze},
-        {"halt", 1, admin_halt}, {"accounts", 1, admin_accounts},
+        {"halt", 1, admin_halt}, {"accounts", 1, admin_accounts}, {"bands", 1, admin_bands},
     };
     const size_t count = sizeof acts / sizeof *acts;
     const char *names[sizeof acts / sizeof *acts];

@@ -241,7 +241,9 @@ static int book_as_json(const struct bourse_book *book)
         json_add_rate(bid, wanted[i].rate);
         (void)json_array_append_new(bids, bid);
     }
-    return print_json(json_pack("{s:o, s:o}", "asks", asks, "bids", bids), BOURSE_OK);
+    return print_json(json_pack("{s:o, s:o, s:o}", "asks", asks, "bids", bids, "bands",
+                                bands_as_json(bourse_book_bands(book))),
+                      BOURSE_OK);
 }
 
 /* "to 2 accounts, you among them; mon-fri 22:00-07:00 (UTC+01:00); 8h a day, 3h left", or "". */
@@ -311,6 +313,8 @@ static void print_book(const struct bourse_book *book, bool color)
     grid_print(&asks, stdout, color);
     (void)putchar('\n');
     grid_print(&bids, stdout, color);
+    (void)putchar('\n');
+    print_bands(bourse_book_bands(book));
 }
 
 /* Both at once as one text, for free(); NULL: neither, or out of memory. */

@@ -662,3 +662,20 @@ int listing_show(struct invocation *invocation, struct listing *listing, const c
     }
     return BOURSE_OK;
 }
+
+json_t *bands_as_json(struct bourse_bands bands)
+{
+    return json_pack("{s:I, s:I, s:I}", "least_micro", (json_int_t)bands.least_micro, "most_micro",
+                     (json_int_t)bands.most_micro, "notional_micro",
+                     (json_int_t)bands.notional_micro);
+}
+
+void print_bands(struct bourse_bands bands)
+{
+    (void)printf("price band %s to %s", money_text(bands.least_micro),
+                 money_text(bands.most_micro));
+    if (bands.notional_micro > 0) {
+        (void)printf(", one order comes to %s at most", money_text(bands.notional_micro));
+    }
+    (void)putchar('\n');
+}

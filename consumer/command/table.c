@@ -201,7 +201,10 @@ static const struct option_spec admin_options[] = {
     {"credits", 0, "CREDITS", "invite: minted for who redeems it (0)"},
     {"expires", 0, "TIME", "invite: how long it is good for (7d)"},
     {"name", 0, "NAME", "invite: of the account to be"},
-    {"reason", 0, "TEXT", "freeze, halt: why"},
+    {"least", 0, "PRICE", "bands: lowest price per slot-hour of an order, but for 0"},
+    {"most", 0, "PRICE", "bands: highest price per slot-hour of an order"},
+    {"notional", 0, "CREDITS", "bands: what one order may come to, or none"},
+    {"reason", 0, "TEXT", "freeze, halt, bands: why"},
     {"undo", 0, NULL, "freeze, halt: end it"},
 };
 static const struct option_spec config_options[] = {
@@ -453,7 +456,7 @@ static const struct command table[] = {
          "Needs nothing but the log's public key; without --key, that of the market in use.\n"
          "Of a folder, every *.receipt in it. Exit status 7 when any is not what was signed."},
     {.name = "admin",
-     .arguments = "mint ACCOUNT CREDITS | invite | freeze ACCOUNT | halt | accounts",
+     .arguments = "mint ACCOUNT CREDITS | invite | freeze ACCOUNT | halt | bands | accounts",
      .summary = "the operator's commands",
      OPTIONS(admin_options),
      .words_min = 1,
@@ -463,7 +466,10 @@ static const struct command table[] = {
                 "the end of\n"
                 "their term and are paid, none is renewed. A freeze ends an account's leases and "
                 "asks, and\n"
-                "cancels its jobs."},
+                "cancels its jobs. Bands hold for orders that come, or are replaced; without "
+                "options they are\n"
+                "shown. What one order comes to is its price x slots x time, of a job no more "
+                "than its budget."},
     {.name = "config",
      .arguments = "show",
      .summary = "show the settings in force",

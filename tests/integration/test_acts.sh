@@ -78,6 +78,10 @@ done_then_killed "freeze .* 3 ops  key ${mara:0:16}  she floods" freeze "$mara" 
 done_then_killed "halt .* 3 ops  maintenance" halt --reason maintenance
 done_then_killed "freeze .* key ${mara:0:16}  undone" freeze "$mara" --undo
 done_then_killed "halt .* undone" halt --undo
+done_then_killed "bands .* 3 ops  least 0.50, most 3.00, notional 9.00: calm" bands --least 0.50 --most 3 --notional 9 --reason calm
+done_then_killed "bands .* 3 ops  notional 0.00" bands --notional none
+"$bin/bourse" admin bands >"$work/out" 2>&1 || fail "bands"
+grep -qx 'price band 0.50 to 3.00' "$work/out" || fail "the bands did not survive"
 done_then_killed "invite .* 3 ops .* eve" invite --role provider --name eve
 [ "$(grep -c ' start ' "$work/out")" -ge 6 ] || fail "not every start is in the log"
 
@@ -113,6 +117,12 @@ for edit in "name = 'halted'" "state = 1" "owner = zeroblob(32)"; do
     "$bin/bourse-broker" audit "$work/copy" >"$work/out" 2>&1 && fail "not found by the audit: flags SET $edit"
     grep -q 'flags' "$work/out" || fail "the audit does not name the table: $(cat "$work/out")"
 done
+
+# Bands, too: a market in which one was changed has other orders.
+rm -rf "$work/copy"
+cp -a "$market" "$work/copy"
+sqlite3 "$work/copy/ledger.db" "DELETE FROM flags WHERE name = 'bands' AND entry = (SELECT min(entry) FROM flags WHERE name = 'bands')"
+"$bin/bourse-broker" audit "$work/copy" >"$work/out" 2>&1 && fail "not found by the audit: bands that no row tells of"
 
 # Tampered with, in copies.
 last=$(sqlite3 "$market/ledger.db" 'SELECT max(number) FROM acts')

@@ -1,5 +1,5 @@
 /* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of asks and jobs, of several
- * terms, at a cap and at market price, some good for a while, for some accounts, at some minutes, for so much a day, or with
+ * terms, at a cap and at market price, while bands come and go, some good for a while, for some accounts, at some minutes, for so much a day, or with
  * leases that may be taken; reduced and replaced ones, and cancels, from a printed seed. After every command the fills and what stands are
  * the same, with its limits and slots, and nothing that rests could trade, but for what waits to be filled all at once. Where asks give slots away, or
  * bids are by value, whose turn it is depends on every fill before: there each fill is looked at in its turn. */
@@ -48,6 +48,7 @@ struct pair {
     uint64_t filled, refused, whole, given; /* so that the scripts are known to meet all of it */
     int64_t job_good_till_ns[SLOW_JOBS];    /* 0: it waits for ever */
     uint64_t reduced, replaced, expired, rebid, valued, ended;
+    uint64_t beyond, too_much; /* orders that the bands of the moment kept out */
     uint64_t at_market, opened, filled_opening, reserved, firm_only, of_day, longer;
     bool has_gifts, has_values;
     uint64_t seed;
@@ -131,7 +132,7 @@ static void open_pair(struct pair *pair, uint64_t seed)
     pair->slow.band = band_micro;
     for (unsigned i = 0; i < PEOPLE; i++) {
         accounts[i].key.bytes[0] = (uint8_t)(i + 1);
-        accounts[i].roles = 3; /* consumer and provider */
+        accounts[i].roles = i == 0 ? 3 | 16 : 3; /* consumer and provider; the first sets bands */
         accounts[i].credits_micro = INT64_C(1) << 40;
         (void)snprintf(accounts[i].name, sizeof accounts[i].name, "trader");
     }
@@ -416,7 +417,7 @@ static struct slow_part draw_part(struct pair *pair, bool is_valued)
                              .is_valued = is_valued,
                              .term = draw(pair, 3) == 0 ? 1 + draw(pair, TERM_MOST) : 1,
                              .expect_h = draw(pair, 3) * (1 + draw(pair, 30))};
-    part.wanted = (1 + draw(pair, 5)) * part.width;
+    part.wanted = part.at_most = (1 + draw(pair, 5)) * part.width;
     part.cap = !is_valued && draw(pair, 4) == 0 ? -1 : draw(pair, 8) * unit_micro;
     return part;
 }
@@ -516,7 +517,7 @@ static void draw_conditions(struct pair *pair, struct slow_ask *ask)
         ask->to |= 1u << (FIRST + draw(pair, PEOPLE));
     }
     ask->from_min = ask->till_min = 0;
-    if (draw(pair, 5) == 0) {
+    if (draw(pair, 3) == 0) {
         ask->from_min = START_MIN + draw(pair, 7);
         ask->till_min = ask->from_min + 1 + draw(pair, 3);
     }
@@ -675,7 +676,8 @@ static void replace(struct pair *pair)
         given.price = made.replace.price_micro = (1 + draw(pair, 5)) * unit_micro;
     }
     const struct slow_ask before = pair->slow.asks[device];
-    const bool keeps_place = given.price == before.price && given.slots <= before.slots;
+    const bool keeps_place = given.price == before.price && given.slots <= before.slots &&
+                             !(made.replace.has_price && !slow_may_name(&pair->slow, given.price));
     apply(pair, &made);
     if (keeps_place) {
         ck_assert_uint_eq(code_of(pair), 0);
@@ -782,10 +784,29 @@ static void cancel(struct pair *pair)
     settle(pair, "the end of a job");
 }
 
+/* Narrow ones and wide ones in turns: what rests outside of one stays. */
+static void set_bands(struct pair *pair)
+{
+    struct exchange_command made = command_of(pair, EXCHANGE_BANDS, FIRST);
+    const int64_t least = draw(pair, 4) > 0 ? 0 : draw(pair, 4) * unit_micro;
+    const int64_t most = draw(pair, 3) > 0 ? band_micro : (3 + draw(pair, 5)) * unit_micro;
+    const int64_t notional = draw(pair, 4) > 0 ? 0 : (10 + draw(pair, 60)) * unit_micro;
+    made.bands = (struct exchange_bands){.has_least = true,
+                                         .has_most = true,
+                                         .has_notional = true,
+                                         .least_micro = least,
+                                         .most_micro = most,
+                                         .notional_micro = notional};
+    apply(pair, &made);
+    ck_assert_uint_eq(code_of(pair), 0);
+    slow_set_bands(&pair->slow, least, most, notional);
+    settle(pair, "other bands");
+}
+
 static void run_script(struct pair *pair)
 {
     for (int i = 0; i < COMMANDS; i++) {
-        const uint32_t dice = draw(pair, 18);
+        const uint32_t dice = draw(pair, 19);
         pair->now_ns += (draw(pair, 12) == 0 ? LONG_PAUSE_SECONDS : 1) *
                         NS_PER_S; /* all within the first term */
         expire(pair);
@@ -801,10 +822,14 @@ static void run_script(struct pair *pair)
             rebid(pair);
         } else if (dice < 17) {
             withdraw(pair);
+        } else if (dice < 18) {
+            set_bands(pair);
         } else {
             cancel(pair);
         }
         pair->refused += code_of(pair) == REJECT_WOULD_TRADE;
+        pair->beyond += code_of(pair) == REJECT_PRICE;
+        pair->too_much += code_of(pair) == REJECT_NOTIONAL;
         check_rest(pair);
         check_state(pair);
     }
@@ -828,6 +853,8 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     uint64_t firm_only = 0;
     uint64_t of_day = 0;
     uint64_t longer = 0;
+    uint64_t beyond = 0;
+    uint64_t too_much = 0;
     for (uint64_t i = 0; i < SCRIPTS_A_SEED; i++) {
         const uint64_t seed = (uint64_t)_i * SCRIPTS_A_SEED + i;
         open_pair(&pair, seed);
@@ -851,6 +878,8 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
         firm_only += pair.firm_only;
         of_day += pair.of_day;
         longer += pair.longer;
+        beyond += pair.beyond;
+        too_much += pair.too_much;
         close_pair(&pair);
     }
     ck_assert_uint_gt(filled, 2 * SCRIPTS_A_SEED);
@@ -868,6 +897,8 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
     ck_assert_uint_gt(firm_only, SCRIPTS_A_SEED / 2);
     ck_assert_uint_gt(of_day, SCRIPTS_A_SEED / 2);
     ck_assert_uint_gt(longer, SCRIPTS_A_SEED / 2);
+    ck_assert_uint_gt(beyond, SCRIPTS_A_SEED / 5);
+    ck_assert_uint_gt(too_much, SCRIPTS_A_SEED / 10);
 }
 END_TEST
 

@@ -187,6 +187,15 @@ void client_halts(struct client *client, bool halted)
     }
 }
 
+void client_sets_bands(struct client *client, bool wide)
+{
+    struct client_request *request =
+        new_request(client, MESSAGE_SET_BANDS, wide ? 0 : random_u64(&world.dice[DICE_WORK]) | 1);
+    if (request != NULL) {
+        send_request(client, request);
+    }
+}
+
 void client_invites(struct client *client, const struct id128 *token, int64_t expires_ms)
 {
     struct client_request *request =

@@ -69,6 +69,9 @@ void client_repeats(struct client *client);
 void client_mints(struct client *client, const struct key32 *account);
 void client_freezes(struct client *client, const struct key32 *account, bool frozen);
 void client_halts(struct client *client, bool halted);
+#define BAND_MICRO INT64_C(100000000) /* of the genesis */
+/* Narrow bands; or such that keep nobody out. */
+void client_sets_bands(struct client *client, bool wide);
 void client_invites(struct client *client, const struct id128 *token, int64_t expires_ms);
 /* A newcomer, who was given `token`. */
 void client_joins(struct client *client, const struct id128 *token);

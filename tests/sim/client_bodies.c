@@ -349,6 +349,16 @@ enum consumer_status client_sends(struct client *client, const struct client_req
         return consumer_session_request(client->session, now_ns, request->type, &request->id,
                                         &body.base);
     }
+    if (request->type == MESSAGE_SET_BANDS) {
+        Bourse__V1__SetBands body = BOURSE__V1__SET_BANDS__INIT;
+        const bool is_wide = request->seed == 0;
+        body.has_least_micro = body.has_most_micro = body.has_notional_micro = true;
+        body.least_micro = is_wide ? 0 : (int64_t)random_below(&dice, 3) * 80000;
+        body.most_micro = is_wide ? BAND_MICRO : (int64_t)(2 + random_below(&dice, 4)) * 80000;
+        body.notional_micro = is_wide ? 0 : (int64_t)random_below(&dice, 5) * 320000;
+        return consumer_session_request(client->session, now_ns, request->type, &request->id,
+                                        &body.base);
+    }
     Bourse__V1__Halt body = BOURSE__V1__HALT__INIT;
     assert(request->type == MESSAGE_HALT);
     body.halted = (request->seed & 1) != 0;

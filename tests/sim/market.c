@@ -131,7 +131,7 @@ static void make_genesis(void)
                                 .log_key = {{9}},
                                 .transport_key = {{8}},
                                 .fee_ppm = (uint32_t)draw(DICE_WORK, 100000),
-                                .price_band_micro = INT64_C(100000000)};
+                                .price_band_micro = BAND_MICRO};
 }
 
 static void make_limits(void)
@@ -382,8 +382,10 @@ static void jump_clock(void)
 static void operate(void)
 {
     struct client *operator= & market.clients[0];
-    uint64_t which = draw(DICE_WORK, 6);
-    if (which == 0) {
+    uint64_t which = draw(DICE_WORK, 8);
+    if (which == 7) {
+        client_sets_bands(operator, draw(DICE_WORK, 2) == 0);
+    } else if (which == 0) {
         market.is_halted = !market.is_halted;
         client_halts(operator, market.is_halted);
     } else if (which < 3) {
@@ -541,6 +543,10 @@ static void reopen_market(void)
     struct client *operator= & market.clients[0];
     if (exchange_halted(oracle_exchange())) {
         client_halts(operator, false);
+    }
+    const struct exchange_bands bands = exchange_bands_now(oracle_exchange());
+    if (bands.least_micro != 0 || bands.most_micro != BAND_MICRO || bands.notional_micro != 0) {
+        client_sets_bands(operator, true);
     }
     for (unsigned i = 0; i < market.agent_count; i++) {
         struct exchange_account_row row;

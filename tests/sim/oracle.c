@@ -88,6 +88,8 @@ static void on_first_accept(const struct exchange_command *command)
         oracle_on_advertise(command);
     } else if (command->type == EXCHANGE_INVITE) {
         oracle_on_invite(command);
+    } else if (command->type == EXCHANGE_BANDS) {
+        oracle_on_bands(&command->bands);
     }
     oracle_on_privilege(command);
 }
@@ -98,6 +100,9 @@ static void on_effects(const struct exchange_command *command)
         oracle_on_goodbye(command->provider);
     } else if (command->type == EXCHANGE_STATEMENT) {
         oracle.stated_ns[command->account] = oracle.log_time_ns;
+    }
+    if (command->type == EXCHANGE_GENESIS) {
+        oracle.bands.most_micro = command->genesis.price_band_micro;
     }
     for (size_t i = 0; i < oracle.effects.count; i++) {
         const struct exchange_effect *effect = &oracle.effects.items[i];

@@ -114,6 +114,8 @@ void oracle_on_privilege(const struct exchange_command *command)
         kind = ACT_FREEZE;
     } else if (command->type == EXCHANGE_HALT) {
         kind = ACT_HALT;
+    } else if (command->type == EXCHANGE_BANDS) {
+        kind = ACT_BANDS;
     } else {
         return;
     }

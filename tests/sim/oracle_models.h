@@ -198,6 +198,7 @@ struct oracle {
     struct map accepted;                     /* (id, account) -> command */
     struct map genuine;                      /* digests of what honest peers sent */
     struct map accepted_subtasks;            /* (job, index) */
+    struct exchange_bands bands;             /* in force */
     struct checks_model checks;
     struct oracle_counts counts;
 };
@@ -226,6 +227,7 @@ struct seen_bid *oracle_bid_of(const struct id128 *id); /* NULL: it is not a bid
 void oracle_on_job(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_bid(const struct exchange_command *command, const struct ledger_record *record);
 /* The hold of a job, or more of it. */
+void oracle_on_bands(const struct exchange_bands *given);
 void oracle_on_hold(const struct exchange_command *command, const struct ledger_record *record);
 /* Placed, or under its id other terms. */
 void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record);

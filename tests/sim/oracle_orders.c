@@ -32,6 +32,50 @@ struct seen_device *oracle_device_of(uint32_t provider, const struct id128 *id, 
     return &oracle.devices.items[place];
 }
 
+/* ---------------------------------------------------------------- what orders may be */
+
+void oracle_on_bands(const struct exchange_bands *given)
+{
+    struct exchange_bands *bands = &oracle.bands;
+    bands->least_micro = given->has_least ? given->least_micro : bands->least_micro;
+    bands->most_micro = given->has_most ? given->most_micro : bands->most_micro;
+    bands->notional_micro = given->has_notional ? given->notional_micro : bands->notional_micro;
+    oracle.counts.bands++;
+}
+
+static void check_price(int64_t price)
+{
+    if (price != 0 && (price < oracle.bands.least_micro || price > oracle.bands.most_micro)) {
+        sim_fail("command %" PRIu64 ": an order at %" PRId64 ", the band is %" PRId64
+                 " to %" PRId64,
+                 oracle.command, price, oracle.bands.least_micro, oracle.bands.most_micro);
+    }
+}
+
+static void check_notional(int64_t price, uint64_t slots, int64_t term_ns, int64_t budget)
+{
+    __extension__ typedef __int128 wide;
+    const int64_t most = oracle.bands.notional_micro;
+    if (most > 0 && budget > most && (wide)price * slots * term_ns > (wide)most * HOUR_NS) {
+        sim_fail("command %" PRIu64 ": an order at %" PRId64 " for %" PRIu64
+                 " slots comes to more than %" PRId64,
+                 oracle.command, price, slots, most);
+    }
+}
+
+/* Of one that comes or gets another place; by value it counts with the highest price. */
+static void check_bid(const struct seen_bid *bid)
+{
+    const uint32_t subtasks = bid->end - bid->first;
+    const uint32_t most = bid->at_most == 0 ? UINT32_MAX : bid->at_most / bid->width;
+    const uint64_t slots = (uint64_t)(subtasks < most ? subtasks : most) * bid->width;
+    if (bid->rate == RATE_NONE && bid->limit > oracle.bands.most_micro) {
+        check_price(bid->limit);
+    }
+    check_notional(bid->rate == RATE_NONE ? bid->limit : oracle.bands.most_micro, slots,
+                   bid->term_ns, oracle.jobs.items[bid->job].budget);
+}
+
 void oracle_on_job(const struct exchange_command *command, const struct ledger_record *record)
 {
     uint32_t place = PUT(oracle.jobs);
@@ -43,6 +87,9 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
     job->good_till_ns = command->submit.good_till_ns;
     job->type = command->submit.type;
     job->submitted_at = oracle.command;
+    if (command->submit.rate == RATE_NONE && command->submit.cap_micro >= 0) {
+        check_price(command->submit.cap_micro);
+    }
     job->interruptions =
         command->submit.has_interruptions ? command->submit.interruptions : UINT32_MAX;
     if (command->submit.graph != NULL) {
@@ -105,11 +152,13 @@ static void replace_bid(const struct exchange_command *command, const struct led
         sim_fail("command %" PRIu64 ": a bid other than was asked", oracle.command);
     }
     const bool is_less = bid->at_most == 0 || (at_most != 0 && at_most <= bid->at_most);
-    if (!is_less || record->price_micro != bid->limit) {
-        bid->sequence = ++oracle.sequence;
-    }
+    const bool is_new = !is_less || record->price_micro != bid->limit;
+    bid->sequence = is_new ? ++oracle.sequence : bid->sequence;
     bid->at_most = at_most;
     bid->limit = record->price_micro;
+    if (is_new) {
+        check_bid(bid);
+    }
 }
 
 /* They come part by part. */
@@ -149,6 +198,7 @@ void oracle_on_bid(const struct exchange_command *command, const struct ledger_r
     bid->is_checks =
         submit->verify == EXCHANGE_VERIFY_CHEAP && job->bid_count == submit->part_count;
     bid->limit = record->price_micro;
+    check_bid(bid);
     bid->sequence = ++oracle.sequence;
     job->bids[job->bid_count++] = place;
     struct map_key key = map_key_of(&bid->id, sizeof bid->id, 0);
@@ -191,7 +241,8 @@ int64_t oracle_limit_in(const struct seen_bid *bid, const struct seen_device *de
         return bid->limit;
     }
     const int64_t operations = rate_of(bid->rate, device->attributes, device->attribute_count);
-    return (int64_t)((wide)bid->limit * operations / RATE_UNIT);
+    const wide limit = (wide)bid->limit * operations / RATE_UNIT;
+    return limit < oracle.bands.most_micro ? (int64_t)limit : oracle.bands.most_micro;
 }
 
 bool oracle_is_for(const struct seen_ask *ask, uint32_t account)
@@ -267,6 +318,9 @@ void oracle_on_ask(const struct exchange_command *command, const struct ledger_r
     }
     /* Less at the same price keeps its place. */
     if (is_new || record->slots > ask->slots || record->price_micro != ask->price) {
+        check_price(record->price_micro);
+        check_notional(record->price_micro, record->slots,
+                       ask->max_term_ns > 0 ? ask->max_term_ns : HOUR_NS, INT64_MAX);
         ask->sequence = ++oracle.sequence;
         ask->placed_at = oracle.command;
     }

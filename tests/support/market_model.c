@@ -505,10 +505,27 @@ static void make_epoch(struct model *model)
     }
 }
 
+/* Mostly such that keep few out. Prices here are 0 to 1, by quarters. */
+static void make_bands(struct model *model)
+{
+    const int64_t quarter = 250000;
+    struct exchange_bands *bands = &model->command.bands;
+    model->command = blank(model, EXCHANGE_BANDS, OPERATOR);
+    bands->has_least = draw(model, 2) == 0;
+    bands->has_notional = draw(model, 2) == 0;
+    bands->has_most = !bands->has_least || draw(model, 2) == 0;
+    bands->least_micro = (int64_t)draw(model, 2) * quarter;
+    bands->most_micro =
+        draw(model, 3) > 0 ? 100 * MICRO_PER_CREDIT : (1 + draw(model, 4)) * quarter;
+    bands->notional_micro = draw(model, 3) > 0 ? 0 : (1 + draw(model, 8)) * quarter;
+}
+
 static void make_operator(struct model *model)
 {
-    uint32_t dice = draw(model, 7);
-    if (dice == 6) {
+    uint32_t dice = draw(model, 8);
+    if (dice == 7) {
+        make_bands(model);
+    } else if (dice == 6) {
         make_epoch(model);
     } else if (dice == 5) {
         model->command = blank(model, EXCHANGE_INVITE, OPERATOR);
@@ -599,6 +616,12 @@ static void make_calm(struct model *model)
         ask(model, provider, (uint32_t)step % 2);
     } else if (step == 16) {
         model->command = blank(model, EXCHANGE_HALT, OPERATOR);
+    } else if (step == 17) {
+        model->command = blank(model, EXCHANGE_BANDS, OPERATOR);
+        model->command.bands = (struct exchange_bands){.has_least = true,
+                                                       .has_most = true,
+                                                       .has_notional = true,
+                                                       .most_micro = 100 * MICRO_PER_CREDIT};
     } else if (step % 4 == 0) {
         int64_t deadline_ns = exchange_next_deadline_ns(model->exchange);
         if (model->work_count == 0 && deadline_ns > model->now_ns && deadline_ns < INT64_MAX / 2) {

@@ -112,6 +112,18 @@ static struct body of_freeze(struct market_wire *wire, const struct exchange_com
     return encode(MESSAGE_FREEZE, &body.base);
 }
 
+static struct body of_bands(const struct exchange_command *command)
+{
+    Bourse__V1__SetBands body = BOURSE__V1__SET_BANDS__INIT;
+    body.has_least_micro = command->bands.has_least;
+    body.least_micro = command->bands.least_micro;
+    body.has_most_micro = command->bands.has_most;
+    body.most_micro = command->bands.most_micro;
+    body.has_notional_micro = command->bands.has_notional;
+    body.notional_micro = command->bands.notional_micro;
+    return encode(MESSAGE_SET_BANDS, &body.base);
+}
+
 static struct body of_halt(const struct exchange_command *command)
 {
     Bourse__V1__Halt body = BOURSE__V1__HALT__INIT;
@@ -515,6 +527,8 @@ static struct body body_of(struct market_wire *wire, const struct exchange_comma
         return of_freeze(wire, command);
     case EXCHANGE_HALT:
         return of_halt(command);
+    case EXCHANGE_BANDS:
+        return of_bands(command);
     case EXCHANGE_ADVERTISE:
         return of_advertise(command);
     case EXCHANGE_ASK:
@@ -567,6 +581,7 @@ uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_com
     case EXCHANGE_INVITE:
     case EXCHANGE_FREEZE:
     case EXCHANGE_HALT:
+    case EXCHANGE_BANDS:
     case EXCHANGE_ADVERTISE:
     case EXCHANGE_ASK:
     case EXCHANGE_CANCEL_ORDER:

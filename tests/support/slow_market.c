@@ -20,7 +20,8 @@ static int128 worth(const struct slow_part *part, const struct slow_ask *ask)
 
 static int64_t price_between(const struct slow_part *part, const struct slow_ask *ask)
 {
-    const int64_t limit = (int64_t)(worth(part, ask) / RATE_UNIT);
+    const int64_t whole = (int64_t)(worth(part, ask) / RATE_UNIT);
+    const int64_t limit = part->is_valued && whole > part->most ? part->most : whole;
     return ask->price == 0 || ask->sequence < part->sequence ? ask->price : limit;
 }
 
@@ -51,7 +52,7 @@ static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
 static uint32_t tradable(const struct slow_part *part, const struct slow_ask *ask, uint32_t slots)
 {
     const bool meets = ask->stands && worth(part, ask) >= (int128)ask->price * RATE_UNIT &&
-                       (!part->is_valued || ask->operations > 0) &&
+                       (!part->is_valued || (ask->operations > 0 && ask->price <= part->most)) &&
                        (ask->max_term == 0 || ask->max_term >= part->term) &&
                        (part->kind == SLOW_KINDS || part->kind == ask->kind);
     const uint32_t most = slots < part->wanted ? slots : part->wanted;
@@ -120,9 +121,57 @@ static int64_t limit_of(const struct slow_market *slow, const struct slow_job *j
     return limit < whole ? limit : whole;
 }
 
+void slow_set_bands(struct slow_market *slow, int64_t least, int64_t most, int64_t notional)
+{
+    slow->least = least;
+    slow->band = most;
+    slow->notional = notional;
+    for (uint32_t i = 0; i < slow->job_count; i++) {
+        for (uint32_t k = 0; k < SLOW_PARTS; k++) {
+            slow->jobs[i].parts[k].most = most;
+        }
+    }
+}
+
+bool slow_may_name(const struct slow_market *slow, int64_t price)
+{
+    return price == 0 || (price >= slow->least && price <= slow->band);
+}
+
+/* What keeps such an order out: of a price, and so much slot-time that it comes to, in half hours. */
+static uint32_t bands_against(const struct slow_market *slow, int64_t price, uint64_t halves,
+                              int64_t budget)
+{
+    const int64_t notional = (price * (int64_t)halves + 1) / 2;
+    return slow->notional > 0 && notional > slow->notional && budget > slow->notional
+               ? REJECT_NOTIONAL
+               : 0;
+}
+
+static uint32_t bands_against_part(const struct slow_market *slow, const struct slow_part *part,
+                                   int64_t budget)
+{
+    return bands_against(slow, part->is_valued ? slow->band : part->limit,
+                         (uint64_t)part->at_most * part->term, budget);
+}
+
+static uint32_t bands_against_ask(const struct slow_market *slow, const struct slow_ask *ask)
+{
+    const uint32_t term = ask->max_term > 0 ? ask->max_term : 2;
+    return !slow_may_name(slow, ask->price)
+               ? REJECT_PRICE
+               : bands_against(slow, ask->price, (uint64_t)ask->slots * term, INT64_MAX);
+}
+
+static bool has_cap_outside(const struct slow_market *slow, const struct slow_part *part)
+{
+    return !part->is_valued && part->cap >= 0 && !slow_may_name(slow, part->cap);
+}
+
 void slow_set_limits(const struct slow_market *slow, struct slow_job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
+        job->parts[i].most = slow->band;
         job->parts[i].limit = limit_of(slow, job, &job->parts[i]);
     }
 }
@@ -350,7 +399,16 @@ static bool crosses(struct slow_market *slow, const struct slow_job *job,
 uint32_t slow_admit(struct slow_market *slow, struct slow_job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
+        if (has_cap_outside(slow, &job->parts[i])) {
+            return REJECT_PRICE;
+        }
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const uint32_t code = bands_against_part(slow, &job->parts[i], job->budget);
         bool is_own;
+        if (code != 0) {
+            return code;
+        }
         if (crosses(slow, job, &job->parts[i], &is_own) &&
             (is_own || job->type == EXCHANGE_POST_ONLY)) {
             return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
@@ -400,6 +458,7 @@ static struct slow_part on_terms(const struct slow_market *slow, const struct sl
         wanted.cap = terms->cap;
     }
     if (is_meant && terms->at_most > 0) {
+        wanted.at_most = terms->at_most;
         wanted.wanted = terms->at_most > part->held ? terms->at_most - part->held : 0;
     }
     if (wanted.cap != part->cap || terms->budget > 0) {
@@ -412,11 +471,22 @@ uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct
 {
     struct slow_part wanted[SLOW_PARTS];
     bool is_new[SLOW_PARTS] = {false};
+    const int64_t budget = terms->budget > 0 ? terms->budget : job->budget;
+    if (terms->cap >= 0 && !job->parts[0].is_valued && !slow_may_name(slow, terms->cap)) {
+        return REJECT_PRICE;
+    }
     for (uint32_t i = 0; i < job->part_count; i++) {
         const struct slow_part *part = &job->parts[i];
         wanted[i] = on_terms(slow, job, part, terms);
         is_new[i] = wanted[i].limit != part->limit ||
                     wanted[i].wanted + wanted[i].held > part->wanted + part->held;
+        const uint32_t code = !is_new[i] ? 0
+                              : has_cap_outside(slow, &wanted[i])
+                                  ? REJECT_PRICE
+                                  : bands_against_part(slow, &wanted[i], budget);
+        if (code != 0) {
+            return code;
+        }
         bool is_own;
         if (is_new[i] && crosses(slow, job, &wanted[i], &is_own) &&
             (is_own || job->type == EXCHANGE_POST_ONLY)) {
@@ -474,6 +544,10 @@ uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_a
 {
     struct place best = {NULL, NULL};
     bool meets_single = false;
+    const uint32_t code = bands_against_ask(slow, given);
+    if (code != 0) {
+        return code;
+    }
     for (uint32_t i = 0; i < slow->job_count; i++) {
         struct slow_job *job = &slow->jobs[i];
         for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {

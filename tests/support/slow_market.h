@@ -38,8 +38,10 @@ struct slow_part {
     bool stands;
     uint32_t kind; /* SLOW_KINDS: any */
     uint32_t width, wanted;
-    uint32_t held;  /* slots, beside those wanted */
-    bool is_valued; /* the limit is that of RATE_UNIT operations */
+    uint32_t at_most; /* slots at a time, as it was said */
+    uint32_t held;    /* slots, beside those wanted */
+    bool is_valued;   /* the limit is that of RATE_UNIT operations */
+    int64_t most;     /* that it gives for a slot-hour by value: the band's end */
     uint32_t term;
     uint32_t expect_h; /* hours that one of its subtasks takes; 0: not said */
     int64_t cap;       /* -1: at market price */
@@ -72,7 +74,9 @@ struct slow_market {
     struct slow_job jobs[SLOW_JOBS];
     uint32_t job_count;
     uint64_t sequence;
-    int64_t band;                       /* the highest price of any order */
+    int64_t band;                       /* the highest price of any order, */
+    int64_t least;                      /* the lowest above 0, */
+    int64_t notional;                   /* and what one may come to; 0: any */
     struct slow_fill fills[SLOW_FILLS]; /* of the last command */
     uint32_t fill_count;
 };
@@ -88,6 +92,10 @@ struct slow_terms {
     uint32_t at_most; /* slots at a time, with what it holds */
     int64_t budget;
 };
+/* From here on. What stands stays; what is by value follows. Nothing is filled yet. */
+void slow_set_bands(struct slow_market *slow, int64_t least, int64_t most, int64_t notional);
+/* Whether an order may name that price. */
+bool slow_may_name(const struct slow_market *slow, int64_t price);
 /* Before it arrives: limits from caps and budget. */
 void slow_set_limits(const struct slow_market *slow, struct slow_job *job);
 /* The ask is open, or not, at that time. */

@@ -76,6 +76,7 @@ START_TEST(a_refusal_names_the_message_that_was_refused)
                  {EXCHANGE_INVITE, MESSAGE_INVITE_CREATE},
                  {EXCHANGE_FREEZE, MESSAGE_FREEZE},
                  {EXCHANGE_HALT, MESSAGE_HALT},
+                 {EXCHANGE_BANDS, MESSAGE_SET_BANDS},
                  {EXCHANGE_ADVERTISE, MESSAGE_ADVERTISE},
                  {EXCHANGE_ASK, MESSAGE_ASK_PLACE},
                  {EXCHANGE_CANCEL_ORDER, MESSAGE_ORDER_CANCEL},

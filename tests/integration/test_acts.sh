@@ -109,6 +109,16 @@ shows ' stop '
 grep -B1 ' stop ' "$work/out" | grep -q 'mara .* ROLE mint' || fail "the last refusal is not before the stop"
 "$bin/bourse-broker" audit "$market" >"$work/out" 2>&1 || fail "audit"
 
+# The file in the folder is as good a name as the folder.
+for what in acts audit "replay --verify"; do
+    # shellcheck disable=SC2086 # one word or two
+    "$bin/bourse-broker" $what "$market" >"$work/of-folder" 2>&1 || fail "$what of the folder"
+    # shellcheck disable=SC2086
+    "$bin/bourse-broker" $what "$market/ledger.db" >"$work/out" 2>&1 || fail "$what of the file"
+    cmp -s "$work/of-folder" "$work/out" || fail "$what says other things of DIR/ledger.db than of DIR"
+done
+"$bin/bourse-broker" acts "$market/broker.yaml" >"$work/out" 2>&1 && fail "acts of a file that is no ledger"
+
 # What a freeze or halt was is held against what was signed.
 for edit in "name = 'halted'" "state = 1" "owner = zeroblob(32)"; do
     rm -rf "$work/copy"

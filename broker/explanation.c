@@ -137,6 +137,11 @@ static bool foretold_text(const struct exchange_explanation *row, char *ret_text
             "it would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
             "at %s is within its limit",
             row->refused_at, price);
+    } else if (row->refusal == REJECT_BUDGET) {
+        (void)snprintf(ret_text, capacity,
+                       "it would be refused with BUDGET: it is post-only, and a term of one "
+                       "subtask on %.40s, whose ask is within its limit, takes a budget of %s",
+                       row->refused_at, price);
     } else if (row->refusal == REJECT_PRICE) {
         (void)snprintf(ret_text, capacity,
                        "it would be refused with PRICE: its cap is outside of the market's price "

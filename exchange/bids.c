@@ -235,8 +235,8 @@ void part_rest(struct exchange *exchange, const struct part *part)
     feed_note(exchange, part->handle);
 }
 
-uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
-                      int64_t *ret_price_micro)
+uint32_t part_refusal(const struct exchange *exchange, const struct part *part, int64_t free_micro,
+                      int64_t *ret_micro)
 {
     struct book_order order = part_order(part);
     struct book_match match;
@@ -245,10 +245,14 @@ uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
     if (!book_match(exchange->book, &order, is_unsuited, &suiting, &match)) {
         return 0;
     }
-    *ret_price_micro = match.is_own ? 0 : match.price_micro;
-    return match.is_own                            ? XREJECT_SELF_MATCH
-           : part->job->type == EXCHANGE_POST_ONLY ? XREJECT_WOULD_TRADE
-                                                   : 0;
+    *ret_micro = match.is_own ? 0 : match.price_micro;
+    if (match.is_own || part->job->type != EXCHANGE_POST_ONLY) {
+        return match.is_own ? XREJECT_SELF_MATCH : 0;
+    }
+    /* What it cannot pay for it would not trade with, nor at its own limit with any that comes. */
+    const int64_t escrow = escrow_micro(match.price_micro, part->width, part->term_ns);
+    *ret_micro = escrow > free_micro ? escrow : match.price_micro;
+    return escrow > free_micro ? XREJECT_BUDGET : XREJECT_WOULD_TRADE;
 }
 
 static void give_handle(struct exchange *exchange, struct part *part)
@@ -284,7 +288,8 @@ static void take_away(struct exchange *exchange, struct part *part)
     list_remove(&part->challenge);
 }
 
-static bool bid(struct exchange *exchange, struct part *part, const struct requirement *needs)
+static bool bid(struct exchange *exchange, struct part *part, const struct requirement *needs,
+                int64_t budget_micro)
 {
     if (!class_take(exchange, needs, (enum rate)part->rate, &part->class_id)) {
         return false;
@@ -296,9 +301,11 @@ static bool bid(struct exchange *exchange, struct part *part, const struct requi
         return false;
     }
     int64_t price_micro;
-    const uint32_t code = part_refusal(exchange, part, &price_micro);
+    const uint32_t code = part_refusal(exchange, part, budget_micro, &price_micro);
     if (code == XREJECT_SELF_MATCH) {
         reject(exchange, code, part->number == 0 ? "needs" : "parts.needs", 0, 0);
+    } else if (code == XREJECT_BUDGET) {
+        reject(exchange, code, "budget_micro", budget_micro, price_micro);
     } else if (code != 0) {
         reject(exchange, code, part->number == 0 ? "cap_micro" : "parts.cap_micro", part->bid_micro,
                price_micro);
@@ -312,7 +319,7 @@ static bool bid(struct exchange *exchange, struct part *part, const struct requi
 
 /* Checks are for referees only. */
 static bool bid_for_checks(struct exchange *exchange, struct part *part,
-                           const struct requirement *needs)
+                           const struct requirement *needs, int64_t budget_micro)
 {
     struct requirement *whole = allocate(exchange, sizeof *whole);
     bool fits = whole != NULL && checks_require(needs, whole);
@@ -320,7 +327,7 @@ static bool bid_for_checks(struct exchange *exchange, struct part *part,
         reject(exchange, XREJECT_REQUIREMENT, "parts.needs", needs->count,
                REQUIREMENT_NODES_MAX - 2);
     }
-    bool good = fits && bid(exchange, part, whole);
+    bool good = fits && bid(exchange, part, whole, budget_micro);
     free(whole);
     return good;
 }
@@ -333,8 +340,8 @@ bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange
         const struct requirement *needs = given_part(submit, i).needs;
         if (!notional_in_bounds(exchange, i == 0 ? "notional_micro" : "parts.notional_micro",
                                 part_notional(exchange, part, submit->budget_micro)) ||
-            !(part_is_checks(part) ? bid_for_checks(exchange, part, needs)
-                                   : bid(exchange, part, needs))) {
+            !(part_is_checks(part) ? bid_for_checks(exchange, part, needs, submit->budget_micro)
+                                   : bid(exchange, part, needs, submit->budget_micro))) {
             for (uint32_t k = 0; k <= i; k++) {
                 take_away(exchange, &job->parts[k]);
             }

@@ -415,9 +415,14 @@ static void foretell(const struct search *search, const struct whole *whole,
         return;
     }
     if (meeting.is_own || (meeting.meets && as_it_is.type == EXCHANGE_POST_ONLY)) {
-        why->refusal = meeting.is_own ? XREJECT_SELF_MATCH : XREJECT_WOULD_TRADE;
+        const int64_t escrow =
+            escrow_micro(meeting.first_micro, search->part->width, search->part->term_ns);
+        const bool is_short = !meeting.is_own && escrow > job_free_micro(search->part->job);
+        why->refusal = meeting.is_own ? XREJECT_SELF_MATCH
+                       : is_short     ? XREJECT_BUDGET
+                                      : XREJECT_WOULD_TRADE;
         copy_name(why->refused_at, meeting.first->device->label);
-        why->refused_at_micro = meeting.first_micro;
+        why->refused_at_micro = is_short ? escrow : meeting.first_micro;
     } else if (whole != NULL) {
         why->starts_at_micro = whole->fills ? whole->price_micro : -1;
     } else if (meeting.from != NULL) {

@@ -199,6 +199,7 @@ static bool bids_wanted(struct exchange *exchange, const struct job *job,
 {
     const int64_t budget_micro =
         replace->has_budget ? replace->budget_micro : job->hold.amount_micro;
+    const int64_t free_micro = job_free_micro(job) + budget_micro - job->hold.amount_micro;
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct part tried = job->parts[i];
         ret_wanted[i] = what_is_wanted(exchange, &tried, replace);
@@ -208,7 +209,11 @@ static bool bids_wanted(struct exchange *exchange, const struct job *job,
             return false;
         }
         int64_t ask_micro = 0;
-        const uint32_t code = is_new ? part_refusal(exchange, &tried, &ask_micro) : 0;
+        const uint32_t code = is_new ? part_refusal(exchange, &tried, free_micro, &ask_micro) : 0;
+        if (code == XREJECT_BUDGET) {
+            reject(exchange, code, "budget_micro", free_micro, ask_micro);
+            return false;
+        }
         if (code != 0) {
             reject(exchange, code, "price_micro", tried.bid_micro, ask_micro);
             return false;

@@ -253,9 +253,10 @@ void part_bid_record(struct exchange *exchange, const struct part *part);
 /* Its bid as the book knows it: the slots it wants now, at its limit and sequence. */
 struct book_order part_order(const struct part *part);
 void part_rest(struct exchange *exchange, const struct part *part);
-/* The code with which such a bid is refused when it arrives, or 0, and the price of the ask that it would meet first. */
-uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
-                      int64_t *ret_price_micro);
+/* The code with which such a bid is refused when it arrives with so much left of its job's budget, or 0; and the price of the ask
+ * that it would meet first, or what a term of one subtask there takes of the budget. */
+uint32_t part_refusal(const struct exchange *exchange, const struct part *part, int64_t free_micro,
+                      int64_t *ret_micro);
 /* Of the subtasks that run, how many wait in their lane for another one; of one part, or NULL: of all. */
 uint32_t job_queued(const struct job *job, const struct part *part);
 /* What was expected of the results that its leases brought so far, what these took, and how long the rest will take at that pace on the

@@ -379,8 +379,9 @@ void slow_settle(struct slow_market *slow)
     }
 }
 
-static bool crosses(struct slow_market *slow, const struct slow_job *job,
-                    const struct slow_part *part, bool *ret_is_own)
+/* The ask that it would meet first; NULL: none. */
+static const struct slow_ask *crosses(struct slow_market *slow, const struct slow_job *job,
+                                      const struct slow_part *part, bool *ret_is_own)
 {
     const struct slow_ask *best = NULL;
     struct slow_part narrow = *part;
@@ -393,7 +394,19 @@ static bool crosses(struct slow_market *slow, const struct slow_job *job,
         }
     }
     *ret_is_own = best != NULL && best->owner == job->owner;
-    return best != NULL;
+    return best;
+}
+
+/* Why a bid that arrives with so much left of its budget is refused for what it meets; 0: it is not. */
+static uint32_t met_against(struct slow_market *slow, const struct slow_job *job,
+                            const struct slow_part *part, int64_t free_micro)
+{
+    bool is_own;
+    const struct slow_ask *met = crosses(slow, job, part, &is_own);
+    if (met == NULL || is_own || job->type != EXCHANGE_POST_ONLY) {
+        return is_own ? REJECT_SELF_MATCH : 0;
+    }
+    return cost(part, met->price, part->width) > free_micro ? REJECT_BUDGET : REJECT_WOULD_TRADE;
 }
 
 uint32_t slow_admit(struct slow_market *slow, struct slow_job *job)
@@ -404,14 +417,10 @@ uint32_t slow_admit(struct slow_market *slow, struct slow_job *job)
         }
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
-        const uint32_t code = bands_against_part(slow, &job->parts[i], job->budget);
-        bool is_own;
+        uint32_t code = bands_against_part(slow, &job->parts[i], job->budget);
+        code = code != 0 ? code : met_against(slow, job, &job->parts[i], job->budget);
         if (code != 0) {
             return code;
-        }
-        if (crosses(slow, job, &job->parts[i], &is_own) &&
-            (is_own || job->type == EXCHANGE_POST_ONLY)) {
-            return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
         }
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -487,10 +496,11 @@ uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct
         if (code != 0) {
             return code;
         }
-        bool is_own;
-        if (is_new[i] && crosses(slow, job, &wanted[i], &is_own) &&
-            (is_own || job->type == EXCHANGE_POST_ONLY)) {
-            return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
+        const uint32_t met =
+            is_new[i] ? met_against(slow, job, &wanted[i], job->free_micro + budget - job->budget)
+                      : 0;
+        if (met != 0) {
+            return met;
         }
     }
     job->free_micro += terms->budget > 0 ? terms->budget - job->budget : 0;

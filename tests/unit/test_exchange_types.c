@@ -218,6 +218,29 @@ START_TEST(a_bid_that_would_trade_at_once_is_refused)
 }
 END_TEST
 
+START_TEST(a_post_only_bid_that_could_not_pay_is_refused_for_its_budget)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_of(1, 19); /* a term is 20 s at a credit a second */
+    made.submit.type = EXCHANGE_POST_ONLY;
+    apply(&made);
+    check_rejected(REJECT_BUDGET);
+    const struct exchange_reject *reject = &nth(EFFECT_REJECT, 0)->reject;
+    ck_assert_str_eq(reject->field, "budget_micro");
+    ck_assert_int_eq(reject->value, 19 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(reject->limit, 20 * MICRO_PER_CREDIT);
+
+    made = submit_of(1, 19);
+    made.submit.type = EXCHANGE_POST_ONLY;
+    made.submit.cap_micro = price / 2;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    replace_cap(made.id, price);
+    check_rejected(REJECT_BUDGET);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 20 * MICRO_PER_CREDIT);
+}
+END_TEST
+
 START_TEST(an_ask_that_would_trade_at_once_is_refused)
 {
     offer(PROVIDER, 4, 3 * price);
@@ -445,6 +468,7 @@ int main(void)
     tcase_add_test(tests, all_of_it_or_nothing);
     tcase_add_test(tests, a_budget_that_does_not_cover_all_of_it_buys_nothing);
     tcase_add_test(tests, a_bid_that_would_trade_at_once_is_refused);
+    tcase_add_test(tests, a_post_only_bid_that_could_not_pay_is_refused_for_its_budget);
     tcase_add_test(tests, an_ask_that_would_trade_at_once_is_refused);
     tcase_add_test(tests, it_waits_for_all_of_it_and_starves_nobody);
     tcase_add_test(tests, a_budget_that_is_raised_fills_it);

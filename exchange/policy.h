@@ -120,6 +120,9 @@ enum {
     TERMS_ATTRIBUTES = 3,
     CELL_ATTRIBUTES_MAX =
         ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES, /* the instrument, `referee`, its terms */
+    EXCHANGE_REACHES_KNOWN = 32, /* kinds of bids that one read of jobs remembers */
+    EXCHANGE_REASON_DEVICES =
+        500000, /* that one read of jobs looks at, and those of the part that it is at */
     SAVED_BYTES_MOST = 16384,    /* names, hashes and sizes of the files of one checkpoint */
     SAVED_SUBTASKS_MOST = 65536, /* of a job that has checkpoints */
     SAVED_MISSING = 2,           /* attempts that did not find them: then they are not there */

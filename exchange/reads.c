@@ -102,8 +102,9 @@ bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
     return nearness(part_reason_at(exchange, part, device)) >= nearness(XREASON_BUSY);
 }
 
-uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
-                       const struct device *device)
+/* The same whatever its ask's price is, which is told where there is an ask for it. */
+static uint8_t reason_but_price(const struct exchange *exchange, const struct part *part,
+                                const struct device *device, int64_t *ret_price_micro)
 {
     const struct job *job = part->job;
     if (!device->is_advertised || device->key.provider == job->owner ||
@@ -120,9 +121,7 @@ uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
         (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
-    if (ask->price_micro > part_limit_in(exchange, part, device->cell)) {
-        return XREASON_PRICE;
-    }
+    *ret_price_micro = ask->price_micro;
     if (device->ask->terms.is_interruptible && job->interruptions_left == 0) {
         return XREASON_FIRM;
     }
@@ -130,6 +129,16 @@ uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
         return XREASON_BUSY;
     }
     return job_avoids(exchange, job, device->key.provider) ? XREASON_AVOIDED : XREASON_BUDGET;
+}
+
+uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
+                       const struct device *device)
+{
+    int64_t price_micro = -1;
+    const uint8_t reason = reason_but_price(exchange, part, device, &price_micro);
+    return price_micro >= 0 && price_micro > part_limit_in(exchange, part, device->cell)
+               ? XREASON_PRICE
+               : reason;
 }
 
 static bool has_only_makers(const struct exchange *exchange, const struct part *part)
@@ -150,27 +159,115 @@ static bool has_only_makers(const struct exchange *exchange, const struct part *
     return false;
 }
 
+/* What all devices are to parts of one requirement, width and term, at any limit: what is farthest of those without an ask for it, and
+ * the least price of the others for each reason that they have but for the price. */
+struct reach {
+    uint32_t owner, class_id, width;
+    int64_t term_ns;
+    bool is_firm_only;
+    uint8_t farther;
+    int64_t least_micro[XREASON_FIRM + 1]; /* INT64_MAX: none */
+};
+
+/* Reads of many jobs: what was found for one is known for those like it. */
+struct reasons {
+    uint64_t devices, devices_most; /* looked at; with so many it finds no more */
+    uint32_t count;
+    struct reach known[EXCHANGE_REACHES_KNOWN];
+};
+
 /* Its class knows which cells fit: no predicate is looked at, however many devices there are. */
-static uint8_t part_reason(const struct exchange *exchange, const struct part *part)
+static struct reach find_reach(const struct exchange *exchange, const struct part *part,
+                               uint64_t *devices)
 {
-    uint8_t reason = XREASON_NO_DEVICE;
+    struct reach reach = {.owner = part->job->owner,
+                          .class_id = part->class_id,
+                          .width = part->width,
+                          .term_ns = part->term_ns,
+                          .is_firm_only = part->job->interruptions_left == 0,
+                          .farther = XREASON_NO_DEVICE};
+    for (size_t i = 0; i < sizeof reach.least_micro / sizeof reach.least_micro[0]; i++) {
+        reach.least_micro[i] = INT64_MAX;
+    }
     for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
         for (const struct list_link *link = provider->devices.next; link != &provider->devices;
              link = link->next) {
-            uint8_t nearer =
-                part_reason_at(exchange, part, LIST_ELEMENT(link, struct device, of_provider));
-            reason = nearness(nearer) > nearness(reason) ? nearer : reason;
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            int64_t price_micro = -1;
+            const uint8_t reason = reason_but_price(exchange, part, device, &price_micro);
+            ++*devices;
+            if (price_micro < 0) {
+                reach.farther = nearness(reason) > nearness(reach.farther) ? reason : reach.farther;
+            } else if (price_micro > part_limit_in(exchange, part, device->cell) &&
+                       part->rate != RATE_NONE) {
+                reach.least_micro[XREASON_PRICE] =
+                    price_micro; /* its value is no limit elsewhere */
+            } else if (price_micro < reach.least_micro[reason]) {
+                reach.least_micro[reason] = price_micro;
+            }
         }
     }
+    return reach;
+}
+
+static uint8_t reason_of_reach(const struct reach *reach, int64_t limit_micro)
+{
+    uint8_t reason = reach->farther;
+    for (uint8_t i = XREASON_PRICE; i <= XREASON_FIRM; i++) {
+        if (reach->least_micro[i] == INT64_MAX) {
+            continue;
+        }
+        const uint8_t here = reach->least_micro[i] > limit_micro ? XREASON_PRICE : i;
+        reason = nearness(here) > nearness(reason) ? here : reason;
+    }
+    return reason;
+}
+
+/* Of bids by value, of checks, and where the job avoids somebody, it is found for each alone. */
+static bool has_reach_of_others(const struct part *part)
+{
+    return part->rate == RATE_NONE && !part_is_checks(part) && part->job->avoided_count == 0;
+}
+
+static const struct reach *known_reach(const struct reasons *reasons, const struct part *part)
+{
+    for (uint32_t i = 0; has_reach_of_others(part) && i < reasons->count; i++) {
+        const struct reach *reach = &reasons->known[i];
+        if (reach->owner == part->job->owner && reach->class_id == part->class_id &&
+            reach->width == part->width && reach->term_ns == part->term_ns &&
+            reach->is_firm_only == (part->job->interruptions_left == 0)) {
+            return reach;
+        }
+    }
+    return NULL;
+}
+
+/* NONE: too many devices were looked at for the jobs before. */
+static uint8_t part_reason(const struct exchange *exchange, const struct part *part,
+                           struct reasons *reasons)
+{
+    const int64_t limit_micro = part->rate == RATE_NONE ? part->bid_micro : INT64_MAX - 1;
+    const struct reach *known = known_reach(reasons, part);
+    if (known != NULL) {
+        return reason_of_reach(known, limit_micro);
+    }
+    if (reasons->devices >= reasons->devices_most) {
+        return XREASON_NONE;
+    }
+    const struct reach reach = find_reach(exchange, part, &reasons->devices);
+    if (has_reach_of_others(part) && reasons->count < EXCHANGE_REACHES_KNOWN) {
+        reasons->known[reasons->count++] = reach;
+    }
+    const uint8_t reason = reason_of_reach(&reach, limit_micro);
     /* With a device for it there would be a lease, but for whose results it is about. */
     return reason == XREASON_NO_DEVICE && has_only_makers(exchange, part) ? XREASON_REFEREE
                                                                           : reason;
 }
 
-const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
-                                     uint8_t *ret_reason)
+static const struct part *tightest_part(const struct exchange *exchange, const struct job *job,
+                                        struct reasons *reasons, uint8_t *ret_reason)
 {
     const struct part *tightest = NULL;
     *ret_reason = XREASON_BUDGET; /* nothing waits: it never lasts */
@@ -179,7 +276,11 @@ const struct part *job_tightest_part(const struct exchange *exchange, const stru
         if (part->waiting == 0) {
             continue;
         }
-        uint8_t reason = part_reason(exchange, part);
+        uint8_t reason = part_reason(exchange, part, reasons);
+        if (reason == XREASON_NONE) {
+            *ret_reason = reason;
+            return part;
+        }
         if (tightest == NULL || nearness(reason) < nearness(*ret_reason)) {
             tightest = part;
             *ret_reason = reason;
@@ -188,7 +289,15 @@ const struct part *job_tightest_part(const struct exchange *exchange, const stru
     return tightest == NULL ? &job->parts[0] : tightest;
 }
 
-static uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
+const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
+                                     uint8_t *ret_reason)
+{
+    struct reasons reasons = {.devices_most = UINT64_MAX};
+    return tightest_part(exchange, job, &reasons, ret_reason);
+}
+
+static uint8_t job_reason_now(const struct exchange *exchange, const struct job *job,
+                              struct reasons *reasons)
 {
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return job->reason;
@@ -205,7 +314,7 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
         }
     }
     uint8_t reason;
-    const struct part *tightest = job_tightest_part(exchange, job, &reason);
+    const struct part *tightest = tightest_part(exchange, job, reasons, &reason);
     if (!job_waits_for_all(job)) {
         return reason;
     }
@@ -215,13 +324,13 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
 }
 
 static void fill_job_row(const struct exchange *exchange, const struct job *job,
-                         struct exchange_job_row *row)
+                         struct reasons *reasons, struct exchange_job_row *row)
 {
     *row = (struct exchange_job_row){
         .job = job->id,
         .owner = job->owner,
         .state = job->phase,
-        .reason = job_reason_now(exchange, job),
+        .reason = job_reason_now(exchange, job, reasons),
         .subtasks = job->subtasks,
         .waiting = job->waiting,
         .running = job->running,
@@ -254,7 +363,8 @@ bool exchange_job(const struct exchange *exchange, const struct id128 *id,
 {
     const struct job *job = table_find(&exchange->jobs, id);
     if (job != NULL) {
-        fill_job_row(exchange, job, ret_row);
+        struct reasons reasons = {.devices_most = UINT64_MAX};
+        fill_job_row(exchange, job, &reasons, ret_row);
     }
     return job != NULL;
 }
@@ -273,10 +383,12 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
     if (member == NULL) {
         return 0;
     }
+    struct reasons reasons = {.devices_most = EXCHANGE_REASON_DEVICES};
     const struct list_link *head = &member->jobs;
     for (const struct list_link *at = head->previous; at != head && count < limit;
          at = at->previous) {
-        fill_job_row(exchange, LIST_ELEMENT(at, struct job, of_owner), &ret_rows[count++]);
+        fill_job_row(exchange, LIST_ELEMENT(at, struct job, of_owner), &reasons,
+                     &ret_rows[count++]);
     }
     return count;
 }

@@ -72,6 +72,9 @@ static void check_jobs(const struct model *model)
             ck_assert_uint_eq(row->waiting + row->running + row->checking + row->accepted +
                                   row->failed + row->cancelled,
                               row->subtasks);
+            struct exchange_job_row alone;
+            ck_assert(exchange_job(model->exchange, &row->job, &alone));
+            ck_assert_uint_eq(row->reason, alone.reason);
             held += row->state == 0 ? row->budget_micro - row->charged_micro : 0;
         }
         ck_assert_uint_lt(count, ROWS);

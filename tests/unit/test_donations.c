@@ -140,6 +140,29 @@ START_TEST(who_had_less_goes_first_whatever_the_other_would_pay)
 }
 END_TEST
 
+/* Of 8 s there are 4 left after a week, 2 after two, 1 after three: the queue turns over without anybody using anything. */
+START_TEST(who_had_more_long_ago_goes_before_who_had_less_of_late)
+{
+    use(CONSUMER, 8 * NS_PER_S);
+    market.now_ns += 14 * DAY_NS;
+    use(SECOND, 3 * NS_PER_S);
+    struct id128 recent = submit_by(SECOND, 1, 0);
+    struct id128 faded = submit_by(CONSUMER, 1, 0);
+    ck_assert_int_eq(donated(CONSUMER).used_ns, 2 * NS_PER_S);
+    ck_assert_uint_eq(donated(CONSUMER).before, 0);
+    ck_assert_uint_eq(donated(SECOND).before, 1);
+    reload();
+    tick_at(market.now_ns + 7 * DAY_NS); /* both fade, and by as much */
+    ck_assert_int_eq(donated(CONSUMER).used_ns, NS_PER_S);
+    ck_assert_int_eq(donated(SECOND).used_ns, 3 * NS_PER_S / 2);
+    offer(PROVIDER, 1, 0);
+    ck_assert(granted_to(faded) > 0);
+    ck_assert_uint_eq(granted_to(recent), 0);
+    offer(OTHER_PROVIDER, 1, 0);
+    ck_assert(granted_to(recent) > 0);
+}
+END_TEST
+
 START_TEST(of_equals_the_first_to_come)
 {
     struct id128 first = submit_by(SECOND, 1, 0);
@@ -222,6 +245,7 @@ int main(void)
     tcase_add_test(tests, what_a_provider_gave_stays_counted);
     tcase_add_test(tests, only_what_is_settled_was_given);
     tcase_add_test(tests, who_had_less_goes_first_whatever_the_other_would_pay);
+    tcase_add_test(tests, who_had_more_long_ago_goes_before_who_had_less_of_late);
     tcase_add_test(tests, of_equals_the_first_to_come);
     tcase_add_test(tests, paid_use_is_none);
     tcase_add_test(tests, what_a_lease_may_use_counts_until_it_ends);

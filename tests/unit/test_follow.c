@@ -164,6 +164,68 @@ START_TEST(places_have_an_end)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- further back than is kept */
+
+static void ask_at(int64_t price_micro)
+{
+    struct exchange_command made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask =
+        (struct exchange_ask){.device = {{PROVIDER}}, .slots = 1, .price_micro = price_micro};
+    apply(&made);
+}
+
+/* It begins anew, with the one ask that stands, at that price, and nothing of what went. */
+static void expect_anew(struct outgoing *answer, int64_t price_micro)
+{
+    ProtobufCMessage *decoded = NULL;
+    struct codec_error error = {0};
+    ck_assert_ptr_nonnull(answer);
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_MARKET_REPLY, answer->body, answer->length, &decoded, &error),
+        CODEC_OK);
+    const Bourse__V1__MarketReply *reply = (const void *)decoded;
+    ck_assert(reply->has_anew && reply->anew);
+    ck_assert(!reply->has_next);
+    ck_assert_uint_eq(reply->through, exchange_feed_number(market.exchange));
+    ck_assert_uint_eq(reply->n_asks, 1);
+    ck_assert_int_eq(reply->asks[0]->price_micro, price_micro);
+    ck_assert_uint_eq(reply->asks[0]->orders, 1);
+    codec_free(&decoded);
+    outgoing_destroy(&answer);
+}
+
+START_TEST(whoever_missed_more_than_is_kept_is_given_the_book)
+{
+    struct outgoing *former;
+    offer(PROVIDER, 1, 1);
+    const uint64_t before = exchange_feed_number(market.exchange);
+    int64_t at = 1;
+    body.after = before;
+    wait_for(5, 1, 0);
+    while (exchange_feed_number(market.exchange) < before + FEED_CHANGES - 1) {
+        ask_at(++at); /* one level goes, another comes */
+    }
+    body.has_wait_ms = false;
+    struct outgoing *still = ask_for(6, 1, 0, &former); /* all of it can be told yet */
+    ck_assert_ptr_nonnull(still);
+    ck_assert_uint_le(through_of(still), exchange_feed_number(market.exchange));
+    outgoing_destroy(&still);
+    while (exchange_feed_number(market.exchange) <= before + FEED_CHANGES) {
+        ask_at(++at);
+    }
+    expect_anew(ask_for(6, 2, 0, &former), at);
+    follow_notice(follow, market.exchange, 1); /* and one that waited all the time */
+    expect_anew(follow_next(follow, market.exchange, 1 + FOLLOW_INTERVAL_NS), at);
+    expect_none(1 + FOLLOW_INTERVAL_NS);
+    body.after = exchange_feed_number(market.exchange); /* from there on it is told what changes */
+    ask_at(at + 1);
+    struct outgoing *next = ask_for(6, 3, 2, &former);
+    ck_assert_ptr_nonnull(next);
+    ck_assert_uint_eq(through_of(next), exchange_feed_number(market.exchange));
+    outgoing_destroy(&next);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- many of them */
 
 enum { FOLLOWERS = 500, SLOW = 7, ROUNDS = 36, SLOW_ROUNDS = 9, PRICES = 8 };
@@ -282,6 +344,7 @@ int main(void)
     tcase_add_test(tests, a_wait_ends_by_itself);
     tcase_add_test(tests, a_session_has_one_place);
     tcase_add_test(tests, places_have_an_end);
+    tcase_add_test(tests, whoever_missed_more_than_is_kept_is_given_the_book);
     tcase_add_test(tests, many_follow_a_busy_market_and_all_know_it);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

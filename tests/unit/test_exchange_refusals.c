@@ -56,7 +56,7 @@ struct kept {
 
 static struct kept keep(void)
 {
-    enum { HEAD = 8, RECORD_HEAD = 5, INDEX_AT = 30 };
+    enum { HEAD = 8, RECORD_HEAD = 5, INDEX_AT = 46 };
     size_t length;
     uint8_t *bytes = exchange_save(market.exchange, &length);
     ck_assert_ptr_nonnull(bytes);

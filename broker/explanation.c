@@ -223,18 +223,22 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
     }
 }
 
-/* Of those that ask more than it pays, those that ask more than any order may pay now. */
-static void add_beyond_text(const struct exchange_explanation *row, char *text, size_t capacity)
+/* "all on offer ask more, 2 of them more than the market's price band lets an order pay, 3.00". */
+static size_t dearer_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char most[UNITS_TEXT_SIZE];
-    const size_t length = strlen(text);
-    if (row->beyond > 0) {
-        units_money_text(row->band_most_micro, most);
-        (void)snprintf(text + length, capacity - length,
-                       "; %u of these ask%s more than the market's price band lets an order pay, "
-                       "%s",
-                       row->beyond, row->beyond == 1 ? "s" : "", most);
+    char some[64] = "";
+    const bool is_one = row->asking == 1;
+    units_money_text(row->band_most_micro, most);
+    if (row->beyond > 0 && row->beyond < row->asking) {
+        (void)snprintf(some, sizeof some, ", %u of them more", row->beyond);
     }
+    const int length =
+        snprintf(ret_text, capacity, "%s ask%s more%s%s%s",
+                 is_one ? "the one on offer" : "all on offer", is_one ? "s" : "", some,
+                 row->beyond > 0 ? " than the market's price band lets an order pay, " : "",
+                 row->beyond > 0 ? most : "");
+    return length < 0 ? 0 : (size_t)length;
 }
 
 /* Of those that fit, why none takes it; "" where one does, or none fits. */
@@ -281,11 +285,11 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     } else if (row->whole.slots > 0) {
         whole_text(row, ret_text, capacity);
     } else if (row->affordable == 0) {
-        (void)snprintf(ret_text, capacity, "%s ask%s more%s%s",
-                       row->asking == 1 ? "the one on offer" : "all on offer",
-                       row->asking == 1 ? "s" : "",
-                       price[0] != '\0' ? "; it would be filled now with a limit of " : "", price);
-        add_beyond_text(row, ret_text, capacity);
+        const size_t used = dearer_text(row, ret_text, capacity);
+        if (price[0] != '\0' && used < capacity) {
+            (void)snprintf(ret_text + used, capacity - used,
+                           "; it would be filled now with a limit of %s", price);
+        }
     } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
         (void)snprintf(ret_text, capacity,
                        "those in reach made the results that wait to be checked; another referee "

@@ -539,6 +539,19 @@ static bool settle_price(const struct seeking *seeking, struct exchange_remedy *
     return !meeting.is_own && meeting.from != NULL;
 }
 
+/* Whether the market takes what it would be then, by what it comes to. */
+static bool is_within_notional(const struct search *search, const struct candidate *best)
+{
+    struct part changed = *search->part;
+    const int64_t most_micro = search->exchange->notional_most_micro;
+    changed.width = best->slots;
+    changed.term_ns = best->term_ns;
+    changed.bid_micro = best->cap_micro >= 0 ? best->cap_micro : changed.bid_micro;
+    return most_micro == 0 ||
+           part_notional(search->exchange, &changed,
+                         best->budget_micro > 0 ? best->budget_micro : INT64_MAX) <= most_micro;
+}
+
 void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy)
 {
     const struct exchange_need *need = search->need;
@@ -549,7 +562,7 @@ void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy
         consider(&seeking, &search->seen[i]);
     }
     const struct candidate *best = &seeking.best;
-    if (best->offer.from == NULL || best->count == 0) {
+    if (best->offer.from == NULL || best->count == 0 || !is_within_notional(search, best)) {
         return;
     }
     ret_remedy->slots = best->slots;

@@ -339,6 +339,14 @@ START_TEST(what_would_be_refused_is_foretold)
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(why.refusal, REJECT_NOTIONAL);
     ck_assert_int_eq(why.refused_at_micro, 30 * MICRO_PER_CREDIT);
+    need = need_at(price / 2); /* 10 credits; with a cap that fills it is 20 */
+    set_notional(15 * MICRO_PER_CREDIT);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.refusal, 0);
+    ck_assert_uint_eq(why.remedy.count, 0);
+    set_notional(20 * MICRO_PER_CREDIT);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.remedy.count, 1);
 }
 END_TEST
 

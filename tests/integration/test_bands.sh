@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Bands by the command line, against a real market: who sets them, what is refused and how it is said, what the book and explain tell,
+# that they hold after a restart, and that the audit and a replay follow.
+set -euo pipefail
+bin=$(realpath "$1")
+bourse=$bin/bourse
+for program in bourse-broker bourse-provider bourse-worker; do
+    [ -x "$bin/$program" ] || { echo "skipped: no $program"; exit 77; }
+done
+command -v bwrap >/dev/null || { echo "skipped: no bubblewrap"; exit 77; }
+if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
+    echo "skipped: no user bourse for the agent"
+    exit 77
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse-bands.XXXXXX")
+[ "$(id -u)" -ne 0 ] || chmod 711 "$work"
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$work/market
+unset BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR
+finish() {
+    "$bourse" down --dir "$work/market" >/dev/null 2>&1 || true
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+# shellcheck source=tests/support/expect.sh
+. "$(dirname "$(realpath "$0")")/../support/expect.sh"
+
+up() {
+    if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>err; then
+        cat out err market/*.log >&2
+        grep -q 'isolat' market/provider.log && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
+        fail "up"
+    fi
+}
+up # with an ask at 0.10
+expect 0 '^price band 0.00 to 1000.00$' "$bourse" admin bands
+expect 2 'negative|below zero' "$bourse" admin bands --least -1
+expect 2 'none. lifts' "$bourse" admin bands --notional 0
+expect 4 'PRICE: least: 5.00 credits, limit 2.00' "$bourse" admin bands --least 5 --most 2
+expect 0 '^price band 0.00 to 0.05$' "$bourse" admin bands --most 0.05 --reason 'calm down'
+expect 0 '"least_micro":0,"most_micro":50000,"notional_micro":0' "$bourse" admin bands --json
+
+# The ask stands, above what any order may pay now.
+expect 0 ' 0.10 ' "$bourse" book
+grep -qx 'price band 0.00 to 0.05' out || fail "the book does not say the band: $(cat out)"
+expect 0 '"bands":\{"least_micro":0,"most_micro":50000,"notional_micro":0\}' "$bourse" book --json
+printf 'budget: 5\ncap: 0.10\nrun: ["true"]\n' >job.yaml
+expect 5 'would be refused with PRICE: .* the nearest within is 0.05' "$bourse" explain job.yaml
+expect 4 'PRICE: cap: 0.10 credits, limit 0.05: .*bourse book' "$bourse" submit -y job.yaml
+printf 'budget: 5\ncap: 0.05\nrun: ["true"]\n' >job.yaml
+expect 5 "the one on offer asks more than the market's price band lets an order pay, 0.05" "$bourse" explain job.yaml
+expect 0 '.' "$bourse" submit -y -q job.yaml
+job=$(tail -n 1 out)
+expect 0 "more than the market's price band lets an order pay, 0.05" "$bourse" explain "$job"
+expect 4 'PRICE: price: 0.10 credits, limit 0.05' "$bourse" order replace "$job" --cap 0.10
+
+# Who may neither halt nor freeze sets none.
+expect 0 '^bourse-invite-1' "$bourse" admin invite --name ada
+invitation=$(cat out)
+expect 0 '.' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" join "$invitation" --name ada
+expect 4 'ROLE' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" admin bands --most 7
+expect 0 '^price band 0.00 to 0.05$' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" admin bands
+expect 0 '^bourse-invite-1' "$bourse" admin invite --role risk --name rita
+invitation=$(cat out)
+expect 0 '.' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/rita" "$bourse" join "$invitation" --name rita
+expect 0 '^price band 0.01 to 1.00, one order comes to 0.01 at most$' \
+    env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/rita" "$bourse" admin bands --least 0.01 --most 1 --notional 0.01
+
+# A slot for twenty minutes, the term, at 0.10 is more than that; lifted, it runs.
+expect 4 'NOTIONAL: notional: 0.033334 credits, limit 0.01' "$bourse" order replace "$job" --cap 0.10
+expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands --notional none
+expect 0 '.' "$bourse" order replace "$job" --cap 0.10
+expect_soon 0 'done' "$bourse" ps "$job"
+
+# After a restart they are the same.
+expect 0 '' "$bourse" down
+up
+expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands
+expect 4 'PRICE: cap: 1.01 credits, limit 1.00' "$bourse" run -y --cap 1.01 --budget 5 -- true
+expect 0 '' "$bourse" down
+expect 0 'bands +[0-9]+ rita  least 0.01, most 1.00, notional 0.01' "$bin/bourse-broker" acts market
+grep -q 'bands .*most 0.05: calm down' out || fail "the audit log has no reason: $(cat out)"
+expect 0 'audit: ok' "$bin/bourse-broker" audit market
+expect 0 'replay ok' "$bin/bourse-broker" replay --verify market
+echo ok

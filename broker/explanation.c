@@ -75,24 +75,39 @@ static bool is_gone_at_once(const struct exchange_explanation *row)
            (row->type == EXCHANGE_IOC || row->type == EXCHANGE_FOK);
 }
 
+/* "; 2 are simulated and not asked for", and how to ask, where that is all that these fail on and no other fits. */
+static void simulated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    const bool would_do = row->fitting == 0 && row->simulated_fitting > 0;
+    ret_text[0] = '\0';
+    if (row->simulated > 0) {
+        (void)snprintf(ret_text, capacity, "; %u %s simulated and not asked for%s", row->simulated,
+                       row->simulated == 1 ? "is" : "are",
+                       would_do ? ": add `simulated = true` (in a map `simulated: true`)" : "");
+    }
+}
+
 /* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
 static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
+    char simulated[128];
     char best[UNITS_TEXT_SIZE] = "";
     uint32_t worst = worst_predicate(row);
     int length;
+    simulated_text(row, simulated, sizeof simulated);
     if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
-        length = snprintf(ret_text, capacity, "%u of %u device%s fit", row->fitting, row->devices,
-                          text_plural(row->devices));
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit%s", row->fitting, row->devices,
+                          text_plural(row->devices), simulated);
     } else {
         if (row->predicates[worst].has_best) {
             (void)explanation_figure(row->predicates[worst].text, row->predicates[worst].best,
                                      best);
         }
-        length = snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s",
-                          row->fitting, row->devices, text_plural(row->devices),
-                          row->predicates[worst].failing, row->predicates[worst].text,
-                          best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "");
+        length =
+            snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s%s",
+                     row->fitting, row->devices, text_plural(row->devices),
+                     row->predicates[worst].failing, row->predicates[worst].text,
+                     best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "", simulated);
     }
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
 }
@@ -410,11 +425,23 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
                              row->own_devices, row->own_devices == 1 ? "is" : "are");
     }
     remedy_text(&row->remedy, part, sizeof part);
-    if (part[0] == '\0' && row->fitting == 0) {
+    if (part[0] == '\0' && row->fitting == 0 && row->simulated_fitting == 0) {
         (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
     }
     if (part[0] != '\0' && used < capacity) {
         (void)snprintf(ret_text + used, capacity - used, "; %s", part);
+    }
+}
+
+/* What the text counts apart stands among the predicates as that which a need has without saying so. */
+static void add_simulated(struct exchange_explanation *row)
+{
+    const uint32_t at = row->predicate_count;
+    if (row->simulated > 0 && at < REQUIREMENT_NODES_MAX) {
+        row->predicate_count++;
+        (void)snprintf(row->predicates[at].text, sizeof row->predicates[at].text,
+                       "simulated = false");
+        row->predicates[at].failing = row->simulated;
     }
 }
 
@@ -426,6 +453,7 @@ bool explanation_to_wire(struct explanation *explanation)
         explanation_predicate(row->predicates[i].text, sizeof row->predicates[i].text);
     }
     explain_text(row, explanation->text, sizeof explanation->text);
+    add_simulated(row);
     Bourse__V1__Explanation *wire = &explanation->wire;
     bourse__v1__explanation__init(wire);
     wire->devices = row->devices;

@@ -269,15 +269,20 @@ static bool is_sole_referee(const struct bourse_job *job, const struct bourse_qu
     return checks->first_account[0] != '\0' && !has_second(job, checks);
 }
 
-/* Whether there are devices, and none may check. */
+/* Whether there are devices, and none may check; simulated ones, which are not asked for, fail at nothing else. */
 static bool lacks_referee(const struct bourse_explanation *why)
 {
-    bool lacks = false;
+    uint32_t failing = 0;
+    uint32_t simulated = 0;
     for (uint32_t i = 0; i < why->predicate_count; i++) {
-        lacks = lacks || (strncmp(why->predicates[i].text, "referee ", 8) == 0 &&
-                          why->devices > 0 && why->predicates[i].failing == why->devices);
+        const struct bourse_predicate *predicate = &why->predicates[i];
+        if (strncmp(predicate->text, "referee ", 8) == 0) {
+            failing = predicate->failing;
+        } else if (strcmp(predicate->text, "simulated = false") == 0) {
+            simulated = predicate->failing;
+        }
     }
-    return lacks;
+    return why->devices > 0 && failing + simulated == why->devices;
 }
 
 static void tell_no_referee(const struct bourse_quote *checks, char *ret_text, size_t size)

@@ -637,8 +637,8 @@ struct exchange_explanation {
     int64_t brief_term_ns; /* the longest of those terms */
     uint32_t spent;        /* of the closed: what they give a day is used up */
     int64_t opens_ns;      /* the first of the closed is open after so long, at the latest */
-    uint32_t
-        simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
+    /* Of the devices, and not asked for: they are passed over, and fail at no predicate; and of these that would fit. */
+    uint32_t simulated, simulated_fitting;
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
     int64_t avoided_ns; /* the first of these is tried again after so long */

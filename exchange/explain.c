@@ -113,10 +113,11 @@ static void keep_best(const struct requirement_node *node, const struct attribut
     }
 }
 
+/* What is passed over as simulated is counted apart: it fails at nothing, and is no best. */
 static uint32_t explain_predicates(const struct explaining *explaining,
                                    const struct attribute *attributes,
                                    const struct attribute_digest *digests, size_t count,
-                                   uint64_t *ret_truth)
+                                   bool is_simulated, uint64_t *ret_truth)
 {
     size_t first[REQUIREMENT_NODES_MAX];
     const struct requirement *needs = explaining->need->needs;
@@ -132,7 +133,7 @@ static uint32_t explain_predicates(const struct explaining *explaining,
                 list_text(&needs->nodes[i - arity], arity, why->predicates[at].text,
                           sizeof why->predicates[at].text);
             }
-            why->predicates[at++].failing += (*ret_truth & items) == 0;
+            why->predicates[at++].failing += !is_simulated && (*ret_truth & items) == 0;
         }
         if (needs->nodes[i].op < REQUIREMENT_EQ || (explaining->items >> i & 1) != 0) {
             continue;
@@ -144,8 +145,9 @@ static uint32_t explain_predicates(const struct explaining *explaining,
             why->predicate_count++;
             predicate_text(&asked, why->predicates[at].text, sizeof why->predicates[at].text);
         }
-        why->predicates[at].failing += (*ret_truth >> i & 1) == is_negated;
-        if (!asked.attribute.is_text && asked.op != REQUIREMENT_EQ && asked.op != REQUIREMENT_NE) {
+        why->predicates[at].failing += !is_simulated && (*ret_truth >> i & 1) == is_negated;
+        if (!is_simulated && !asked.attribute.is_text && asked.op != REQUIREMENT_EQ &&
+            asked.op != REQUIREMENT_NE) {
             keep_best(&asked, attributes, digests, first[i], count, &why->predicates[at].has_best,
                       &why->predicates[at].best);
         }
@@ -156,15 +158,16 @@ static uint32_t explain_predicates(const struct explaining *explaining,
 
 /* A subtask's slots are all on one device: one with fewer never fits, however idle it is. */
 static bool is_wide_enough(const struct exchange_need *need, const struct device *device,
-                           struct exchange_explanation *why, uint32_t at)
+                           bool is_simulated, struct exchange_explanation *why, uint32_t at)
 {
     bool fits = device->slots >= need->slots;
     if (need->slots > 1 && at < REQUIREMENT_NODES_MAX) {
         why->predicate_count = at + 1;
         (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "slots >= %u",
                        need->slots);
-        why->predicates[at].failing += !fits;
-        if (!why->predicates[at].has_best || device->slots > why->predicates[at].best) {
+        why->predicates[at].failing += !is_simulated && !fits;
+        if (!is_simulated &&
+            (!why->predicates[at].has_best || device->slots > why->predicates[at].best)) {
             why->predicates[at].has_best = true;
             why->predicates[at].best = device->slots;
         }
@@ -216,19 +219,21 @@ static void explain_device(struct explaining *explaining, const struct device *d
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
     why->devices++;
     struct explained seen = {.device = device};
-    uint32_t at =
-        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
-                           count, &seen.truth);
-    bool is_wide = is_wide_enough(need, device, why, at);
     bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
                         requirement_passes_over(need->needs, attributes, count);
+    uint32_t at =
+        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
+                           count, is_simulated, &seen.truth);
+    bool is_wide = is_wide_enough(need, device, is_simulated, why, at);
     int64_t operations =
         need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
     seen.is_passed_over = is_simulated || operations == 0;
     seen.effort = effort_of(need->needs, seen.truth);
     see(explaining, &seen);
     why->simulated += is_simulated;
-    explaining->unrated += operations == 0;
+    why->simulated_fitting += is_simulated && is_wide && operations > 0 && seen.effort.hold == 0 &&
+                              device->key.provider != need->account;
+    explaining->unrated += !is_simulated && operations == 0;
     if (!is_wide || seen.is_passed_over || seen.effort.hold > 0) {
         return;
     }
@@ -276,18 +281,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
     }
 }
 
-/* Predicates that a need has without saying so, where there is a device to fail them. */
-static void explain_simulated(struct exchange_explanation *why)
-{
-    uint32_t at = why->predicate_count;
-    if (why->simulated > 0 && at < REQUIREMENT_NODES_MAX) {
-        why->predicate_count++;
-        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text,
-                       "simulated = false");
-        why->predicates[at].failing = why->simulated;
-    }
-}
-
+/* A predicate that a need has without saying so, where there is a device to fail it. */
 static void explain_rate(struct exchange_explanation *why, uint32_t unrated)
 {
     uint32_t at = why->predicate_count;
@@ -580,7 +574,6 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     };
     explaining.lists = find_lists(need->needs, explaining.negated, &explaining.items);
     see_devices(&explaining);
-    explain_simulated(ret_explanation);
     explain_rate(ret_explanation, explaining.unrated);
     if (is_filed) {
         explain_work(part, ret_explanation);

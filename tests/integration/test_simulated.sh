@@ -123,5 +123,13 @@ status=0
 [ "$status" -eq 5 ] || fail "kind = gpu meets a simulated one: $(cat out err)"
 has "$(cat err)" 'simulated = false'
 
+# Who could have one is told how.
+sed -i 's/^needs:.*/needs: {kind: lpu}/' product.yaml
+status=0
+"$bourse" explain product.yaml >out 2>err || status=$?
+[ "$status" -eq 5 ] || fail "kind: lpu meets a simulated one: $(cat out err)"
+# shellcheck disable=SC2016 # the backticks are of the message
+has "$(cat out)" 'simulated and not asked for: add `simulated = true` (in a map `simulated: true`)'
+
 market_audit
 echo "simulated devices, marked and asked for: ok"

@@ -142,6 +142,77 @@ START_TEST(a_bid_that_waits_for_its_price_knows_who_comes_before_it)
 }
 END_TEST
 
+/* The LPU and the GPU of the catalogue as simulations, and a processor. */
+static void offer_simulated(void)
+{
+    static const struct attribute lpu[] = {
+        {.name = "simulated", .number = 1},
+        {.name = "kind", .is_text = true, .text = "lpu"},
+        {.name = "fp16", .number = INT64_C(188000000000000)},
+    };
+    static const struct attribute gpu[] = {
+        {.name = "simulated", .number = 1},
+        {.name = "kind", .is_text = true, .text = "gpu"},
+    };
+    static const struct attribute cpu[] = {
+        {.name = "simulated"},
+        {.name = "kind", .is_text = true, .text = "cpu"},
+    };
+    const struct exchange_device devices[] = {
+        {.device = {{1}}, .slots = 1, .attributes = lpu, .attribute_count = 3},
+        {.device = {{2}}, .slots = 1, .attributes = gpu, .attribute_count = 2},
+        {.device = {{3}}, .slots = 1, .attributes = cpu, .attribute_count = 2},
+    };
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){devices, 3};
+    apply(&advertise);
+}
+
+static const char *line_of_needs(const char *text)
+{
+    struct requirement needs;
+    struct problem problem;
+    ck_assert_msg(requirement_parse(text, &needs, &problem), "%s", problem.text);
+    struct exchange_command made = submit_of(1, 100);
+    made.submit.needs = &needs;
+    apply(&made);
+    return line_of(made.id);
+}
+
+START_TEST(what_is_simulated_is_counted_apart)
+{
+    offer_simulated();
+    ck_assert_str_eq(line_of_needs("fp16 >= 1TFLOPS"),
+                     "0 of 3 devices fit; 1 fail on fp16 >= 1.0 TFLOPS; 2 are simulated and not "
+                     "asked for: add `simulated = true` (in a map `simulated: true`)");
+    ck_assert_uint_eq(explanation->wire.n_predicates, 2);
+    ck_assert_str_eq(explanation->wire.predicates[1]->text, "simulated = false");
+    ck_assert_uint_eq(explanation->wire.predicates[1]->failing, 2);
+}
+END_TEST
+
+START_TEST(a_kind_that_is_only_simulated_says_how_to_ask_for_it)
+{
+    offer_simulated();
+    const char *line = line_of_needs("kind = lpu");
+    ck_assert_msg(strstr(line, "1 fail on kind = \"lpu\"; 2 are simulated and not asked for: add "
+                               "`simulated = true`") != NULL,
+                  "%s", line);
+}
+END_TEST
+
+START_TEST(simulated_devices_that_would_not_do_are_no_advice)
+{
+    offer_simulated();
+    ck_assert_str_eq(line_of_needs("kind = tpu"),
+                     "0 of 3 devices fit; 1 fail on kind = \"tpu\"; 2 are simulated and not asked "
+                     "for; ask for less, or wait for other devices");
+    ck_assert_str_eq(line_of_needs("kind = lpu and simulated = false"),
+                     "0 of 3 devices fit; 1 fail on kind = \"lpu\"; 2 are simulated and not asked "
+                     "for; ask for less, or wait for other devices");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("explanation");
@@ -153,6 +224,9 @@ int main(void)
     tcase_add_test(tests, a_limit_that_meets_its_own_ask_first_fills_nothing);
     tcase_add_test(tests, a_list_is_failed_on_as_a_whole);
     tcase_add_test(tests, a_bid_that_waits_for_its_price_knows_who_comes_before_it);
+    tcase_add_test(tests, what_is_simulated_is_counted_apart);
+    tcase_add_test(tests, a_kind_that_is_only_simulated_says_how_to_ask_for_it);
+    tcase_add_test(tests, simulated_devices_that_would_not_do_are_no_advice);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -42,6 +42,23 @@ static bool needs_read(const char *text, Bourse__V1__Requirement **ret_needs,
 
 /* ---------------------------------------------------------------- devices */
 
+/* The device's attribute `measured` names those of its figures that were. */
+static const char *figure_source(const Bourse__V1__DeviceRow *row, const char *name,
+                                 bool is_simulated)
+{
+    if (!requirement_is_figure(name)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < row->n_attributes && !is_simulated; i++) {
+        const Bourse__V1__Attribute *attribute = row->attributes[i];
+        if (attribute->text != NULL && strcmp(attribute->name, "measured") == 0 &&
+            strcmp(attribute->text, name) == 0) {
+            return "measured";
+        }
+    }
+    return is_simulated ? "catalogue" : "declared";
+}
+
 /* `attributes` has room for LIMIT_ATTRIBUTES and is what the device points to. */
 static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_attribute *attributes,
                              struct bourse_device *ret_device)
@@ -73,6 +90,11 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
             }
         } else if (strcmp(from->name, "simulated") == 0) {
             ret_device->simulated = from->text != NULL || from->number != 0;
+        }
+    }
+    for (size_t i = 0; i < row->n_attributes; i++) {
+        if (attributes[i].text == NULL) {
+            attributes[i].source = figure_source(row, attributes[i].name, ret_device->simulated);
         }
     }
 }

@@ -37,6 +37,8 @@ static const struct requirement_field fields[] = {
     {"fp8", FIELD_FLOPS, "peak rate of one slot in 8 bits with a point"},
     {"int8", FIELD_OPS, "peak rate of one slot in 8-bit integers"},
     {"int4", FIELD_OPS, "peak rate of one slot in 4-bit integers"},
+    {"measured", FIELD_TEXT,
+     "a field of which the figure was measured on the device, not declared, as in gemm_fp32"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
     {"referee", FIELD_FLAG, "whether its account may judge the results of others"},
     {"trust", FIELD_NUMBER,
@@ -88,6 +90,14 @@ enum units_kind requirement_field_units(const struct requirement_field *field)
         break;
     }
     return UNITS_COUNT;
+}
+
+bool requirement_is_figure(const char *name)
+{
+    const struct requirement_field *field = requirement_field(name);
+    return field != NULL && (field->type == FIELD_BYTES || field->type == FIELD_BANDWIDTH ||
+                             field->type == FIELD_FLOPS || field->type == FIELD_OPS ||
+                             strcmp(name, "gflops") == 0 || strcmp(name, "gemm_fp32") == 0);
 }
 
 void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE])
@@ -425,7 +435,20 @@ static bool check_name(const char *field, const char *text, const char *const *n
     return false;
 }
 
-/* Kinds and executors are known beforehand: another would never be met. */
+static bool check_figure(const char *text, struct problem *ret_problem)
+{
+    const char *names[FIELDS];
+    size_t count = 0;
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (requirement_is_figure(fields[i].name)) {
+            names[count++] = fields[i].name;
+        }
+    }
+    return check_name("figure", text, names, count,
+                      "memory, bandwidth, gflops, gemm_fp32 and the rates, as bf16", ret_problem);
+}
+
+/* Kinds, executors and figures are known beforehand: another would never be met. */
 static bool check_known(const struct requirement_field *field, const char *text,
                         struct problem *ret_problem)
 {
@@ -433,6 +456,9 @@ static bool check_known(const struct requirement_field *field, const char *text,
     if (strcmp(field->name, "executor") == 0) {
         return check_name(field->name, text, executors, sizeof executors / sizeof executors[0],
                           "command, noop and tensor", ret_problem);
+    }
+    if (strcmp(field->name, "measured") == 0) {
+        return check_figure(text, ret_problem);
     }
     if (strcmp(field->name, "kind") != 0) {
         return true;

@@ -38,6 +38,15 @@ static void number_attribute(struct offer *offer, const char *name, int64_t numb
     }
 }
 
+/* A figure that was measured here says so, for a reader cannot see it: what is not named so is declared. */
+static void measured_attribute(struct offer *offer, const char *name, int64_t number)
+{
+    if (number > 0) {
+        number_attribute(offer, name, number);
+        text_attribute(offer, POLICY_MEASURED, name);
+    }
+}
+
 /* Per second; 0 for what a file may say and nothing does. */
 static int64_t operations(int64_t mflops)
 {
@@ -70,17 +79,17 @@ static void describe(struct offer *offer, const struct config *config,
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "cores", offer->device.slots);
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
-    number_attribute(offer, "gflops", profile->mflops.value / 1000);
-    number_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
-    number_attribute(offer, "fp64", operations(profile->mflops.value));
+    measured_attribute(offer, "gflops", profile->mflops.value / 1000);
+    measured_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
+    measured_attribute(offer, "fp64", operations(profile->mflops.value));
     next_attribute(offer, "simulated")->number = 0; /* said, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     text_attribute(offer, "executor", "noop");
     if (profile->gemm_mflops.value > 0) {
         text_attribute(offer, "executor", "tensor");
-        number_attribute(offer, "gemm_fp32", profile->gemm_mflops.value);
-        number_attribute(offer, "fp32", operations(profile->gemm_mflops.value));
+        measured_attribute(offer, "gemm_fp32", profile->gemm_mflops.value);
+        measured_attribute(offer, "fp32", operations(profile->gemm_mflops.value));
     }
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 
 enum { POLICY_ATTRIBUTES_MAX = LIMIT_ATTRIBUTES };
+/* The attribute that names those of the others that were measured on the device. */
+#define POLICY_MEASURED "measured"
 
 struct offer {
     struct agent_device device; /* its attributes are those below: do not copy the struct */

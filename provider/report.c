@@ -65,6 +65,16 @@ static const struct {
     [SOURCE_CATALOGUE] = {"catalogue", "declared: the catalogue's, of a simulated device"},
 };
 
+static bool is_measured(const struct offer *offer, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < offer->device.attribute_count; i++) {
+        is = is || (strcmp(offer->attributes[i].name, POLICY_MEASURED) == 0 &&
+                    strcmp(offer->attributes[i].text, name) == 0);
+    }
+    return is;
+}
+
 static bool is_simulated(const struct offer *offer)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
@@ -81,16 +91,16 @@ static enum source source_of(const struct offer *offer, const char *name)
         const char *name;
         enum source source;
     } everywhere[] = {
-        {"label", SOURCE_CONFIG},     {"region", SOURCE_CONFIG},   {"program", SOURCE_CONFIG},
-        {"simulated", SOURCE_CONFIG}, {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
+        {"label", SOURCE_CONFIG},        {"region", SOURCE_CONFIG},   {"program", SOURCE_CONFIG},
+        {"simulated", SOURCE_CONFIG},    {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
+        {POLICY_MEASURED, SOURCE_AGENT},
     };
     static const struct {
         const char *name;
         enum source source;
     } here[] = {
-        {"cores", SOURCE_CONFIG},       {"memory", SOURCE_SHARE},       {"gflops", SOURCE_MEASURED},
-        {"bandwidth", SOURCE_MEASURED}, {"gemm_fp32", SOURCE_MEASURED}, {"fp64", SOURCE_MEASURED},
-        {"fp32", SOURCE_MEASURED},
+        {"cores", SOURCE_CONFIG},
+        {"memory", SOURCE_SHARE},
     };
     for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++) {
         if (strcmp(everywhere[i].name, name) == 0) {
@@ -99,6 +109,9 @@ static enum source source_of(const struct offer *offer, const char *name)
     }
     if (is_simulated(offer)) {
         return SOURCE_CATALOGUE;
+    }
+    if (is_measured(offer, name)) {
+        return SOURCE_MEASURED;
     }
     for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
         if (strcmp(here[i].name, name) == 0) {
@@ -150,13 +163,14 @@ static void measured_text(const struct profile *profile, const char *name,
     }
 }
 
-/* All that a job may ask for; programs have a list of their own. */
+/* All that a job may ask for; programs have a list of their own, and what was measured says so where it stands. */
 static void print_attributes(FILE *out, const struct offer *offer, const struct profile *profile)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
         const struct attribute *attribute = &offer->attributes[i];
         char figure[UNITS_TEXT_SIZE] = "";
-        if (strcmp(attribute->name, "program") == 0) {
+        if (strcmp(attribute->name, "program") == 0 ||
+            strcmp(attribute->name, POLICY_MEASURED) == 0) {
             continue;
         }
         if (!attribute->is_text) {

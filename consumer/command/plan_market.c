@@ -26,7 +26,7 @@ struct market {
     uint32_t simulated; /* left out */
 };
 
-/* What the agent measured of one slot; what is not said is unknown. */
+/* Of one slot; what is not said is unknown. */
 static void read_profile(const struct bourse_device *device, struct device_profile *ret_profile)
 {
     static const struct {
@@ -43,7 +43,11 @@ static void read_profile(const struct bourse_device *device, struct device_profi
             if (attribute->text == NULL && attribute->number > 0 &&
                 strcmp(attribute->name, known[k].name) == 0) {
                 ret_profile->figures[known[k].figure] =
-                    (struct figure){.value = (double)attribute->number, .source = FIGURE_MEASURED};
+                    (struct figure){.value = (double)attribute->number,
+                                    .source = attribute->source != NULL &&
+                                                      strcmp(attribute->source, "measured") == 0
+                                                  ? FIGURE_MEASURED
+                                                  : FIGURE_DECLARED};
             }
         }
     }

@@ -361,7 +361,8 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_devices,
      .details =
-         "Those of all providers, with what each asks per slot-hour and what is free of it.\n"
+         "Those of all providers, with what each asks per slot-hour and what is free of it; one in "
+         "full, each figure with\nits source, by its label or the first digits of its id.\n"
          "With --catalogue or --estimate, what is published of devices, ID being one of them; "
          "no market is asked. --operations lists what can be estimated."},
     {.name = "providers",

@@ -139,6 +139,17 @@ expect 0 'provider.* cpu ' "$bourse" devices
 expect 0 '^[0-9a-f]{32}$' "$bourse" devices --quiet
 device=$(cat out)
 expect 0 "\"device\":\"$device\"" "$bourse" devices --json --needs 'kind = cpu'
+expect 0 'GFLOPS, .*GiB/s measured' "$bourse" devices # and of each figure where it is from
+expect 0 '"name":"gflops","value":[0-9]+,"source":"measured".*"name":"memory","value":[0-9]+,"source":"declared"' "$bourse" devices --json
+expect 0 '^bandwidth +[0-9.]+ .*measured' "$bourse" devices "${device:0:8}"
+expect 0 '^memory +.* declared' "$bourse" devices "${device:0:8}"
+expect 0 '^bf16 +- +unknown' "$bourse" devices "${device:0:8}"
+expect 0 '^[0-9a-f]{32}$' "$bourse" devices --quiet --needs 'measured = bandwidth'
+expect 0 '"devices":\[\]' "$bourse" devices --json --needs 'measured = memory'
+expect 2 'unknown figure "bf17"; did you mean "bf16"' "$bourse" devices --needs 'measured = bf17'
+expect 3 'devices. lists them' "$bourse" devices nothing-of-that-name
+expect 2 'say --catalogue' "$bourse" devices nvidia-h100-sxm5
+expect 2 'does not go with an ID' "$bourse" devices --needs 'kind = cpu' "${device:0:8}"
 expect 0 '"devices":\[\]' "$bourse" devices --json --needs 'kind = tpu'
 expect 2 'did you mean' "$bourse" devices --needs 'knd = tpu'
 

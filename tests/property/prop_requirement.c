@@ -227,6 +227,7 @@ static struct requirement_node any_predicate(struct random *random)
     if (field->type == FIELD_TEXT) {
         const char *value = strcmp(field->name, "kind") == 0       ? "gpu"
                             : strcmp(field->name, "executor") == 0 ? "tensor"
+                            : strcmp(field->name, "measured") == 0 ? "bandwidth"
                                                                    : one_of(random, texts, 6);
         node.attribute = text(field->name, value);
     } else if (field->type == FIELD_FLAG) {

@@ -365,6 +365,11 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
     ck_assert_ptr_nonnull(attribute("program"));
     ck_assert_str_eq(attribute("executor")->text, "command");
     ck_assert_ptr_null(attribute("gemm_fp32"));
+    ck_assert_uint_eq(count_text("measured", "gflops"), 1); /* what is measured says so */
+    ck_assert_uint_eq(count_text("measured", "fp64"), 1);
+    ck_assert_uint_eq(count_text("measured", "bandwidth"), profile.bandwidth_bytes.value > 0);
+    ck_assert_uint_eq(count_text("measured", "memory"), 0); /* the config's */
+    ck_assert_uint_eq(count_text("measured", "gemm_fp32"), 0);
     ck_assert_ptr_null(attribute("region")); /* not configured, not claimed */
     ck_assert_uint_le(first->device.attribute_count, LIMIT_ATTRIBUTES);
     ck_assert_uint_eq(first->ask.slots, 4);
@@ -381,6 +386,8 @@ START_TEST(matrices_are_offered_where_they_were_measured)
     ck_assert(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem));
     ck_assert_uint_eq(count_text("executor", "tensor"), 1);
     ck_assert_int_eq(attribute("gemm_fp32")->number, 98000);
+    ck_assert_uint_eq(count_text("measured", "gemm_fp32"), 1);
+    ck_assert_uint_eq(count_text("measured", "fp32"), 1);
 }
 END_TEST
 
@@ -549,6 +556,7 @@ START_TEST(a_simulated_device_says_so_and_owns_no_core)
     ck_assert_int_eq(fact(lpu, "gemm_fp32")->number, 62000000);
     ck_assert_ptr_null(fact(lpu, "program"));
     ck_assert_ptr_null(fact(lpu, "cores"));
+    ck_assert_ptr_null(fact(lpu, "measured"));
     ck_assert_str_eq(edge->device.label, "sim.stick");
     ck_assert_ptr_null(fact(edge, "gemm_fp32")); /* it multiplies no float32: nothing is claimed */
     ck_assert_ptr_null(fact(edge, "bandwidth"));

@@ -318,16 +318,28 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
     return false;
 }
 
+/* False with a problem where there is none, whoever may read it. */
+static bool has_key(const struct config *config, struct problem *problem)
+{
+    char path[CONFIG_PATH_SIZE + 32];
+    (void)snprintf(path, sizeof path, "%s/%s", config->folder, MARKET_PROVIDER_KEY);
+    if (access(path, F_OK) == 0 || errno != ENOENT) {
+        return true;
+    }
+    const bool has_folder = access(config->folder, F_OK) == 0;
+    problem_set(problem, "%s%s%s; `bourse-provider join INVITE --dir %s` makes %s",
+                has_folder ? "no key in " : "", config->folder,
+                has_folder ? "" : ": no such folder", config->folder, has_folder ? "one" : "it");
+    return false;
+}
+
 static bool load_key(struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 32];
+    struct problem missing;
     (void)snprintf(path, sizeof path, "%s/%s", setup->config.folder, MARKET_PROVIDER_KEY);
-    if (access(path, F_OK) != 0) {
-        if (!setup->is_look) {
-            problem_set(problem, "no key in %s; `bourse-provider join INVITE` makes one",
-                        setup->config.folder);
-        }
-        return setup->is_look;
+    if (setup->is_look && !has_key(&setup->config, &missing)) {
+        return true;
     }
     return keyfile_load(path, &setup->identity, problem);
 }
@@ -471,8 +483,9 @@ bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
     ret_setup->lock = -1;
     ret_setup->signals = -1;
     ret_setup->is_look = options->is_look;
-    if (!setup_config(options, &ret_setup->config, ret_problem)) {
-        return false;
+    if (!setup_config(options, &ret_setup->config, ret_problem) ||
+        (!options->is_look && !has_key(&ret_setup->config, ret_problem))) {
+        return false; /* nothing is made in a folder that is no agent's */
     }
     bool prepared = geteuid() == 0 ? prepare_as_root(ret_setup, ret_problem)
                                    : prepare_as_user(ret_setup, ret_problem);

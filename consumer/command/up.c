@@ -216,6 +216,23 @@ static bool list_children(struct embedded *embedded, int *ret_status)
     return true;
 }
 
+/* How other commands find it, where they would not, and what they use instead. */
+static void say_where(const struct embedded *embedded, const char *market)
+{
+    const struct setting_value *used = &embedded->invocation->settings.items[SETTING_MARKET];
+    if (strcmp(market, used->value) == 0) {
+        return;
+    }
+    if (strcmp(used->origin, "default") != 0) {
+        (void)fprintf(stderr,
+                      "Other commands use %s (%s): it does not say which market `up` starts, "
+                      "--dir does.\n",
+                      used->value, used->origin);
+    }
+    (void)fprintf(stderr, "Other commands find this one by: export BOURSE_MARKET='%s'\n",
+                  embedded->household.folder);
+}
+
 static void say_ready(const struct embedded *embedded)
 {
     struct invocation *invocation = embedded->invocation;
@@ -231,17 +248,13 @@ static void say_ready(const struct embedded *embedded)
         (void)fflush(stdout);
         return;
     }
-    bool is_default = strcmp(market, invocation->settings.items[SETTING_MARKET].value) == 0;
     (void)printf("market    %s\nbroker    process %ld\nprovider  process %ld, %u slot%s at %s "
                  "credits per slot-hour\n",
                  embedded->household.folder, (long)embedded->broker.pid,
                  (long)embedded->provider.pid, embedded->slots, text_plural(embedded->slots),
                  money_text(embedded->price_micro));
     (void)fflush(stdout);
-    if (!is_default) {
-        (void)fprintf(stderr, "Other commands find it by: export BOURSE_MARKET='%s'\n",
-                      embedded->household.folder);
-    }
+    say_where(embedded, market);
     (void)fprintf(stderr, "Try: bourse run -- true\n%s\n",
                   embedded->detach ? "`bourse down` stops it." : "Ctrl-C stops it.");
 }

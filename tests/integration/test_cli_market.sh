@@ -271,7 +271,9 @@ grep -q LOCKED err || fail "up does not say that the folder is taken: $(cat err)
 kill "$alone"
 wait "$alone" || fail "the broker ended badly: $(cat alone.log)"
 
-expect 0 'process' "$bourse" up --dir "$work/market" --detach
+# What --dir says counts, and that other commands use another market is said.
+expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET.: ' \
+    env BOURSE_MARKET="$work/elsewhere/market.yaml" "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
 
 # Half of it killed: `up` says which half.

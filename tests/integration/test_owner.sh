@@ -38,6 +38,12 @@ job_is() { # JOB_ID PATTERN
 must_end() { until_true 60 job_is "$1" '"state":"done"' || fail "job $1 is not done: $(cat ps.json)"; }
 
 # ---------------------------------------------------------------- nobody there, and wrong words
+# A folder that is no agent's: what to do is said, and nothing is made there.
+expect 1 "$work/none: no such folder; .bourse-provider join INVITE --dir $work/none. makes it" "$provider" run --dir "$work/none"
+[ ! -e "$work/none" ] || fail "run made a folder: $(ls -la "$work/none")"
+mkdir -m 700 "$work/none"
+expect 1 "no key in $work/none; .bourse-provider join INVITE --dir $work/none. makes one" "$provider" run --dir "$work/none"
+[ -z "$(ls -A "$work/none")" ] || fail "run left files where no agent is: $(ls -la "$work/none")"
 
 mkdir -m 700 nobody
 expect 3 'no agent runs in .*bourse-provider run' "$provider" status --dir nobody

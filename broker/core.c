@@ -490,6 +490,10 @@ void core_stop(struct core **self)
     if (core != NULL) {
         queue_close(core->config.inbound);
         pthread_join(core->thread, NULL);
+        const struct exchange_totals totals = exchange_totals(core->config.exchange);
+        log_info("commands %" PRIu64 ", dispatched %" PRIu64 " subtasks, looked at edges %" PRIu64
+                 " times",
+                 exchange_index(core->config.exchange), totals.dispatches, totals.edges);
         watches_destroy(&core->watches);
         follow_destroy(&core->follow);
         group_destroy(&core->open);

@@ -27,6 +27,11 @@ struct exchange_limits exchange_limits_default(void)
     };
 }
 
+struct exchange_totals exchange_totals(const struct exchange *exchange)
+{
+    return exchange->totals;
+}
+
 struct exchange *exchange_create(const struct exchange_limits *limits)
 {
     struct exchange *exchange = calloc(1, sizeof *exchange);

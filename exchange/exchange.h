@@ -473,6 +473,12 @@ void exchange_expect_next(const struct exchange *exchange, uint32_t account,
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);
 /* Deadlines kept, stale ones too: for metrics and tests. */
 size_t exchange_timer_count(const struct exchange *exchange);
+/* What was decided since this copy was made: for metrics and tests, in no hash and no snapshot. */
+struct exchange_totals {
+    uint64_t dispatches; /* decisions: a subtask was given to a lane */
+    uint64_t edges;      /* of graphs, each time that one was looked at */
+};
+struct exchange_totals exchange_totals(const struct exchange *exchange);
 
 /* ---------------------------------------------------------------- reads: pure, no trace */
 

@@ -1,6 +1,7 @@
 /* Which subtasks of a job wait for which. Every edge is looked at once when what it leads from is accepted, once when what
- * it leads to is decided, and once more when that is cancelled: a job of n subtasks and e edges costs n log n + e over its
- * life, however its results come. */
+ * it leads to is decided, and once more when that is cancelled, or becomes ready; and once for each attempt that is given
+ * what it leads from left. A job of n subtasks and e edges costs n log n + e over its life, however its results come
+ * (exchange_totals counts). */
 #include "exchange/state.h"
 
 #include "planner/online.h"
@@ -323,6 +324,7 @@ void graph_give(struct exchange *exchange, const struct job *job, uint32_t index
     const uint32_t *after = &graph->after[graph->first_after[index]];
     uint32_t count = graph->first_after[index + 1] - graph->first_after[index];
     size_t length = 0;
+    exchange->totals.edges += count;
     for (uint32_t i = 0; i < count; i++) {
         length += graph->given[after[i]] == NULL ? 0 : graph->given[after[i]]->length;
     }
@@ -390,6 +392,7 @@ bool exchange_each_given(const struct exchange *exchange, exchange_on_given *vis
 /* It needs nothing any more of what it waited for. */
 static void let_go(struct exchange *exchange, struct graph *graph, uint32_t index)
 {
+    exchange->totals.edges += graph->first_after[index + 1] - graph->first_after[index];
     for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
         uint32_t from = graph->after[k];
         if (--graph->undecided[from] == 0) {
@@ -425,6 +428,7 @@ static void cancel_next_of(struct exchange *exchange, struct job *job, uint32_t 
                            struct chain *chain)
 {
     const struct graph *graph = job->graph;
+    exchange->totals.edges += graph->first_next[index + 1] - graph->first_next[index];
     for (uint32_t k = graph->first_next[index]; k < graph->first_next[index + 1]; k++) {
         uint32_t next = graph->next[k];
         if (state_of(job, next) != SUBTASK_WAITING) {
@@ -472,7 +476,9 @@ static size_t bytes_for(const struct graph *graph, uint32_t index)
  * again would not help. */
 static void become_ready(struct exchange *exchange, struct job *job, uint32_t index)
 {
-    if (bytes_for(job->graph, index) > GIVEN_WORK_BYTES_MOST) {
+    const struct graph *graph = job->graph;
+    exchange->totals.edges += graph->first_after[index + 1] - graph->first_after[index];
+    if (bytes_for(graph, index) > GIVEN_WORK_BYTES_MOST) {
         struct subtask *subtask = end_blocked(exchange, job, index, SUBTASK_FAILED);
         if (subtask != NULL) {
             subtask->failures = (uint8_t)(job->retries + 1); /* no provider's fault */
@@ -495,6 +501,9 @@ void graph_decided(struct exchange *exchange, struct job *job, uint32_t index,
     let_go(exchange, graph, index);
     if (as == SUBTASK_FAILED && !job->is_closing) {
         cancel_after(exchange, job, index);
+    }
+    if (as == SUBTASK_ACCEPTED) {
+        exchange->totals.edges += graph->first_next[index + 1] - graph->first_next[index];
     }
     for (uint32_t k = graph->first_next[index];
          as == SUBTASK_ACCEPTED && k < graph->first_next[index + 1]; k++) {

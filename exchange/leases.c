@@ -272,6 +272,7 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     told.seed = check_seed(job, index, attempt->key.attempt);
     told.checked = check_subject(job, index);
     emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
+    exchange->totals.dispatches++;
 }
 
 void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, uint32_t index)

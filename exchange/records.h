@@ -470,6 +470,7 @@ struct exchange {
     uint64_t counts;
     struct planned_fill *plan;
     uint32_t plan_count, plan_capacity;
+    struct exchange_totals totals; /* not recorded */
     /* work of this step */
     struct list_link wanting_asks, wanting_parts, refills, spreads, fronts, reports, challenges,
         exposures;

@@ -14,11 +14,12 @@ fail() {
     exit 1
 }
 
-# said OWNER USER: what the agent says whose config is OWNER's and names USER. It has no market, so it always ends.
+# said OWNER USER: what the agent says whose config is OWNER's and names USER. Its key is none, so it always ends.
 said() {
     rm -rf "$work/agent"
     mkdir -m 700 "$work/agent"
     printf 'user: %s\n' "$2" >"$work/agent/provider.yaml"
+    : >"$work/agent/provider.key"
     chown "$1" "$work/agent" "$work/agent/provider.yaml"
     timeout 300 "$bin/bourse-provider" run --dir "$work/agent" 2>&1 && fail "an agent without a market goes on"
     stat -c %U "$work/agent" >"$work/owner"

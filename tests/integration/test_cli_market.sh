@@ -256,6 +256,8 @@ expect 0 'left none; .bourse logs' "$bourse" fetch last -o nothing
 
 # Down, and up again: the same money, the same jobs.
 expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
+grep -qE 'commands [1-9][0-9]*, dispatched [1-9][0-9]* subtasks, looked at edges [0-9]+ times' market/broker.log ||
+    fail "the broker does not say what it decided: $(tail -n 5 market/broker.log)"
 expect 6 '.' "$bourse" ps --timeout 1s
 # A broker that runs by itself keeps its market.yaml when `up` finds the folder taken.
 rm -f "$work/market/market.yaml"

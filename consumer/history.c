@@ -5,6 +5,7 @@
 #include "consumer/client.h"
 #include "consumer/matrix.h"
 #include "consumer/product.h"
+#include "matching/book.h"
 #include "planner/history.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -100,10 +101,14 @@ static bool ask_all(struct bourse *bourse, const struct names *names, on_wire_ro
 
 /* ---------------------------------------------------------------- what a job is expected to take */
 
+/* Not of one class: of all that are real, or of all that are simulated, whose times are a model's. */
+#define CLASS_REAL 0
+#define CLASS_SIMULATED SIZE_MAX
+
 struct known { /* of one name and size, on one class of devices or over all of them */
     size_t name;
     uint32_t size;
-    size_t of_class; /* 0: all of them */
+    size_t of_class;
     uint64_t samples;
     int128 median_ns; /* a sum over the samples */
     int64_t p90_ns;   /* of the class that has the most */
@@ -111,7 +116,7 @@ struct known { /* of one name and size, on one class of devices or over all of t
 };
 
 struct table {
-    const char *const *classes; /* that are told apart, from 1 on: 0 is all of them */
+    const char *const *classes; /* that are told apart, from 1 on */
     size_t class_count;
     struct known *items;
     size_t count, capacity;
@@ -170,7 +175,8 @@ static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *
     if (row->samples == 0 || row->median_ns <= 0) {
         return true;
     }
-    bool is_added = add_to(table, name, 0, row);
+    const bool is_simulated = strncmp(row->device_class, "sim.", 4) == 0;
+    bool is_added = add_to(table, name, is_simulated ? CLASS_SIMULATED : CLASS_REAL, row);
     for (size_t c = 1; is_added && c < table->class_count; c++) {
         is_added = strcmp(table->classes[c], row->device_class) != 0 || add_to(table, name, c, row);
     }
@@ -233,7 +239,9 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
 {
     const struct bourse_job *job = learning->job;
     struct job_learned *learned = &learning->learner->learned;
-    const struct known *known = known_of(learning, index, 0);
+    const bool is_simulated = requirement_asks_simulated(&job->parts[part].needs);
+    const struct known *known =
+        known_of(learning, index, is_simulated ? CLASS_SIMULATED : CLASS_REAL);
     const int64_t said = said_ms(job, part, index);
     int64_t expect_ms = said > 0 ? said : job->parts[part].expect_ms;
     if (known != NULL) {

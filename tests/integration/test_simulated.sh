@@ -115,7 +115,12 @@ timeout 120 "$bourse" run -y --array 1-12 --limit 1m --expect 200ms -- sh -c 'sl
 ! grep -q 'sim\.' ps.txt || fail "a plain job is on a simulated device: $(cat ps.txt)"
 "$bourse" logs last --json >outcomes.json
 ! grep -q '"simulated"' outcomes.json || fail "a plain job has simulated results: $(cat outcomes.json)"
+# What simulations took is a model's time: it is expected of simulations again, and of nothing else.
+said() { "$bourse" plan product.yaml >plan.txt 2>&1; grep -q 'measured (' plan.txt; }
+sed -i 's/^needs:.*/needs: {simulated: true}/' product.yaml
+until_true 60 said || fail "the products on simulated devices are not remembered: $(cat plan.txt)"
 sed -i 's/^needs:.*/needs: {memory: 1MiB}/' product.yaml
+said && fail "a real device is expected to take what simulated ones took: $(cat plan.txt)"
 timeout 120 "$bourse" submit product.yaml -y --budget 1 --wait >out 2>err || fail "a product: $(cat err)"
 "$bourse" logs last --json >outcomes.json
 ! grep -q '"simulated"' outcomes.json || fail "a plain product has a simulated result: $(cat outcomes.json)"

@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 enum {
-    PUT_BATCH = 128, /* files open at a time */
+    PUT_BATCH = 128,         /* files open at a time */
+    LAID_OUT_MOST = 1 << 16, /* subtasks of an array: of more the quote is near enough */
 };
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
@@ -184,6 +185,11 @@ static int64_t sum_of(int64_t a, int64_t b)
 {
     int64_t sum;
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static int64_t with_half(int64_t micro)
+{
+    return sum_of(micro, micro / 2 + (micro & 1));
 }
 
 static bool has_level(const struct bourse_quote *quote, const struct bourse_level *level)
@@ -364,18 +370,32 @@ static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bo
     return true;
 }
 
-/* Parts take each other's devices, and tasks wait for each other: what that takes no quote of a part knows. */
-static bool settle_makespan(const struct bourse_job *job, const struct offered *offered,
-                            struct bourse_quote *quote)
+/* What it costs, and with it what a budget is to cover: as much again and a half. */
+static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
+{
+    if (quote->expected_micro < 0 || quote->suggested_micro <= 0) {
+        return; /* there is no price */
+    }
+    const int64_t rest_micro = quote->suggested_micro - with_half(quote->expected_micro);
+    quote->expected_micro = cost_micro;
+    quote->suggested_micro = sum_of(with_half(cost_micro), larger(rest_micro, 1));
+}
+
+/* Quotes of parts spread equal work over what each may have. Parts take each other's devices, and tasks are unlike and wait for each other:
+ * how long that takes and what it costs is what the plan says. */
+static bool settle_plan(const struct bourse_job *job, const struct offered *offered,
+                        struct bourse_quote *quote)
 {
     struct deal *deal = NULL;
-    if (job->part_count == 1 && order_longest_ms(&job->graph) == 0) {
-        return true;
+    const bool is_array = job->part_count == 1 && job->graph.count == 0;
+    if (is_array && (job->subtasks > LAID_OUT_MOST || quote->level_count == BOURSE_LEVELS_MAX)) {
+        return true; /* what is on offer may be more than the plan knows of */
     }
     quote->makespan_ms = larger(quote->makespan_ms, order_longest_ms(&job->graph));
     const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
     if (status == DEAL_OK) {
         quote->makespan_ms = deal->makespan_ns / NS_PER_MS;
+        settle_cost(quote, deal->cost_micro);
     }
     deal_destroy(&deal);
     return status != DEAL_NO_MEMORY;
@@ -390,7 +410,7 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     CLEANUP(offered_destroy) struct offered *offered = offered_create(job, ret_parts);
-    if (offered == NULL || !settle_makespan(job, offered, ret_quote)) {
+    if (offered == NULL || !settle_plan(job, offered, ret_quote)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     return manifest_expect(job, ret_quote, offered, error);

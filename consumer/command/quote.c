@@ -91,7 +91,8 @@ static json_t *json_spread(const struct bourse_job_summary *job, const struct bo
     struct estimate_row rows[BOURSE_LEVELS_MAX];
     struct estimate estimate;
     if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
-        !estimate_of(job, quote, rows, &estimate)) {
+        !estimate_of(job, quote, rows, &estimate) ||
+        estimate.makespan_ns / NS_PER_MS != quote->makespan_ms) { /* they are not alike */
         return json_null();
     }
     json_t *levels = json_array();

@@ -43,6 +43,20 @@ printf 'name: many\narray: 0-99\nrun: [sleep, "0.2"]\nexpect: 200ms\n' >many.yam
 "$bourse" plan many.yaml >out || fail "plan of many"
 grep -qE '^100 of 100 +provider/' out || fail "no sum: $(cat out)"
 
+# Unlike tasks that wait for nobody: what is quoted is what is planned, and not all work over all lanes.
+cat >unlike.yaml <<'YAML'
+tasks:
+- {name: a, expect: 2s, run: [sleep, "2"]}
+- {name: b, expect: 5s, run: [sleep, "5"]}
+- {name: c, expect: 5500ms, run: [sleep, "5"]}
+- {name: d, expect: 2100ms, run: [sleep, "2"]}
+YAML
+"$bourse" plan unlike.yaml --json >json || fail "plan of unlike tasks"
+has "$(cat json)" '"makespan_s":7.5,'
+[ "$(number makespan_ms json)" -eq 7500 ] || fail "the quote says something else: $(cat json)"
+has "$(cat json)" "\"price_micro\":$(number expected_micro json),\"energy_j\":null,\"lanes\":2"
+[ "$("$bourse" quote unlike.yaml --json | number makespan_ms /dev/stdin)" -eq 7500 ] || fail "another quote"
+
 # Tasks: who waits for whom, which is urgent, what is handed on, and a guess that is called one.
 cat >tasks.yaml <<'YAML'
 tasks:

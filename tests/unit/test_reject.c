@@ -16,7 +16,7 @@ enum { DOCUMENT_BYTES_MAX = 1 << 20 };
 static bool is_given_out(int code)
 {
     return (code >= REJECT_MALFORMED && code <= REJECT_GAP_TOO_OLD) ||
-           (code >= REJECT_NOT_FOUND && code <= REJECT_WOULD_TRADE) || code == REJECT_HOURS ||
+           (code >= REJECT_NOT_FOUND && code <= REJECT_NOTIONAL) || code == REJECT_HOURS ||
            code == REJECT_ACCOUNT || (code >= REJECT_BLOB_HASH && code < REJECT_CODE_COUNT);
 }
 

@@ -5,10 +5,13 @@
  *
  * FILE is what docs/bench.md calls an order flow: limit orders that may rest, immediate-or-cancel orders and cancels
  * in any number of books, with the outcome that price-time priority leads to. Each book is a cell with a class of its own,
- * in one struct book, as the exchange has it; the flow's ids become handles at the door. R [7] rounds are timed, one more
- * takes the time of each message. Exits with 1 when the outcome is another.
+ * in one struct book, as the exchange has it; the flow's ids become handles at the door. The book is asked as the exchange asks it:
+ * bids have a term and asks a longest one, the caller looks at each order that would be filled and passes over its owner's, and what
+ * waits is made known to the book. R [7] rounds are timed, one more takes the time of each message. Exits with 1 when the outcome is
+ * another.
  *
  * --shapes: books of unusual shapes instead, and memory (matching/shapes.c). */
+#include "base/ahead.h"
 #include "bench/give_up.h"
 #include "bench/matching/shapes.h"
 #include "matching/book.h"
@@ -23,6 +26,11 @@
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
 enum { ROUNDS_MOST = 99, OWNER_SELLS = 1 }; /* who buys is the next */
+/* Of the messages that wait, by how many they are behind: whose id is looked for, whose order, and whom will it meet. Fewer orders than
+ * MANY lie in the processor's own cache, and nothing has to be made known. */
+enum { LAST = 12, MIDDLE = 6, FIRST = 3, MANY = 8192 };
+static const int64_t term_ns[] = {INT64_C(86400000000000),
+                                  INT64_C(3600000000000)}; /* most, bid's */
 
 struct flow_head {
     char magic[8];
@@ -45,6 +53,7 @@ struct outcome {
 
 struct replay {
     struct book *book;
+
     uint32_t *handles; /* by id: the last one that it had, perhaps another's by now */
     uint32_t *free;    /* handles that are, a stack */
     uint32_t free_count, touched, capacity;
@@ -69,6 +78,7 @@ static struct replay replay_begin(const struct flow_head *head)
     replay.handles = memory(head->max_id + 1, sizeof *replay.handles);
     memset(replay.handles, 0xff, (head->max_id + 1) * sizeof *replay.handles);
     replay.free = memory(replay.capacity, sizeof *replay.free);
+
     replay.kinds = memory(head->books, 2 * sizeof *replay.kinds);
     for (uint32_t i = 0; i < head->books; i++) {
         struct attribute attribute = {.name = "instrument", .is_text = true};
@@ -76,7 +86,8 @@ static struct replay replay_begin(const struct flow_head *head)
         struct requirement needs = {.count = 1};
         needs.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = attribute};
         if (book_cell(replay.book, &attribute, 1, &replay.kinds[(size_t)2 * i]) != BOOK_OK ||
-            book_class(replay.book, &needs, &replay.kinds[(size_t)2 * i + 1]) != BOOK_OK) {
+            book_class(replay.book, &needs, RATE_NONE, &replay.kinds[(size_t)2 * i + 1]) !=
+                BOOK_OK) {
             die("no cells");
         }
     }
@@ -88,6 +99,7 @@ static void replay_end(struct replay *replay)
 {
     book_destroy(&replay->book);
     free(replay->handles);
+
     free(replay->free);
     free(replay->kinds);
 }
@@ -100,11 +112,14 @@ static uint32_t take_handle(struct replay *replay, uint64_t id)
         die("more orders rest than there is room for");
     }
     replay->handles[id] = handle;
+
+    replay->outcome.resting++;
     return handle;
 }
 
 static void free_handle(struct replay *replay, uint32_t handle)
 {
+
     replay->free[replay->free_count++] = handle;
     replay->outcome.resting--;
 }
@@ -120,6 +135,29 @@ static void count_trade(struct outcome *outcome, uint64_t maker, uint64_t taker,
     outcome->quantity += quantity;
 }
 
+struct newcomer {
+    const struct book *book;
+    uint32_t owner;
+};
+
+static bool skip_own(void *context, uint32_t handle)
+{
+    const struct newcomer *newcomer = context;
+    return book_owner(newcomer->book, handle) == newcomer->owner;
+}
+
+/* As much as was filled is no longer offered. */
+static void fill(struct replay *replay, const struct book_match *match)
+{
+    const uint32_t left = book_slots(replay->book, match->handle) - match->slots;
+    if (left > 0) {
+        book_set_slots(replay->book, match->handle, left);
+    } else {
+        book_remove(replay->book, match->handle);
+        free_handle(replay, match->handle);
+    }
+}
+
 /* An order's number is its sequence: they count up as they arrive. */
 static void arrive(struct replay *replay, const struct flow_record *record)
 {
@@ -130,14 +168,14 @@ static void arrive(struct replay *replay, const struct flow_record *record)
                                .slots = record->quantity,
                                .width = 1,
                                .price_micro = record->price,
+                               .term_ns = term_ns[is_bid],
                                .sequence = record->id};
+    struct newcomer newcomer = {.book = replay->book, .owner = order.owner};
     struct book_match match;
-    while (book_match(replay->book, &order, NULL, NULL, &match) && !match.is_own) {
+    while (book_match(replay->book, &order, skip_own, &newcomer, &match)) {
         count_trade(&replay->outcome, match.sequence, record->id, (uint32_t)match.price_micro,
                     match.slots);
-        if (book_take(replay->book, match.handle, match.slots)) {
-            free_handle(replay, match.handle);
-        }
+        fill(replay, &match);
         order.slots -= match.slots;
         if (order.slots == 0) {
             return;
@@ -145,7 +183,6 @@ static void arrive(struct replay *replay, const struct flow_record *record)
     }
     if (record->op != OP_IMMEDIATE) {
         (void)book_rest(replay->book, take_handle(replay, record->id), &order);
-        replay->outcome.resting++;
     }
 }
 
@@ -160,8 +197,21 @@ static void cancel(struct replay *replay, uint64_t id)
     }
 }
 
+/* As the broker's core does with what waits. Whether a message cancels or not, for no branch could tell. */
+static inline void expect(const struct replay *replay, const struct flow_record *next)
+{
+    const struct flow_record *first = next + FIRST;
+    const bool is_bid = first->side == SIDE_BUY;
+    line_ahead(&replay->handles[next[LAST].id]);
+    book_expect(replay->book, replay->handles[next[MIDDLE].id]);
+    book_expect_match(replay->book, is_bid, replay->kinds[(size_t)2 * first->book + is_bid]);
+}
+
 static void handle_record(struct replay *replay, const struct flow_record *record)
 {
+    if (replay->outcome.resting >= MANY) {
+        expect(replay, record);
+    }
     if (record->op == OP_CANCEL) {
         cancel(replay, record->id);
     } else {
@@ -204,7 +254,8 @@ static struct flow flow_read(const char *path)
         flow.head.record != sizeof(struct flow_record)) {
         die("not an order flow");
     }
-    flow.records = memory(flow.head.count, sizeof *flow.records);
+    flow.records =
+        memory(flow.head.count + LAST, sizeof *flow.records); /* none is behind the last */
     if (fread(flow.records, sizeof *flow.records, flow.head.count, file) != flow.head.count) {
         die("the flow is cut short");
     }

@@ -90,7 +90,8 @@ static uint32_t add_cell(struct book *book, uint32_t number)
 static uint32_t add_class(struct book *book, const struct requirement *needs, uint32_t number)
 {
     uint32_t class_id;
-    check(book_class(book, needs, &class_id) == BOOK_OK && class_id == number, "no class");
+    check(book_class(book, needs, RATE_NONE, &class_id) == BOOK_OK && class_id == number,
+          "no class");
     return class_id;
 }
 
@@ -162,7 +163,12 @@ static void apply(struct book *book, const struct message *message, struct outco
     struct book_match match;
     while (book_match(book, &order, NULL, NULL, &match)) {
         count_trade(outcome, match.handle, order.sequence, match.price_micro, match.slots);
-        (void)book_take(book, match.handle, match.slots);
+        const uint32_t left = book_slots(book, match.handle) - match.slots;
+        if (left > 0) {
+            book_set_slots(book, match.handle, left);
+        } else {
+            book_remove(book, match.handle);
+        }
         order.slots -= match.slots;
         if (order.slots == 0) {
             return;

@@ -1,6 +1,7 @@
 /* Which ended job is the oldest, of one account and of all: it makes room for a new one. Each account has a heap of its own by age,
  * for jobs end in no order, and those that wait for ever stand in nobody's way; accounts stand in a heap by the oldest that each
  * has. Nothing but the oldest of an account ever goes, so that no job needs to know its place. */
+#include "base/ahead.h"
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -125,7 +126,7 @@ static void expect(const struct exchange *exchange)
     const struct ended_jobs *ended = &exchange->enders[0]->ended;
     const struct job *next = ended->jobs[0].job;
     for (size_t at = 0; at < sizeof *next; at += 64) {
-        __builtin_prefetch((const char *)next + at, 1);
+        line_ahead((const char *)next + at);
     }
 }
 

@@ -197,7 +197,7 @@ static bool skip_ask(void *context, uint32_t handle)
     struct pair_context *pair = context;
     const struct exchange *exchange = pair->exchange;
     const struct ask *ask = exchange->orders_by_handle[handle];
-    if (ask->device->key.provider == pair->part->job->owner ||
+    if (book_owner(exchange->book, handle) == pair->part->job->owner ||
         !part_may_take(exchange, pair->part, ask)) {
         return true;
     }

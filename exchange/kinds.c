@@ -339,7 +339,7 @@ bool class_take(struct exchange *exchange, const struct requirement *needs, enum
     const struct member *member = sender(exchange);
     const uint32_t most = exchange->limits.classes_per_account;
     uint32_t class_id;
-    enum book_status status = book_value_class(exchange->book, needs, rate, &class_id);
+    enum book_status status = book_class(exchange->book, needs, rate, &class_id);
     if (status != BOOK_OK) {
         refuse(exchange, status);
         return false;

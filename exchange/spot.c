@@ -152,15 +152,16 @@ void lease_expose(struct exchange *exchange, struct lease *lease)
     lease->exposed_cell = lease->device->cell;
     lease->exposed_micro = rank_of(exchange, lease) + EXCHANGE_INCREMENT_MICRO;
     spot->leases[lease->exposed] = lease;
-    const struct book_ask ask = {
+    const struct book_order ask = {
         .owner = lease->job->owner,
-        .cell = lease->exposed_cell,
+        .kind = lease->exposed_cell,
         .slots = lease->slots,
+        .width = 1,
         .price_micro = lease->exposed_micro,
-        .max_term_ns = lease->device->ask->max_term_ns,
+        .term_ns = lease->device->ask->max_term_ns,
         .sequence = lease->id,
     };
-    (void)book_rest_ask(spot->book, lease->exposed, &ask); /* the handle is within its limit */
+    (void)book_rest(spot->book, lease->exposed, &ask); /* the handle is within its limit */
     list_append(&exchange->exposures, &lease->exposing);
 }
 

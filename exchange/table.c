@@ -1,5 +1,7 @@
 #include "exchange/table.h"
 
+#include "base/ahead.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,8 +166,7 @@ void *table_find(const struct table *table, const void *key)
 void table_expect(const struct table *table, const void *key)
 {
     if (table->count > 0) {
-        __builtin_prefetch(&table->slots[(size_t)table_hash_of(table, key) & (table->capacity - 1)],
-                           1);
+        line_ahead(&table->slots[(size_t)table_hash_of(table, key) & (table->capacity - 1)]);
     }
 }
 
@@ -183,7 +184,7 @@ void table_expect_element(const struct table *table, const void *key, size_t siz
     }
     const char *element = table->slots[at].element;
     for (size_t line = 0; element != NULL && line < size; line += LINE) {
-        __builtin_prefetch(element + line, 1);
+        line_ahead(element + line);
     }
 }
 

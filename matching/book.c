@@ -1,5 +1,6 @@
 #include "matching/book_internal.h"
 
+#include "base/ahead.h"
 #include "base/apart.h"
 
 #include <assert.h>
@@ -21,14 +22,13 @@ struct book *book_create(struct book_limits limits)
     book->limits = limits;
     book->price_most = INT64_MAX;
     bool pool = ladder_pool_init(&book->pool, limits.orders);
-    book->terms = malloc(limits.orders * sizeof *book->terms);
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, 2 * sizeof *book->cursors);
     bool asks = shelves_init(&book->shelves[ASKS], limits.cells, limits.classes);
     bool bids = shelves_init(&book->shelves[BIDS], limits.classes, limits.cells);
-    if (!pool || book->terms == NULL || book->cells == NULL || book->classes == NULL ||
-        book->cursors == NULL || !asks || !bids) {
+    if (!pool || book->cells == NULL || book->classes == NULL || book->cursors == NULL || !asks ||
+        !bids) {
         book_destroy(&book);
     }
     return book;
@@ -49,7 +49,6 @@ void book_destroy(struct book **self)
     shelves_fini(&book->shelves[ASKS]);
     shelves_fini(&book->shelves[BIDS]);
     ladder_pool_fini(&book->pool);
-    free(book->terms);
     free(book->cells);
     free(book->classes);
     free(book->cursors);
@@ -63,11 +62,6 @@ bool book_grow(struct book *book, uint32_t orders)
     if (orders <= book->limits.orders) {
         return true;
     }
-    void *terms = realloc(book->terms, orders * sizeof *book->terms);
-    if (terms == NULL) {
-        return false;
-    }
-    book->terms = terms;
     if (!ladder_pool_grow(&book->pool, orders)) {
         return false;
     }
@@ -128,62 +122,21 @@ enum book_status book_rest(struct book *book, uint32_t handle, const struct book
     }
     struct order *resting = &book->pool.orders[handle];
     assert(resting->place == 0);
-    bool has_terms = ((uint64_t)order->term_ns | (order->width ^ 1)) != 0;
     *resting = (struct order){.sequence = order->sequence,
                               .slots = order->slots,
                               .owner = order->owner,
                               .shelf = order->kind & (LADDER_SHELVES_MAX - 1),
                               .is_bid = order->is_bid,
-                              .has_terms = has_terms};
-    if (has_terms) {
-        book->terms[handle] = (struct terms){order->term_ns, order->width};
-    }
+                              .width = order->width,
+                              .term_ns = order->term_ns};
     put(book, handle, key_of(order->price_micro, order->is_bid));
     return BOOK_OK;
-}
-
-enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask)
-{
-    const struct book_order order = {.owner = ask->owner,
-                                     .kind = ask->cell,
-                                     .slots = ask->slots,
-                                     .width = 1,
-                                     .price_micro = ask->price_micro,
-                                     .term_ns = ask->max_term_ns,
-                                     .sequence = ask->sequence};
-    return book_rest(book, handle, &order);
-}
-
-enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid)
-{
-    const struct book_order order = {.is_bid = true,
-                                     .owner = bid->owner,
-                                     .kind = bid->class_id,
-                                     .slots = bid->slots,
-                                     .width = bid->width,
-                                     .price_micro = bid->limit_micro,
-                                     .term_ns = bid->term_ns,
-                                     .sequence = bid->sequence};
-    return book_rest(book, handle, &order);
 }
 
 void book_remove(struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
     pull(book, handle);
-}
-
-bool book_take(struct book *book, uint32_t handle, uint32_t slots)
-{
-    assert(book_rests(book, handle));
-    struct order *order = &book->pool.orders[handle];
-    assert(slots <= order->slots);
-    if (slots < order->slots) {
-        order->slots -= slots;
-        return false;
-    }
-    pull(book, handle);
-    return true;
 }
 
 bool book_rests(const struct book *book, uint32_t handle)
@@ -195,15 +148,14 @@ static struct book_order order_of(const struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
     const struct order *order = &book->pool.orders[handle];
-    const struct terms terms = order->has_terms ? book->terms[handle] : (struct terms){0, 1};
     return (struct book_order){.is_bid = order->is_bid,
                                .owner = order->owner,
                                .kind = order->shelf,
                                .slots = order->slots,
-                               .width = terms.width,
+                               .width = order->width,
                                .price_micro =
                                    price_of(ladder_key(&book->pool, handle), order->is_bid),
-                               .term_ns = terms.term_ns,
+                               .term_ns = order->term_ns,
                                .sequence = order->sequence};
 }
 
@@ -244,6 +196,12 @@ uint64_t book_sequence(const struct book *book, uint32_t handle)
     return book->pool.orders[handle].sequence;
 }
 
+uint32_t book_owner(const struct book *book, uint32_t handle)
+{
+    assert(book_rests(book, handle));
+    return book->pool.orders[handle].owner;
+}
+
 uint32_t book_slots(const struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
@@ -266,30 +224,17 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-/* As many as come in multiples of the width. */
-static inline uint32_t in_widths(uint32_t slots, uint32_t width)
-{
-    return width == 1 ? slots : slots - slots % width;
-}
-
-/* The same for one that rests with terms. */
-static APART uint32_t slots_agreed(const struct book_order *order, const struct terms *other,
-                                   uint32_t slots)
-{
-    int64_t most_ns = order->is_bid ? other->term_ns : order->term_ns;
-    int64_t term_ns = order->is_bid ? order->term_ns : other->term_ns;
-    bool fits = most_ns == 0 || term_ns <= most_ns;
-    return fits ? in_widths(slots, order->is_bid ? order->width : other->width) : 0;
-}
-
 /* Slots that two could trade if their prices cross and class and cell meet: a multiple of the bid's width. */
 static inline uint32_t slots_between(const struct book *book, const struct book_order *order,
                                      uint32_t handle)
 {
     const struct order *other = &book->pool.orders[handle];
-    uint32_t slots = order->slots < other->slots ? order->slots : other->slots;
-    return other->has_terms ? slots_agreed(order, &book->terms[handle], slots)
-                            : in_widths(slots, order->width);
+    const uint32_t slots = order->slots < other->slots ? order->slots : other->slots;
+    const uint32_t width = order->is_bid ? order->width : other->width;
+    const int64_t most_ns = order->is_bid ? other->term_ns : order->term_ns;
+    const int64_t term_ns = order->is_bid ? order->term_ns : other->term_ns;
+    const uint32_t whole = width == 1 ? slots : slots - slots % width;
+    return most_ns == 0 || term_ns <= most_ns ? whole : 0;
 }
 
 int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell)
@@ -495,42 +440,32 @@ static APART uint32_t search_groups(const struct book *book, const struct book_o
     return others->valued_count == 0 ? search.best : search_values(&search, own);
 }
 
-static inline uint32_t best_for(const struct book *book, const struct book_order *order,
-                                book_skip *skip, void *context)
+static inline void say_match(const struct book *book, const struct book_order *order,
+                             uint32_t handle, int64_t price_micro, struct book_match *ret_match)
 {
-    const struct shelf *own = &book->shelves[order->is_bid].items[order->kind];
-    assert(own->references > 0);
-    if (own->only == BOOK_NONE) {
-        return search_groups(book, order, skip, context, own);
-    }
-    const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
-    if (ladder_is_empty(ladder) || ladder->best_key > key_of(order->price_micro, !order->is_bid)) {
-        return BOOK_NONE; /* without a look at an order */
-    }
-    return is_fit(book, order, skip, context, ladder->first)
-               ? ladder->first
-               : next_fit(book, order, skip, context, ladder);
-}
-
-/* Across many shelves, or where terms, widths or the caller have a say. */
-static APART bool match_any(const struct book *book, const struct book_order *order,
-                            book_skip *skip, void *context, struct book_match *ret_match)
-{
-    uint32_t best = best_for(book, order, skip, context);
-    if (best == BOOK_NONE) {
-        return false;
-    }
-    const struct order *maker = &book->pool.orders[best];
-    int64_t price_micro = price_of(ladder_key(&book->pool, best), !order->is_bid);
-    int64_t ask_micro = order->is_bid ? price_micro : order->price_micro;
-    if (!order->is_bid) {
-        price_micro = limit_in(book, maker->shelf, price_micro, order->kind);
-    }
-    ret_match->handle = best;
-    ret_match->slots = slots_between(book, order, best);
+    const struct order *maker = &book->pool.orders[handle];
+    const int64_t ask_micro = order->is_bid ? price_micro : order->price_micro;
+    ret_match->handle = handle;
+    ret_match->slots = slots_between(book, order, handle);
     ret_match->is_own = order->owner == maker->owner;
     ret_match->price_micro = ask_micro == 0 ? 0 : price_micro;
     ret_match->sequence = maker->sequence;
+}
+
+/* Across many shelves. */
+static APART bool match_among(const struct book *book, const struct book_order *order,
+                              book_skip *skip, void *context, const struct shelf *own,
+                              struct book_match *ret_match)
+{
+    const uint32_t best = search_groups(book, order, skip, context, own);
+    if (best == BOOK_NONE) {
+        return false;
+    }
+    int64_t price_micro = price_of(ladder_key(&book->pool, best), !order->is_bid);
+    if (!order->is_bid) {
+        price_micro = limit_in(book, book->pool.orders[best].shelf, price_micro, order->kind);
+    }
+    say_match(book, order, best, price_micro, ret_match);
     return true;
 }
 
@@ -540,23 +475,37 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     const struct shelf *own = &book->shelves[order->is_bid].items[order->kind];
     assert(own->references > 0);
     if (own->only == BOOK_NONE) {
-        return match_any(book, order, skip, context, ret_match);
+        return match_among(book, order, skip, context, own, ret_match);
     }
     const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
     if (ladder_is_empty(ladder) || ladder->best_key > key_of(order->price_micro, !order->is_bid)) {
         return false; /* without a look at an order */
     }
-    const struct order *maker = &book->pool.orders[ladder->first];
-    if (maker->has_terms || order->width != 1 || order->slots == 0 || skip != NULL) {
-        return match_any(book, order, skip, context, ret_match);
+    uint32_t best = ladder->first;
+    uint64_t key = ladder->best_key;
+    if (!is_fit(book, order, skip, context, best)) {
+        best = next_fit(book, order, skip, context, ladder);
+        if (best == BOOK_NONE) {
+            return false;
+        }
+        key = ladder_key(&book->pool, best);
     }
-    bool is_donation = !order->is_bid && order->price_micro == 0;
-    ret_match->handle = ladder->first;
-    ret_match->slots = order->slots < maker->slots ? order->slots : maker->slots;
-    ret_match->is_own = order->owner == maker->owner;
-    ret_match->price_micro = is_donation ? 0 : price_of(ladder->best_key, !order->is_bid);
-    ret_match->sequence = maker->sequence;
+    say_match(book, order, best, price_of(key, !order->is_bid), ret_match);
     return true;
+}
+
+/* Of one that is none the line of another: who branches here would wait for the very memory that this is to bring. */
+void book_expect(const struct book *book, uint32_t handle)
+{
+    line_ahead(&book->pool.orders[handle < book->limits.orders ? handle : 0]);
+}
+
+void book_expect_match(const struct book *book, bool is_bid, uint32_t kind)
+{
+    const uint32_t only = book->shelves[is_bid].items[kind].only;
+    if (only != BOOK_NONE) {
+        book_expect(book, book->shelves[!is_bid].items[only].filled.first);
+    }
 }
 
 /* Who is first so far, and by what. */

@@ -19,7 +19,7 @@
  * The caller names orders by a dense handle that it chooses (0 .. order_capacity - 1) and gives each a
  * sequence; the book never invents one, so a book can be rebuilt in any order of insertion. Only cells
  * and classes allocate after creation. What a fill means (escrow, leases) is the caller's: it asks for the best
- * counter order, decides how many slots it can afford, and says book_take. Pure. */
+ * counter order, decides how many slots it can afford, and says what is left of it. Pure. */
 #ifndef BOURSE_MATCHING_BOOK_H
 #define BOURSE_MATCHING_BOOK_H
 
@@ -63,12 +63,10 @@ bool book_grow(struct book *book, uint32_t orders);
  * but OK leaves the book as it was. */
 enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
                            uint32_t *ret_cell);
-/* The class of exactly this requirement, likewise. BAD_REQUIREMENT: not a well-formed tree. */
+/* The class of exactly this requirement whose bids are by value in that rate, or NONE: by price, likewise. BAD_REQUIREMENT:
+ * not a well-formed tree. */
 enum book_status book_class(struct book *book, const struct requirement *requirement,
-                            uint32_t *ret_class);
-/* The class of exactly this requirement whose bids are by value in that rate, likewise; NONE: book_class. */
-enum book_status book_value_class(struct book *book, const struct requirement *requirement,
-                                  enum rate rate, uint32_t *ret_class);
+                            enum rate rate, uint32_t *ret_class);
 /* The same under a number of the caller's choice, which is free: for a book that is made again. FULL when the number is
  * in use or above the limit, or when another cell (class) is like it. */
 enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
@@ -189,14 +187,13 @@ struct book_order {
 
 /* Rest an order under a free handle. */
 enum book_status book_rest(struct book *book, uint32_t handle, const struct book_order *order);
-enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask);
-enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid);
 void book_remove(struct book *book, uint32_t handle);
 bool book_rests(const struct book *book, uint32_t handle);
 /* The resting order; false: there is none of that side under the handle. */
 bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask);
 bool book_bid(const struct book *book, uint32_t handle, struct book_bid *ret_bid);
 uint64_t book_sequence(const struct book *book, uint32_t handle);
+uint32_t book_owner(const struct book *book, uint32_t handle); /* of what rests */
 /* Free or wanted slots of what rests. */
 uint32_t book_slots(const struct book *book, uint32_t handle);
 /* Sets the free or wanted slots; price and sequence, and so priority, stay. */
@@ -224,8 +221,11 @@ struct book_ranking {
 bool book_match_by_rank(const struct book *book, const struct book_order *ask,
                         const struct book_ranking *ranking, book_skip *skip, void *context,
                         struct book_match *ret_match);
-/* Takes slots, of those that it has, from a resting order; with the last one it is removed: true. */
-bool book_take(struct book *book, uint32_t handle, uint32_t slots);
+/* What the book will be asked for soon is known while messages wait: memory that it takes is brought closer to the processor; nothing
+ * waits for that, nothing changes, and any handle may be named. An order that is filled or goes; of one that will arrive, whom it
+ * meets first. */
+void book_expect(const struct book *book, uint32_t handle);
+void book_expect_match(const struct book *book, bool is_bid, uint32_t kind);
 
 /* How many orders of its cell or class come before a resting one, counted up to `most`. */
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);

@@ -52,13 +52,6 @@ struct shelves {
     uint64_t *floors;      /* by group: no best key in it is lower */
 };
 
-/* What only orders that have it touch memory for: an ask's longest term, a bid's term and its width. Without, they are 0 and
- * 1: an ask that gives any term, a bid that fits all. */
-struct terms {
-    int64_t term_ns;
-    uint32_t width;
-};
-
 /* A ladder that a walk over asks is in, and the ask of it that comes next. */
 struct cursor {
     int64_t price_micro;
@@ -71,7 +64,6 @@ struct cursor {
 struct book {
     struct book_limits limits;
     struct ladder_pool pool; /* of the orders, and of all shelves */
-    struct terms *terms;     /* by handle */
     struct cell *cells;
     struct requirement **classes;
     struct shelves shelves[SIDES];

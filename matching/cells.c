@@ -412,8 +412,8 @@ static enum book_status place_class(struct book *book, uint32_t id,
     return BOOK_OK;
 }
 
-enum book_status book_value_class(struct book *book, const struct requirement *requirement,
-                                  enum rate rate, uint32_t *ret_class)
+enum book_status book_class(struct book *book, const struct requirement *requirement,
+                            enum rate rate, uint32_t *ret_class)
 {
     if (!requirement_well_formed(requirement)) {
         return BOOK_BAD_REQUIREMENT;
@@ -433,12 +433,6 @@ enum book_status book_value_class(struct book *book, const struct requirement *r
         *ret_class = id;
     }
     return status;
-}
-
-enum book_status book_class(struct book *book, const struct requirement *requirement,
-                            uint32_t *ret_class)
-{
-    return book_value_class(book, requirement, RATE_NONE, ret_class);
 }
 
 enum book_status book_class_at(struct book *book, uint32_t class_id,

@@ -1,5 +1,6 @@
 #include "matching/ladder.h"
 
+#include "base/ahead.h"
 #include "base/apart.h"
 
 #include <assert.h>
@@ -380,7 +381,7 @@ static inline void set_best(const struct ladder_pool *pool, struct ladder *ladde
         unsigned place = lowest(pool->blocks[id].taken);
         ladder->best_key = pool->blocks[id].prefix << PLACE_BITS | place;
         ladder->first = pool->lists[id << PLACE_BITS | place].first;
-        __builtin_prefetch(&pool->orders[ladder->first]); /* it is the next to be filled */
+        line_ahead(&pool->orders[ladder->first]); /* it is the next to be filled */
     }
 }
 

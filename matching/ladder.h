@@ -34,18 +34,20 @@ enum {
     LADDER_SHELVES_MAX = 1 << 30,
 };
 
-/* One order; two of them are a line. The first five are the ladder's; of these, its user sets the sequence. */
+/* One order, on a line of its own with all that a match asks of it. The first four are the ladder's; of these, its user sets the
+ * sequence. */
 struct order {
-    uint64_t sequence;
+    alignas(LADDER_LINE) uint64_t sequence;
     uint32_t previous, next; /* in the list of its key */
     uint32_t place;          /* of that list: its block and which there; 0: in no ladder */
     uint32_t slots;
     uint32_t owner;
     uint32_t shelf : 30; /* its cell or class */
     uint32_t is_bid : 1;
-    uint32_t has_terms : 1; /* that its user knows */
+    uint32_t width;  /* of a bid; 1: an ask */
+    int64_t term_ns; /* of a bid; of an ask the longest, 0: any */
 };
-static_assert(sizeof(struct order) == LADDER_LINE / 2, "two to a line");
+static_assert(sizeof(struct order) == LADDER_LINE, "one line");
 
 struct ladder_block;
 struct ladder_list;

@@ -72,7 +72,7 @@ static void open_book(void)
     static const struct requirement any;
     engine.book = book_create((struct book_limits){.orders = ORDERS, .cells = 1, .classes = 1});
     if (engine.book == NULL || book_cell(engine.book, &kind, 1, &engine.cell) != BOOK_OK ||
-        book_class(engine.book, &any, &engine.class_id) != BOOK_OK) {
+        book_class(engine.book, &any, RATE_NONE, &engine.class_id) != BOOK_OK) {
         die("no book");
     }
 }
@@ -174,7 +174,11 @@ static void match(uint64_t id, uint64_t sequence, struct book_order *order)
                                    .maker_order_id = engine.ids[found.handle],
                                    .taker_order_id = id};
         order->slots -= found.slots;
-        if (book_take(engine.book, found.handle, found.slots)) {
+        const uint32_t left = book_slots(engine.book, found.handle) - found.slots;
+        if (left > 0) {
+            book_set_slots(engine.book, found.handle, left);
+        } else {
+            book_remove(engine.book, found.handle);
             give_handle(found.handle);
         }
         report(&trade);

@@ -60,7 +60,7 @@ static struct book_order open_market(struct book *book, uint32_t number)
     uint32_t cell;
     uint32_t class_id;
     check(book_cell(book, &attribute, 1, &cell) == BOOK_OK &&
-          book_class(book, &needs, &class_id) == BOOK_OK && cell == class_id);
+          book_class(book, &needs, RATE_NONE, &class_id) == BOOK_OK && cell == class_id);
     return (struct book_order){.owner = 1, .kind = cell, .slots = 1, .width = 1};
 }
 
@@ -103,7 +103,8 @@ static struct costs fill_levels(uint32_t orders, uint32_t levels)
         for (uint32_t i = 0; i < orders; i++) {
             struct book_match match;
             check(book_match(book, &bid, NULL, NULL, &match) && match.handle == i &&
-                  book_take(book, i, 1));
+                  match.slots == book_slots(book, i));
+            book_remove(book, i);
         }
         costs.fill = (now_ns() - from) / orders;
     }

@@ -553,7 +553,10 @@ bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgrou
             cgroup_destroy(&group);
             return false;
         }
-        (void)snprintf(group->procs[i], sizeof group->procs[i], "%s/cgroup.procs", path);
+        /* A process of one thread enters a group of version 1 by `tasks` at once; by cgroup.procs it waits for a grace
+         * period of the kernel's, 10 to 20 ms. */
+        (void)snprintf(group->procs[i], sizeof group->procs[i], "%s/%s", path,
+                       cgroups->version == 2 ? "cgroup.procs" : "tasks");
         if (hierarchy->has[0]) {
             group->memory_events =
                 open_file(path, cgroups->version == 2 ? "memory.events" : "memory.oom_control");

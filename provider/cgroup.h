@@ -51,8 +51,8 @@ struct cgroup_limits { /* 0: no limit */
 
 bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgroup_limits *limits,
                    struct cgroup **ret_group, struct problem *ret_problem);
-/* Paths of the cgroup.procs files that a process writes "0" to in order to join; at most
- * CGROUP_HIERARCHIES. */
+/* Paths of the files that a process of one thread writes "0" to in order to join: cgroup.procs, or tasks of version 1;
+ * at most CGROUP_HIERARCHIES. */
 size_t cgroup_procs(const struct cgroup *group, const char *ret_paths[CGROUP_HIERARCHIES]);
 
 /* The group's memory.stat, open for reading as long as the group lives; -1 where no memory is counted. */

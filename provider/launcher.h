@@ -42,7 +42,7 @@ struct launch {
     const int *files; /* become descriptors 3, 4, ... of the program */
     size_t file_count;
     int error_file;            /* its standard error; -1: /dev/null, as stdin and stdout are */
-    const char *const *groups; /* paths of cgroup.procs files that it joins before exec */
+    const char *const *groups; /* paths of files that it writes "0" to before exec: cgroup_procs */
     size_t group_count;
     const cpu_set_t *cpus; /* NULL: as they are */
 };

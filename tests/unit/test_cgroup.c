@@ -151,6 +151,11 @@ START_TEST(version_1_has_a_group_in_each_hierarchy)
     (void)snprintf(path, sizeof path, "%s/pids/bourse-x/lane-1", tree.root);
     ck_assert_str_eq(get(path, "pids.max", text), "8");
     ck_assert_int_lt(cgroup_memory_file(group), 0); /* this tree has none */
+    const char *procs[CGROUP_HIERARCHIES];
+    ck_assert_uint_eq(cgroup_procs(group, procs), 3);
+    for (size_t i = 0; i < 3; i++) { /* who joins by cgroup.procs waits for the kernel */
+        ck_assert_ptr_nonnull(strstr(procs[i], "/bourse-x/lane-1/tasks"));
+    }
     cgroup_destroy(&group);
     cgroups_close(&cgroups);
     tree_close(&tree);

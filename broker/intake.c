@@ -19,7 +19,7 @@
 enum {
     BUFFERED_BYTES = 1 << 20,  /* in the socket, as far as the kernel lets us */
     SLICE_MS = 100,            /* how long a stop may go unnoticed */
-    WRITEBACK_BYTES = 8 << 20, /* after which the disk is given what is there */
+    WRITEBACK_BYTES = 2 << 20, /* after which the disk is given what is there */
 };
 
 struct intake {

@@ -19,6 +19,9 @@
 #include <time.h>
 
 #define FULL_AGAIN_NS INT64_C(60000000000)
+enum {
+    REST_SHARE = 4
+}; /* an output that stays in its jail takes no more than this part of its disk */
 
 struct lane {
     struct list_link link; /* in its tenancy */
@@ -42,6 +45,7 @@ struct lane {
     atomic_bool notice;        /* its program is to be told to end; false once it was */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
     struct jail_limits limits; /* the thread's own: those that the jail was opened with */
+    struct jail_rest *rest;    /* of the jail; NULL: nothing may be left in it */
 };
 
 struct tenancy { /* a lease here */
@@ -107,6 +111,7 @@ static void end_jail(struct lane *lane)
     lane->jail = NULL;
     pthread_mutex_unlock(&lane->mutex);
     jail_close(&jail);
+    jail_rest_leave(&lane->rest);
 }
 
 static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
@@ -126,11 +131,13 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
-/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise. */
+/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have less room for what the last
+ * one left there. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
 {
     struct jail_limits limits = limits_of(lane, index);
-    if (lane->jail != NULL && is_bounded(&lane->limits, &limits)) {
+    bool is_whole = lane->rest == NULL || jail_rest_is_empty(lane->rest);
+    if (lane->jail != NULL && is_bounded(&lane->limits, &limits) && is_whole) {
         return true;
     }
     end_jail(lane);
@@ -153,6 +160,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         return false;
     }
     lane->limits = limits;
+    lane->rest = jail_rest_create();
     pthread_mutex_lock(&lane->mutex);
     lane->jail = jail;
     pthread_mutex_unlock(&lane->mutex);
@@ -289,6 +297,15 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
     }
 }
 
+/* Whatever waits would need another jail; of programs nobody knows what they still have open. */
+static bool may_leave_outputs(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    bool is_last = list_empty(&lane->waiting);
+    pthread_mutex_unlock(&lane->mutex);
+    return is_last && tensor_names(holding_manifest(lane->holding));
+}
+
 static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
 {
     if (atomic_load(&lane->cancel)) {
@@ -305,6 +322,8 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .given = &outcome->given,
         .has_checkpoints = holding_grant(lane->holding)->has_checkpoints,
         .jail = lane->jail,
+        .rest = may_leave_outputs(lane) ? lane->rest : NULL,
+        .rest_bytes = lane->limits.disk_bytes / REST_SHARE,
         .store = lane->lanes->config.store,
         .limit_ms = holding_grant(lane->holding)->limit_ms,
         .simulates = lane->offer->simulates,

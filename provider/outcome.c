@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,38 @@
 
 enum { COPY_BYTES = 1 << 17 };
 
+struct jail_rest {
+    atomic_uint users; /* its lane, and each output */
+};
+
+struct jail_rest *jail_rest_create(void)
+{
+    struct jail_rest *rest = calloc(1, sizeof *rest);
+    if (rest != NULL) {
+        atomic_init(&rest->users, 1);
+    }
+    return rest;
+}
+
+void jail_rest_leave(struct jail_rest **self)
+{
+    if (*self != NULL && atomic_fetch_sub(&(*self)->users, 1) == 1) {
+        free(*self);
+    }
+    *self = NULL;
+}
+
+bool jail_rest_is_empty(const struct jail_rest *rest)
+{
+    return atomic_load(&rest->users) == 1;
+}
+
 static void kept_clear(struct kept *kept)
 {
     if (kept->name != NULL && kept->fd >= 0) {
         close(kept->fd);
     }
+    jail_rest_leave(&kept->rest); /* after its file */
     free(kept->name);
     free(kept->bytes);
     *kept = (struct kept){.fd = -1};
@@ -95,7 +123,8 @@ static bool read_some(int fd, uint8_t *bytes, size_t length, uint64_t offset, si
     do {
         got = pread(fd, bytes, length, (off_t)offset);
     } while (got < 0 && errno == EINTR);
-    if (got <= 0) { /* shorter than promised is an error too */
+    if (got <= 0) {
+        errno = got == 0 ? ENODATA : errno; /* shorter than promised */
         return false;
     }
     *ret_got = (size_t)got;
@@ -135,25 +164,49 @@ static bool keep_in_memory(int fd, uint64_t size, struct kept *kept)
     return true;
 }
 
-static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *kept)
+/* Reads all of `fd` once; `copy` (-1: none) has the same bytes then. */
+static bool read_through(int fd, uint64_t size, int copy, struct hash32 *ret_hash)
 {
-    kept->fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     uint8_t *chunk = malloc(COPY_BYTES);
-    bool good = kept->fd >= 0 && chunk != NULL;
+    bool good = chunk != NULL;
     struct sha256 sum;
     sha256_start(&sum);
     for (uint64_t done = 0; good && done < size;) {
         size_t got;
         size_t ask = size - done < COPY_BYTES ? (size_t)(size - done) : COPY_BYTES;
-        good = read_some(fd, chunk, ask, done, &got) && write_all(kept->fd, chunk, got);
+        good = read_some(fd, chunk, ask, done, &got) && (copy < 0 || write_all(copy, chunk, got));
         if (good) {
             sha256_add(&sum, chunk, got);
             done += got;
         }
     }
-    kept->hash = sha256_end(&sum);
+    *ret_hash = sha256_end(&sum);
     free(chunk);
     return good;
+}
+
+static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *kept)
+{
+    kept->fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return kept->fd >= 0 && read_through(fd, size, kept->fd, &kept->hash);
+}
+
+enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
+                                  struct kept *ret_kept, struct problem *ret_problem)
+{
+    struct kept kept = {.fd = -1, .size = size};
+    kept.name = strdup(name);
+    if (kept.name == NULL || !read_through(fd, size, -1, &kept.hash) ||
+        (kept.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) {
+        problem_set(ret_problem, "an output of %llu bytes could not be kept: %s",
+                    (unsigned long long)size, strerror(errno));
+        kept_clear(&kept);
+        return OUTCOME_JAIL_FAILED;
+    }
+    (void)atomic_fetch_add(&rest->users, 1);
+    kept.rest = rest;
+    *ret_kept = kept;
+    return OUTCOME_OK;
 }
 
 static enum result_outcome unkept(const char *spool, uint64_t size, int error,

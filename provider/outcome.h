@@ -1,7 +1,8 @@
 /* provider/outcome.h - what became of one subtask, with the bytes it left, until the broker has both.
  *
  * Outputs live in the jail's memory and must be out of it before its next run: each is copied once,
- * hashed on the way, into memory when small, else into an unnamed file of the spool folder. */
+ * hashed on the way, into memory when small, else into an unnamed file of the spool folder. Or it stays where it is, and
+ * the jail has no next run until the broker has it. */
 #ifndef BOURSE_PROVIDER_OUTCOME_H
 #define BOURSE_PROVIDER_OUTCOME_H
 
@@ -19,12 +20,19 @@
 
 enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool folder */
 
+/* What still lies in a jail: the outputs that were left there, and the lane whose jail it is. Thread-safe. */
+struct jail_rest;
+struct jail_rest *jail_rest_create(void); /* NULL: out of memory */
+void jail_rest_leave(struct jail_rest **self);
+bool jail_rest_is_empty(const struct jail_rest *rest); /* no output is left there */
+
 struct kept { /* one output; all zero when there is none */
     char *name;
     struct hash32 hash;
     uint64_t size;
-    int fd;         /* -1: `bytes` */
-    uint8_t *bytes; /* NULL when the size is 0 */
+    int fd;                 /* -1: `bytes` */
+    uint8_t *bytes;         /* NULL when the size is 0 */
+    struct jail_rest *rest; /* of the jail that `fd` is in; NULL: it is our own */
 };
 
 struct outcome {
@@ -71,5 +79,9 @@ outcome_fail(struct outcome *outcome, enum result_outcome result, const char *fo
  * is larger than the room of a disk that is not crowded. */
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem);
+/* The same without a copy: `fd` is hashed, and left in its jail. Whatever writes to it later, its hash stays: the broker takes
+ * nothing else for it. */
+enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
+                                  struct kept *ret_kept, struct problem *ret_problem);
 
 #endif

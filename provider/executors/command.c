@@ -592,11 +592,15 @@ static enum result_outcome keep(const struct run *run, const char *name,
     if (output->fd < 0) {
         return OUTCOME_OK;
     }
-    if (output->size > OUTCOME_MEMORY_BYTES) { /* an output goes before inputs that nobody uses */
-        (void)store_has_room(run->command->store, output->size + ROOM_LEAST_BYTES);
+    const struct command *command = run->command;
+    if (command->rest != NULL && output->size > OUTCOME_MEMORY_BYTES &&
+        output->size <= command->rest_bytes) {
+        return outcome_leave(command->rest, name, output->fd, output->size, ret_kept, problem);
     }
-    return outcome_keep(run->command->config->spool, name, output->fd, output->size, ret_kept,
-                        problem);
+    if (output->size > OUTCOME_MEMORY_BYTES) { /* an output goes before inputs that nobody uses */
+        (void)store_has_room(command->store, output->size + ROOM_LEAST_BYTES);
+    }
+    return outcome_keep(command->config->spool, name, output->fd, output->size, ret_kept, problem);
 }
 
 static enum result_outcome keep_all(const struct run *run, const struct jail_reply *reply,

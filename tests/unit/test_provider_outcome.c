@@ -1,6 +1,7 @@
 #include "provider/outcome.h"
 
 #include "base/cleanup.h"
+#include "base/sha256.h"
 #include "provider/room.h"
 
 #include <check.h>
@@ -76,6 +77,46 @@ START_TEST(an_output_that_finds_the_disk_crowded_is_given_back)
 }
 END_TEST
 
+START_TEST(an_output_that_stays_in_its_jail_takes_no_room_and_is_known_to_be_there)
+{
+    CLEANUP(spool_end) struct spool spool;
+    struct problem problem = {""};
+    struct agent_work work = {.lease = 1, .attempt = 1};
+    struct outcome *outcome = outcome_create(&work, &(struct id128){{1}});
+    struct jail_rest *rest = jail_rest_create();
+    ck_assert(outcome != NULL && rest != NULL);
+    spool_start(&spool);
+    ck_assert(jail_rest_is_empty(rest));
+    struct kept *left = &outcome->standard_output;
+    ck_assert_int_eq(outcome_leave(rest, "out", spool.output, LARGE_BYTES, left, &problem),
+                     OUTCOME_OK); /* larger than the disk */
+    ck_assert(!jail_rest_is_empty(rest));
+    uint8_t *zeros = calloc(1, LARGE_BYTES);
+    const struct hash32 hash = sha256_of(zeros, LARGE_BYTES);
+    free(zeros);
+    ck_assert(hash32_equal(&left->hash, &hash));
+    ck_assert_int_ne(left->fd, spool.output);
+    outcome_destroy(&outcome);
+    ck_assert(jail_rest_is_empty(rest));
+    jail_rest_leave(&rest);
+    ck_assert_ptr_null(rest);
+}
+END_TEST
+
+START_TEST(what_is_shorter_than_its_jail_says_cannot_stay_there)
+{
+    CLEANUP(spool_end) struct spool spool;
+    struct problem problem = {""};
+    struct kept left = {.fd = -1};
+    struct jail_rest *rest = jail_rest_create();
+    spool_start(&spool);
+    ck_assert_int_eq(outcome_leave(rest, "out", spool.output, LARGE_BYTES + 1, &left, &problem),
+                     OUTCOME_JAIL_FAILED);
+    ck_assert(jail_rest_is_empty(rest) && left.name == NULL);
+    jail_rest_leave(&rest);
+}
+END_TEST
+
 /* Mounts of this process are nobody else's. */
 static bool may_mount(void)
 {
@@ -93,6 +134,8 @@ int main(void)
     TCase *tcase = tcase_create("outcome");
     tcase_add_test(tcase, an_output_larger_than_a_disk_that_is_not_crowded_has_failed);
     tcase_add_test(tcase, an_output_that_finds_the_disk_crowded_is_given_back);
+    tcase_add_test(tcase, an_output_that_stays_in_its_jail_takes_no_room_and_is_known_to_be_there);
+    tcase_add_test(tcase, what_is_shorter_than_its_jail_says_cannot_stay_there);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

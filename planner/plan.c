@@ -96,7 +96,7 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
     double budget = (double)input->budget_micro / MICRO_PER_CREDIT;
     switch (outcome->status) {
     case PLAN_DEADLINE:
-        problem_set(&outcome->problem, "it takes %.4g s, and the deadline is %.4g s", takes_s,
+        problem_set(&outcome->problem, "it takes %.6g s, and the deadline is %.6g s", takes_s,
                     input->deadline_s);
         break;
     case PLAN_BUDGET:
@@ -105,7 +105,7 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
         break;
     case PLAN_LIMITS:
         problem_set(&outcome->problem,
-                    "it takes %.4g s and costs %.6g credits, and the limits are %.4g s and %.6g",
+                    "it takes %.6g s and costs %.6g credits, and the limits are %.6g s and %.6g",
                     takes_s, price, input->deadline_s, budget);
         break;
     case PLAN_NO_PRICE:
@@ -303,8 +303,13 @@ static void take(struct making *making, int form, struct plan **ret_plan)
     plan->single = making->single;
     plan->time_bound_s = making->bounds.time_s;
     plan->bound = making->bounds.merit;
-    plan->gap = plan->bound > 0 ? fmax(plan->total.merit / plan->bound - 1, 0) : -1;
     *ret_plan = plan;
+}
+
+/* Of the plan as it is at last, whatever made it shorter. */
+static double gap_of(const struct plan *plan)
+{
+    return plan->bound > 0 ? fmax(plan->total.merit / plan->bound - 1, 0) : -1;
 }
 
 /* ---------------------------------------------------------------- nothing can be */
@@ -319,8 +324,8 @@ static void refuse_limit(const struct making *making, const struct plan_outcome 
         fault->least = takes_s;
         fault->bound = making->bounds.time_s;
         problem_set(&fault->problem,
-                    "the deadline is %.4g s, and the least found%s is %.4g s; none takes less than "
-                    "%.4g s",
+                    "the deadline is %.6g s, and the least found%s is %.6g s; none takes less than "
+                    "%.6g s",
                     input->deadline_s, input->budget_micro >= 0 ? " within the budget" : "",
                     takes_s, fault->bound);
     } else {
@@ -379,7 +384,9 @@ enum plan_status plan_make(const struct plan_input *input, struct plan **ret_pla
             }
         } else {
             take(&making, form, ret_plan);
-            if (!plan_reclaim(making.whole, ret_plan)) {
+            if (plan_reclaim(making.whole, ret_plan)) {
+                (*ret_plan)->gap = gap_of(*ret_plan);
+            } else {
                 plan_destroy(ret_plan);
                 status = PLAN_NO_MEMORY;
             }

@@ -4,11 +4,12 @@
  *            begin, weights that are read again and smaller shapes make it longer, never shorter
  *     path   of one item, which goes through all steps
  *
- * Work that can be cut into a line (steps.h) is bounded by the steps of that, each where it is best: pipelines put parts of a
- * step on devices of their own. The path of a batch that may be cut is that of one item through them.
- *
  * both on devices of which the memory has no bound and which nobody takes away. Price and energy of steps are least each
- * where it is least; a lease is never shorter than what it is for. */
+ * where it is least; a lease is never shorter than what it is for.
+ *
+ * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be on devices of their own. Each
+ * kind has the bound of what it is made of, and the lower one holds for both: columns do not sum up to steps, for what is rounded
+ * up is so in each. */
 #include "planner/plan_inner.h"
 
 #include "planner/bound.h"
@@ -67,59 +68,75 @@ static bool bound_by(const struct plan_case *least,
     return ok;
 }
 
-static bool bound_time(const struct plan_case *of, const struct plan_case *least,
-                       double graph_bound_s, double *ret_bound_s)
+/* What no plan of some kind takes less than; 0: not known. */
+struct least {
+    double time_s, price_micro, energy_j;
+};
+
+/* Of all items, which are not divided (`is_whole`) or at will; `one` of them, or NULL. */
+static bool bound_case(const struct plan_case *all, const struct plan_case *one, bool is_whole,
+                       struct least *ret_least)
+{
+    *ret_least = (struct least){.price_micro = sum_of_least(all, price_at),
+                                .energy_j = sum_of_least(all, energy_at)};
+    return bound_by(all, is_whole ? bound_make : bound_work, &ret_least->time_s) &&
+           (one == NULL || bound_by(one, bound_make, &ret_least->time_s));
+}
+
+/* Of plans in steps. */
+static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct least *ret_least)
 {
     struct plan_outcome unused;
-    *ret_bound_s = 0;
-    bool is_line = least->steps->column_count > 0;
-    if (!is_line && !plan_is_divisible(least, &unused)) {
-        *ret_bound_s = graph_bound_s;
-        return true;
-    }
+    struct plan_case *all = NULL;
     struct plan_case *one = NULL;
-    bool ok = (is_line ? plan_case_line(of, 1, PLAN_AT_LEAST, &one)
-                       : plan_case_share(least, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
-              bound_by(least, bound_work, ret_bound_s) &&
-              (one == NULL || bound_by(one, bound_make, ret_bound_s));
+    bool is_whole = !plan_is_divisible(of, &unused);
+    bool ok = plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &all) &&
+              all != NULL &&
+              (is_whole || plan_case_share(of, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
+              bound_case(all, one, is_whole, ret_least);
+    if (ok && is_whole) {
+        ret_least->time_s = fmax(ret_least->time_s, graph_bound_s);
+    }
+    plan_case_destroy(&all);
+    plan_case_destroy(&one);
+    return ok;
+}
+
+/* Of plans in columns too. */
+static bool lower_to_line(const struct plan_case *of, struct least *least)
+{
+    struct least line;
+    struct plan_case *all = NULL;
+    struct plan_case *one = NULL;
+    bool ok = plan_case_line(of, of->items, PLAN_AT_LEAST, &all) &&
+              plan_case_line(of, 1, PLAN_AT_LEAST, &one) &&
+              (all == NULL || bound_case(all, one, false, &line));
+    if (ok && all != NULL) {
+        least->time_s = fmin(least->time_s, line.time_s);
+        least->price_micro = fmin(least->price_micro, line.price_micro);
+        least->energy_j = fmin(least->energy_j, line.energy_j);
+    }
+    plan_case_destroy(&all);
     plan_case_destroy(&one);
     return ok;
 }
 
 bool plan_bound(const struct plan_case *of, double graph_bound_s, struct plan_bounds *ret_bounds)
 {
-    const struct plan_input *input = of->input;
-    struct plan_bounds bounds = {.time_s = 0};
-    struct plan_case *least = NULL;
-    bool can_line = plan_can_line(of);
-    if (can_line && !plan_case_line(of, of->items, PLAN_AT_LEAST, &least)) {
+    struct least least;
+    if (!bound_steps(of, graph_bound_s, &least) ||
+        (plan_can_line(of) && !lower_to_line(of, &least))) {
         return false;
     }
-    if ((least == NULL &&
-         !plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &least)) ||
-        least == NULL || !bound_time(of, least, graph_bound_s, &bounds.time_s)) {
-        plan_case_destroy(&least);
-        return false;
-    }
-    bounds.price_micro = sum_of_least(least, price_at);
-    switch (input->objective) {
-    case PLAN_TIME:
-        bounds.merit = bounds.time_s;
-        break;
-    case PLAN_PRICE:
-        bounds.merit = bounds.price_micro;
-        break;
-    case PLAN_ENERGY:
-        bounds.merit = sum_of_least(least, energy_at);
-        break;
-    case PLAN_VALUE:
-        bounds.merit =
-            bounds.price_micro + bounds.time_s / PLAN_HOUR_S * (double)input->worth_micro;
-        break;
-    case PLAN_OBJECTIVES:
-        break;
-    }
-    plan_case_destroy(&least);
-    *ret_bounds = bounds;
+    const double by_objective[] = {
+        [PLAN_TIME] = least.time_s,
+        [PLAN_PRICE] = least.price_micro,
+        [PLAN_ENERGY] = least.energy_j,
+        [PLAN_VALUE] =
+            least.price_micro + least.time_s / PLAN_HOUR_S * (double)of->input->worth_micro,
+    };
+    *ret_bounds = (struct plan_bounds){.time_s = least.time_s,
+                                       .merit = by_objective[of->input->objective],
+                                       .price_micro = least.price_micro};
     return true;
 }

@@ -97,7 +97,6 @@ static void carry_over(const struct plan *from, struct plan *to)
     memcpy(to->variants, from->variants, sizeof to->variants);
     to->variant_count = from->variant_count;
     to->bound = from->bound;
-    to->gap = from->gap;
     to->time_bound_s = from->time_bound_s;
     to->slack.saved_micro = from->total.price_micro >= 0 && to->total.price_micro >= 0
                                 ? from->total.price_micro - to->total.price_micro

@@ -88,9 +88,9 @@ __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
 /* Says which command may have been meant; returns the exit status. */
 int unknown_command(struct invocation *invocation, const char *word);
-/* Reads an option's value; false after having said what is wrong with it. Absent: *ret untouched.
- */
+/* Reads an option's value; false after having said what is wrong with it: nothing is rounded. Absent: *ret untouched. */
 bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro);
+bool option_duration_ns(struct invocation *invocation, const char *name, int64_t *ret_ns);
 bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms);
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);

@@ -1,6 +1,7 @@
 /* Arguments: from argv to an invocation, by the table. */
 #include "consumer/command/command.h"
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/units.h"
 
@@ -423,7 +424,9 @@ bool option_money(struct invocation *invocation, const char *name, int64_t *ret_
     return true;
 }
 
-bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms)
+/* `least` is the smallest step, too, as `step` has it. */
+static bool read_duration(struct invocation *invocation, const char *name, int64_t least_ns,
+                          const char *step, int64_t *ret_ns)
 {
     const char *text = option_text(invocation, name, NULL);
     if (text == NULL) {
@@ -434,11 +437,31 @@ bool option_duration_ms(struct invocation *invocation, const char *name, int64_t
     if (status != UNITS_OK) {
         return wrong_value(invocation, name, UNITS_DURATION, status, text);
     }
-    if (ns < 1000000) {
-        (void)complain(invocation, BOURSE_USAGE, "--%s: '%s' is less than 1ms", name, text);
+    if (ns < least_ns) {
+        (void)complain(invocation, BOURSE_USAGE, "--%s: '%s' is less than %s", name, text, step);
         return false;
     }
-    *ret_ms = ns / 1000000;
+    if (ns % least_ns != 0) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--%s: '%s' is finer than the smallest step here, %s", name, text, step);
+        return false;
+    }
+    *ret_ns = ns;
+    return true;
+}
+
+bool option_duration_ns(struct invocation *invocation, const char *name, int64_t *ret_ns)
+{
+    return read_duration(invocation, name, 1, "1ns", ret_ns);
+}
+
+bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms)
+{
+    int64_t ns = 0;
+    if (!read_duration(invocation, name, NS_PER_MS, "1ms", &ns)) {
+        return false;
+    }
+    *ret_ms = option_given(invocation, name) ? ns / NS_PER_MS : *ret_ms;
     return true;
 }
 

@@ -108,7 +108,6 @@ static int read_options(struct work *work)
 {
     struct invocation *invocation = work->invocation;
     struct plan_file *request = &work->request;
-    int64_t deadline_ms = request->deadline_ns / NS_PER_MS;
     if (option_given(invocation, "devices") || option_given(invocation, "on-offer")) {
         request->devices = (struct device_list){.part_count = 0};
         request->is_market = false;
@@ -124,14 +123,11 @@ static int read_options(struct work *work)
     request->is_market = request->is_market ||
                          (request->devices.part_count == 0 && option_given(invocation, "market"));
     request->may_stream = request->may_stream || option_given(invocation, "stream");
-    if (!option_duration_ms(invocation, "deadline", &deadline_ms) ||
+    if (!option_duration_ns(invocation, "deadline", &request->deadline_ns) ||
         !option_count(invocation, "batch", 1, PLAN_FILE_BATCH_MOST, &request->batch) ||
         !option_money(invocation, "budget", &request->budget_micro) ||
         !option_money(invocation, "worth", &request->worth_micro)) {
         return BOURSE_USAGE;
-    }
-    if (option_given(invocation, "deadline")) {
-        request->deadline_ns = deadline_ms * NS_PER_MS;
     }
     if (option_given(invocation, "objective")) {
         (void)snprintf(request->objective, sizeof request->objective, "%.*s",

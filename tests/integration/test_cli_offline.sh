@@ -162,6 +162,8 @@ echo 'matmul:4x4:bf16 1us' >samples
 expect 2 'samples:1: the shape is MxNxK' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples nvidia-h100-sxm5
 echo 'matmul:4x4x4:bf16' >samples
 expect 2 'samples:1: a sample is an operation and its time' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples nvidia-h100-sxm5
+# A time finer than what is kept of it is refused, not rounded.
+expect 2 "'1.0005s' is finer than the smallest step here, 1ms" "$bourse" down --wait 1.0005s
 expect 2 'name it' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples
 expect 2 'goes with --estimate' "$bourse" devices --samples samples
 expect 2 'say --catalogue' "$bourse" devices groq-lpu-v1

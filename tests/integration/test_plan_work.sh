@@ -74,11 +74,29 @@ grep -q '^ *_ waits for others or for a link$' waits.txt || fail "$(cat waits.tx
 [ "$(awk '$1 == "b200-hgx" && $3 == 1 {print $4}' waits.txt)" = "$(awk '$1 == "b200-hgx" && /[#_]%?/ && NF < 6 {print $NF}' waits.txt)" ] || fail "$(cat waits.txt)"
 grep -q '<title>waits, ' waits.svg || fail "waits.svg"
 
+# The gap is that of the plan that is shown, also where looking for slack made it shorter.
+expect 0 '"found_by":"slack"' "$bourse" plan train --set model=llama-3-8b --set sequence=1024 --set stages=4 --set tokenised=yes --set checkpoint=100 --storage 7GB/s --devices b200-hgx@1.23,h200@4.95,h200@4.24 --json
+figure() { grep -oE "\"$1\":[0-9.e-]+" out | head -n 1 | cut -d: -f2; }
+awk -v t="$(figure makespan_s)" -v b="$(figure lower_bound)" -v g="$(figure gap)" 'BEGIN {d = t / b - 1 - g; exit !(d < 1e-6 && d > -1e-6)}' || fail "gap: $(cat out)"
+
 # Prices, limits and links.
 expect 0 '^price +[0-9.]+ credits$' "$bourse" plan --file two.yaml --objective price
 expect 0 '^price +-: not known' "$bourse" plan llm --devices h200
 expect 5 '^bourse: PLAN_NO_PRICE: ' "$bourse" plan llm --devices h200 --objective price
 expect 5 '^bourse: PLAN_DEADLINE: .*0.001 s' "$bourse" plan llm --devices h200 --deadline 1ms
+# A deadline is what it says, to the nanosecond, from wherever it comes; a shorter one than the plan's time is shown as it is.
+segment="video --set model=resnet-152 --set streams=5 --set task=segment --devices l40s"
+# shellcheck disable=SC2086
+takes=$("$bourse" plan $segment --quiet) || fail "segment"
+within=$(awk -v s="$takes" 'BEGIN {printf "%dns", s * 1e9 + 1}')
+below=$(awk -v s="$takes" 'BEGIN {printf "%dns", s * 1e9 - 2000}')
+# shellcheck disable=SC2086
+expect 0 'on 1 device' "$bourse" plan $segment --deadline "$within"
+# shellcheck disable=SC2086
+expect 5 '^bourse: PLAN_DEADLINE: the deadline is ([0-9.]+) s, and the least found is [0-9.]+ s;' "$bourse" plan $segment --deadline "$below"
+grep -qE 'the deadline is ([0-9.]+) s, and the least found is \1 s' out && fail "no difference: $(cat out)"
+expect 5 '^bourse: PLAN_DEADLINE: the deadline is 5e-07 s' "$bourse" plan llm --devices h200 --deadline 500ns
+expect 2 "'0' is less than 1ns" "$bourse" plan llm --devices h200 --deadline 0
 expect 5 '^bourse: PLAN_BUDGET: ' "$bourse" plan llm --devices h200@2.50 --budget 0.000001
 expect 5 '"name":"PLAN_BUDGET"' "$bourse" plan llm --devices h200@2.50 --budget 0.000001 --json
 expect 5 '^bourse: PLAN_NOWHERE: ' "$bourse" plan llm --devices groq-lpu-v1

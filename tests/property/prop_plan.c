@@ -5,14 +5,17 @@
 
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "planner/device_set.h"
 #include "tests/support/sample_work.h"
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CASES = 300, SOME = 100, FEW = 30, DEVICES = 4, STEPS = 9, COLUMNS = 3, PARAMETERS = 4 };
+enum { TEMPLATE_CASES = 300 };
 
 static const double near = 1e-9;
 
@@ -384,6 +387,29 @@ static void check_memory(const struct work *work, const struct plan *plan)
     }
 }
 
+/* Neither the plan nor what any form came to is below a bound, and the gap is that of the plan. */
+static void check_bounds(const struct plan *plan, const char *what)
+{
+    double merit = plan->total.merit;
+    ck_assert_msg(plan->bound <= merit && plan->time_bound_s <= plan->total.makespan_s.value,
+                  "%s: %s takes %.17g, none less than %.17g", what, plan->found_by, merit,
+                  plan->bound);
+    ck_assert_msg(plan->bound > 0
+                      ? fabs(plan->gap - (merit / plan->bound - 1)) <= near * (1 + plan->gap)
+                      : plan->gap == -1 || merit == 0,
+                  "%s: %s takes %.17g, none less than %.17g, gap %.17g", what, plan->found_by,
+                  merit, plan->bound, plan->gap);
+    for (int i = 0; i < PLAN_FORMS; i++) {
+        const struct plan_outcome *form = &plan->forms[i];
+        bool is_done = form->status == PLAN_OK && form->makespan_s.source != FIGURE_UNKNOWN;
+        ck_assert_msg(!is_done || (form->makespan_s.value >= plan->time_bound_s &&
+                                   form->merit >= plan->bound),
+                      "%s: as %s %.17g in %.17g s, none less than %.17g, or sooner than %.17g s",
+                      what, plan_form_name((enum plan_form)i), form->merit, form->makespan_s.value,
+                      plan->bound, plan->time_bound_s);
+    }
+}
+
 static void check_sums(const struct work *work, const struct plan *plan)
 {
     const struct plan_input *input = &work->input;
@@ -406,13 +432,12 @@ static void check_sums(const struct work *work, const struct plan *plan)
     ck_assert(plan->total.price_micro == price);
     ck_assert(!(input->deadline_s > 0) || plan->total.makespan_s.value <= input->deadline_s);
     ck_assert(input->budget_micro < 0 || (price >= 0 && price <= input->budget_micro));
-    ck_assert(plan->bound <= plan->total.merit && plan->gap >= 0);
+    ck_assert(plan->gap >= 0);
+    check_bounds(plan, "random work");
     for (int i = 0; i < PLAN_FORMS; i++) {
         const struct plan_outcome *form = &plan->forms[i];
         bool is_done = form->status == PLAN_OK && form->makespan_s.source != FIGURE_UNKNOWN;
-        ck_assert(!is_done || form->makespan_s.value >= plan->time_bound_s);
         ck_assert(!is_done || form->merit >= plan->total.merit * (1 - 2 * near));
-        ck_assert(!is_done || form->merit >= plan->bound);
     }
 }
 
@@ -693,6 +718,130 @@ START_TEST(a_device_more_makes_no_plan_worse)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- templates on devices of the catalogue */
+
+struct catalogued {
+    const struct template *template;
+    int64_t values[TEMPLATE_PARAMETERS];
+    struct steps *steps;
+    struct device_set *set;
+    struct plan_device list[DEVICES];
+    struct plan_input input;
+};
+
+static void catalogued_fini(struct catalogued *work)
+{
+    steps_destroy(&work->steps);
+    device_set_destroy(&work->set);
+}
+
+/* What is usual, or less, of a preset where there are some. */
+static void draw_values(struct catalogued *work, struct random *dice)
+{
+    const struct template *template = work->template;
+    size_t presets = 0;
+    template_begin(template, work->values);
+    while (template->presets != NULL && template->presets[presets].name != NULL) {
+        presets++;
+    }
+    for (size_t i = 0; i < template_parameters(template); i++) {
+        const struct template_parameter *parameter = &template->parameters[i];
+        if (parameter->choices != NULL) {
+            work->values[i] = (int64_t)random_below(dice, (uint64_t)parameter->most + 1);
+        } else if (random_below(dice, 2) == 0) {
+            work->values[i] -=
+                (int64_t)random_below(dice, (uint64_t)(parameter->usual - parameter->least) + 1);
+        }
+    }
+    if (presets > 0) {
+        const char *name = template->presets[random_below(dice, presets)].name;
+        ck_assert(template_set(template, TEMPLATE_PRESET, name, work->values, NULL));
+    }
+    size_t batch = template_batch(template);
+    if (batch != TEMPLATE_NO_PARAMETER) {
+        int64_t grain = template_grain(template);
+        work->values[batch] = grain * (1 + (int64_t)random_below(dice, 8));
+    }
+}
+
+static void draw_devices(struct catalogued *work, struct random *dice)
+{
+    static const char *const models[] = {"nvidia-l40s", "nvidia-h200-sxm", "nvidia-b200-hgx",
+                                         "nvidia-l4", "google-tpu-v5e"};
+    struct device_set_links links = device_set_defaults();
+    struct problem problem = {""};
+    uint32_t count = 1 + (uint32_t)random_below(dice, DEVICES);
+    links.storage = 7e9;
+    links.may_stream = random_below(dice, 4) == 0;
+    work->set = device_set_create();
+    ck_assert_ptr_nonnull(work->set);
+    for (uint32_t d = 0; d < count; d++) {
+        const struct catalogue_device *known =
+            catalogue_find(models[random_below(dice, sizeof models / sizeof models[0])]);
+        uint32_t host = (uint32_t)random_below(dice, work->set->host_count + 1u);
+        int64_t price = 1000000 + (int64_t)random_below(dice, 4000000);
+        ck_assert_ptr_nonnull(known);
+        ck_assert_int_eq(device_set_add(work->set, host, known, NULL, NULL, false, price, &problem),
+                         DEVICE_SET_OK);
+    }
+    ck_assert_int_eq(device_set_link(work->set, &links, &problem), DEVICE_SET_OK);
+    for (size_t d = 0; d < work->set->count; d++) {
+        const struct device_set_item *item = &work->set->items[d];
+        work->list[d] = (struct plan_device){.name = item->name,
+                                             .cost = &item->cost,
+                                             .memory = item->memory,
+                                             .price_micro = item->price_micro};
+    }
+}
+
+/* False: there is no such work. */
+static bool draw_catalogued(struct catalogued *work, uint64_t seed)
+{
+    struct random dice = random_seeded(seed);
+    *work = (struct catalogued){.template = template_at((size_t)(seed % template_count()))};
+    draw_values(work, &dice);
+    draw_devices(work, &dice);
+    if (template_create(work->template, work->values, &work->steps, NULL) != STEPS_OK) {
+        return false;
+    }
+    work->input = (struct plan_input){
+        .steps = work->steps,
+        .template = work->template,
+        .values = work->values,
+        .devices = work->list,
+        .device_count = work->set->count,
+        .topology = work->set->topology,
+        .objective = (enum plan_objective)(seed / template_count() % PLAN_OBJECTIVES),
+        .budget_micro = PLAN_UNLIMITED,
+        .worth_micro = 1 + (int64_t)random_below(&dice, 100000000),
+        .may_leave_out = true,
+        .effort = 3000,
+    };
+    return true;
+}
+
+START_TEST(no_plan_of_a_template_is_below_its_bound)
+{
+    unsigned made = 0;
+    unsigned lines = 0;
+    for (uint64_t seed = 0; seed < TEMPLATE_CASES; seed++) {
+        CLEANUP(catalogued_fini) struct catalogued work;
+        CLEANUP(plan_destroy) struct plan *plan = NULL;
+        struct plan_fault fault;
+        char what[80];
+        if (!draw_catalogued(&work, seed) || plan_make(&work.input, &plan, &fault) != PLAN_OK) {
+            continue;
+        }
+        (void)snprintf(what, sizeof what, "seed %d: %s by %s", (int)seed, work.template->name,
+                       plan_objective_name(work.input.objective));
+        check_bounds(plan, what);
+        made++;
+        lines += plan->rows[0].what[0] != '\0';
+    }
+    ck_assert_msg(made > TEMPLATE_CASES / 3 && lines > 4, "%u plans, %u lines", made, lines);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plans");
@@ -705,8 +854,12 @@ int main(void)
     tcase_add_test(aims, no_objective_is_beaten_by_the_plan_of_another);
     tcase_add_test(aims, a_deadline_that_a_plan_meets_is_not_refused);
     tcase_add_test(aims, a_device_more_makes_no_plan_worse);
+    TCase *templates = tcase_create("templates");
+    tcase_set_timeout(templates, 600);
+    tcase_add_test(templates, no_plan_of_a_template_is_below_its_bound);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, aims);
+    suite_add_tcase(suite, templates);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -459,6 +459,23 @@ START_TEST(weights_at_both_ends_come_together)
 }
 END_TEST
 
+/* A checkpoint every 1,000 iterations: of each layer a part that is rounded up, 48 times, or of all of them once. */
+START_TEST(no_rounding_of_columns_is_a_bound_of_the_whole)
+{
+    static const char *const settings[] = {"model",     "gpt-2-xl", "batch",     "4",
+                                           "sequence",  "128",      "tokenised", "yes",
+                                           "optimiser", "momentum", NULL};
+    CLEANUP(rack_fini) struct rack rack;
+    fill(&rack, "train", settings, 0, "nvidia-l40s", 2, "nvidia-l40s");
+    rack.cost[0].storage = rack.cost[1].storage =
+        (struct figure){.value = 7e9, .source = FIGURE_DECLARED};
+    rack.input.objective = PLAN_ENERGY;
+    CLEANUP(plan_destroy) struct plan *plan = made(&rack.input);
+    ck_assert(plan->total.merit >= plan->bound);
+    ck_assert(plan->gap < 1e-6);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_line");
@@ -476,6 +493,7 @@ int main(void)
     tcase_add_test(tests, what_is_looked_up_is_a_stage_before_the_layers);
     tcase_add_test(tests, weights_without_a_rate_of_their_own_are_widened);
     tcase_add_test(tests, weights_at_both_ends_come_together);
+    tcase_add_test(tests, no_rounding_of_columns_is_a_bound_of_the_whole);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -71,9 +71,13 @@ bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, co
                     struct problem *ret_problem)
 {
     const char *equals = strchr(text, '=');
-    size_t length = equals != NULL ? (size_t)(equals - text) : 0;
-    return put_pair(pairs, most, count, text, length, equals != NULL ? equals + 1 : "",
-                    ret_problem);
+    if (equals == NULL) {
+        char shown[PLAN_FILE_WORD_SIZE];
+        text_printable(text, strlen(text), shown, sizeof shown);
+        problem_set(ret_problem, "\"%s\" has no value; write NAME=VALUE", shown);
+        return false;
+    }
+    return put_pair(pairs, most, count, text, (size_t)(equals - text), equals + 1, ret_problem);
 }
 
 /* ---------------------------------------------------------------- samples */

@@ -7,6 +7,7 @@
 #include "consumer/command/samples.h"
 #include "planner/catalogue.h"
 #include "planner/cost.h"
+#include "planner/device_set.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -561,8 +562,15 @@ int show_catalogue(struct invocation *invocation)
     struct operation operation;
     struct problem problem;
     if (invocation->word_count == 1) {
-        device = catalogue_find(invocation->words[0]);
-        if (device == NULL) {
+        struct problem several = {""};
+        switch (device_set_find(invocation->words[0], &device, &several)) {
+        case DEVICE_SET_OK:
+            break;
+        case DEVICE_SET_AMBIGUOUS:
+            return complain(invocation, BOURSE_NOT_FOUND, "%s", several.text);
+        case DEVICE_SET_UNKNOWN:
+        case DEVICE_SET_TOO_MANY:
+        case DEVICE_SET_NO_MEMORY:
             return no_such_device(invocation, invocation->words[0]);
         }
     }

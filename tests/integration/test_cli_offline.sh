@@ -94,7 +94,8 @@ expect 0 '"bf16_ops":\{"value":459000000000000.0,"source":"declared","verified":
     "$bourse" devices --catalogue google-tpu-v5p --json
 grep -q '"power_w":{"value":null,"source":"unknown"}' out || fail "an unknown figure in JSON: $(cat out)"
 [ "$("$bourse" devices --catalogue --quiet | sort -u | wc -l)" -eq 40 ] || fail "not 40 devices"
-expect 3 'did you mean "nvidia-h100-sxm5"' "$bourse" devices --catalogue nvidia-h100
+expect 3 'is several: nvidia-h100-sxm5, nvidia-h100-pcie' "$bourse" devices --catalogue nvidia-h100
+expect 3 'did you mean "nvidia-h100-sxm5"' "$bourse" devices --catalogue nvidia-h100-sxm
 expect 0 '^nvidia-h100-sxm5 +139 us +0.09[0-9]* J +compute$' "$bourse" devices --estimate matmul:4096x4096x4096:bf16
 grep -qE '^google-edge-tpu +- +- +no bf16 rate of google-edge-tpu' out || fail "what cannot be is not said: $(cat out)"
 expect 5 '"feasible":false.*0.23 GB of memory' \
@@ -162,6 +163,9 @@ echo 'matmul:4x4:bf16 1us' >samples
 expect 2 'samples:1: the shape is MxNxK' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples nvidia-h100-sxm5
 echo 'matmul:4x4x4:bf16' >samples
 expect 2 'samples:1: a sample is an operation and its time' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples nvidia-h100-sxm5
+# The names that plans know.
+expect 0 '^nvidia-h100-sxm5 ' "$bourse" devices --estimate matmul:9x9x9:bf16 h100
+expect 3 'is several: google-tpu-v' "$bourse" devices --catalogue tpu
 # A time finer than what is kept of it is refused, not rounded.
 expect 2 "'1.0005s' is finer than the smallest step here, 1ms" "$bourse" down --wait 1.0005s
 expect 2 'name it' "$bourse" devices --estimate matmul:9x9x9:bf16 --samples samples

@@ -149,6 +149,7 @@ expect 2 '^bourse: TEMPLATE_UNKNOWN: ' "$bourse" plan lmm --devices h200
 expect 2 '^bourse: TEMPLATE_VALUE: llm has no parameter' "$bourse" plan llm --devices h200 --set promt=1
 expect 2 '^bourse: TEMPLATE_VALUE: prompt is a whole number' "$bourse" plan llm --devices h200 --set prompt=0
 expect 2 '^bourse: TEMPLATE_CONFLICT: ' "$bourse" plan llm --devices h200 --set heads=7 --set kv=2
+expect 2 '^bourse: --set: "batch" has no value; write NAME=VALUE' "$bourse" plan llm --devices h200 --set batch
 expect 2 '^bourse: DEVICES_UNKNOWN: .*did you mean' "$bourse" plan llm --devices h20
 expect 2 '^bourse: DEVICES_AMBIGUOUS: .*google-tpu-v5e' "$bourse" plan llm --devices tpu
 expect 2 '^bourse: DEVICES_TOO_MANY: ' "$bourse" plan llm --devices h200:64

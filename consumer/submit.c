@@ -401,6 +401,28 @@ static bool settle_plan(const struct bourse_job *job, const struct offered *offe
     return status != DEAL_NO_MEMORY;
 }
 
+/* Where the market measured such work, what it takes on each make of devices counts: `known` are then the places by name;
+ * NULL: it did not. */
+static bool find_known(struct bourse *bourse, const struct bourse_job *job,
+                       const struct bourse_quote *parts, struct offered **ret_known,
+                       struct bourse_error *error)
+{
+    *ret_known = NULL;
+    if (job->learned.subtasks == 0) {
+        return true;
+    }
+    CLEANUP(offered_destroy) struct offered *known = offered_create(job, parts);
+    if (known == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!offered_name(bourse, job, known, error) || !offered_learn(bourse, job, known, error)) {
+        return false;
+    }
+    *ret_known = known;
+    known = NULL;
+    return true;
+}
+
 bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                         struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
                         int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
@@ -410,7 +432,11 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     CLEANUP(offered_destroy) struct offered *offered = offered_create(job, ret_parts);
-    if (offered == NULL || !settle_plan(job, offered, ret_quote)) {
+    CLEANUP(offered_destroy) struct offered *known = NULL;
+    if (!find_known(bourse, job, ret_parts, &known, error)) {
+        return false;
+    }
+    if (offered == NULL || !settle_plan(job, known != NULL ? known : offered, ret_quote)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     return manifest_expect(job, ret_quote, offered, error);

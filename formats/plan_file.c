@@ -195,6 +195,85 @@ bool plan_file_risk(struct plan_file *file, const char *text, struct problem *re
                     equals != NULL ? equals + 1 : text, ret_problem);
 }
 
+/* ---------------------------------------------------------------- figures */
+
+static const struct {
+    const char *name;
+    enum units_kind kind;
+} figures[] = {{"memory", UNITS_BYTES},
+               {"bandwidth", UNITS_BANDWIDTH},
+               {"fp64", UNITS_FLOPS},
+               {"fp32", UNITS_FLOPS},
+               {"tf32", UNITS_FLOPS},
+               {"fp16", UNITS_FLOPS},
+               {"bf16", UNITS_FLOPS},
+               {"fp8", UNITS_FLOPS},
+               {"int8", UNITS_OPS},
+               {"int4", UNITS_OPS},
+               {"interconnect", UNITS_BANDWIDTH}};
+enum { FIGURES = sizeof figures / sizeof figures[0], FIGURE_TEXT_MOST = 100 };
+
+const char *plan_file_figure_name(size_t number)
+{
+    return number < FIGURES ? figures[number].name : NULL;
+}
+
+static bool put_figure(struct plan_file *file, const char *device, const char *name,
+                       const char *text, struct problem *problem)
+{
+    struct plan_file_figure entry = {.name = NULL};
+    size_t kind = 0;
+    while (kind < FIGURES && strcmp(figures[kind].name, name) != 0) {
+        kind++;
+    }
+    if (device[0] == '\0' || strlen(device) >= sizeof entry.device || kind == FIGURES) {
+        problem_set(problem,
+                    "a figure is DEVICE=NAME=VALUE, as in l4=memory=24GB; names are memory, "
+                    "bandwidth, interconnect, fp64, fp32, tf32, fp16, bf16, fp8, int8, int4");
+        return false;
+    }
+    enum units_status status = units_read(figures[kind].kind, text, &entry.value);
+    if (status != UNITS_OK) {
+        units_explain(figures[kind].kind, status, text, problem->text, sizeof problem->text);
+        return false;
+    }
+    if (entry.value < 1) {
+        problem_set(problem, "%s is above 0; leave out what is not known", name);
+        return false;
+    }
+    entry.name = figures[kind].name;
+    memcpy(entry.device, device, strlen(device) + 1);
+    size_t at = 0;
+    while (at < file->figure_count && (strcmp(file->figures[at].device, device) != 0 ||
+                                       strcmp(file->figures[at].name, name) != 0)) {
+        at++;
+    }
+    if (at == PLAN_FILE_FIGURES) {
+        problem_set(problem, "at most %d figures may be given", PLAN_FILE_FIGURES);
+        return false;
+    }
+    file->figure_count += at == file->figure_count;
+    file->figures[at] = entry;
+    return true;
+}
+
+bool plan_file_figure(struct plan_file *file, const char *text, struct problem *ret_problem)
+{
+    char copy[PLAN_FILE_WORD_SIZE + FIGURE_TEXT_MOST];
+    if (strlen(text) >= sizeof copy) {
+        return put_figure(file, "", "", "", ret_problem);
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    char *name = strchr(copy, '=');
+    char *value = name != NULL ? strchr(name + 1, '=') : NULL;
+    if (value == NULL) {
+        return put_figure(file, "", "", "", ret_problem);
+    }
+    *name++ = '\0';
+    *value++ = '\0';
+    return put_figure(file, copy, name, value, ret_problem);
+}
+
 /* ---------------------------------------------------------------- the file */
 
 static void read_word(struct yaml_value value, char ret_word[PLAN_FILE_WORD_SIZE])
@@ -289,6 +368,30 @@ static void read_risks(struct yaml_value value, struct plan_file *file)
     }
 }
 
+static void read_figures_of(struct yaml_value map, const char *device, struct plan_file *file)
+{
+    if (!yaml_is_map(map, FIGURES)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        struct problem problem = {.text = ""};
+        const char *text = yaml_text(yaml_entry(map, i), FIGURE_TEXT_MOST, NULL);
+        if (text != NULL && !put_figure(file, device, yaml_entry_key(map, i), text, &problem)) {
+            yaml_refuse(yaml_entry(map, i), "%s", problem.text);
+        }
+    }
+}
+
+static void read_figures(struct yaml_value map, struct plan_file *file)
+{
+    if (!yaml_present(map) || !yaml_is_map(map, PLAN_FILE_FIGURES)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        read_figures_of(yaml_entry(map, i), yaml_entry_key(map, i), file);
+    }
+}
+
 static int64_t read_storage(struct yaml_value value)
 {
     struct plan_file_link link = {.is_given = false};
@@ -302,10 +405,10 @@ static int64_t read_storage(struct yaml_value value)
 bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
                      struct plan_file *ret_file, struct problem *ret_problem)
 {
-    static const char *const keys[] = {"template",  "set",      "devices", "pcie",
-                                       "fabric",    "network",  "storage", "stream",
-                                       "objective", "deadline", "budget",  "worth",
-                                       "place",     "batch",    "samples", "interruptible"};
+    static const char *const keys[] = {
+        "template", "set",    "devices",   "pcie",          "fabric", "network",
+        "storage",  "stream", "objective", "deadline",      "budget", "worth",
+        "place",    "batch",  "samples",   "interruptible", "figures"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(bytes, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -330,5 +433,6 @@ bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
     ret_file->batch = yaml_integer(yaml_key(root, "batch"), 1, PLAN_FILE_BATCH_MOST, 0);
     read_samples(yaml_key(root, "samples"), ret_file);
     read_risks(yaml_key(root, "interruptible"), ret_file);
+    read_figures(yaml_key(root, "figures"), ret_file);
     return yaml_finished(file, ret_problem);
 }

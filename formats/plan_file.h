@@ -10,6 +10,7 @@
  *     batch: 32                                    the parameter of the template that is its batch
  *     samples: {h100: h100.txt}                    by device: a file of what was measured there
  *     interruptible: {l4: "0.5/h,2m"}              or one text for all devices
+ *     figures: {ascend-910b: {bandwidth: 1.2TB/s}} what is known of a device, and the catalogue does not say
  *
  * What the names mean is not known here. Pure. */
 #ifndef BOURSE_FORMATS_PLAN_FILE_H
@@ -25,6 +26,7 @@ enum {
     PLAN_FILE_SAMPLES = 16,
     PLAN_FILE_PATH_SIZE = 1024,
     PLAN_FILE_RISKS = 16,
+    PLAN_FILE_FIGURES = 64,
 };
 #define PLAN_FILE_BATCH_MOST (INT64_C(1) << 40)
 
@@ -42,6 +44,12 @@ struct
     char device[PLAN_FILE_WORD_SIZE];  /* "": all */
     double per_hour;                   /* above 0 */
     int64_t restart_ns, checkpoint_ns; /* 0: at once; there are none */
+};
+
+struct plan_file_figure {
+    char device[PLAN_FILE_WORD_SIZE];
+    const char *name; /* of plan_file_figure_name; lives for ever */
+    int64_t value;    /* bytes, per second where it is a rate, or operations per second; above 0 */
 };
 
 struct plan_file_link {
@@ -69,6 +77,8 @@ struct plan_file {
     size_t sample_count;
     struct plan_file_risk risks[PLAN_FILE_RISKS];
     size_t risk_count;
+    struct plan_file_figure figures[PLAN_FILE_FIGURES];
+    size_t figure_count;
 };
 
 /* Nothing said. */
@@ -88,5 +98,9 @@ bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, co
 bool plan_file_samples(struct plan_file *file, const char *text, struct problem *ret_problem);
 /* "RISK" of all devices, or "DEVICE=RISK". */
 bool plan_file_risk(struct plan_file *file, const char *text, struct problem *ret_problem);
+/* "DEVICE=NAME=VALUE": appended, or in place of the value that it has. */
+bool plan_file_figure(struct plan_file *file, const char *text, struct problem *ret_problem);
+/* "memory", "bandwidth" ... by number; NULL: there are no more. */
+const char *plan_file_figure_name(size_t number);
 
 #endif

@@ -24,6 +24,7 @@ enum {
 /* What the model needs of a sample, and nothing more: this is looked at thousands of times. */
 struct point {
     double compute_s, memory_s, rest_s; /* of the bound */
+    double bytes;
     double extents[OPERATION_EXTENTS];
     double seconds;
 };
@@ -163,6 +164,7 @@ static bool take_sample(const struct device_profile *profile, enum operation_cla
     *ret_point = (struct point){.compute_s = cost.terms[COST_COMPUTE].value,
                                 .memory_s = cost.terms[COST_BANDWIDTH].value,
                                 .rest_s = cost.terms[COST_LINKS].value,
+                                .bytes = cost.bytes,
                                 .seconds = sample->seconds};
     for (int i = 0; i < OPERATION_EXTENTS; i++) {
         ret_point->extents[i] = (double)cost.size.extents[i];
@@ -200,6 +202,17 @@ static double best_inverse(const struct fit *fit, bool is_compute)
         least = inverse < least ? inverse : least;
     }
     return least > 1 ? least : 1;
+}
+
+/* Bytes per second, the most that any sample moved. */
+static double most_moved(const struct fit *fit)
+{
+    double most = 0;
+    for (size_t i = 0; i < fit->count; i++) {
+        double moved_s = fit->points[i].bytes / fit->points[i].seconds;
+        most = moved_s > most ? moved_s : most;
+    }
+    return most;
 }
 
 static double shortest(const struct fit *fit)
@@ -356,6 +369,7 @@ enum calibrate_status calibrate(const struct device_profile *profile, enum opera
         .compute_efficiency = 1 / figures[COMPUTE],
         .bandwidth_efficiency = 1 / figures[BANDWIDTH],
         .p90 = p90_of(&fit, figures),
+        .reached = most_moved(&fit),
     };
     memcpy(ret_calibration->half, figures + HALF, sizeof ret_calibration->half);
     return CALIBRATE_OK;

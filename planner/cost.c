@@ -84,7 +84,29 @@ static struct figure rate_of(const struct device_profile *profile, enum operatio
         const struct figure *peak = peak_of(profile, dtype);
         return is_sparse ? product(peak, &profile->figures[FIGURE_SPARSITY]) : *peak;
     }
-    return profile->figures[dtype == DTYPE_FP64 ? FIGURE_FP64 : FIGURE_FP32];
+    const struct figure *vectors =
+        &profile->figures[dtype == DTYPE_FP64 ? FIGURE_FP64 : FIGURE_FP32];
+    return is_known(vectors) ? *vectors : *peak_of(profile, dtype);
+}
+
+/* Of what there is to do: the figures that nobody knows. */
+static unsigned lacks_of(const struct device_profile *profile, enum operation_class class,
+                         enum dtype dtype, const struct cost *cost)
+{
+    const struct figure *figures = profile->figures;
+    bool is_by_element = class != OPERATION_LOOKUP && !is_product(class);
+    bool has_rate = is_known(&figures[dtype == DTYPE_FP64 ? FIGURE_FP64 : FIGURE_FP32]);
+    unsigned lacks = 0;
+    if (is_by_element && cost->operations > 0 && !has_rate) {
+        lacks |= COST_LACKS_RATE;
+    }
+    if (cost->bytes > 0 && !is_known(&figures[FIGURE_BANDWIDTH])) {
+        lacks |= COST_LACKS_BANDWIDTH;
+    }
+    if (cost->size.resident_bytes > 0 && !is_known(&figures[FIGURE_MEMORY])) {
+        lacks |= COST_LACKS_MEMORY;
+    }
+    return lacks;
 }
 
 /* ---------------------------------------------------------------- the roofline */
@@ -131,12 +153,12 @@ static enum cost_status check_known(const struct cost_device *device, enum opera
     if (needs_rate && !is_known(&cost->terms[COST_COMPUTE])) {
         return size->flops > 0 ? COST_NO_RATE : COST_OK;
     }
-    for (int i = 0; i < COST_TERMS; i++) {
-        if (is_known(&cost->terms[i])) {
-            return COST_OK;
-        }
+    bool is_bounded = (cost->lacks & COST_LACKS_RATE) == 0 && is_known(&cost->terms[COST_COMPUTE]);
+    for (int i = COST_BANDWIDTH; i < COST_TERMS; i++) {
+        is_bounded = is_bounded || is_known(&cost->terms[i]);
     }
-    return size->flops > 0 || cost->bytes > 0 ? COST_NO_RATE : COST_OK;
+    return is_bounded || (cost->lacks & COST_LACKS_BANDWIDTH) == 0 ? COST_OK
+                                                                   : COST_UNKNOWN_BANDWIDTH;
 }
 
 /* The largest of the terms, and which. Figures that do not bound it still count for how good it is. */
@@ -169,6 +191,12 @@ static void set_times(const struct cost_device *device, const struct cost_calibr
         memcpy(taken, cost->terms, sizeof taken);
         taken[COST_COMPUTE].value /= efficiency(calibration, &cost->size);
         taken[COST_BANDWIDTH].value /= calibration->bandwidth_efficiency;
+        if ((cost->lacks & COST_LACKS_BANDWIDTH) != 0 && calibration->reached > 0) {
+            taken[COST_BANDWIDTH] = (struct figure){.value = cost->bytes / calibration->reached,
+                                                    .source = FIGURE_CALIBRATED};
+            cost->lacks &= ~(unsigned)COST_LACKS_BANDWIDTH;
+        }
+        cost->lacks &= ~(unsigned)COST_LACKS_RATE;
         struct figure largest = largest_of(taken, &slowest);
         cost->bound = slowest;
         cost->time_s = (struct figure){.value = calibration->launch_s + largest.value,
@@ -212,6 +240,7 @@ static enum cost_status work_out(const struct cost_device *device,
     cost.terms[COST_BANDWIDTH] = quotient(cost.bytes, &figures[FIGURE_BANDWIDTH]);
     cost.terms[COST_LINKS] = quotient((double)cost.size.link_bytes, &figures[FIGURE_INTERCONNECT]);
     cost.terms[COST_STORAGE] = quotient((double)cost.size.storage_bytes, &device->storage);
+    cost.lacks = lacks_of(device->profile, class, dtype, &cost);
     status = check_known(device, class, &cost);
     if (status != COST_OK) {
         return status;
@@ -289,7 +318,9 @@ void cost_learn(const struct history_summary *history, struct cost *cost)
         return;
     }
     double measured = cost->bound_s.value * (double)history->median / HISTORY_BOUND;
-    double weight = (double)history->count / (history->count + HISTORY_MODEL_WEIGHT);
+    bool has_model = (cost->lacks & COST_LACKS_BANDWIDTH) == 0;
+    double weight =
+        has_model ? (double)history->count / (history->count + HISTORY_MODEL_WEIGHT) : 1;
     double learnt = weight * measured + (1 - weight) * cost->time_s.value;
     double spread = cost->p90_s > 0 ? cost->p90_s / cost->time_s.value : 0;
     if (history->p90 > 0) {
@@ -301,6 +332,7 @@ void cost_learn(const struct history_summary *history, struct cost *cost)
     cost->time_s = (struct figure){.value = learnt, .source = FIGURE_MEASURED};
     cost->p90_s = learnt * spread;
     cost->samples = history->count;
+    cost->lacks &= COST_LACKS_MEMORY;
 }
 
 bool cost_price(const struct cost *cost, int64_t price_micro, int64_t *ret_micro)
@@ -334,19 +366,12 @@ const char *cost_status_name(enum cost_status status)
         return "NO_LINK";
     case COST_NO_STORAGE:
         return "NO_STORAGE";
+    case COST_UNKNOWN_BANDWIDTH:
+        return "UNKNOWN_BANDWIDTH";
+    case COST_UNKNOWN_MEMORY:
+        return "UNKNOWN_MEMORY";
     }
     return "";
-}
-
-static void explain_rate(const char *name, const struct operation *operation, char *ret_text,
-                         size_t capacity)
-{
-    bool is_lookup = operation_class_of(operation->kind) == OPERATION_LOOKUP;
-    (void)snprintf(ret_text, capacity,
-                   is_lookup ? "how fast %s looks up in tables is not published; only a "
-                               "measurement can say"
-                             : "no rate and no bandwidth of %s is known that would bound it",
-                   name);
 }
 
 void cost_explain(enum cost_status status, const char *name, const struct device_profile *profile,
@@ -375,13 +400,22 @@ void cost_explain(enum cost_status status, const char *name, const struct device
                        profile->figures[FIGURE_MEMORY].value / 1e9);
         break;
     case COST_NO_RATE:
-        explain_rate(name, operation, ret_text, capacity);
+        (void)snprintf(ret_text, capacity,
+                       "how fast %s looks up in tables is not published; only a measurement can "
+                       "say",
+                       name);
         break;
     case COST_NO_LINK:
         (void)snprintf(ret_text, capacity, "how fast %s reaches other devices is not known", name);
         break;
     case COST_NO_STORAGE:
         (void)snprintf(ret_text, capacity, "how fast %s reaches storage is not known", name);
+        break;
+    case COST_UNKNOWN_BANDWIDTH:
+        (void)snprintf(ret_text, capacity, "the bandwidth of %s is not known", name);
+        break;
+    case COST_UNKNOWN_MEMORY:
+        (void)snprintf(ret_text, capacity, "the memory of %s is not known", name);
         break;
     }
 }

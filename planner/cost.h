@@ -10,12 +10,13 @@
  *
  * Sums of products run at the peak of their type, or that times the sparsity factor if an operand is declared 2:4
  * sparse and the device has the mode. What goes element by element is computed in fp64 or fp32, whatever it is
- * stored in: at the fp32 rate. No other rate is ever taken instead of one that is not known.
+ * stored in: at the fp32 rate, or, where that is not known, no faster than products of its type.
  *
  * What a device cannot do is said by name, never taken for slow; what is not known is never taken for fast: of
- * what the operation needs there has to be a figure that bounds its time. An unknown memory is not held
- * against a device; an unknown bandwidth or fp32 rate leaves the other to bound t. A figure worked out of others
- * is as good as the worst of them. Pure. */
+ * what the operation needs there has to be a figure that bounds its time. For the bound of one operation an unknown
+ * memory is not held against a device, and an unknown bandwidth or fp32 rate leaves the others to bound t; `lacks` says
+ * so. That is a bound and no estimate: whoever compares devices takes none that lacks a memory or a bandwidth (plan.h). A
+ * figure worked out of others is as good as the worst of them. Pure. */
 #ifndef BOURSE_PLANNER_COST_H
 #define BOURSE_PLANNER_COST_H
 
@@ -36,6 +37,8 @@ struct cost_calibration {
     double bandwidth_efficiency;    /* above 0, at most 1 */
     double half[OPERATION_EXTENTS]; /* >= 0 */
     double p90; /* >= 1: nine of ten took at most as many times what the model says */
+    double
+        reached; /* bytes per second, the most that any sample moved: stands for a bandwidth that is not known; 0: none */
 };
 
 struct cost_device {
@@ -61,10 +64,15 @@ enum cost_status {
     COST_BAD_OPERATION, /* operation_measure refuses it */
     COST_NO_DTYPE,      /* no rate of that type is known */
     COST_NO_MEMORY,
-    COST_NO_RATE, /* neither a rate nor a bandwidth that bounds it is known */
+    COST_NO_RATE, /* of look-ups in tables */
     COST_NO_LINK, /* nor how fast the device's links are */
     COST_NO_STORAGE,
+    COST_UNKNOWN_BANDWIDTH, /* and nothing else bounds it */
+    COST_UNKNOWN_MEMORY,    /* of a step in a plan only: that it fits cannot be shown */
 };
+
+/* What is not known of a device and would bound what it does, or its room for it. */
+enum cost_lack { COST_LACKS_RATE = 1, COST_LACKS_BANDWIDTH = 2, COST_LACKS_MEMORY = 4 };
 
 struct cost {
     struct operation_size size;
@@ -78,7 +86,9 @@ struct cost {
     struct figure energy_j;          /* unknown when the power is */
     uint32_t passes;                 /* cost_float32: products made for one; else 1 */
     enum dtype dtype;                /* that it was worked out for */
-    bool is_as_dense;                /* declared sparse, and the device has no such mode */
+    unsigned
+        lacks; /* cost_lack, of what the operation needs; what was measured makes up for rates */
+    bool is_as_dense; /* declared sparse, and the device has no such mode */
     bool
         is_widened; /* weights are stored in a type of which the device has no rate: at that of the operation's */
 };
@@ -96,7 +106,8 @@ enum cost_status cost_predict(const struct cost_device *device, const struct ope
                               struct cost *ret_cost);
 
 /* Lets what was measured speak: `history` is of samples of the operation's kind, type and like shapes on a device of the
- * same kind, in millionths of bound_s. Measurements may be below the bound: a cache is faster than the memory. */
+ * same kind, in millionths of bound_s. Measurements may be below the bound: a cache is faster than the memory. Where the model
+ * lacks a bandwidth they alone count. */
 void cost_learn(const struct history_summary *history, struct cost *cost);
 
 /* Of a matmul or gemm for float32 arrays, whatever its own dtype. A device without an fp32 rate splits each

@@ -214,8 +214,33 @@ enum device_set_status device_set_add(struct device_set *set, uint32_t host,
                                      .is_processor = is_processor,
                                      .price_micro = price_micro};
     (void)snprintf(item->name, sizeof item->name, "%.48s", model != NULL ? model + 1 : id);
+    for (int i = 0; known != NULL && profile != NULL && i < PROFILE_FIGURES; i++) {
+        struct figure *figure = &item->profile.figures[i];
+        *figure = figure->source == FIGURE_UNKNOWN ? profile->figures[i] : *figure;
+    }
     set->host_count += host == set->host_count;
     return DEVICE_SET_OK;
+}
+
+bool device_set_declare(struct device_set *set, const char *name, enum profile_figure figure,
+                        double value)
+{
+    const struct catalogue_device *known = NULL;
+    struct problem problem;
+    bool is_any = false;
+    assert(set->topology == NULL);
+    if (device_set_find(name, &known, &problem) != DEVICE_SET_OK) {
+        known = NULL; /* it may be the name of one that is not of the catalogue */
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        struct device_set_item *item = &set->items[i];
+        if ((known != NULL && item->known == known) || strcmp(item->name, name) == 0) {
+            item->profile.figures[figure] =
+                (struct figure){.value = value, .source = FIGURE_DECLARED};
+            is_any = true;
+        }
+    }
+    return is_any;
 }
 
 /* "h100-sxm5 1", "h100-sxm5 2"; who is alone has no number. */

@@ -77,11 +77,16 @@ struct device_set *device_set_create(void);
 void device_set_destroy(struct device_set **self);
 
 /* Adds one of the catalogue, or, where `known` is NULL, of `label` and `profile`, to machine `host`, which is one of those there are
- * or the next. */
+ * or the next. A `profile` (may be NULL) of one of the catalogue says what that does not know. */
 enum device_set_status device_set_add(struct device_set *set, uint32_t host,
                                       const struct catalogue_device *known, const char *label,
                                       const struct device_profile *profile, bool is_processor,
                                       int64_t price_micro, struct problem *ret_problem);
+
+/* A figure of all devices that are called so: by an id of the catalogue, or as they will be named, without a number. False: none is.
+ * Before they are linked. */
+bool device_set_declare(struct device_set *set, const char *name, enum profile_figure figure,
+                        double value);
 
 /* Names them, gives each its memory, and links them; nothing is added afterwards. */
 enum device_set_status device_set_link(struct device_set *set, const struct device_set_links *links,

@@ -117,6 +117,7 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
     case PLAN_OK:
     case PLAN_BAD_INPUT:
     case PLAN_NOWHERE:
+    case PLAN_UNKNOWN:
     case PLAN_PLACEMENT:
     case PLAN_NO_ROOM:
     case PLAN_UNREACHED:
@@ -382,6 +383,8 @@ enum plan_status plan_make(const struct plan_input *input, struct plan **ret_pla
             if (is_room && !plan_line_explain(making.whole, &ret_fault->problem)) {
                 status = PLAN_NO_MEMORY;
             }
+            bool is_unknown = status == PLAN_NOWHERE && plan_lacks_figure(making.whole);
+            status = is_unknown ? PLAN_UNKNOWN : status;
         } else {
             take(&making, form, ret_plan);
             if (plan_reclaim(making.whole, ret_plan)) {

@@ -20,6 +20,8 @@
  * were no others, so that what does not help does no harm (plan_sets in plan_inner.h). What a figure rests on goes with it.
  *
  * What holds of all forms:
+ *  - What is not known of a device is never taken for large or fast: without a memory it does nothing, without a bandwidth nothing
+ *    that was not measured there (cost.h).
  *  - Weights lie where they are needed before time begins, once on a device whatever steps share them. What brings them
  *    there, input that is brought and results that are fetched do not count. But a batch that is divided lies at one of
  *    the devices, its home: other shares' input comes from there, and their results go there (plan_course.h).
@@ -112,6 +114,7 @@ enum plan_status {
     PLAN_OK,
     PLAN_BAD_INPUT, /* no device or too many, a memory that is not, a figure out of its range */
     PLAN_NOWHERE,   /* a step that can run on no device */
+    PLAN_UNKNOWN,   /* the same, and a figure of a device that might do it is not known */
     PLAN_PLACEMENT, /* a step cannot run where it has to be */
     PLAN_NO_ROOM,   /* each step fits somewhere, and not all of them together */
     PLAN_UNREACHED, /* no link carries what flows between steps that no one device can all run */

@@ -190,12 +190,27 @@ static void learn(const struct history_summary *history, const struct step_cost 
     struct cost learnt = {.bound_s = from->bound_s,
                           .time_s = cost->here.time_s,
                           .p90_s = cost->here.p90_s,
-                          .energy_j = cost->here.energy_j};
+                          .energy_j = cost->here.energy_j,
+                          .lacks = from->lacks};
     if (history != NULL && history->count > 0) {
         cost_learn(history, &learnt);
         cost->here = (struct plan_way){learnt.time_s, learnt.p90_s, learnt.energy_j};
         cost->samples = learnt.samples;
     }
+}
+
+/* What is not known is not taken for large or fast: that there is room has to be shown, and what bytes take has to be known or
+ * measured. */
+static bool check_known(const struct history_summary *history, const struct step_cost *found,
+                        struct plan_cost *cost)
+{
+    bool is_measured = history != NULL && history->count > 0;
+    if ((found->lacks & COST_LACKS_MEMORY) != 0) {
+        cost->status = COST_UNKNOWN_MEMORY;
+    } else if ((found->lacks & COST_LACKS_BANDWIDTH) != 0 && !is_measured) {
+        cost->status = COST_UNKNOWN_BANDWIDTH;
+    }
+    return cost->status == COST_OK;
 }
 
 static const struct history_summary *history_of(const struct plan_input *input, size_t step,
@@ -214,8 +229,9 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     struct cost_device on = *device->cost;
     struct device_profile roomy = *on.profile;
     struct step_cost found;
-    if (terms == PLAN_AT_LEAST) {
-        roomy.figures[FIGURE_MEMORY].source = FIGURE_UNKNOWN;
+    if (terms == PLAN_AT_LEAST && on.profile->figures[FIGURE_MEMORY].source != FIGURE_UNKNOWN) {
+        roomy.figures[FIGURE_MEMORY] =
+            (struct figure){.value = INFINITY, .source = FIGURE_MEASURED};
         on.profile = &roomy;
     }
     if (of->has_own_links) {
@@ -226,6 +242,9 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     cost->part = step->part_count;
     cost->status = steps_cost(&on, step, &found, &cost->part);
     if (cost->status != COST_OK) {
+        return;
+    }
+    if (!check_known(history, &found, cost)) {
         return;
     }
     cost->here = (struct plan_way){found.time_s, found.p90_s, found.energy_j};
@@ -582,7 +601,12 @@ void plan_explain(const struct plan_case *of, size_t step, size_t device, struct
     const struct plan_cost *cost = plan_cost_at(of, step, device);
     const struct plan_device *on = &of->input->devices[device];
     const struct step *what = &of->steps->steps[step];
-    if (cost->status != COST_OK && cost->part < what->part_count) {
+    if (cost->status == COST_UNKNOWN_BANDWIDTH || cost->status == COST_UNKNOWN_MEMORY) {
+        const char *figure = cost->status == COST_UNKNOWN_MEMORY ? "memory" : "bandwidth";
+        problem_set(ret_why, "its %s is not known; --figure %.*s=%s=%s says it", figure,
+                    (int)stem_of(on->name), on->name, figure,
+                    cost->status == COST_UNKNOWN_MEMORY ? "SIZE" : "RATE");
+    } else if (cost->status != COST_OK && cost->part < what->part_count) {
         struct cost again;
         const struct operation *operation = &what->parts[cost->part].operation;
         (void)cost_predict(on->cost, operation, &again); /* what it takes, as far as it goes */
@@ -599,6 +623,18 @@ void plan_explain(const struct plan_case *of, size_t step, size_t device, struct
     } else {
         problem_set(ret_why, "it has to be on another device");
     }
+}
+
+bool plan_lacks_figure(const struct plan_case *of)
+{
+    size_t devices = of->input->device_count;
+    for (size_t d = 0; of->nowhere != PLAN_ANYWHERE && d < devices; d++) {
+        enum cost_status status = plan_cost_at(of, of->nowhere, d)->status;
+        if (status == COST_UNKNOWN_BANDWIDTH || status == COST_UNKNOWN_MEMORY) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The reasons of the first few devices. */

@@ -117,6 +117,8 @@ bool plan_has_replicas(const struct plan_input *input);
 /* Why `step` cannot run on `device`; and on none of them. */
 void plan_explain(const struct plan_case *of, size_t step, size_t device, struct problem *ret_why);
 void plan_explain_nowhere(const struct plan_case *of, struct problem *ret_why);
+/* Whether a step that can run nowhere might if a figure of a device were known. */
+bool plan_lacks_figure(const struct plan_case *of);
 
 /* ---------------------------------------------------------------- trials */
 

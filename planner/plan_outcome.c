@@ -15,6 +15,8 @@ const char *plan_status_name(enum plan_status status)
         return "BAD_INPUT";
     case PLAN_NOWHERE:
         return "NOWHERE";
+    case PLAN_UNKNOWN:
+        return "UNKNOWN_FIGURE";
     case PLAN_PLACEMENT:
         return "PLACEMENT";
     case PLAN_NO_ROOM:

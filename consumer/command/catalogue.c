@@ -202,12 +202,13 @@ static struct cell bound_of(const struct operation *operation, const struct cost
                                                   [COST_LINKS] = "links",
                                                   [COST_STORAGE] = "storage",
                                                   [COST_STREAM] = "weights streamed"};
-    bool no_rate = cost->operations > 0 && cost->terms[COST_COMPUTE].source == FIGURE_UNKNOWN;
-    bool no_bandwidth = cost->bytes > 0 && cost->terms[COST_BANDWIDTH].source == FIGURE_UNKNOWN;
+    bool no_rate = (cost->operations > 0 && cost->terms[COST_COMPUTE].source == FIGURE_UNKNOWN) ||
+                   (cost->lacks & COST_LACKS_RATE) != 0;
     struct cell cell = {""};
-    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s", names[cost->bound],
+    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s%s", names[cost->bound],
                    no_rate && operation_has_dtype(operation->kind) ? ", rate unknown" : "",
-                   no_bandwidth ? ", bandwidth unknown" : "");
+                   (cost->lacks & COST_LACKS_BANDWIDTH) != 0 ? ", bandwidth unknown" : "",
+                   (cost->lacks & COST_LACKS_MEMORY) != 0 ? ", memory unknown" : "");
     return cell;
 }
 

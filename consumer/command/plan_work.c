@@ -6,6 +6,7 @@
 #include "consumer/command/picture.h"
 #include "runtime/files.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,9 @@ static bool read_given(struct work *work, const char *name, const char *value,
     }
     if (strcmp(name, "interruptible") == 0) {
         return plan_file_risk(request, value, problem);
+    }
+    if (strcmp(name, "figure") == 0) {
+        return plan_file_figure(request, value, problem);
     }
     struct plan_file_link *link = strcmp(name, "pcie") == 0      ? &request->pcie
                                   : strcmp(name, "fabric") == 0  ? &request->fabric
@@ -276,6 +280,29 @@ static void apply_link(const struct plan_file_link *from, struct device_set_link
     }
 }
 
+/* What is said of devices that the catalogue, or the agent that has them, does not know. */
+static int add_figures(struct work *work)
+{
+    static const enum profile_figure known[] = {
+        FIGURE_MEMORY, FIGURE_BANDWIDTH, FIGURE_FP64, FIGURE_FP32, FIGURE_TF32,        FIGURE_FP16,
+        FIGURE_BF16,   FIGURE_FP8,       FIGURE_INT8, FIGURE_INT4, FIGURE_INTERCONNECT};
+    for (size_t i = 0; i < work->request.figure_count; i++) {
+        const struct plan_file_figure *given = &work->request.figures[i];
+        size_t number = 0;
+        while (strcmp(plan_file_figure_name(number), given->name) != 0) {
+            number++;
+        }
+        assert(number < sizeof known / sizeof known[0]);
+        if (!device_set_declare(work->set, given->device, known[number], (double)given->value)) {
+            return complain(work->invocation, BOURSE_USAGE,
+                            "--figure %s: no such device is among those of the plan, of which the "
+                            "first is \"%s\"",
+                            plain_text(given->device), work->set->items[0].name);
+        }
+    }
+    return BOURSE_OK;
+}
+
 static int make_devices(struct work *work)
 {
     const struct plan_file *request = &work->request;
@@ -293,6 +320,10 @@ static int make_devices(struct work *work)
             work->invocation, BOURSE_USAGE,
             "on which devices? --devices h100:2,tpu-v5p:4 names some of `bourse devices "
             "--catalogue`; --on-offer takes those of the market");
+    }
+    status = add_figures(work);
+    if (status != BOURSE_OK) {
+        return status;
     }
     apply_link(&request->pcie, &links.wires[DEVICE_SET_PCIE]);
     apply_link(&request->fabric, &links.wires[DEVICE_SET_FABRIC]);

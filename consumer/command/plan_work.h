@@ -54,6 +54,11 @@ const char *work_source(const struct figure *figure); /* "measured" */
 const char *work_device(const struct work *work, uint32_t device);
 /* How many steps of a row were measured to take less than its device needs by its figures, of the whole work. */
 uint32_t work_below_bound(const struct work *work, const struct plan_row *row);
+/* Whether some of a row goes element by element at a rate that nobody knows: it is taken to be no slower than its bytes, and products
+ * of its type, would be. */
+bool work_lacks_rate(const struct work *work, const struct plan_row *row);
+/* Why a device does nothing: "memory", "bandwidth", that is not known of it and that some step needs; NULL: it is all known. */
+const char *work_lacks(const struct work *work, uint32_t device);
 
 void show_work(const struct work *work, unsigned width);
 int show_work_json(const struct work *work);

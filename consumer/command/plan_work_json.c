@@ -52,6 +52,7 @@ static json_t *json_rows(const struct work *work)
             (int)row->samples, "below_bound", (int)(work_below_bound(work, row) > 0), "bytes_in",
             row->bytes_in, "energy_j", json_figure(&row->energy_j), "streamed",
             (int)row->is_streamed, "left_out", (int)row->is_left_out);
+        (void)json_object_set_new(value, "lacks_rate", json_boolean(work_lacks_rate(work, row)));
         (void)json_object_set_new(value, "price_micro",
                                   json_price(prices != NULL ? prices[i] : PLAN_UNPRICED));
         (void)json_array_append_new(list, value);
@@ -120,6 +121,8 @@ static json_t *json_devices(const struct work *work)
             (int)use->row_count, "busy_s", use->busy_s, "share", use->share, "bytes_in",
             use->bytes_in, "bytes_out", use->bytes_out, "memory_bytes", use->memory_bytes,
             "energy_j", json_figure(&use->energy_j), "price_micro", json_price(use->price_micro));
+        const char *lacks = work_lacks(work, (uint32_t)i);
+        (void)json_object_set_new(value, "lacks", lacks != NULL ? json_string(lacks) : json_null());
         (void)json_object_set_new(value, "interruptible", json_risk(&work->devices[i].risk));
         (void)json_array_append_new(list, value);
     }

@@ -77,19 +77,20 @@ const char *work_source(const struct figure *figure)
     return names[figure->source];
 }
 
-static struct cell source_cell(const struct plan_row *row)
+static struct cell source_cell(const struct work *work, const struct plan_row *row)
 {
     struct cell cell;
     char samples[24] = "";
     if (row->samples > 0) {
         (void)snprintf(samples, sizeof samples, " (%" PRIu32 ")", row->samples);
     }
-    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s%s", work_source(&row->time_s),
+    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s%s%s", work_source(&row->time_s),
                    row->time_s.unverified ? "?" : "", samples,
                    row->is_left_out   ? ", not counted"
                    : row->is_streamed ? ", streamed"
                    : row->is_widened  ? ", widened"
-                                      : "");
+                                      : "",
+                   work_lacks_rate(work, row) ? ", fp32 unknown" : "");
     return cell;
 }
 
@@ -327,7 +328,7 @@ static void show_rows(const struct work *work)
         struct cell start = in_unit(row->start_s, &unit);
         struct cell time = in_unit(row->busy_s, &unit);
         struct cell cost = price_cell(prices != NULL ? prices[i] : -1);
-        struct cell source = source_cell(row);
+        struct cell source = source_cell(work, row);
         work_label(work, row, label);
         const char *cells[] = {plain_text(label),
                                work_device(work, row->device),
@@ -506,6 +507,51 @@ uint32_t work_below_bound(const struct work *work, const struct plan_row *row)
     return count;
 }
 
+static unsigned lacks_of(const struct work *work, uint32_t first, uint32_t count, uint32_t device)
+{
+    unsigned lacks = 0;
+    for (uint32_t s = first; s < first + count; s++) {
+        struct step_cost found;
+        size_t part = 0;
+        enum cost_status status =
+            steps_cost(&work->costs[device], &work->steps->steps[s], &found, &part);
+        lacks |= status == COST_OK                  ? found.lacks
+                 : status == COST_UNKNOWN_BANDWIDTH ? COST_LACKS_BANDWIDTH
+                                                    : 0;
+    }
+    return lacks;
+}
+
+bool work_lacks_rate(const struct work *work, const struct plan_row *row)
+{
+    return !row->is_left_out &&
+           (lacks_of(work, row->first_step, row->step_count, row->device) & COST_LACKS_RATE) != 0;
+}
+
+const char *work_lacks(const struct work *work, uint32_t device)
+{
+    unsigned lacks = lacks_of(work, 0, (uint32_t)work->steps->step_count, device);
+    return work->plan->uses[device].row_count > 0 ? NULL
+           : (lacks & COST_LACKS_MEMORY) != 0     ? "memory"
+           : (lacks & COST_LACKS_BANDWIDTH) != 0  ? "bandwidth"
+                                                  : NULL;
+}
+
+/* Devices of which a figure is not known that they would need; alike ones once. */
+static void show_unknown(const struct work *work)
+{
+    for (uint32_t i = 0; i < work->set->count; i++) {
+        const struct device_set_item *item = &work->set->items[i];
+        const char *lacks = work_lacks(work, i);
+        bool is_first = i == 0 || item->known == NULL || item->known != item[-1].known;
+        if (lacks != NULL && is_first) {
+            (void)printf("not known    the %s of %s, which so does nothing that needs it; --figure "
+                         "says it\n",
+                         lacks, plain_text(item->name));
+        }
+    }
+}
+
 /* A cache is faster than the memory; or the samples are of something else. Either way the bound is worked out from them. */
 static void show_below_bound(const struct work *work)
 {
@@ -677,6 +723,7 @@ static void show_figures(const struct work *work)
                                                           : ", without idle time");
     show_sums(work);
     show_left_out(work);
+    show_unknown(work);
     show_slack(work);
     show_below_bound(work);
     show_risks(work);

@@ -140,6 +140,7 @@ static const struct option_spec plan_options[] = {
     {"interruptible", 0, "RISK",
      "0.5/h,2m: taken away, back after; l4=0.5/h of one; may be repeated"},
     {"samples", 0, "DEVICE=FILE", "times measured on that one, as of `devices`; may be repeated"},
+    {"figure", 0, "DEVICE=NAME=VALUE", "l4=memory=24GB: of a device, where it is not known"},
     {"pcie", 0, "RATE", "between devices and their machine (31.5GB/s,5us)"},
     {"fabric", 0, "RATE", "between alike devices of one machine (the catalogue's; or none)"},
     {"network", 0, "RATE", "between machines (100Gbit/s,10us; or none)"},

@@ -62,11 +62,14 @@ static void add_figure(struct figure *sum, const struct figure *term, double cou
 
 /* Whether all of the step is there at once, or its weights come at each pass. */
 static enum cost_status fit(const struct cost_device *device, const struct step *step,
-                            bool *ret_is_streamed)
+                            bool *ret_is_streamed, unsigned *ret_lacks)
 {
     const struct figure *memory = &device->profile->figures[FIGURE_MEMORY];
     double others = (double)step->held_bytes + (double)step->working_bytes;
     *ret_is_streamed = false;
+    if (memory->source == FIGURE_UNKNOWN && others + (double)step->weight_bytes > 0) {
+        *ret_lacks |= COST_LACKS_MEMORY;
+    }
     if (memory->source == FIGURE_UNKNOWN || others + (double)step->weight_bytes <= memory->value) {
         return COST_OK;
     }
@@ -105,7 +108,7 @@ enum cost_status steps_cost(const struct cost_device *device, const struct step 
     bool has_p90 = true;
     bool is_streamed = false;
     struct cost_device here = *device;
-    enum cost_status status = fit(device, step, &is_streamed);
+    enum cost_status status = fit(device, step, &is_streamed, &sum.lacks);
     here.stream.source = FIGURE_UNKNOWN; /* an operation of its own would not know the others */
     for (size_t i = 0; i < step->part_count && status == COST_OK; i++) {
         struct cost cost;
@@ -125,6 +128,7 @@ enum cost_status steps_cost(const struct cost_device *device, const struct step 
         sum.p90_s += count * cost.p90_s;
         has_p90 = has_p90 && cost.p90_s > 0;
         sum.is_widened = sum.is_widened || cost.is_widened;
+        sum.lacks |= cost.lacks;
     }
     if (status != COST_OK) {
         return status;

@@ -127,6 +127,7 @@ struct step_cost {
     struct figure energy_j; /* unknown when the power is */
     bool is_streamed;       /* its weights do not fit */
     bool is_widened;        /* of some operation, as in cost.h */
+    unsigned lacks;         /* of any, and of the step's own room */
 };
 
 /* What a step takes on a device, one operation after the other. NO_MEMORY: weights, what is held and working memory together

@@ -79,6 +79,20 @@ expect 0 '"found_by":"slack"' "$bourse" plan train --set model=llama-3-8b --set 
 figure() { grep -oE "\"$1\":[0-9.e-]+" out | head -n 1 | cut -d: -f2; }
 awk -v t="$(figure makespan_s)" -v b="$(figure lower_bound)" -v g="$(figure gap)" 'BEGIN {d = t / b - 1 - g; exit !(d < 1e-6 && d > -1e-6)}' || fail "gap: $(cat out)"
 
+# What is not known is never fast: it is not chosen, or refused by the figure that is missing, until somebody says it.
+expect 0 '^multiply +h100-sxm5 ' "$bourse" plan matmul --set m=1 --set dtype=bf16 --devices h100,ascend-910b
+expect 0 '^not known +the bandwidth of ascend-910b,' "$bourse" plan matmul --set m=1 --set dtype=bf16 --devices h100,ascend-910b
+expect 0 '"lacks":"bandwidth"' "$bourse" plan matmul --set m=1 --set dtype=bf16 --devices h100,ascend-910b --json
+expect 5 '^bourse: PLAN_UNKNOWN_FIGURE: .*ascend-910b: its bandwidth is not known; --figure ascend-910b=bandwidth=RATE says it' "$bourse" plan matmul --set m=1 --set dtype=bf16 --devices ascend-910b
+expect 5 '^bourse: PLAN_UNKNOWN_FIGURE: .*m3max-ane: its memory is not known' "$bourse" plan matmul --set m=4096 --set n=1000000 --set k=1000000 --set dtype=int8 --devices m3max-ane,b200-hgx
+expect 5 '^bourse: PLAN_UNKNOWN_FIGURE: ' "$bourse" plan llm --set dtype=fp32 --set model=llama-3-70b --devices graviton4
+expect 0 '27.98 +- +- +- +declared' "$bourse" plan matmul --set m=1 --set dtype=bf16 --devices ascend-910b --figure ascend-910b=bandwidth=1.2TB/s
+printf 'template: matmul\nset: {m: 1, dtype: bf16}\ndevices: ascend-910b\nfigures: {ascend-910b: {bandwidth: 1.2TB/s}}\n' >figure.yaml
+expect 0 '27.98 +- +- +- +declared' "$bourse" plan --file figure.yaml
+expect 0 'declared, fp32 unknown' "$bourse" plan llm --devices tpu-v5p
+expect 2 'a figure is DEVICE=NAME=VALUE' "$bourse" plan llm --devices l4 --figure l4=memory
+expect 2 'no such device is among those of the plan' "$bourse" plan llm --devices l4 --figure h100=memory=80GB
+
 # Prices, limits and links.
 expect 0 '^price +[0-9.]+ credits$' "$bourse" plan --file two.yaml --objective price
 expect 0 '^price +-: not known' "$bourse" plan llm --devices h200

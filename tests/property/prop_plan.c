@@ -188,7 +188,7 @@ static struct topology *random_topology(struct random *dice, uint32_t memories, 
 static void draw(struct work *work, uint64_t seed)
 {
     static const double speeds[] = {1, 2, 3, 8};
-    static const double memories[] = {0, 250e6, 500e6, 1e9, 4e9};
+    static const double memories[] = {SAMPLE_ENOUGH, 250e6, 500e6, 1e9, 4e9};
     struct random dice = random_seeded(seed);
     memset(work, 0, sizeof *work);
     work->values[0] = random_below(&dice, 4) > 0 ? 1 + (int64_t)random_below(&dice, 12) : 1;

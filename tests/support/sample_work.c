@@ -75,6 +75,8 @@ void sample_device(struct sample_device *device, double fp32_s, double bf16_s)
     device->cost.profile = &device->profile;
     set(device, FIGURE_FP32, fp32_s > 0 ? SAMPLE_UNIT / fp32_s : 0);
     set(device, FIGURE_BF16, bf16_s > 0 ? SAMPLE_UNIT / bf16_s : 0);
+    set(device, FIGURE_MEMORY, SAMPLE_ENOUGH);
+    set(device, FIGURE_BANDWIDTH, SAMPLE_ENOUGH);
 }
 
 void sample_memory(struct sample_device *device, double bytes)

@@ -6,6 +6,8 @@
 
 /* Takes some 12 MB of memory while it is done, which no test is near to. */
 #define SAMPLE_UNIT 2e9
+/* Bytes, and bytes per second, that no test comes near to: memory and bandwidth, unless it says otherwise. */
+#define SAMPLE_ENOUGH 1e30
 
 /* `count` steps called "a", "b" ... that do nothing yet, and no edges. For steps_destroy. */
 struct steps *sample_steps(size_t count);

@@ -15,24 +15,26 @@ START_TEST(all_that_can_be_said_is_read)
 {
     struct plan_file file;
     struct problem problem;
-    ck_assert_msg(parse("template: llm\n"
-                        "set: {model: llama-3-8b, prompt: 2048, tied: yes}\n"
-                        "devices: [h100:2@2.50, 'tpu-v5p:4,l4']\n"
-                        "pcie: 63GB/s,4us\n"
-                        "fabric: none\n"
-                        "network: 10Gbit/s\n"
-                        "storage: 7GB/s\n"
-                        "stream: true\n"
-                        "objective: value\n"
-                        "deadline: 10m\n"
-                        "budget: 3.00\n"
-                        "worth: 0.5\n"
-                        "place: {decode: h100-sxm5 1}\n"
-                        "batch: 32\n"
-                        "samples: {h100: h100.txt, l4: /tmp/l4.txt}\n"
-                        "interruptible: {l4: '0.5/h,2m,30s', h100: 0.01/h}\n",
-                        &file, &problem),
-                  "%s", problem.text);
+    ck_assert_msg(
+        parse("template: llm\n"
+              "set: {model: llama-3-8b, prompt: 2048, tied: yes}\n"
+              "devices: [h100:2@2.50, 'tpu-v5p:4,l4']\n"
+              "pcie: 63GB/s,4us\n"
+              "fabric: none\n"
+              "network: 10Gbit/s\n"
+              "storage: 7GB/s\n"
+              "stream: true\n"
+              "objective: value\n"
+              "deadline: 10m\n"
+              "budget: 3.00\n"
+              "worth: 0.5\n"
+              "place: {decode: h100-sxm5 1}\n"
+              "batch: 32\n"
+              "samples: {h100: h100.txt, l4: /tmp/l4.txt}\n"
+              "interruptible: {l4: '0.5/h,2m,30s', h100: 0.01/h}\n"
+              "figures: {ascend-910b: {bandwidth: 1.2TB/s, memory: 64GB}, l4: {fp32: 30TFLOPS}}\n",
+              &file, &problem),
+        "%s", problem.text);
     ck_assert_str_eq(file.template, "llm");
     ck_assert_uint_eq(file.setting_count, 3);
     ck_assert_str_eq(file.settings[1].name, "prompt");
@@ -54,6 +56,12 @@ START_TEST(all_that_can_be_said_is_read)
     ck_assert_uint_eq(file.place_count, 1);
     ck_assert_str_eq(file.places[0].value, "h100-sxm5 1");
     ck_assert_int_eq(file.batch, 32);
+    ck_assert_uint_eq(file.figure_count, 3);
+    ck_assert_str_eq(file.figures[0].device, "ascend-910b");
+    ck_assert_str_eq(file.figures[0].name, "bandwidth");
+    ck_assert_int_eq(file.figures[0].value, INT64_C(1200000000000));
+    ck_assert_int_eq(file.figures[1].value, INT64_C(64000000000));
+    ck_assert_int_eq(file.figures[2].value, INT64_C(30000000000000));
     ck_assert_uint_eq(file.sample_count, 2);
     ck_assert_str_eq(file.samples[1].device, "l4");
     ck_assert_str_eq(file.samples[1].path, "/tmp/l4.txt");

@@ -408,7 +408,7 @@ bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
     static const char *const keys[] = {
         "template", "set",    "devices",   "pcie",          "fabric", "network",
         "storage",  "stream", "objective", "deadline",      "budget", "worth",
-        "place",    "batch",  "samples",   "interruptible", "figures"};
+        "place",    "batch",  "samples",   "interruptible", "peer",   "figures"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(bytes, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -421,6 +421,7 @@ bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
                &ret_file->setting_count);
     read_devices(yaml_key(root, "devices"), ret_file);
     read_link(yaml_key(root, "pcie"), &ret_file->pcie);
+    read_link(yaml_key(root, "peer"), &ret_file->peer);
     read_link(yaml_key(root, "fabric"), &ret_file->fabric);
     read_link(yaml_key(root, "network"), &ret_file->network);
     ret_file->storage = read_storage(yaml_key(root, "storage"));

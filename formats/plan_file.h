@@ -3,7 +3,7 @@
  *     template: llm
  *     set: {model: llama-3-8b, prompt: 2048}
  *     devices: [h100:2@2.50, tpu-v5p:4@4.20]       one text, or a list: a machine or several each
- *     network: 100Gbit/s,10us                      also pcie, fabric; storage: 7GB/s
+ *     network: 100Gbit/s,10us                      also pcie, peer, fabric; storage: 7GB/s
  *     objective: price
  *     deadline: 10m
  *     place: {decode: groq-lpu-v1}
@@ -63,7 +63,7 @@ struct plan_file {
     size_t setting_count;
     struct device_list devices;
     bool is_market; /* `devices: market`: those on offer */
-    struct plan_file_link pcie, fabric, network;
+    struct plan_file_link pcie, peer, fabric, network;
     int64_t storage; /* bytes per second; 0 */
     bool may_stream;
     char objective[PLAN_FILE_WORD_SIZE];

@@ -60,7 +60,7 @@ function read_unverified(    i, count, names) {
 BEGIN {
     wanted = split("id vendor model class fp64_tflops fp64_matrix_tflops fp32_tflops tf32_tflops fp16_tflops " \
         "bf16_tflops fp8_tflops int8_tops int4_tops sparsity_factor memory_gb bandwidth_gbs memory_type tdp_w " \
-        "interconnect_gbs source unverified_fields notes", order, " ")
+        "interconnect_gbs fabric source unverified_fields notes", order, " ")
 }
 
 NR == 1 {
@@ -81,6 +81,7 @@ NR == 1 {
     printf "    {.id = %s,\n     .vendor = %s,\n     .model = %s,\n", text("id"), text("vendor"), text("model")
     printf "     .kind = \"%s\",\n     .variant = \"%s\",\n", kind, class == kind ? "" : class
     printf "     .instrument = \"%s\",\n     .memory_type = %s,\n", instrument(kind, field[column["id"]]), text("memory_type")
+    printf "     .fabric = %s,\n", text("fabric")
     printf "     .sources = %s,\n     .notes = %s,\n", text("source"), text("notes")
     printf "     .profile = {.figures = {\n"
     known = 0

@@ -19,6 +19,8 @@ struct catalogue_device {
     const char *variant;    /* tpu-edge; "": none */
     const char *instrument; /* lpu.groq.v1 */
     const char *memory_type;
+    const char
+        *fabric; /* NVLink: whose the interconnect is; "": the bus by which it is in its machine */
     const char *sources; /* of the figures */
     const char *notes;
     struct device_profile profile;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct device_set_links device_set_defaults(void)
 {
     return (struct device_set_links){
         .wires = {[DEVICE_SET_PCIE] = {PCIE_LATENCY_S, PCIE_4_X16},
+                  [DEVICE_SET_PEER] = {PCIE_LATENCY_S, 0},
                   [DEVICE_SET_FABRIC] = {FABRIC_LATENCY_S, -1},
                   [DEVICE_SET_NETWORK] = {NETWORK_LATENCY_S, NETWORK_100_GBIT}}};
 }
@@ -26,6 +28,7 @@ struct device_set_links device_set_defaults(void)
 const char *device_set_wire_name(enum device_set_wire wire)
 {
     static const char *const names[] = {[DEVICE_SET_PCIE] = "pcie",
+                                        [DEVICE_SET_PEER] = "peer",
                                         [DEVICE_SET_FABRIC] = "fabric",
                                         [DEVICE_SET_NETWORK] = "network"};
     return names[wire];
@@ -190,6 +193,11 @@ static uint32_t memories_of(const struct device_set *set)
     return count;
 }
 
+static bool is_unified(const struct catalogue_device *known)
+{
+    return known != NULL && strncmp(known->memory_type, "unified", strlen("unified")) == 0;
+}
+
 enum device_set_status device_set_add(struct device_set *set, uint32_t host,
                                       const struct catalogue_device *known, const char *label,
                                       const struct device_profile *profile, bool is_processor,
@@ -197,6 +205,7 @@ enum device_set_status device_set_add(struct device_set *set, uint32_t host,
 {
     assert(set->topology == NULL);
     assert(host <= set->host_count);
+    is_processor = is_processor || is_unified(known);
     uint32_t memories = memories_of(set) + (host == set->host_count) + !is_processor;
     if (memories > TOPOLOGY_MEMORIES || set->count == DEVICE_SET_MOST) {
         problem_set(ret_problem,
@@ -319,7 +328,8 @@ static double fabric_of(const struct device_set *set, const struct device_set_it
     if (given >= 0) {
         return given;
     }
-    return own > set->links.wires[DEVICE_SET_PCIE].bandwidth ? own : 0;
+    bool has_fabric = item->known != NULL && item->known->fabric[0] != '\0';
+    return has_fabric && own > set->links.wires[DEVICE_SET_PCIE].bandwidth ? own : 0;
 }
 
 static void wire_device(struct wiring *wiring, size_t number)
@@ -345,6 +355,22 @@ static void wire_device(struct wiring *wiring, size_t number)
             wire(wiring, TOPOLOGY_NVLINK, item->memory, peer->memory,
                  set->links.wires[DEVICE_SET_FABRIC].latency_s, fabric, port_of(number, FABRIC_OUT),
                  port_of(i, FABRIC_IN));
+        }
+    }
+}
+
+/* Over the PCIe ports of both, which a copy to their machine holds, too. */
+static void wire_peers(struct wiring *wiring, size_t number)
+{
+    const struct device_set *set = wiring->set;
+    const struct device_set_item *item = &set->items[number];
+    const struct device_set_link *given = &set->links.wires[DEVICE_SET_PEER];
+    for (size_t i = 0; given->bandwidth > 0 && !item->is_processor && i < set->count; i++) {
+        const struct device_set_item *peer = &set->items[i];
+        double slowest = fmin(given->bandwidth, fmin(pcie_of(set, item), pcie_of(set, peer)));
+        if (i != number && peer->host == item->host && !peer->is_processor && slowest > 0) {
+            wire(wiring, TOPOLOGY_PEER, item->memory, peer->memory, given->latency_s, slowest,
+                 port_of(number, OUT), port_of(i, IN));
         }
     }
 }
@@ -396,6 +422,7 @@ enum device_set_status device_set_link(struct device_set *set, const struct devi
     set->memory_count = memory;
     for (size_t i = 0; i < set->count; i++) {
         wire_device(&wiring, i);
+        wire_peers(&wiring, i);
     }
     wire_hosts(&wiring);
     input.link_count = wiring.count;

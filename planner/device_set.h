@@ -9,8 +9,10 @@
  *             +------------------- network -------------------+
  *
  * PCIe holds a port each way at the device, the fabric another, the network one each way at the machine (topology.h).
- * A fabric is between devices of one model in one machine, where the catalogue knows their interconnect: half of it, which
- * is published as the sum of both directions, each way. What is no faster than PCIe is PCIe. Pure. */
+ * A fabric is between devices of one model in one machine, where the catalogue knows their fabric: half of their interconnect, which
+ * is published as the sum of both directions, each way. What is no faster than PCIe is PCIe. Which devices may write to others
+ * over PCIe no catalogue knows: there is such a way where it is given. Devices with unified memory, as the catalogue says, are at
+ * their machine's, as its processors are: nothing is copied between them. Pure. */
 #ifndef BOURSE_PLANNER_DEVICE_SET_H
 #define BOURSE_PLANNER_DEVICE_SET_H
 
@@ -21,7 +23,13 @@
 
 enum { DEVICE_SET_MOST = TOPOLOGY_MEMORIES, DEVICE_SET_NAME_SIZE = 64 };
 
-enum device_set_wire { DEVICE_SET_PCIE, DEVICE_SET_FABRIC, DEVICE_SET_NETWORK, DEVICE_SET_WIRES };
+enum device_set_wire {
+    DEVICE_SET_PCIE,
+    DEVICE_SET_PEER, /* PCIe from one device of a machine to another: at most as fast as that of either */
+    DEVICE_SET_FABRIC,
+    DEVICE_SET_NETWORK,
+    DEVICE_SET_WIRES
+};
 
 struct device_set_link {
     double latency_s,
@@ -44,7 +52,7 @@ struct device_set_item {
     struct device_profile profile;
     struct cost_device cost; /* with that profile */
     uint32_t host, memory;
-    bool is_processor;   /* has its machine's memory */
+    bool is_processor;   /* has its machine's memory, as what has unified memory */
     int64_t price_micro; /* for an hour; -1: unknown */
 };
 

@@ -22,7 +22,7 @@ const char *topology_kind_name(enum topology_kind kind)
     case TOPOLOGY_HERE:
         return "here";
     case TOPOLOGY_NVLINK:
-        return "nvlink";
+        return "fabric";
     case TOPOLOGY_PEER:
         return "peer";
     case TOPOLOGY_HOST:

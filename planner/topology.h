@@ -40,7 +40,7 @@ enum {
 
 enum topology_kind { /* of a link; a path is of the slowest kind of its links, this order's last */
                      TOPOLOGY_HERE,   /* no path: the data is there */
-                     TOPOLOGY_NVLINK, /* or another fabric between accelerators */
+                     TOPOLOGY_NVLINK, /* or any fabric between accelerators */
                      TOPOLOGY_PEER,   /* PCIe, one device to the other */
                      TOPOLOGY_HOST, /* PCIe, between a device and its host; of a path: through the CPU */
                      TOPOLOGY_NETWORK,
@@ -123,6 +123,6 @@ enum topology_status topology_pair(const struct topology *topology, uint32_t fro
  * Of a pair that is no path (0 as its bandwidth) 0. */
 double topology_pair_s(const struct topology_pair *pair, double bytes);
 
-const char *topology_kind_name(enum topology_kind kind); /* "nvlink" */
+const char *topology_kind_name(enum topology_kind kind); /* "fabric" */
 
 #endif

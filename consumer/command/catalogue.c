@@ -90,6 +90,9 @@ static json_t *json_device(const struct catalogue_device *device)
     if (device->variant[0] != '\0') {
         (void)json_object_set_new(value, "variant", json_string(device->variant));
     }
+    if (device->fabric[0] != '\0') {
+        (void)json_object_set_new(value, "fabric", json_string(device->fabric));
+    }
     return value;
 }
 
@@ -153,9 +156,10 @@ static int show_device(struct invocation *invocation, const struct catalogue_dev
         return BOURSE_OK;
     }
     (void)printf("%s  %s %s\n", device->id, device->vendor, device->model);
-    (void)printf("kind %s%s%s, instrument %s%s%s\n\n", device->kind,
+    (void)printf("kind %s%s%s, instrument %s%s%s%s%s\n\n", device->kind,
                  device->variant[0] != '\0' ? " and " : "", device->variant, device->instrument,
-                 device->memory_type[0] != '\0' ? ", memory " : "", device->memory_type);
+                 device->memory_type[0] != '\0' ? ", memory " : "", device->memory_type,
+                 device->fabric[0] != '\0' ? ", linked by " : "", device->fabric);
     struct grid table = grid_of(3, titles, "lrl");
     for (int i = 0; i < PROFILE_FIGURES; i++) {
         struct figure plain = device->profile.figures[i];

@@ -93,6 +93,7 @@ static bool read_given(struct work *work, const char *name, const char *value,
         return plan_file_figure(request, value, problem);
     }
     struct plan_file_link *link = strcmp(name, "pcie") == 0      ? &request->pcie
+                                  : strcmp(name, "peer") == 0    ? &request->peer
                                   : strcmp(name, "fabric") == 0  ? &request->fabric
                                   : strcmp(name, "network") == 0 ? &request->network
                                                                  : NULL;
@@ -326,6 +327,7 @@ static int make_devices(struct work *work)
         return status;
     }
     apply_link(&request->pcie, &links.wires[DEVICE_SET_PCIE]);
+    apply_link(&request->peer, &links.wires[DEVICE_SET_PEER]);
     apply_link(&request->fabric, &links.wires[DEVICE_SET_FABRIC]);
     apply_link(&request->network, &links.wires[DEVICE_SET_NETWORK]);
     links.storage = (double)request->storage;

@@ -122,6 +122,7 @@ static json_t *json_devices(const struct work *work)
             use->bytes_in, "bytes_out", use->bytes_out, "memory_bytes", use->memory_bytes,
             "energy_j", json_figure(&use->energy_j), "price_micro", json_price(use->price_micro));
         const char *lacks = work_lacks(work, (uint32_t)i);
+        (void)json_object_set_new(value, "memory_of_machine", json_boolean(item->is_processor));
         (void)json_object_set_new(value, "lacks", lacks != NULL ? json_string(lacks) : json_null());
         (void)json_object_set_new(value, "interruptible", json_risk(&work->devices[i].risk));
         (void)json_array_append_new(list, value);

@@ -679,15 +679,21 @@ static void show_links(const struct work *work)
     const struct device_set_links *links = &work->set->links;
     const struct device_set_link *fabric = &links->wires[DEVICE_SET_FABRIC];
     const struct device_set_link *pcie = &links->wires[DEVICE_SET_PCIE];
+    const struct device_set_link *peer = &links->wires[DEVICE_SET_PEER];
     const struct device_set_link *network = &links->wires[DEVICE_SET_NETWORK];
     struct cell fabric_text = {"as catalogued"};
     if (fabric->bandwidth >= 0) {
         (void)snprintf(fabric_text.text, sizeof fabric_text.text, "%.4g GB/s",
                        fabric->bandwidth / 1e9);
     }
-    (void)printf("links        pcie %.4g GB/s, %s%s; fabric %s, %s%s; network %.4g GB/s, %s%s\n",
+    char peer_text[2 * FIGURE_SIZE] = "";
+    if (peer->bandwidth > 0) {
+        (void)snprintf(peer_text, sizeof peer_text, "; peer %.4g GB/s, %s", peer->bandwidth / 1e9,
+                       time_cell(peer->latency_s).text);
+    }
+    (void)printf("links        pcie %.4g GB/s, %s%s%s; fabric %s, %s%s; network %.4g GB/s, %s%s\n",
                  pcie->bandwidth / 1e9, time_cell(pcie->latency_s).text,
-                 work->request.pcie.is_given ? "" : " (assumed)", fabric_text.text,
+                 work->request.pcie.is_given ? "" : " (assumed)", peer_text, fabric_text.text,
                  time_cell(fabric->latency_s).text,
                  work->request.fabric.has_latency ? "" : " (assumed)", network->bandwidth / 1e9,
                  time_cell(network->latency_s).text,

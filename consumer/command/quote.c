@@ -327,9 +327,9 @@ static bool plan_options_fit(struct invocation *invocation, bool has_graph)
 {
     static const char *const of_graphs[] = {"scheduler", "contended"};
     static const char *const of_work[] = {
-        "set",    "devices",   "pcie",      "fabric", "network", "storage",
-        "stream", "objective", "deadline",  "budget", "samples", "worth",
-        "place",  "fall-back", "templates", "file",   "batch",   "interruptible"};
+        "set",       "devices",  "pcie",   "fabric",        "network", "storage", "stream",
+        "objective", "deadline", "budget", "samples",       "worth",   "place",   "fall-back",
+        "templates", "file",     "batch",  "interruptible", "figure",  "peer"};
     bool has_work = !has_graph && is_work(invocation);
     for (size_t i = 0; !has_graph && i < sizeof of_graphs / sizeof of_graphs[0]; i++) {
         if (option_given(invocation, of_graphs[i])) {

@@ -142,6 +142,7 @@ static const struct option_spec plan_options[] = {
     {"samples", 0, "DEVICE=FILE", "times measured on that one, as of `devices`; may be repeated"},
     {"figure", 0, "DEVICE=NAME=VALUE", "l4=memory=24GB: of a device, where it is not known"},
     {"pcie", 0, "RATE", "between devices and their machine (31.5GB/s,5us)"},
+    {"peer", 0, "RATE", "PCIe between devices of a machine, where they may (none)"},
     {"fabric", 0, "RATE", "between alike devices of one machine (the catalogue's; or none)"},
     {"network", 0, "RATE", "between machines (100Gbit/s,10us; or none)"},
     {"storage", 0, "RATE", "how fast each device loads data, as in 7GB/s (not known)"},

@@ -93,6 +93,14 @@ expect 0 'declared, fp32 unknown' "$bourse" plan llm --devices tpu-v5p
 expect 2 'a figure is DEVICE=NAME=VALUE' "$bourse" plan llm --devices l4 --figure l4=memory
 expect 2 'no such device is among those of the plan' "$bourse" plan llm --devices l4 --figure h100=memory=80GB
 
+# Ways: a fabric only where there is one; PCIe from device to device where that is said; else through the machine's memory.
+apart=(plan llm --set batch=2 --place "prefill 1=rtx4090 1" --place "decode=rtx4090 2" --devices rtx4090:2 --json)
+expect 0 '"bytes":268[0-9.]*,"by":"host"' "$bourse" "${apart[@]}"
+expect 0 '"bytes":268[0-9.]*,"by":"peer"' "$bourse" "${apart[@]}" --peer 31.5GB/s
+expect 0 '"bytes":268[0-9.]*,"by":"fabric"' "$bourse" plan llm --set batch=2 --place "prefill 1=h100-sxm5 1" --place "decode=h100-sxm5 2" --devices h100:2 --json
+expect 0 'NVLink' "$bourse" devices --catalogue nvidia-h100-sxm5
+expect 0 '; peer 31.5 GB/s, 5 us; fabric' "$bourse" plan llm --devices rtx4090:2 --peer 31.5GB/s
+
 # Prices, limits and links.
 expect 0 '^price +[0-9.]+ credits$' "$bourse" plan --file two.yaml --objective price
 expect 0 '^price +-: not known' "$bourse" plan llm --devices h200

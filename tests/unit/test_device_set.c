@@ -195,6 +195,65 @@ START_TEST(alike_devices_of_a_machine_have_its_fabric_and_others_go_through_the_
 }
 END_TEST
 
+/* Their interconnect is PCIe, which both ways together are 64 GB/s of: a port each, and no other. */
+START_TEST(devices_without_a_fabric_are_linked_by_pcie_alone)
+{
+    CLEANUP(device_set_destroy) struct device_set *set = device_set_create();
+    const struct device_set_links links = device_set_defaults();
+    add(set, 0, "l40s");
+    add(set, 0, "l40s");
+    add(set, 0, "rtx4090");
+    add(set, 0, "rtx4090");
+    ck_assert_int_eq(device_set_link(set, &links, NULL), DEVICE_SET_OK);
+    ck_assert_int_eq(way(set, 0, 1).kind, TOPOLOGY_HOST);
+    ck_assert_int_eq(way(set, 2, 3).kind, TOPOLOGY_HOST);
+}
+END_TEST
+
+/* Which may is not in the catalogue: it is said. PCIe of both is held, and bounds it. */
+START_TEST(devices_of_a_machine_reach_one_another_over_pcie_where_that_is_given)
+{
+    CLEANUP(device_set_destroy) struct device_set *set = device_set_create();
+    struct device_set_links links = device_set_defaults();
+    links.wires[DEVICE_SET_PEER].bandwidth = 60e9;
+    add(set, 0, "h100");
+    add(set, 0, "rx580");
+    add(set, 0, "h100");
+    add(set, 0, "epyc-9654");
+    add(set, 1, "l4");
+    ck_assert_int_eq(device_set_link(set, &links, NULL), DEVICE_SET_OK);
+    struct topology_transfer transfer = way(set, 0, 1);
+    ck_assert_int_eq(transfer.kind, TOPOLOGY_PEER);
+    ck_assert_uint_eq(transfer.link_count, 1);
+    ck_assert_double_eq_tol(transfer.finish_s, 1e9 / 8e9 + 5e-6, 1e-9); /* half of 16 GB/s */
+    ck_assert_int_eq(way(set, 0, 2).kind, TOPOLOGY_NVLINK);             /* its fabric is faster */
+    ck_assert_int_eq(way(set, 0, 3).kind, TOPOLOGY_HOST);
+    ck_assert_int_eq(way(set, 0, 4).kind, TOPOLOGY_NETWORK);
+    double free_s[DEVICE_SET_MOST * 8] = {0};
+    struct topology_traffic traffic = {.free_s = free_s};
+    topology_reserve(set->topology, &traffic, &transfer);
+    ck_assert_int_eq(topology_find(set->topology, &traffic, UINT64_C(1) << set->items[0].memory,
+                                   set->items[3].memory, 1, 0, &transfer),
+                     TOPOLOGY_OK);
+    ck_assert(transfer.start_s >= 1e9 / 8e9); /* the port was taken */
+}
+END_TEST
+
+START_TEST(what_has_unified_memory_is_at_its_machines)
+{
+    CLEANUP(device_set_destroy) struct device_set *set = device_set_create();
+    const struct device_set_links links = device_set_defaults();
+    add(set, 0, "spacemit-k1");
+    add(set, 0, "intel-npu-mtl");
+    add(set, 0, "l4");
+    ck_assert_int_eq(device_set_link(set, &links, NULL), DEVICE_SET_OK);
+    ck_assert_uint_eq(set->memory_count, 2);
+    ck_assert_uint_eq(set->items[0].memory, set->items[1].memory);
+    ck_assert_int_eq(way(set, 0, 1).kind, TOPOLOGY_HERE);
+    ck_assert_uint_eq(way(set, 1, 2).link_count, 1);
+}
+END_TEST
+
 START_TEST(links_that_are_said_are_taken_and_none_is_none)
 {
     CLEANUP(device_set_destroy) struct device_set *set = device_set_create();
@@ -261,6 +320,9 @@ int main(void)
     tcase_add_test(tests, every_id_of_the_catalogue_means_itself);
     tcase_add_test(tests,
                    alike_devices_of_a_machine_have_its_fabric_and_others_go_through_the_host);
+    tcase_add_test(tests, devices_without_a_fabric_are_linked_by_pcie_alone);
+    tcase_add_test(tests, devices_of_a_machine_reach_one_another_over_pcie_where_that_is_given);
+    tcase_add_test(tests, what_has_unified_memory_is_at_its_machines);
     tcase_add_test(tests, links_that_are_said_are_taken_and_none_is_none);
     tcase_add_test(tests, what_is_not_said_is_unknown);
     tcase_add_test(tests, more_memories_than_can_be_planned_are_refused);

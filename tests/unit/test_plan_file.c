@@ -45,6 +45,7 @@ START_TEST(all_that_can_be_said_is_read)
     ck_assert(!file.is_market);
     ck_assert_int_eq(file.pcie.link.bandwidth, 63000000000);
     ck_assert_int_eq(file.pcie.link.latency_ns, 4000);
+    ck_assert(file.peer.is_given && file.peer.link.bandwidth == 25000000000);
     ck_assert(file.fabric.is_given && file.fabric.link.is_none);
     ck_assert(file.network.is_given && !file.network.has_latency);
     ck_assert_int_eq(file.storage, 7000000000);

@@ -156,6 +156,10 @@ static bool make_split(struct making *making)
     struct plan_input aims[PLAN_AIMS];
     size_t count = plan_aims(input, aims);
     bool ok = true;
+    if (input->device_count < 2) { /* in parts there: make_in_parts */
+        (void)plan_is_divisible(making->whole, &best->outcome);
+        return true;
+    }
     for (size_t i = 0; ok && i < count; i++) {
         struct plan_found found = {.plan = NULL};
         making->whole->input = &aims[i];
@@ -253,6 +257,70 @@ static bool make_part(struct making *making, const struct plan_set *set, uint64_
     return ok;
 }
 
+/* All of a batch that does not fit at once, one part after the other on one device. */
+static bool try_in_parts(struct making *making, uint32_t device)
+{
+    const struct plan_set set = {.count = 1, .devices = {device}};
+    struct plan_part *part = calloc(1, sizeof *part);
+    struct plan_found *single = &making->forms[PLAN_SINGLE];
+    struct plan_found found = {.plan = NULL};
+    struct plan_case *whole = NULL;
+    struct plan_fault fault;
+    bool ok = part != NULL && plan_part_init(part, making->input, &set);
+    if (ok) {
+        enum plan_status status = plan_case_create(&part->input, &whole, &fault);
+        ok = status != PLAN_NO_MEMORY;
+        bool can = status == PLAN_OK && whole->left_out == making->whole->left_out;
+        ok = ok && (!can || plan_split(whole, &part->input, &found));
+    }
+    bool is_timed = ok && found.outcome.makespan_s.source != FIGURE_UNKNOWN;
+    if (is_timed && (making->single == PLAN_ANYWHERE ||
+                     plan_outcome_is_better(making->input, &found.outcome, &single->outcome))) {
+        ok = found.plan == NULL || plan_of_part(found.plan, making->input, &set);
+        making->single = device;
+        explain_limits(making->input, &found.outcome);
+        plan_destroy(&single->plan);
+        *single = found;
+        found.plan = NULL;
+    }
+    if (single->plan != NULL && making->single == device) {
+        single->plan->form = PLAN_SINGLE;
+        single->plan->found_by = "single";
+    }
+    plan_destroy(&found.plan);
+    plan_case_destroy(&whole);
+    if (part != NULL) {
+        plan_part_fini(part);
+    }
+    free(part);
+    return ok;
+}
+
+/* Of what it takes and costs: one before it. */
+static bool is_like_another(const struct making *making, uint32_t device)
+{
+    const struct plan_device *devices = making->input->devices;
+    uint32_t other = making->whole->like[device];
+    while (other < device &&
+           !(making->whole->like[other] == making->whole->like[device] &&
+             devices[other].price_micro == devices[device].price_micro &&
+             plan_is_same_figure(&devices[other].idle_w, &devices[device].idle_w))) {
+        other++;
+    }
+    return other < device;
+}
+
+/* On devices that cannot do all of it at once: others have nothing to gain by it. */
+static bool make_in_parts(struct making *making)
+{
+    bool can_be = plan_items(making->input) > 1 && !plan_has_replicas(making->input);
+    bool ok = true;
+    for (uint32_t d = 0; ok && can_be && d < making->input->device_count; d++) {
+        ok = is_like_another(making, d) || try_in_parts(making, d);
+    }
+    return ok;
+}
+
 /* On all devices, and on some of them for as long as there is effort. */
 static bool make_all(struct making *making)
 {
@@ -261,7 +329,7 @@ static bool make_all(struct making *making)
     uint64_t left = 2 * input->effort;
     double bound_s = 0;
     struct plan_set *sets = calloc(PLAN_SETS, sizeof *sets);
-    bool ok = sets != NULL && make_forms(making, &effort, &bound_s) &&
+    bool ok = sets != NULL && make_forms(making, &effort, &bound_s) && make_in_parts(making) &&
               plan_bound(making->whole, bound_s, &making->bounds);
     left -= effort_of(input, input->device_count) - effort;
     size_t count = ok ? plan_sets(input, sets) : 0;

@@ -8,12 +8,15 @@
  *     graph      each step where it does best        h100 1  |=prefill=|        |=prefill=|
  *                                                    tpu 1            ~|==decode==|
  *     split      each device all steps, of a share   h100 1  |= 5 of 8 =|
- *                of the batch                        tpu 1   |= 3 of 8 ==|
+ *                of the batch; what does not fit     tpu 1   |= 2 =|= 1 =|
+ *                at once one part after the other
  *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
  *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
  *
  * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns, there and around again and again, or there
  * and back (plan_line.h).
+ *
+ * On a device that holds parts of the batch at once, but not all of it, a single does one part after the other.
  *
  * None is worse than the best single device, for that is one of them. What is worked out does not depend on the objective, which only
  * chooses: none is beaten in its own terms by the plan of another under the same limits. Some of the devices are planned for as if there
@@ -144,6 +147,8 @@ struct plan_row {
     uint32_t first_step,
         step_count; /* split: all of them; pipeline: those of the stage; else one */
     int64_t items;  /* of the batch: all, or the share */
+    int64_t
+        rounds; /* of a share: it is made in so many parts, one after the other, for all of it does not fit; else 0 or 1 */
     double start_s, finish_s;
     double busy_s; /* finish - start, but for a stage, which waits between micro-batches */
     struct figure

@@ -43,6 +43,7 @@ struct plan_meeting {
 
 struct plan_shard { /* a device's share */
     int64_t items;  /* 0: it has none */
+    int64_t rounds; /* made one after the other, as equal as can be; 1: at once */
     struct figure time_s;
     double p90_s;
     uint32_t samples;

@@ -29,7 +29,7 @@ static void follow(const struct plan *plan, struct plan_trial *trial)
 
 static bool is_by_step(const struct plan_case *of, const struct plan *plan)
 {
-    return (plan->form == PLAN_SINGLE || plan->form == PLAN_GRAPH) &&
+    return (plan->form == PLAN_SINGLE || plan->form == PLAN_GRAPH) && plan->rows[0].rounds < 2 &&
            plan->row_count == of->steps->step_count && plan->left_out == of->left_out;
 }
 

@@ -17,6 +17,7 @@ enum {
     TRIES = 240, /* sets of devices that are looked at, at most */
     CUTS = 1024, /* shares whose times are kept */
     FEW = 2,     /* parts that a share is measured as one of */
+    PARTS_MOST = 4096,
 };
 
 struct cut_key {
@@ -113,12 +114,12 @@ static void measure_shard(struct plan_trial *trial, const struct plan_case *whol
     shard->p90_s = plan_try_p90(trial);
 }
 
-/* All steps of `items` on one device. False without memory; no time where it cannot. */
-static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
+/* All steps of `items` on one device, at once. False without memory; no time where it cannot. */
+static bool cut_once(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
                      struct plan_shard *ret_shard)
 {
     struct plan_case *share = NULL;
-    *ret_shard = (struct plan_shard){.items = items};
+    *ret_shard = (struct plan_shard){.items = items, .rounds = 1};
     if (!plan_case_share(whole, items, parts, device, PLAN_AS_IT_IS, &share)) {
         return false;
     }
@@ -130,6 +131,94 @@ static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t ite
     plan_trial_destroy(&trial);
     plan_case_destroy(&share);
     return ok;
+}
+
+/* `rounds` like `round`, one after the other: the device is given all that they need before, and all results are fetched after. */
+static void add_rounds(const struct plan_shard *round, int64_t rounds, struct plan_shard *shard)
+{
+    double times = (double)rounds;
+    struct figure time_s = round->time_s;
+    struct figure energy_j = round->use.energy_j;
+    bool is_first = shard->rounds == 0;
+    time_s.value *= times;
+    energy_j.value *= times;
+    if (is_first) {
+        shard->time_s = (struct figure){.source = FIGURE_MEASURED};
+        shard->use.energy_j = (struct figure){.source = FIGURE_MEASURED};
+        shard->samples = round->samples;
+    }
+    shard->p90_s = round->p90_s > 0 && (is_first || shard->p90_s > 0)
+                       ? shard->p90_s + times * round->p90_s
+                       : 0;
+    shard->samples = round->samples < shard->samples ? round->samples : shard->samples;
+    shard->rounds += rounds;
+    plan_add(&shard->time_s, &time_s);
+    plan_add(&shard->use.energy_j, &energy_j);
+    shard->use.row_count = 1;
+    shard->use.busy_s += times * round->use.busy_s;
+    shard->use.memory_bytes = fmax(shard->use.memory_bytes, round->use.memory_bytes);
+    shard->brought_bytes += times * round->brought_bytes;
+    shard->fetched_bytes += times * round->fetched_bytes;
+    shard->rest_s = shard->time_s.value;
+    shard->is_streamed = shard->is_streamed || round->is_streamed;
+}
+
+/* In `rounds` parts, which differ by one item at most. False without memory; no time where they do not fit. */
+static bool cut_in(const struct plan_case *whole, uint32_t device, int64_t items, int64_t rounds,
+                   struct plan_shard *ret_shard)
+{
+    struct plan_shard less;
+    struct plan_shard more;
+    const int64_t larger = items % rounds; /* so many have one more */
+    *ret_shard = (struct plan_shard){.items = items};
+    if (!cut_once(whole, device, items / rounds + (larger > 0), 1, &more) ||
+        (more.time_s.source != FIGURE_UNKNOWN && larger > 0 &&
+         !cut_once(whole, device, items / rounds, 1, &less))) {
+        return false;
+    }
+    if (more.time_s.source == FIGURE_UNKNOWN ||
+        (larger > 0 && less.time_s.source == FIGURE_UNKNOWN)) {
+        return true;
+    }
+    add_rounds(&more, larger > 0 ? larger : rounds, ret_shard);
+    if (larger > 0) {
+        add_rounds(&less, rounds - larger, ret_shard);
+    }
+    return true;
+}
+
+/* At once, or, if it does not fit, in the fewest parts of those tried that do: parts that have to hear of one another are no such. */
+static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
+                     struct plan_shard *ret_shard)
+{
+    if (!cut_once(whole, device, items, parts, ret_shard)) {
+        return false;
+    }
+    bool may_part = !plan_has_replicas(whole->input);
+    int64_t low = 1; /* so few do not fit */
+    int64_t high = 1;
+    while (may_part && ret_shard->time_s.source == FIGURE_UNKNOWN && high < items &&
+           high < PARTS_MOST) {
+        low = high;
+        high = 2 * high < items ? 2 * high : items;
+        if (!cut_in(whole, device, items, high, ret_shard)) {
+            return false;
+        }
+    }
+    while (ret_shard->time_s.source != FIGURE_UNKNOWN && high - low > 1) {
+        struct plan_shard between;
+        int64_t middle = low + (high - low) / 2;
+        if (!cut_in(whole, device, items, middle, &between)) {
+            return false;
+        }
+        if (between.time_s.source == FIGURE_UNKNOWN) {
+            low = middle;
+        } else {
+            high = middle;
+            *ret_shard = between;
+        }
+    }
+    return true;
 }
 
 /* The same for devices of one kind, which are asked for again and again. */
@@ -660,6 +749,7 @@ static void fill_rows(const struct deal *deal, const struct plan_course *course,
         plan->rows[row++] = (struct plan_row){.device = d,
                                               .step_count = (uint32_t)whole->steps->step_count,
                                               .items = shard->items,
+                                              .rounds = shard->rounds,
                                               .start_s = course->begin_s[d],
                                               .finish_s = course->end_s[d],
                                               .busy_s = shard->time_s.value,
@@ -790,13 +880,25 @@ static void refuse(const struct deal *deal, const struct best *best, struct plan
     }
 }
 
+/* Of what is on one device: in parts, which no other form has there. */
+static bool is_in_rounds(const struct best *best)
+{
+    size_t d = 0;
+    while (d < PLAN_DEVICES && best->shards[d].items == 0) {
+        d++;
+    }
+    return d < PLAN_DEVICES && best->shards[d].rounds > 1;
+}
+
 bool plan_split(const struct plan_case *of, const struct plan_input *asked,
                 struct plan_found *ret_found)
 {
     *ret_found = (struct plan_found){.plan = NULL};
-    if (!plan_is_divisible(of, &ret_found->outcome)) {
+    bool is_alone = of->input->device_count == 1;
+    if (!plan_is_divisible(of, &ret_found->outcome) && !(is_alone && plan_items(of->input) > 1)) {
         return true;
     }
+    struct plan_outcome refused = ret_found->outcome; /* of one device, unless it is in parts */
     struct deal *deal = calloc(1, sizeof *deal);
     struct best *best = calloc(1, sizeof *best);
     struct best *chosen = calloc(1, sizeof *chosen);
@@ -809,6 +911,10 @@ bool plan_split(const struct plan_case *of, const struct plan_input *asked,
         ok = plan_course_init(&deal->course, of->input) && search(deal, best);
         if (ok && chosen->outcome.device_count > 1) {
             ok = take(deal, chosen, ret_found);
+        } else if (ok && is_alone && is_in_rounds(chosen)) {
+            ok = take(deal, chosen, ret_found);
+        } else if (ok && is_alone) {
+            ret_found->outcome = refused;
         } else if (ok) {
             refuse(deal, chosen, &ret_found->outcome);
         }

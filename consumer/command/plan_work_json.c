@@ -52,6 +52,8 @@ static json_t *json_rows(const struct work *work)
             (int)row->samples, "below_bound", (int)(work_below_bound(work, row) > 0), "bytes_in",
             row->bytes_in, "energy_j", json_figure(&row->energy_j), "streamed",
             (int)row->is_streamed, "left_out", (int)row->is_left_out);
+        (void)json_object_set_new(value, "parts",
+                                  json_integer(row->rounds > 1 ? (json_int_t)row->rounds : 1));
         (void)json_object_set_new(value, "lacks_rate", json_boolean(work_lacks_rate(work, row)));
         (void)json_object_set_new(value, "price_micro",
                                   json_price(prices != NULL ? prices[i] : PLAN_UNPRICED));

@@ -106,6 +106,9 @@ void work_label(const struct work *work, const struct plan_row *row,
     const struct step *last = &work->steps->steps[row->first_step + row->step_count - 1];
     if (row->what[0] != '\0') {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", row->what);
+    } else if (row->rounds > 1) {
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "all of %" PRId64 ", in %" PRId64 " parts",
+                       row->items, row->rounds);
     } else if (work->plan->form == PLAN_SPLIT) {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "all of %" PRId64, row->items);
     } else if (row->step_count > 1) {

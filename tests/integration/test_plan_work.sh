@@ -101,6 +101,13 @@ expect 0 '"bytes":268[0-9.]*,"by":"fabric"' "$bourse" plan llm --set batch=2 --p
 expect 0 'NVLink' "$bourse" devices --catalogue nvidia-h100-sxm5
 expect 0 '; peer 31.5 GB/s, 5 us; fabric' "$bourse" plan llm --devices rtx4090:2 --peer 31.5GB/s
 
+# Batches that do not fit at once: one part after the other, on one device or on several.
+expect 0 '^all of 1000, in 2 parts +l4 ' "$bourse" plan video --set streams=1000 --devices l4
+expect 0 '^makespan +4.708 s, single found by single' "$bourse" plan video --set streams=1000 --devices l4
+expect 0 '^best single +14.12 s on l4 1: 2.00 times' "$bourse" plan video --set streams=3000 --devices l4:2
+expect 0 '"form":"split"' "$bourse" plan video --set streams=3000 --devices l4:2 --json
+expect 0 '"parts":[3-9]' "$bourse" plan video --set streams=3000 --devices l4:2 --json
+
 # Prices, limits and links.
 expect 0 '^price +[0-9.]+ credits$' "$bourse" plan --file two.yaml --objective price
 expect 0 '^price +-: not known' "$bourse" plan llm --devices h200

@@ -273,7 +273,7 @@ static void check_times(const struct work *work, const struct plan *plan)
                       !meet(row->start_s, row->finish_s, other->start_s, other->finish_s));
         }
     }
-    if (plan->form != PLAN_SINGLE && plan->form != PLAN_GRAPH) {
+    if ((plan->form != PLAN_SINGLE && plan->form != PLAN_GRAPH) || plan->rows[0].rounds > 1) {
         return;
     }
     ck_assert_uint_eq(plan->row_count, work->steps->step_count);
@@ -368,7 +368,7 @@ static double held_at(const struct work *work, const struct plan *plan, uint32_t
 
 static void check_memory(const struct work *work, const struct plan *plan)
 {
-    if (plan->form != PLAN_SINGLE && plan->form != PLAN_GRAPH) {
+    if ((plan->form != PLAN_SINGLE && plan->form != PLAN_GRAPH) || plan->rows[0].rounds > 1) {
         return;
     }
     for (uint32_t d = 0; d < work->input.device_count; d++) {
@@ -438,6 +438,22 @@ static void check_sums(const struct work *work, const struct plan *plan)
         const struct plan_outcome *form = &plan->forms[i];
         bool is_done = form->status == PLAN_OK && form->makespan_s.source != FIGURE_UNKNOWN;
         ck_assert(!is_done || form->merit >= plan->total.merit * (1 - 2 * near));
+    }
+}
+
+/* Whatever is made in parts: one of them fits, and its device does them one after the other. */
+static void check_parts(const struct work *work, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        const struct figure *memory = &work->devices[row->device].profile.figures[FIGURE_MEMORY];
+        if (row->rounds > 1) {
+            ck_assert_int_le(row->rounds, row->items);
+            ck_assert(plan->uses[row->device].memory_bytes <= memory->value);
+            ck_assert_uint_eq(plan->uses[row->device].row_count, 1);
+            ck_assert_double_eq_tol(row->busy_s, plan->uses[row->device].busy_s,
+                                    near * (1 + row->busy_s));
+        }
     }
 }
 
@@ -520,6 +536,7 @@ START_TEST(plans_are_sound_and_no_single_device_is_better)
         check_ports(&work, plan);
         check_memory(&work, plan);
         check_sums(&work, plan);
+        check_parts(&work, plan);
         if (plan->rows[0].what[0] != '\0') {
             lines++;
             check_line(&work, plan);

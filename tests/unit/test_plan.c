@@ -619,15 +619,19 @@ START_TEST(shares_fit_the_memory_of_their_devices)
     bring_batch(&room, &steps, values, topology);
     sample_device(&room.devices[0], 1, 1);
     sample_device(&room.devices[1], 2, 2);
-    sample_memory(&room.devices[0],
-                  20e6); /* three items, and not the four that it would do in the same time */
+    sample_memory(
+        &room.devices[0],
+        20e6); /* three items at once: the four that are its share are made in two parts */
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
-    ck_assert_int_eq(plan->rows[0].items, 3);
-    ck_assert_int_eq(plan->rows[1].items, 3);
-    assert_near(plan->uses[0].memory_bytes, 18e6);
-    assert_near(plan->total.makespan_s.value, 12);
-    assert_near(plan->forms[PLAN_SINGLE].makespan_s.value, 24);
+    ck_assert_int_eq(plan->rows[0].items, 4);
+    ck_assert_int_eq(plan->rows[0].rounds, 2);
+    ck_assert_int_eq(plan->rows[1].items, 2);
+    ck_assert_int_eq(plan->rows[1].rounds, 1);
+    assert_near(plan->uses[0].memory_bytes, 12e6);
+    assert_near(plan->total.makespan_s.value, 8);
+    assert_near(plan->forms[PLAN_SINGLE].makespan_s.value, 12); /* in two parts, too */
+    ck_assert_uint_eq(plan->single, 0);
     assert_near(plan->time_bound_s, 8); /* which knows no memory */
 }
 END_TEST
@@ -645,14 +649,14 @@ START_TEST(a_batch_that_fits_nowhere_at_once_is_divided)
     }
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
-    ck_assert_int_eq(plan->forms[PLAN_SINGLE].status, PLAN_NOWHERE);
     ck_assert_int_eq(plan->forms[PLAN_GRAPH].status, PLAN_NOWHERE);
     assert_near(plan->total.makespan_s.value, 6);
-    sample_memory(&room.devices[1], 14e6); /* and five are too many for the other */
-    room.input.topology = NULL;            /* nor can they be two stages */
+    assert_near(plan->forms[PLAN_SINGLE].makespan_s.value, 12); /* three, and three after them */
+    sample_memory(&room.devices[0], 5e6);                       /* of one item */
+    sample_memory(&room.devices[1], 5e6);
     struct plan_fault fault = refused(&room.input, PLAN_NOWHERE);
-    ck_assert_uint_eq(fault.step, 1);
-    ck_assert_ptr_nonnull(strstr(fault.problem.text, "0.036 GB"));
+    ck_assert_uint_eq(fault.step, 0);
+    ck_assert_ptr_nonnull(strstr(fault.problem.text, "GB of memory"));
 }
 END_TEST
 

@@ -493,7 +493,11 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
                                      .after = planning.graph.after,
                                      .devices = planning.devices,
                                      .device_count = terms->n_planned};
-    return deal_make(&input, &report->plan) != DEAL_NO_MEMORY;
+    const enum deal_status status = deal_make(&input, &report->plan);
+    if (status == DEAL_OK && !deal_best_single(&input, &report->single, &report->single_ns)) {
+        report->single_ns = 0;
+    }
+    return status != DEAL_NO_MEMORY;
 }
 
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,

@@ -111,6 +111,8 @@ struct report {
     bool planned_is_guess;  /* what subtasks take was only guessed */
     struct deal *
         plan; /* how it would have run on what was on offer then: the report's; NULL: nobody knows any more */
+    size_t single;     /* the place of the plan that would be done first alone, and */
+    int64_t single_ns; /* when; 0: there is no plan, or none could do all */
     int64_t
         left_ns; /* until all is done, as the market expects now; -1: it is, or nobody can tell */
     uint32_t subtasks;

@@ -2,6 +2,7 @@
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
+#include "consumer/command/report_rows.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -110,41 +111,15 @@ static void print_head(const struct report *report)
         (void)printf(", nothing has a result yet\n");
         return;
     }
-    (void)printf(", first start after %s, then %s from the first start to the last result\n",
-                 ns_text(report->wait_ns), ns_text(report->span_ns));
-}
-
-static void print_expected(const struct report *report)
-{
-    if (report->expect_ns == 0 || report->median_ns < 0) {
-        return;
-    }
-    (void)printf("\nexpected %s a subtask, measured %s (median)", ns_text(report->expect_ns),
-                 ns_text(report->median_ns));
-    if (report->expect_span_ns >= 0) {
-        (void)printf("; expected %s over %u lane%s, took %s", ns_text(report->expect_span_ns),
-                     report->total.lanes, text_plural(report->total.lanes),
-                     ns_text(report->span_ns));
-    }
-    (void)putchar('\n');
-}
-
-/* How far it is from what was predicted. */
-static const char *off_text(int64_t predicted, int64_t measured, char text[CELL])
-{
-    if (predicted <= 0 || measured < 0) {
-        return "-";
-    }
-    const double percent = ((double)measured / (double)predicted - 1) * 100;
-    (void)snprintf(text, CELL, "%+.0f%%", percent);
-    return text;
+    (void)printf(", first start after %s, then %s to the last result\n", ns_text(report->wait_ns),
+                 ns_text(report->span_ns));
 }
 
 /* How well lanes were to be used, and were. */
 static void add_use(struct grid *table, const struct report *report)
 {
     const struct deal *plan = report->plan;
-    char off[CELL];
+    char off[OFF_SIZE];
     char share[CELL];
     char measured[CELL];
     const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
@@ -165,7 +140,7 @@ static void print_plan(const struct report *report, bool color)
     if (report->planned_ns == 0) {
         return;
     }
-    char off[CELL];
+    char off[OFF_SIZE];
     (void)putchar('\n');
     CLEANUP(grid_fini) struct grid table = grid_of(4, titles, "lrrr");
     const char *makespan[] = {"makespan", ns_text(report->planned_ns), ns_text(report->span_ns),
@@ -175,6 +150,7 @@ static void print_plan(const struct report *report, bool color)
                           money_text(report->total.charge_micro),
                           off_text(report->planned_micro, report->total.charge_micro, off)};
     grid_add(&table, cost);
+    add_report_bound(&table, report);
     if (report->plan != NULL) {
         add_use(&table, report);
     }
@@ -184,122 +160,105 @@ static void print_plan(const struct report *report, bool color)
     grid_print(&table, stdout, color);
 }
 
-/* Of one that is open. */
-static void print_left(const struct report *report)
+static void print_expected(FILE *to, const struct report *report)
 {
-    if (report->left_ns >= 0) {
-        (void)printf("\nabout %s left, at the pace measured on the lanes that it has\n",
-                     ns_text(report->left_ns));
-    }
-}
-
-static void add_predicted(struct grid *table, const char *what,
-                          const struct report_predicted *predicted)
-{
-    char off[CELL];
-    const char *cells[] = {what, count_text(predicted->subtasks), ns_text(predicted->predicted_ns),
-                           ns_text(predicted->measured_ns),
-                           off_text(predicted->predicted_ns, predicted->measured_ns, off)};
-    if (predicted->subtasks > 0) {
-        grid_add(table, cells);
-    }
-}
-
-/* What was known when it was submitted, beside what came of it: busy time of accepted subtasks. */
-static void print_predicted(const struct report *report, bool color)
-{
-    static const char *const titles[] = {"PREDICTED", "SUBTASKS", "TIME", "MEASURED", "OFF"};
-    char name[CELL_SIZE];
-    if (report->predicted.subtasks == 0) {
+    if (report->expect_ns == 0 || report->median_ns < 0) {
         return;
     }
-    (void)putchar('\n');
-    CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "lrrrr");
-    for (size_t i = 0; i < report->device_count; i++) {
-        const struct report_device *device = &report->devices[i];
-        (void)snprintf(name, sizeof name, "%.70s/%.70s", device->provider, device->name);
-        add_predicted(&table, name, &device->predicted);
+    (void)fprintf(to, "\nexpected %s a subtask, measured %s (median)", ns_text(report->expect_ns),
+                  ns_text(report->median_ns));
+    if (report->expect_span_ns >= 0) {
+        (void)fprintf(to, "; expected %s over %u lane%s, took %s", ns_text(report->expect_span_ns),
+                      report->total.lanes, text_plural(report->total.lanes),
+                      ns_text(report->span_ns));
     }
-    for (size_t i = 0; i < report->group_count && report->group_count > 1; i++) {
-        (void)snprintf(name, sizeof name, "part %zu", i + 1);
-        add_predicted(&table, name, &report->groups[i].predicted);
-    }
-    add_predicted(&table, "total", &report->predicted);
-    grid_print(&table, stdout, color);
+    (void)fputc('\n', to);
 }
 
-static void print_checks(const struct report *report)
+/* Of one that is open. */
+static void print_left(FILE *to, const struct report *report)
+{
+    if (report->left_ns >= 0) {
+        (void)fprintf(to, "\nabout %s left, at the pace measured on the lanes that it has\n",
+                      ns_text(report->left_ns));
+    }
+}
+
+static void print_checks(FILE *to, const struct report *report)
 {
     if (report->checks > 0) {
-        (void)printf("\nchecks: %u of %u result%s accepted by referees, in %s\n",
-                     report->checks_accepted, report->checks, text_plural(report->checks),
-                     ns_text(report->checks_ns));
+        (void)fprintf(to, "\nchecks: %u of %u result%s accepted by referees, in %s\n",
+                      report->checks_accepted, report->checks, text_plural(report->checks),
+                      ns_text(report->checks_ns));
     }
 }
 
-static void print_saved(const struct report *report)
+static void print_saved(FILE *to, const struct report *report)
 {
     if (report->saved + report->restored > 0) {
-        (void)printf("\ncheckpoints: %u saved, %s; %u attempt%s went on from one\n", report->saved,
-                     bytes_text(report->saved_bytes), report->restored,
-                     text_plural(report->restored));
+        (void)fprintf(to, "\ncheckpoints: %u saved, %s; %u attempt%s went on from one\n",
+                      report->saved, bytes_text(report->saved_bytes), report->restored,
+                      text_plural(report->restored));
     }
 }
 
-static void print_slowest(const struct report *report, const struct bourse_tasks *tasks)
+static void print_slowest(FILE *to, const struct report *report, const struct bourse_tasks *tasks)
 {
     if (report->slowest_count == 0) {
         return;
     }
-    (void)printf("\nslowest:");
+    (void)fprintf(to, "\nslowest:");
     for (size_t i = 0; i < report->slowest_count; i++) {
         const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
-        (void)printf("%s %s %s", i == 0 ? "" : ",", subtask_text(tasks, attempt->index),
-                     ns_text(attempt->busy_ns));
+        (void)fprintf(to, "%s %s %s", i == 0 ? "" : ",", subtask_text(tasks, attempt->index),
+                      ns_text(attempt->busy_ns));
     }
-    (void)putchar('\n');
+    (void)fputc('\n', to);
 }
 
-static void print_causes(const struct report *report)
+static void print_causes(FILE *to, const struct report *report)
 {
     if (report->cause_count == 0) {
         return;
     }
-    (void)printf("\nattempts that do not count:");
+    (void)fprintf(to, "\nattempts that do not count:");
     for (size_t i = 0; i < report->cause_count; i++) {
-        (void)printf("%s %s (%u)", i == 0 ? "" : ",", report->causes[i].text,
-                     report->causes[i].attempts);
+        (void)fprintf(to, "%s %s (%u)", i == 0 ? "" : ",", report->causes[i].text,
+                      report->causes[i].attempts);
     }
-    (void)putchar('\n');
+    (void)fputc('\n', to);
 }
 
 /* Which of two clocks is right nobody here knows. */
-static void print_clock(const struct report_device *device)
+static void print_clock(FILE *to, const struct report_device *device)
 {
     int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
     if (off_ns >= CLOCK_OFF_NS) {
-        (void)printf("\nthe clock of %s/%s and the market's log time differ by at least %s: log "
-                     "time stands still while the broker is down, and any clock can be wrong; its "
-                     "times were moved to what the market saw.\n",
-                     plain_text(device->provider), plain_text(device->name), ns_text(off_ns));
+        (void)fprintf(to,
+                      "\nthe clock of %s/%s and the market's log time differ by at least %s: log "
+                      "time stands still while the broker is down, and any clock can be wrong; its "
+                      "times were moved to what the market saw.\n",
+                      plain_text(device->provider), plain_text(device->name), ns_text(off_ns));
     }
     if (device->cut > 0) {
-        (void)printf("\n%u attempt%s of %s/%s ran longer than the market saw, and %s cut in the "
-                     "timeline.\n",
-                     device->cut, text_plural(device->cut), plain_text(device->provider),
-                     plain_text(device->name), device->cut == 1 ? "is" : "are");
+        (void)fprintf(to,
+                      "\n%u attempt%s of %s/%s ran longer than the market saw, and %s cut in the "
+                      "timeline.\n",
+                      device->cut, text_plural(device->cut), plain_text(device->provider),
+                      plain_text(device->name), device->cut == 1 ? "is" : "are");
     }
 }
 
-static void print_notes(const struct report *report)
+static void print_notes(FILE *to, const struct report *report)
 {
     if (report->total.simulated > 0) {
-        (void)printf("\nSIM: simulated; its busy time and energy are those of a model, nothing was "
-                     "measured.\n");
+        (void)fprintf(
+            to, "\nSIM: simulated; its busy time and energy are those of a model, nothing was "
+                "measured.\n");
     }
     for (size_t i = 0; i < report->device_count; i++) {
         if (report->devices[i].sum.simulated == 0) { /* a model may well take longer */
-            print_clock(&report->devices[i]);
+            print_clock(to, &report->devices[i]);
         }
     }
 }
@@ -544,7 +503,9 @@ static json_t *json_report(const struct report *report, const struct bourse_task
         json_known(report->expect_span_ns), "total", json_sum(&report->total), "devices", devices,
         "slowest", slowest, "failures", causes);
     (void)json_object_set_new(value, "plan", json_plan(report));
-    (void)json_object_set_new(value, "planned", json_planned(report));
+    json_t *planned = json_planned(report);
+    add_report_json(value, planned, report, tasks);
+    (void)json_object_set_new(value, "planned", planned);
     (void)json_object_set_new(value, "timeline", json_timeline(report));
     (void)json_object_set_new(value, "left_ns", json_known(report->left_ns));
     if (report->saved + report->restored > 0) {
@@ -564,6 +525,30 @@ static json_t *json_report(const struct report *report, const struct bourse_task
 
 /* ---------------------------------------------------------------- the command */
 
+/* Lines of words below the figures: broken where they are long, for names may be. */
+static void print_words(const struct report *report, const struct bourse_tasks *tasks)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (to == NULL) {
+        return;
+    }
+    print_left(to, report);
+    print_expected(to, report);
+    print_checks(to, report);
+    print_saved(to, report);
+    print_slowest(to, report, tasks);
+    print_causes(to, report);
+    print_notes(to, report);
+    (void)fclose(to); /* memory: nothing to lose */
+    if (text != NULL) {
+        text_wrap(text);
+        (void)fputs(text, stdout);
+    }
+    free(text);
+}
+
 static void print_report(const struct invocation *invocation, const struct report *report,
                          const struct bourse_tasks *tasks, const struct before *before,
                          unsigned width)
@@ -578,18 +563,13 @@ static void print_report(const struct invocation *invocation, const struct repor
         return;
     }
     (void)putchar('\n');
+    print_report_rows(report, tasks, invocation->color);
+    (void)putchar('\n');
     print_devices(report, invocation->color);
     const struct picture_style style = picture_style_of(invocation, width);
     print_picture(report_timeline(report, &style));
     print_plan(report, invocation->color);
-    print_left(report);
-    print_expected(report);
-    print_predicted(report, invocation->color);
-    print_checks(report);
-    print_saved(report);
-    print_slowest(report, tasks);
-    print_causes(report);
-    print_notes(report);
+    print_words(report, tasks);
 }
 
 int command_report(struct invocation *invocation)

@@ -57,7 +57,7 @@ both=$(number expect_ms json)
 [ "$(field predicted_ns json)" -eq $((12 * took * 1000000)) ] || fail "not what was planned, $took ms each: $(cat json)"
 [ "$(field measured_ns json)" -ge 3600000000 ] || fail "twelve took less than twelve can: $(cat json)"
 "$bourse" report "$(cat id)" >table || fail "report as a table"
-grep -qE '^total +12 .*%$' table || fail "no predicted total: $(cat table)"
+grep -qE '^total +12 of 12 .*% ' table || fail "no predicted total: $(cat table)"
 "$bourse" history job.yaml --json >json || fail "history of both"
 [ "$(number samples json)" -ge 12 ] || fail "the second run was not measured: $(cat json)"
 # Other work is not known by it.

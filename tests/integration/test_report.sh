@@ -31,6 +31,14 @@ grep -qE '^planned #1 .*100%$' table || fail "no second planned lane: $(cat tabl
 [ "$(grep -nE '^planned #1 ' table | cut -d: -f1)" -lt "$(grep -nE '^provider/.* #0 ' table | cut -d: -f1)" ] || fail "the plan is not above: $(cat table)"
 grep -qE '^work +2.4s +[0-9.]+m?s +[+-][0-9]+%$' table || fail "no planned work: $(cat table)"
 grep -qE '^lanes +2 +[12] *$' table || fail "no planned lanes: $(cat table)"
+grep -qE '^lower bound +1.2s *$' table || fail "no bound: $(cat table)"
+grep -qE '^gap +0.0% +- *$' table || fail "no gap of the plan: $(cat table)"
+grep -qE '^best single +1.2s *$' table || fail "no best single device: $(cat table)"
+# Of each subtask what was planned beside what it took; of what failed there is nothing to hold beside it.
+grep -qE '^8 +provider/[^ ]+ +[0-9.]+m?s +[0-9.]+m?s +200ms +[0-9.]+m?s +[+-][0-9]+% +- +0\.[0-9]+$' table || fail "no subtask: $(cat table)"
+grep -qE '^7 +- +[0-9.]+m?s +- +200ms +- +- +- +-$' table || fail "what failed has a time: $(cat table)"
+grep -qE '^total +11 of 12 +0s +0s +2.2s +[0-9.]+s +[+-][0-9]+% +- +0\.[0-9]+$' table || fail "no total: $(cat table)"
+awk 'length > 100 {exit 1}' table || fail "wider than 100 columns: $(cat table)"
 grep -qE '^share +100% +[0-9]+% *$' table || fail "no planned share: $(cat table)"
 grep -q 'unknown$' table || fail "an energy that no result says is not unknown: $(cat table)"
 grep -qE '^provider/.*x.* [0-9]+%$' table || fail "no failure in the timeline: $(cat table)"
@@ -47,10 +55,17 @@ grep -q $'\033' coloured || fail "no color when asked for"
 "$bourse" report "$job" --json --svg picture.svg >json || fail "report --json"
 "$bourse" ps "$job" --json >ps.json || fail "ps"
 [ "$(number charged_micro json)" = "$(number charged_micro ps.json)" ] || fail "charged: $(cat json ps.json)"
-planned=$(grep -oE '"planned":\{[^[]*\[[^]]*\]\}' json) || fail "no plan: $(cat json)"
+planned=$(grep -oE '"planned":\{.*\},"timeline":' json) || fail "no plan: $(cat json)"
 [ "$(grep -o '"index"' <<<"$planned" | wc -l)" -eq 12 ] || fail "not 12 planned subtasks: $planned"
 has "$planned" '"share_ppm":1000000,'
 has "$planned" '"lower_bound_ns":1200000000,'
+# In the shape of `plan --json`, the plan and what became of it.
+has "$planned" '"makespan_s":1.2,"lower_bound":1.2,"gap":0.0,"price_micro":'
+has "$planned" '"best_single":{"device":0,"makespan_s":1.2}'
+[ "$(grep -o '"subtask":' <<<"$planned" | wc -l)" -eq 12 ] || fail "not 12 in the planned schedule: $planned"
+[ "$(grep -o '"subtask":' json | wc -l)" -eq 24 ] || fail "not 12 in the schedule: $(cat json)"
+grep -qE '"subtask":8,"planned_s":0.2[0-9]*,"guess":false,"device":0,' json || fail "no planned beside measured: $(cat json)"
+grep -qE '"subtask":7,"planned_s":0.2[0-9]*,"guess":false,"device":null,' json || fail "what failed ran: $(cat json)"
 has "$(cat json)" '"accepted":false'
 has "$planned" "\"makespan_ns\":$(number makespan_ms quote.json)000000,"
 has "$planned" "\"cost_micro\":$(number expected_micro quote.json),"
@@ -122,7 +137,26 @@ YAML
 head -c 1000 /dev/zero >thousand.txt
 "$bourse" submit tasks.yaml -y --wait --quiet >id || fail "tasks: $?"
 "$bourse" report "$(cat id)" --json >json || fail "report --json of tasks"
-[ "$(number bytes_in json)" -eq $((1000 + 5000 + 5000 + 70 + 5)) ] || fail "what was handed on: $(cat json)"
+[ "$(field bytes_in json)" -eq $((1000 + 5000 + 5000 + 70 + 5)) ] || fail "what was handed on: $(cat json)"
+"$bourse" report "$(cat id)" >table || fail "report of tasks"
+grep -qE '^two +provider/[^ ]+ +[^ ]+ +[^ ]+ +5.0s\? +[^ ]+ +-[0-9]+% +5.0 KiB +0' table || fail "a guess that is not called one: $(cat table)"
+
+# Names that are long, and many of them, leave the table within its columns; of many without names each device has a line for each part.
+{
+    echo 'tasks:'
+    for i in $(seq 120); do
+        echo "- {name: name-that-is-longer-than-its-column-$i, expect: 10ms, run: [\"true\"]}"
+    done
+} >long.yaml
+"$bourse" submit long.yaml -y --wait --quiet >id || fail "submit of long names"
+LC_ALL=C "$bourse" report "$(cat id)" >table || fail "report of long names"
+[ "$(grep -cE '^name-that-is-l\.\. +provider/' table)" -eq 100 ] || fail "not 100 lines: $(cat table)"
+has "$(cat table)" 'and 20 more subtasks: --json has them'
+awk 'length > 100 {exit 1}' table || fail "wider than 100 columns: $(cat table)"
+printf 'name: many\narray: 0-99\nexpect: 10ms\nrun: [sh, -c, ":"]\n' >many.yaml
+"$bourse" submit many.yaml -y --wait --quiet >id || fail "submit of many"
+"$bourse" report "$(cat id)" >table || fail "report of many"
+grep -qE '^100 of 100 +provider/[^ ]+ +0s +0s +1.0s +[0-9.]+m?s +[+-][0-9]+% +- +0' table || fail "no share: $(cat table)"
 
 # Tasks that wait for one another and differ in what they take: the plan knows both.
 cat >chain.yaml <<'YAML'
@@ -134,6 +168,10 @@ YAML
 "$bourse" submit chain.yaml -y --wait --quiet >id || fail "chain: $?"
 "$bourse" report "$(cat id)" --json >json || fail "report --json of a chain"
 has "$(cat json)" '"planned":{"makespan_ns":500000000,'
+grep -qE '"best_single":\{"device":0,"makespan_s":0.5' json || fail "no best single device: $(cat json)"
+"$bourse" report "$(cat id)" >table || fail "report of a chain"
+grep -qE '^last +provider/[^ ]+ +300ms +[0-9.]+m?s +200ms +[0-9.]+m?s +[+-][0-9]+% ' table || fail "no last task: $(cat table)"
+grep -qE '^gap +0.0% +-?[0-9.]+% *$' table || fail "no gap of what was measured: $(cat table)"
 grep -qE '"timeline":\[\{"index":0,"device":0,"lane":0,"from_ns":[0-9]+,"until_ns":[0-9]+\},\{"index":1,"device":0,"lane":1,' json || fail "a chain's plan: $(cat json)"
 
 # A live view: lines where there is no terminal, the end and its exit status, one value as JSON, ids with --quiet.

@@ -175,6 +175,18 @@ static void print_expected(FILE *to, const struct report *report)
     (void)fputc('\n', to);
 }
 
+static void print_drift(FILE *to, const struct report *report)
+{
+    int64_t percent = 0;
+    if (report_drifts(report, &percent)) {
+        (void)fprintf(to,
+                      "\nsubtasks took %" PRId64
+                      "%% %s than planned: the plan no longer held. `submit --wait`, `run` and "
+                      "`watch` plan what is left anew, and say so\n",
+                      percent < 0 ? -percent : percent, percent < 0 ? "less" : "longer");
+    }
+}
+
 /* Of one that is open. */
 static void print_left(FILE *to, const struct report *report)
 {
@@ -507,7 +519,9 @@ static json_t *json_report(const struct report *report, const struct bourse_task
     add_report_json(value, planned, report, tasks);
     (void)json_object_set_new(value, "planned", planned);
     (void)json_object_set_new(value, "timeline", json_timeline(report));
+    int64_t percent = 0;
     (void)json_object_set_new(value, "left_ns", json_known(report->left_ns));
+    (void)json_object_set_new(value, "drifts", json_boolean(report_drifts(report, &percent)));
     if (report->saved + report->restored > 0) {
         (void)json_object_set_new(value, "checkpoints",
                                   json_pack("{s:i, s:I, s:i}", "saved", (int)report->saved, "bytes",
@@ -536,6 +550,7 @@ static void print_words(const struct report *report, const struct bourse_tasks *
     }
     print_left(to, report);
     print_expected(to, report);
+    print_drift(to, report);
     print_checks(to, report);
     print_saved(to, report);
     print_slowest(to, report, tasks);

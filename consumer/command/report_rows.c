@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "planner/online.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -328,6 +329,30 @@ void print_report_rows(const struct report *report, const struct bourse_tasks *t
     grid_print(&table, stdout, color);
     say_others(hidden, is_listed ? "subtask" : "share");
     rows_fini(&rows);
+}
+
+bool report_drifts(const struct report *report, int64_t *ret_percent)
+{
+    int64_t planned = 0;
+    int64_t measured = 0;
+    uint64_t samples = 0;
+    for (size_t i = 0; i < report->attempt_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        if (attempt->fate == REPORT_ACCEPTED &&
+            attempt->index < report->subtasks - report->checks &&
+            !is_guess(report, attempt->index)) {
+            planned = sum_of(planned, planned_ns(report, attempt->index));
+            measured = sum_of(measured, attempt->busy_ns);
+            samples++;
+        }
+    }
+    int64_t share = 0;
+    if (!online_drifts(planned, measured, samples) ||
+        !checked_muldiv_floor(measured, 100, planned, &share)) {
+        return false;
+    }
+    *ret_percent = share - 100;
+    return true;
 }
 
 /* ---------------------------------------------------------------- the bound */

@@ -235,7 +235,8 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         (void)puts(invocation->quiet ? id : short_id(id));
         (void)fflush(stdout);
     }
-    if (!watch_job(invocation, id, &row, &status)) {
+    struct replanning replanning;
+    if (!watch_job(invocation, id, &row, &replanning, &status)) {
         return status;
     }
     struct bourse_fetched fetched = {.files = 0};
@@ -244,6 +245,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     }
     if (invocation->json) {
         json_t *value = json_job(&row);
+        (void)json_object_set_new(value, "replans", json_replans(&replanning));
         (void)(folder != NULL
                    ? json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files))
                    : 0);
@@ -497,7 +499,7 @@ static bool report(void *context, const struct bourse_outcome *outcome)
 }
 
 static int finish_run(struct invocation *invocation, const struct bourse_job_row *row,
-                      bool has_outputs)
+                      const struct replanning *replanning, bool has_outputs)
 {
     struct run_report run = {.invocation = invocation,
                              .list = invocation->json ? json_array() : NULL,
@@ -519,6 +521,7 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
     }
     if (invocation->json) {
         json_t *value = json_job(row);
+        (void)json_object_set_new(value, "replans", json_replans(replanning));
         (void)json_object_set_new(value, "outcomes", run.list);
         (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
         return print_json(value, status);
@@ -547,8 +550,9 @@ int command_run(struct invocation *invocation)
         return status;
     }
     struct bourse_job_row row;
-    if (!watch_job(invocation, id, &row, &status)) {
+    struct replanning replanning;
+    if (!watch_job(invocation, id, &row, &replanning, &status)) {
         return status;
     }
-    return finish_run(invocation, &row, has_outputs);
+    return finish_run(invocation, &row, &replanning, has_outputs);
 }

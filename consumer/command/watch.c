@@ -1,6 +1,8 @@
 #include "consumer/command/watch.h"
 
+#include "base/checked.h"
 #include "consumer/command/output.h"
+#include "runtime/clock.h"
 
 int job_exit_status(const struct bourse_job_row *row)
 {
@@ -28,6 +30,7 @@ void say_how_to_return(const char *id)
 
 struct watching {
     struct progress progress;
+    struct replanning *replanning;
     bool is_quiet, was_warned;
 };
 
@@ -56,23 +59,54 @@ static bool on_row(void *context, const struct bourse_job_row *row)
                       "the broker cannot be reached; the job goes on, waiting for it");
     } else {
         progress_job(&watching->progress, row);
+        if (!watching->is_quiet && replanning_is_due(watching->replanning, row)) {
+            return false; /* no other call is made while it waits */
+        }
         warn_of_budget(watching, row);
     }
     return true;
 }
 
+static void plan_anew(struct invocation *invocation, struct watching *watching,
+                      const struct bourse_job_row *row)
+{
+    char text[REPLAN_TEXT];
+    struct replanning *replanning = watching->replanning;
+    if (replanning_make(invocation, replanning, row, text)) {
+        const int64_t cost_micro = replanning->made[replanning->count - 1].cost_micro;
+        watching->was_warned = watching->was_warned || cost_micro > row->budget_micro;
+        progress_end(&watching->progress);
+        (void)fprintf(stderr, "bourse: %s\n", text);
+    }
+}
+
+/* Of the time there is from the beginning on; 0: for ever. */
+static int64_t rest_ms(int64_t most_ms, int64_t began_ns)
+{
+    const int64_t rest = most_ms - (clock_monotonic_ns() - began_ns) / NS_PER_MS;
+    return most_ms == 0 ? 0 : rest > 0 ? rest : 1;
+}
+
 bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_row *ret_row,
-               int *ret_status)
+               struct replanning *ret_replanning, int *ret_status)
 {
     int64_t most_ms = 0;
+    const int64_t began_ns = clock_monotonic_ns();
+    *ret_replanning = (struct replanning){.count = 0};
     if (!option_duration_ms(invocation, "wait-at-most", &most_ms)) {
         *ret_status = BOURSE_USAGE;
         return false;
     }
     struct watching watching = {.progress = progress_start(invocation),
+                                .replanning = ret_replanning,
                                 .is_quiet = invocation->quiet};
     struct bourse_error error;
     bool ended = bourse_wait(invocation->bourse, id, most_ms, on_row, &watching, ret_row, &error);
+    while (ended && ret_row->state == BOURSE_OPEN) {
+        plan_anew(invocation, &watching, ret_row);
+        ended = bourse_wait(invocation->bourse, id, rest_ms(most_ms, began_ns), on_row, &watching,
+                            ret_row, &error);
+    }
     progress_end(&watching.progress);
     if (ended) {
         return true;

@@ -1,6 +1,7 @@
 /* watch: a live view of one's jobs, or of one. Asks the market once a second; it ends with what it watches. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
+#include "consumer/command/replanning.h"
 #include "consumer/command/watch.h"
 
 #include "base/checked.h"
@@ -21,6 +22,8 @@ struct watched {
     bool is_told; /* its end has been printed */
     int64_t told_ns;
     uint64_t told_done;
+    struct replanning replanning;
+    char note[REPLAN_TEXT]; /* what the last plan says; "": it goes as it was planned */
 };
 
 struct view {
@@ -115,6 +118,17 @@ static void add_watched(struct grid *table, const struct watched *watched)
     grid_add(table, cells);
 }
 
+/* A line for each thing that it says: what does not fit on a line of the terminal is cut. */
+static void print_note(const char *note, FILE *to)
+{
+    for (const char *at = note; *at != '\0';) {
+        const char *stop = strstr(at, "; ");
+        const size_t length = stop != NULL ? (size_t)(stop - at) : strlen(at);
+        (void)fprintf(to, "%s%.*s\n", at == note ? "" : "  ", (int)length, at);
+        at += length + (stop != NULL ? 2 : 0);
+    }
+}
+
 static void print_view(const struct view *view, FILE *to)
 {
     static const char *const titles[] = {"JOB",  "STATE", "DONE", "FAILED", "RUNNING",
@@ -126,6 +140,11 @@ static void print_view(const struct view *view, FILE *to)
     grid_print(&table, to, false);
     if (view->id != NULL && view->count > 0) {
         print_leases(to, &view->watched[0].row, false, false);
+    }
+    for (size_t i = 0; i < view->count; i++) {
+        if (view->watched[i].row.state == BOURSE_OPEN && view->watched[i].note[0] != '\0') {
+            print_note(view->watched[i].note, to);
+        }
     }
     if (view->lost) {
         (void)fputs("the broker cannot be reached; jobs go on, waiting for it\n", to);
@@ -210,6 +229,20 @@ static bool on_row(void *context, const struct bourse_job_row *row)
     return true;
 }
 
+/* What no longer goes as it was planned. On a terminal it stands below the table. */
+static void plan_anew(struct view *view)
+{
+    const bool is_drawn = view->terminal && !view->invocation->json;
+    for (size_t i = 0; i < view->count && !view->invocation->quiet; i++) {
+        struct watched *watched = &view->watched[i];
+        if (replanning_is_due(&watched->replanning, &watched->row) &&
+            replanning_make(view->invocation, &watched->replanning, &watched->row, watched->note) &&
+            !is_drawn) {
+            (void)fprintf(stderr, "bourse: %s\n", watched->note);
+        }
+    }
+}
+
 /* One look at the market; false when that ends the watch, with the error. */
 static bool look(struct view *view, struct bourse_error *error)
 {
@@ -218,6 +251,7 @@ static bool look(struct view *view, struct bourse_error *error)
         return false;
     }
     take_rows(view, jobs);
+    plan_anew(view);
     show(view);
     for (size_t i = 0; i < view->count; i++) { /* the leases go with the list */
         view->watched[i].row.leases = NULL;
@@ -253,7 +287,9 @@ static int finish(const struct view *view)
     if (view->invocation->json) {
         json_t *list = json_array();
         for (size_t i = 0; i < view->count; i++) {
-            (void)json_array_append_new(list, json_job(&view->watched[i].row));
+            json_t *value = json_job(&view->watched[i].row);
+            (void)json_object_set_new(value, "replans", json_replans(&view->watched[i].replanning));
+            (void)json_array_append_new(list, value);
         }
         int status = view->id != NULL ? job_exit_status(&view->watched[0].row) : BOURSE_OK;
         return print_json(json_pack("{s:o}", "jobs", list), status);

@@ -115,6 +115,24 @@ has "$(cat ps.json)" '"drifts":true'
 grep -qE '^about .* left, at the pace measured' table || [ "$(field state ps.json)" != open ] || has "$(cat table)" '240 of 240'
 "$bourse" cancel "$(cat id)" >/dev/null || true # it may be done
 
+# Who follows a job whose subtasks take ten times what was planned is told what is planned of the rest, and what would make it sooner.
+printf 'name: drift\narray: 0-15\nat_most: 1\nexpect: 50ms\nrun: [sleep, "0.5"]\n' >drift.yaml
+"$bourse" submit drift.yaml -y --wait --json >json 2>err || fail "submit of drift: $(cat err)"
+[ "$(grep -cE '^bourse: subtasks of job [0-9a-f]{8} take [0-9]+% longer than planned; planned anew, the rest takes about [0-9.]+s on 1 lane, and all costs about 0[0-9.]* credits, within its budget of ' err)" -ge 1 ] || fail "not told: $(cat err)"
+has "$(cat err)" "bourse order replace $(field job json | head -c 8) --at-most 2"
+has "$(cat json)" '"replans":[{"percent":'
+has "$(cat json)" '"at_most":2}'
+"$bourse" report "$(field job json)" >table || fail "report of drift"
+grep -qE '^subtasks took [0-9]+% longer than planned' table || fail "no drift: $(cat table)"
+has "$("$bourse" report "$(field job json)" --json)" '"drifts":true'
+# So is who watches; where results are too few to say, nobody is told anything.
+sed 's/0-15/0-23/; /at_most/d' drift.yaml >two.yaml
+"$bourse" submit two.yaml -y -q >id || fail "submit of two"
+"$bourse" watch "$(cat id)" >out 2>err || fail "watch of what drifts"
+has "$(cat err)" ' longer than planned; planned anew, the rest takes about '
+"$bourse" run --json -y -- true >json 2>err || fail "run: $(cat err)"
+has "$(cat json)" '"replans":[]'
+
 # Attempts that failed are among the attempts, and what they cost is in the cost.
 printf 'name: thrice\nretries: 2\nrun: [sh, -c, "sleep 0.2; exit 1"]\n' >thrice.yaml
 "$bourse" submit thrice.yaml -y --wait --quiet >id || [ $? -eq 1 ] || fail "submit of thrice ended with $?"

@@ -1,6 +1,7 @@
 /* The table of subcommands: whole, consistent, and what the manual says. */
 #include "consumer/command/command.h"
 #include "consumer/command/output.h"
+#include "consumer/command/replanning.h"
 #include "consumer/command/watch.h"
 #include "consumer/names.h"
 #include "protocol/message.h"
@@ -221,6 +222,76 @@ START_TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost)
 }
 END_TEST
 
+START_TEST(a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan)
+{
+    struct replanning replanning = {.count = 0};
+    struct bourse_job_row row = {
+        .state = BOURSE_OPEN, .timed = 4, .foreseen_ms = 1000, .took_ms = 1200};
+    ck_assert(!replanning_is_due(&replanning, &row));
+    row.took_ms = 1201;
+    ck_assert(replanning_is_due(&replanning, &row));
+    row.timed = 3; /* too few to say */
+    ck_assert(!replanning_is_due(&replanning, &row));
+    /* Planned at ten times: a fifth off that it takes. */
+    replanning.foreseen_ms = 1000;
+    replanning.took_ms = 10000;
+    row.timed = 8;
+    row.foreseen_ms = 2000;
+    row.took_ms = 24000;
+    ck_assert(!replanning_is_due(&replanning, &row));
+    row.took_ms = 24001;
+    ck_assert(replanning_is_due(&replanning, &row));
+    row.took_ms = 15999;
+    ck_assert(replanning_is_due(&replanning, &row));
+    row.foreseen_ms = INT64_MAX; /* more than can be told */
+    ck_assert(!replanning_is_due(&replanning, &row));
+    row.foreseen_ms = 2000;
+    replanning.tries = REPLANS_MOST;
+    ck_assert(!replanning_is_due(&replanning, &row));
+    replanning.tries = 0;
+    row.state = BOURSE_DONE;
+    ck_assert(!replanning_is_due(&replanning, &row));
+}
+END_TEST
+
+START_TEST(a_new_plan_says_which_limit_is_in_the_way)
+{
+    char text[REPLAN_TEXT];
+    const struct bourse_job_row row = {.id = "0123456789abcdef0123456789abcde",
+                                       .budget_micro = 2000000};
+    struct replan replan = {.percent = 900,
+                            .left_ns = 3 * INT64_C(1000000000),
+                            .cost_micro = 1500000,
+                            .lanes = 2,
+                            .takes_ms = 500,
+                            .limit_ms = 600000};
+    replanning_text(&replan, &row, text);
+    ck_assert_str_eq(text, "subtasks of job 01234567 take 900% longer than planned; planned anew, "
+                           "the rest takes about 3.0s on 2 lanes, and all costs about 1.50 "
+                           "credits, within its budget of 2.00");
+    replan.slots = 8;
+    replan.sooner_ns = INT64_C(1000000000);
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(strstr(text, "it takes 1.0s: `bourse order replace 01234567 --at-most 8`") !=
+                      NULL,
+                  "%s", text);
+    replan.takes_ms = replan.limit_ms;
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(strstr(text, "is ended at its limit of 10m 0s") != NULL, "%s", text);
+    replan.cost_micro = 2000001;
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(strstr(text, "more than its budget of 2.00") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "`bourse order replace 01234567 --budget 2.000001`") != NULL, "%s",
+                  text);
+    replan.percent = -60;
+    replan.cost_micro = 1;
+    replan.takes_ms = 1;
+    replan.sooner_ns = 0;
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(strstr(text, "take 60% less than planned") != NULL, "%s", text);
+}
+END_TEST
+
 START_TEST(every_number_that_travels_has_a_word)
 {
     for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
@@ -345,6 +416,8 @@ int main(void)
     tcase_add_test(all, every_refusal_of_the_broker_has_one_of_them);
     tcase_add_test(all, a_job_that_ended_has_its_exit_status);
     tcase_add_test(all, a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost);
+    tcase_add_test(all, a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan);
+    tcase_add_test(all, a_new_plan_says_which_limit_is_in_the_way);
     tcase_add_test(all, every_number_that_travels_has_a_word);
     tcase_add_test(all, text_of_strangers_is_made_printable_in_tables);
     tcase_add_test(all, options_are_read_with_their_units);

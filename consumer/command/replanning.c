@@ -1,0 +1,101 @@
+#include "consumer/command/replanning.h"
+
+#include "base/checked.h"
+#include "planner/online.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool replanning_is_due(const struct replanning *replanning, const struct bourse_job_row *row)
+{
+    int64_t planned_ms = row->foreseen_ms;
+    if (row->state != BOURSE_OPEN || replanning->tries == REPLANS_MOST ||
+        (replanning->foreseen_ms > 0 &&
+         !checked_muldiv_floor(row->foreseen_ms, replanning->took_ms, replanning->foreseen_ms,
+                               &planned_ms))) {
+        return false;
+    }
+    return online_drifts(planned_ms, row->took_ms, row->timed);
+}
+
+static bool is_over_budget(const struct replan *replan, const struct bourse_job_row *row)
+{
+    return replan->cost_micro > row->budget_micro;
+}
+
+/* What keeps it, the budget before all, and what to do; or that nothing does. */
+static void write_advice(const struct replan *replan, const struct bourse_job_row *row,
+                         char ret_text[REPLAN_TEXT])
+{
+    if (is_over_budget(replan, row)) {
+        (void)snprintf(ret_text, REPLAN_TEXT,
+                       "more than its budget of %s, with which it stops short: `bourse order "
+                       "replace %.8s --budget %s` raises it",
+                       money_text(row->budget_micro), row->id, money_text(replan->cost_micro));
+    } else if (replan->takes_ms >= replan->limit_ms) {
+        (void)snprintf(
+            ret_text, REPLAN_TEXT,
+            "within its budget of %s; a subtask takes about %s and is ended at its limit "
+            "of %s: `bourse cancel %.8s`, and submit it with a longer `limit`",
+            money_text(row->budget_micro), duration_text(replan->takes_ms),
+            duration_text(replan->limit_ms), row->id);
+    } else if (replan->sooner_ns > 0) {
+        (void)snprintf(ret_text, REPLAN_TEXT,
+                       "within its budget of %s; with more slots at a time it takes %s: `bourse "
+                       "order replace %.8s --at-most %" PRIu32 "`",
+                       money_text(row->budget_micro), duration_ns_text(replan->sooner_ns), row->id,
+                       replan->slots);
+    } else {
+        (void)snprintf(ret_text, REPLAN_TEXT, "within its budget of %s",
+                       money_text(row->budget_micro));
+    }
+}
+
+void replanning_text(const struct replan *replan, const struct bourse_job_row *row,
+                     char ret_text[REPLAN_TEXT])
+{
+    char advice[REPLAN_TEXT];
+    write_advice(replan, row, advice);
+    (void)snprintf(
+        ret_text, REPLAN_TEXT,
+        "subtasks of job %.8s take %" PRId64 "%% %s than planned; planned anew, the rest "
+        "takes about %s on %" PRIu32 " lane%s, and all costs about %s credits, %.300s",
+        row->id, replan->percent < 0 ? -replan->percent : replan->percent,
+        replan->percent < 0 ? "less" : "longer", duration_ns_text(replan->left_ns), replan->lanes,
+        replan->lanes == 1 ? "" : "s", money_text(replan->cost_micro), advice);
+}
+
+bool replanning_make(struct invocation *invocation, struct replanning *replanning,
+                     const struct bourse_job_row *row, char ret_text[REPLAN_TEXT])
+{
+    struct bourse_error error;
+    struct replan *replan = &replanning->made[replanning->count];
+    replanning->tries++;
+    replanning->foreseen_ms = row->foreseen_ms;
+    replanning->took_ms = row->took_ms;
+    if (!replan_job(invocation->bourse, row->id, replan, &error) ||
+        (replan->was_guess && replan->percent < 0)) {
+        return false; /* that a guess was too long is no news */
+    }
+    replanning->count++;
+    replanning_text(replan, row, ret_text);
+    return true;
+}
+
+json_t *json_replans(const struct replanning *replanning)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < replanning->count; i++) {
+        const struct replan *replan = &replanning->made[i];
+        json_t *value =
+            json_pack("{s:I, s:I, s:I, s:i, s:b}", "percent", (json_int_t)replan->percent,
+                      "left_ms", (json_int_t)(replan->left_ns / NS_PER_MS), "expected_micro",
+                      (json_int_t)replan->cost_micro, "lanes", (int)replan->lanes, "guess",
+                      (int)replan->was_guess);
+        if (replan->sooner_ns > 0) {
+            (void)json_object_set_new(value, "at_most", json_integer(replan->slots));
+        }
+        (void)json_array_append_new(list, value);
+    }
+    return list;
+}

@@ -1,0 +1,29 @@
+/* consumer/command/replanning.h - who follows a job plans it anew when its subtasks take so much more or less than planned that the plan no
+ * longer holds (consumer/replan.h), and tells: when all is done, what it costs, which limit is in the way, and what to do. */
+#ifndef BOURSE_CONSUMER_COMMAND_REPLANNING_H
+#define BOURSE_CONSUMER_COMMAND_REPLANNING_H
+
+#include "consumer/command/output.h"
+#include "consumer/replan.h"
+
+enum { REPLANS_MOST = 8, REPLAN_TEXT = 512 };
+
+struct replanning {               /* of one job; zero to begin with */
+    int64_t foreseen_ms, took_ms; /* of the results that it was last planned by; 0: as submitted */
+    uint32_t tries;
+    size_t count;
+    struct replan made[REPLANS_MOST]; /* those that were told */
+};
+
+/* Whether results are more than a fifth off what they were to take by the last plan; no more than REPLANS_MOST times. */
+bool replanning_is_due(const struct replanning *replanning, const struct bourse_job_row *row);
+/* Plans anew by what this row says, which is due. False: there is nothing to tell; what cannot be planned goes on as it is. */
+bool replanning_make(struct invocation *invocation, struct replanning *replanning,
+                     const struct bourse_job_row *row, char ret_text[REPLAN_TEXT]);
+/* What is told of a plan: one line. */
+void replanning_text(const struct replan *replan, const struct bourse_job_row *row,
+                     char ret_text[REPLAN_TEXT]);
+/* A list, one object each. */
+json_t *json_replans(const struct replanning *replanning);
+
+#endif

@@ -1,0 +1,215 @@
+#include "consumer/replan.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/client.h"
+#include "consumer/job_plan.h"
+#include "consumer/order.h"
+#include "consumer/submit.h"
+#include "planner/online.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of more the outcomes are not asked for again and again: the market's own figures do. */
+enum { LAID_OUT_MOST = 1 << 16 };
+
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return checked_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+/* `expect_ms`, as much longer as results took; as long as a job may say at most. */
+static int64_t at_pace(const struct bourse_job_row *row, int64_t expect_ms)
+{
+    int64_t ms = 0;
+    if (!checked_muldiv_ceil(expect_ms, row->took_ms, row->foreseen_ms, &ms) || ms > UINT32_MAX) {
+        return UINT32_MAX;
+    }
+    return ms > 0 ? ms : 1;
+}
+
+/* As far as its parts say. */
+static bool has_guesses_only(const struct bourse_job *job)
+{
+    bool guess = true;
+    for (size_t i = 0; i < job->part_count; i++) {
+        guess =
+            guess && job->parts[i].expect_ms == order_expect(JOB_ABSENT, job->parts[i].limit_ms);
+    }
+    return guess;
+}
+
+/* What the market measured of such work does not count beside what the job itself is found to take. */
+static void set_pace(const struct bourse_job_row *row, struct bourse_job *job)
+{
+    job->learned.is_done = true;
+    for (size_t i = 0; i < job->part_count; i++) {
+        job->parts[i].expect_ms = at_pace(row, job->parts[i].expect_ms);
+    }
+    for (uint64_t i = 0; job->expect_ms != NULL && i < job->subtasks - job->checks; i++) {
+        job->expect_ms[i] = at_pace(row, job->expect_ms[i]);
+    }
+}
+
+/* Of the longest. */
+static void find_limit(const struct bourse_job *job, struct replan *replan)
+{
+    uint32_t index = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+            const int64_t takes_ms = offered_takes_ms(job, i, index);
+            if (takes_ms > replan->takes_ms) {
+                replan->takes_ms = takes_ms;
+                replan->limit_ms = job->parts[i].limit_ms;
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- more slots at a time */
+
+static int64_t dearest(const struct job_plan *plan)
+{
+    int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX;
+    for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
+        const int64_t price = plan->offered->places[i].slots.price_micro;
+        price_micro = price > price_micro ? price : price_micro;
+    }
+    return price_micro;
+}
+
+/* What is free at the prices that it pays, and what it has. Its order is that of the prices, within each. NULL without memory. */
+static struct offered *places_with_more(const struct bourse_job *job,
+                                        const struct bourse_quote *quotes,
+                                        const struct job_plan *plan)
+{
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(job, quotes);
+    const size_t held = plan->is_on_leases ? plan->offered->count : 0;
+    struct offered_place *places =
+        offered == NULL ? NULL : calloc(held + offered->count + 1, sizeof *places);
+    size_t count = held;
+    if (places == NULL) {
+        return NULL;
+    }
+    memcpy(places, plan->offered->places, held * sizeof *places);
+    for (size_t i = 0; i < offered->count && !offered->is_busy; i++) {
+        const struct offered_place *place = &offered->places[i];
+        if (place->providers > 0 && place->slots.price_micro <= dearest(plan)) {
+            places[count++] = *place;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        places[i].slots.of_class = 0; /* the job's own pace is that of all */
+    }
+    free(offered->places);
+    offered->places = places;
+    offered->count = count;
+    struct offered *made = offered;
+    offered = NULL;
+    return made;
+}
+
+/* Whether more slots at a time than the job may have would end it sooner. False without memory. */
+static bool find_more(struct bourse_job *job, const struct bourse_quote *quotes,
+                      const struct job_plan *plan, struct replan *replan)
+{
+    struct order_part *part = &job->parts[0];
+    const uint32_t at_most = part->at_most;
+    if (job->part_count != 1 || at_most == 0) {
+        return true;
+    }
+    CLEANUP(offered_destroy) struct offered *offered = places_with_more(job, quotes, plan);
+    struct deal *deal = NULL;
+    if (offered == NULL) {
+        return false;
+    }
+    part->at_most = 0;
+    const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
+    part->at_most = at_most;
+    if (status == DEAL_OK && deal->lanes * part->slots > at_most &&
+        deal->makespan_ns < replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
+        replan->slots = deal->lanes * part->slots;
+        replan->sooner_ns = deal->makespan_ns;
+    }
+    deal_destroy(&deal);
+    return status != DEAL_NO_MEMORY;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+/* `quotes` has room for SUBMIT_QUOTES. */
+static bool make(struct bourse *bourse, const struct bourse_job_row *row, struct bourse_job *job,
+                 struct bourse_quote *quotes, struct replan *replan, struct bourse_error *error)
+{
+    CLEANUP(job_plan_destroy) struct job_plan *plan = NULL;
+    struct bourse_quote quote;
+    int64_t limits[ORDER_PARTS_MAX];
+    replan->was_guess = has_guesses_only(job);
+    set_pace(row, job);
+    find_limit(job, replan);
+    if (!submit_quote_parts(bourse, job, quotes, &quote, limits, error) ||
+        !job_plan_make(bourse, job, quotes, row, &plan, error)) {
+        return false;
+    }
+    if (plan->deal == NULL) {
+        return client_fail(error, BOURSE_NOT_FOUND, "nothing that fits is there for what is left");
+    }
+    replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ms;
+    replan->left_ns = plan->deal->makespan_ns;
+    replan->cost_micro = sum_of(row->charged_micro, plan->deal->cost_micro);
+    replan->lanes = plan->deal->lanes;
+    return find_more(job, quotes, plan, replan) ||
+           client_fail(error, BOURSE_LOCAL, "out of memory");
+}
+
+/* As the market expects it on the lanes that it has; the rest is to cost as much as what is done. Whether what was expected was a guess it does
+ * not say. */
+static bool make_large(const struct bourse_job_row *row, struct replan *replan,
+                       struct bourse_error *error)
+{
+    const int64_t done = (int64_t)row->accepted + row->failed;
+    replan->was_guess = true;
+    replan->takes_ms = row->took_ms / row->timed;
+    replan->limit_ms = INT64_MAX;
+    replan->lanes = row->running - row->queued;
+    return (row->left_ms >= 0 && done > 0 &&
+            checked_mul(row->left_ms, NS_PER_MS, &replan->left_ns) &&
+            checked_muldiv_ceil(row->charged_micro, row->subtasks, done, &replan->cost_micro)) ||
+           client_fail(error, BOURSE_NOT_FOUND, "the market cannot tell how long the rest takes");
+}
+
+bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan,
+                struct bourse_error *ret_error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct replan replan = {.percent = 0};
+    if (!bourse_jobs(bourse, id, &jobs, ret_error)) {
+        return false;
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    if (row->state != BOURSE_OPEN || row->foreseen_ms <= 0 || row->took_ms <= 0 ||
+        row->timed == 0) {
+        return client_fail(ret_error, BOURSE_NOT_FOUND, "nothing is left to be planned anew");
+    }
+    const int128 percent = (int128)100 * row->took_ms / row->foreseen_ms - 100;
+    replan.percent = percent < INT64_MAX ? (int64_t)percent : INT64_MAX;
+    if (row->subtasks > LAID_OUT_MOST) {
+        const bool told = make_large(row, &replan, ret_error);
+        *ret_replan = told ? replan : *ret_replan;
+        return told;
+    }
+    if (!resume_to_plan(bourse, id, &job, ret_error)) {
+        return false;
+    }
+    struct bourse_quote *quotes = calloc(SUBMIT_QUOTES, sizeof *quotes);
+    const bool good = quotes != NULL ? make(bourse, row, job, quotes, &replan, ret_error)
+                                     : client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    free(quotes);
+    if (good) {
+        *ret_replan = replan;
+    }
+    return good;
+}

@@ -20,6 +20,7 @@ START_TEST(all_that_can_be_said_is_read)
               "set: {model: llama-3-8b, prompt: 2048, tied: yes}\n"
               "devices: [h100:2@2.50, 'tpu-v5p:4,l4']\n"
               "pcie: 63GB/s,4us\n"
+              "peer: 25GB/s\n"
               "fabric: none\n"
               "network: 10Gbit/s\n"
               "storage: 7GB/s\n"

@@ -5,6 +5,7 @@
 #include "consumer/client.h"
 #include "consumer/job_plan.h"
 #include "consumer/order.h"
+#include "consumer/report.h"
 #include "consumer/submit.h"
 #include "planner/online.h"
 
@@ -20,11 +21,44 @@ static int64_t sum_of(int64_t a, int64_t b)
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
+struct pace { /* what results were expected to take, and took */
+    int64_t planned_ns, took_ns;
+    uint64_t results;
+};
+
+/* The row has it by what a part's subtasks are expected to take on average; where the plan is known each counts with what was expected of it. */
+static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
+                      struct pace *ret_pace, struct bourse_error *error)
+{
+    CLEANUP(report_destroy) struct report *report = NULL;
+    if (!consumer_report(bourse, row->id, &report, error)) {
+        return false;
+    }
+    struct pace pace = {.results = 0};
+    for (size_t i = 0; report->plan != NULL && i < report->attempt_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        if (attempt->fate == REPORT_ACCEPTED &&
+            attempt->index < report->subtasks - report->checks &&
+            attempt->index < report->plan->subtasks) {
+            const struct deal_run *run = &report->plan->runs[attempt->index];
+            pace.planned_ns = sum_of(pace.planned_ns, run->end_ns - run->start_ns);
+            pace.took_ns = sum_of(pace.took_ns, attempt->busy_ns);
+            pace.results++;
+        }
+    }
+    if (report->plan == NULL) {
+        pace = (struct pace){row->foreseen_ms, row->took_ms, row->timed};
+    }
+    *ret_pace = pace;
+    return online_drifts(pace.planned_ns, pace.took_ns, pace.results) ||
+           client_fail(error, BOURSE_NOT_FOUND, "it goes as it was planned");
+}
+
 /* `expect_ms`, as much longer as results took; as long as a job may say at most. */
-static int64_t at_pace(const struct bourse_job_row *row, int64_t expect_ms)
+static int64_t at_pace(const struct pace *pace, int64_t expect_ms)
 {
     int64_t ms = 0;
-    if (!checked_muldiv_ceil(expect_ms, row->took_ms, row->foreseen_ms, &ms) || ms > UINT32_MAX) {
+    if (!checked_muldiv_ceil(expect_ms, pace->took_ns, pace->planned_ns, &ms) || ms > UINT32_MAX) {
         return UINT32_MAX;
     }
     return ms > 0 ? ms : 1;
@@ -42,14 +76,14 @@ static bool has_guesses_only(const struct bourse_job *job)
 }
 
 /* What the market measured of such work does not count beside what the job itself is found to take. */
-static void set_pace(const struct bourse_job_row *row, struct bourse_job *job)
+static void set_pace(const struct pace *pace, struct bourse_job *job)
 {
     job->learned.is_done = true;
     for (size_t i = 0; i < job->part_count; i++) {
-        job->parts[i].expect_ms = at_pace(row, job->parts[i].expect_ms);
+        job->parts[i].expect_ms = at_pace(pace, job->parts[i].expect_ms);
     }
     for (uint64_t i = 0; job->expect_ms != NULL && i < job->subtasks - job->checks; i++) {
-        job->expect_ms[i] = at_pace(row, job->expect_ms[i]);
+        job->expect_ms[i] = at_pace(pace, job->expect_ms[i]);
     }
 }
 
@@ -140,14 +174,15 @@ static bool find_more(struct bourse_job *job, const struct bourse_quote *quotes,
 /* ---------------------------------------------------------------- the whole */
 
 /* `quotes` has room for SUBMIT_QUOTES. */
-static bool make(struct bourse *bourse, const struct bourse_job_row *row, struct bourse_job *job,
-                 struct bourse_quote *quotes, struct replan *replan, struct bourse_error *error)
+static bool make(struct bourse *bourse, const struct bourse_job_row *row, const struct pace *pace,
+                 struct bourse_job *job, struct bourse_quote *quotes, struct replan *replan,
+                 struct bourse_error *error)
 {
     CLEANUP(job_plan_destroy) struct job_plan *plan = NULL;
     struct bourse_quote quote;
     int64_t limits[ORDER_PARTS_MAX];
     replan->was_guess = has_guesses_only(job);
-    set_pace(row, job);
+    set_pace(pace, job);
     find_limit(job, replan);
     if (!submit_quote_parts(bourse, job, quotes, &quote, limits, error) ||
         !job_plan_make(bourse, job, quotes, row, &plan, error)) {
@@ -162,6 +197,12 @@ static bool make(struct bourse *bourse, const struct bourse_job_row *row, struct
     replan->lanes = plan->deal->lanes;
     return find_more(job, quotes, plan, replan) ||
            client_fail(error, BOURSE_LOCAL, "out of memory");
+}
+
+static int64_t percent_of(int64_t planned, int64_t took)
+{
+    const int128 percent = (int128)100 * took / planned - 100;
+    return percent < INT64_MAX ? (int64_t)percent : INT64_MAX;
 }
 
 /* As the market expects it on the lanes that it has; the rest is to cost as much as what is done. Whether what was expected was a guess it does
@@ -194,18 +235,22 @@ bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan
         row->timed == 0) {
         return client_fail(ret_error, BOURSE_NOT_FOUND, "nothing is left to be planned anew");
     }
-    const int128 percent = (int128)100 * row->took_ms / row->foreseen_ms - 100;
-    replan.percent = percent < INT64_MAX ? (int64_t)percent : INT64_MAX;
     if (row->subtasks > LAID_OUT_MOST) {
         const bool told = make_large(row, &replan, ret_error);
+        replan.percent = percent_of(row->foreseen_ms, row->took_ms);
         *ret_replan = told ? replan : *ret_replan;
         return told;
     }
+    struct pace pace;
+    if (!find_pace(bourse, row, &pace, ret_error)) {
+        return false;
+    }
+    replan.percent = percent_of(pace.planned_ns, pace.took_ns);
     if (!resume_to_plan(bourse, id, &job, ret_error)) {
         return false;
     }
     struct bourse_quote *quotes = calloc(SUBMIT_QUOTES, sizeof *quotes);
-    const bool good = quotes != NULL ? make(bourse, row, job, quotes, &replan, ret_error)
+    const bool good = quotes != NULL ? make(bourse, row, &pace, job, quotes, &replan, ret_error)
                                      : client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     free(quotes);
     if (good) {

@@ -22,7 +22,7 @@ struct replan {
         sooner_ns; /* all would be done by then; 0: more would not help, or none is free at the prices it pays */
 };
 
-/* NOT_FOUND: it has ended, or nothing that fits what is left is there. */
+/* NOT_FOUND: it has ended, or goes as it was planned, or nothing that fits what is left is there. */
 bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan,
                 struct bourse_error *ret_error);
 

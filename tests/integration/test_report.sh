@@ -130,6 +130,16 @@ sed 's/0-15/0-23/; /at_most/d' drift.yaml >two.yaml
 "$bourse" submit two.yaml -y -q >id || fail "submit of two"
 "$bourse" watch "$(cat id)" >out 2>err || fail "watch of what drifts"
 has "$(cat err)" ' longer than planned; planned anew, the rest takes about '
+# Of unlike tasks each counts with what was expected of it, not with their mean.
+{
+    echo 'tasks:'
+    for i in 1 2 3 4 5 6; do
+        echo "- {name: a$i, expect: 30ms, run: [sleep, \"0.31\"]}"
+    done
+    echo '- {name: last, expect: 300ms, after: [a1, a6], run: [sleep, "3"]}'
+} >unlike.yaml
+"$bourse" submit unlike.yaml -y --wait --json >json 2>err || fail "submit of unlike tasks: $(cat err)"
+[ "$(field left_ms <(grep -oE '"replans":.*' json))" -ge 2900 ] || fail "the last of unlike tasks takes three seconds: $(cat json)"
 "$bourse" run --json -y -- true >json 2>err || fail "run: $(cat err)"
 has "$(cat json)" '"replans":[]'
 

@@ -241,6 +241,7 @@ static bool put_figure(struct plan_file *file, const char *device, const char *n
         problem_set(problem, "%s is above 0; leave out what is not known", name);
         return false;
     }
+    text_printable(text, strlen(text), entry.text, sizeof entry.text);
     entry.name = figures[kind].name;
     memcpy(entry.device, device, strlen(device) + 1);
     size_t at = 0;

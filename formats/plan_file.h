@@ -46,10 +46,12 @@ struct
     int64_t restart_ns, checkpoint_ns; /* 0: at once; there are none */
 };
 
+enum { PLAN_FILE_FIGURE_SIZE = 32 };
 struct plan_file_figure {
     char device[PLAN_FILE_WORD_SIZE];
     const char *name; /* of plan_file_figure_name; lives for ever */
     int64_t value;    /* bytes, per second where it is a rate, or operations per second; above 0 */
+    char text[PLAN_FILE_FIGURE_SIZE]; /* as it was written */
 };
 
 struct plan_file_link {

@@ -245,7 +245,7 @@ bool device_set_declare(struct device_set *set, const char *name, enum profile_f
         struct device_set_item *item = &set->items[i];
         if ((known != NULL && item->known == known) || strcmp(item->name, name) == 0) {
             item->profile.figures[figure] =
-                (struct figure){.value = value, .source = FIGURE_DECLARED};
+                (struct figure){.value = value, .source = FIGURE_DECLARED, .unverified = true};
             is_any = true;
         }
     }

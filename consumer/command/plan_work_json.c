@@ -132,6 +132,19 @@ static json_t *json_devices(const struct work *work)
     return list;
 }
 
+/* What was said beside the catalogue, or against it. */
+static json_t *json_said(const struct work *work)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < work->request.figure_count; i++) {
+        const struct plan_file_figure *said = &work->request.figures[i];
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s, s:I}", "device", said->device, "figure",
+                                              said->name, "value", (json_int_t)said->value));
+    }
+    return list;
+}
+
 static json_t *json_links(const struct work *work)
 {
     json_t *value = json_object();
@@ -187,6 +200,7 @@ int show_work_json(const struct work *work)
                          json_above(plan->time_bound_s), "schedule", json_rows(work), "transfers",
                          json_transfers(work), "devices", json_devices(work), "forms", forms,
                          "links", json_links(work)));
+    (void)json_object_set_new(value, "figures", json_said(work));
     (void)json_object_set_new(
         value, "best_single",
         plan->single == PLAN_ANYWHERE ? json_null() : json_string(work_device(work, plan->single)));

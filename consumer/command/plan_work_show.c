@@ -555,6 +555,16 @@ static void show_unknown(const struct work *work)
     }
 }
 
+/* What was said beside the catalogue, or against it: the plan is not the catalogue's alone. */
+static void show_said(const struct work *work)
+{
+    for (size_t i = 0; i < work->request.figure_count; i++) {
+        const struct plan_file_figure *said = &work->request.figures[i];
+        (void)printf("said         %s: %s %s (--figure)\n", plain_text(said->device), said->name,
+                     said->text);
+    }
+}
+
 /* A cache is faster than the memory; or the samples are of something else. Either way the bound is worked out from them. */
 static void show_below_bound(const struct work *work)
 {
@@ -733,6 +743,7 @@ static void show_figures(const struct work *work)
     show_sums(work);
     show_left_out(work);
     show_unknown(work);
+    show_said(work);
     show_slack(work);
     show_below_bound(work);
     show_risks(work);

@@ -37,17 +37,38 @@ static int64_t within(int128 ns)
 
 /* Of a part, over its leases. */
 struct part_sum {
-    int128 took_ns;
+    int128 said_ns, took_ns; /* of those timed */
     uint64_t timed;
     uint32_t behind; /* of those that run: in their lane */
 };
 
+/* What results of a lease took, and what was said of just these: short tasks that end first say nothing of the mean. */
+static void add_results(struct part_sum *sum, const struct lease *lease)
+{
+    const bool is_apart = lease->said_ns > 0;
+    sum->timed += lease->accepted;
+    sum->said_ns += (int128)(is_apart ? lease->said_ns : lease->part->expect_ns) * lease->accepted;
+    sum->took_ns += (int128)(is_apart ? lease->took_ns : lease->mean_ns) * lease->accepted;
+}
+
+static int64_t usual_of(const struct job *job, const struct part *part, const struct part_sum *sum)
+{
+    if (sum->timed < ONLINE_SAMPLES) {
+        return part->expect_ns;
+    }
+    if (graph_tells_apart(job)) {
+        return online_at_pace_ns(part->expect_ns,
+                                 (struct online_pace){within(sum->said_ns), within(sum->took_ns)});
+    }
+    return within(sum->took_ns / (int128)sum->timed);
+}
+
 /* Of those open, what runs is half done, as far as anybody knows. */
-static int128 left_of(const struct part *part, const struct part_sum *sum, uint32_t open)
+static int128 left_of(const struct job *job, const struct part *part, const struct part_sum *sum,
+                      uint32_t open)
 {
     const uint32_t behind = sum->behind < part->running ? sum->behind : part->running;
-    const int128 usual_ns =
-        sum->timed < ONLINE_SAMPLES ? part->expect_ns : sum->took_ns / (int128)sum->timed;
+    const int128 usual_ns = usual_of(job, part, sum);
     return (2 * (int128)open - (part->running - behind)) * usual_ns / 2;
 }
 
@@ -66,8 +87,7 @@ struct job_pace job_pace(const struct job *job)
         struct part_sum *sum = &sums[lease->part->number];
         sum->behind += behind_in(lease);
         if (lease->mean_ns > 0) {
-            sum->timed += lease->accepted;
-            sum->took_ns += (int128)lease->mean_ns * lease->accepted;
+            add_results(sum, lease);
         }
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -75,10 +95,10 @@ struct job_pace job_pace(const struct job *job)
         const uint32_t waiting = part->end - part->first - part->decided - part->checking;
         lanes += part->lanes;
         open += waiting;
-        left_ns += left_of(part, &sums[i], waiting);
+        left_ns += left_of(job, part, &sums[i], waiting);
         if (!part_is_checks(part)) {
             pace.timed += sums[i].timed;
-            foreseen_ns += (int128)part->expect_ns * (int128)sums[i].timed;
+            foreseen_ns += sums[i].said_ns;
             took_ns += sums[i].took_ns;
         }
     }

@@ -374,6 +374,21 @@ START_TEST(how_fast_others_are_done_tells_how_long_the_long_one_may_take)
 }
 END_TEST
 
+/* Short ones that end first are held against what was said of them, not against the mean of all. */
+START_TEST(what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done)
+{
+    static const uint32_t expect_ms[] = {3000, 200, 200, 200, 200, 200};
+    struct id128 job = unlike(expect_ms, 6);
+    finish_all_but_the_first(job, 6, NS_PER_S / 10);
+    const struct exchange_job_row row = job_row(job);
+    ck_assert_uint_eq(row.timed, 5);
+    ck_assert_int_eq(row.foreseen_ns, NS_PER_S);
+    ck_assert_int_eq(row.took_ns, NS_PER_S / 2);
+    /* One open, of which half is done: half of the mean of 1 s that was said, at half of the time. */
+    ck_assert_int_eq(row.left_ns, NS_PER_S / 4);
+}
+END_TEST
+
 START_TEST(one_of_which_nothing_is_known_is_not_started_once_more)
 {
     static const uint32_t expect_ms[] = {0, 200, 200, 200, 200, 200};
@@ -404,6 +419,7 @@ int main(void)
     tcase_add_test(tests, a_long_one_among_short_ones_is_late_by_what_was_said_of_it);
     tcase_add_test(tests, a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it);
     tcase_add_test(tests, how_fast_others_are_done_tells_how_long_the_long_one_may_take);
+    tcase_add_test(tests, what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done);
     tcase_add_test(tests, one_of_which_nothing_is_known_is_not_started_once_more);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

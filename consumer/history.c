@@ -233,15 +233,19 @@ static int64_t blended_ms(const struct known *known, int64_t said_ms, int64_t li
     return takes_ms < limit_ms ? takes_ms : limit_ms;
 }
 
+/* All devices on which a part may run, by what they are. */
+static size_t all_for(const struct order_part *part)
+{
+    return requirement_asks_simulated(&part->needs) ? CLASS_SIMULATED : CLASS_REAL;
+}
+
 /* One subtask, which stands for `weight` of its part. */
 static void learn_one(struct learning *learning, size_t part, uint32_t index, uint64_t weight,
                       int128 *sum_ms)
 {
     const struct bourse_job *job = learning->job;
     struct job_learned *learned = &learning->learner->learned;
-    const bool is_simulated = requirement_asks_simulated(&job->parts[part].needs);
-    const struct known *known =
-        known_of(learning, index, is_simulated ? CLASS_SIMULATED : CLASS_REAL);
+    const struct known *known = known_of(learning, index, all_for(&job->parts[part]));
     const int64_t said = said_ms(job, part, index);
     int64_t expect_ms = said > 0 ? said : job->parts[part].expect_ms;
     if (known != NULL) {
@@ -405,7 +409,8 @@ static void figure_class(struct learning *learning, size_t number, uint32_t firs
     for (uint32_t i = 0; i < part->subtasks; i += step) {
         const uint32_t left = part->subtasks - i;
         struct history_figure *figure = &row[by_subtask ? first + i : number];
-        const struct known *known = known_of(learning, first + i, of_class);
+        const struct known *known =
+            known_of(learning, first + i, of_class == 0 ? all_for(part) : of_class);
         int64_t takes_ms = figure->takes_ms;
         if (known != NULL) {
             takes_ms = blended_ms(known, said_ms(job, number, first + i), part->limit_ms);

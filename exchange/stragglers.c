@@ -275,6 +275,16 @@ static size_t idle_lane(const struct lease *idle, size_t first)
     return ONLINE_NONE;
 }
 
+/* What is queued behind another is live too, and keeps no lane busy. */
+static uint32_t idle_lanes(const struct lease *lease)
+{
+    uint32_t idle = 0;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        idle += lease->lanes[i].in_flight == 0;
+    }
+    return idle;
+}
+
 static void take_back(struct exchange *exchange, struct lease *idle)
 {
     const struct part *part = idle->part;
@@ -296,7 +306,7 @@ static void take_back(struct exchange *exchange, struct lease *idle)
             add_lease(exchange, lease, usual_ns, &loads);
         }
     }
-    if (thief != ONLINE_NONE && loads.coming < idle->lane_count - idle->live) {
+    if (thief != ONLINE_NONE && loads.coming < idle_lanes(idle)) {
         size_t victim = online_victim(loads.lanes, loads.count, thief);
         if (victim != ONLINE_NONE) {
             attempt_withdraw(exchange, loads.last[victim]);
@@ -309,7 +319,7 @@ static void take_back(struct exchange *exchange, struct lease *idle)
 void part_help(struct exchange *exchange, struct lease *idle)
 {
     struct part *part = idle->part;
-    if (is_over(part) || part->running == 0 || idle->live >= idle->lane_count) {
+    if (is_over(part) || part->running == 0 || idle_lanes(idle) == 0) {
         return;
     }
     take_back(exchange, idle);

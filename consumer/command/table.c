@@ -459,7 +459,7 @@ static const struct command table[] = {
          "Needs nothing but the log's public key; without --key, that of the market in use.\n"
          "Of a folder, every *.receipt in it. Exit status 7 when any is not what was signed."},
     {.name = "admin",
-     .arguments = "mint ACCOUNT CREDITS | invite | freeze ACCOUNT | halt | bands | accounts",
+     .arguments = "mint ACCOUNT CREDITS|invite|freeze ACCOUNT|halt|bands|accounts",
      .summary = "the operator's commands",
      OPTIONS(admin_options),
      .words_min = 1,

@@ -110,6 +110,33 @@ START_TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner)
 }
 END_TEST
 
+/* Two lanes of one lease: what is queued behind the one that takes long keeps the other from nothing. */
+START_TEST(what_waits_behind_another_is_moved_within_a_lease)
+{
+    offer(PROVIDER, 2, price);
+    struct id128 job = submit(6, 400);
+    listen();
+    ck_assert_uint_eq(held[0][0].index, 0);
+    const uint32_t long_lane = held[0][0].lane;
+    for (uint32_t done = 0; done < 4; done++) {
+        size_t at = 0;
+        while (held[0][at].lane == long_lane) {
+            at++;
+        }
+        market.now_ns += NS_PER_S / 5;
+        answer(PROVIDER, job, at, OUTCOME_OK, NS_PER_S / 5);
+    }
+    ck_assert_uint_eq(held_count[0], 2);
+    ck_assert_uint_eq(held[0][1].lane, long_lane);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.index, held[0][1].index);
+    answer(PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
+    ck_assert_uint_eq(held_count[0], 2);
+    ck_assert_uint_ne(held[0][1].lane, long_lane);
+    check_hash();
+}
+END_TEST
+
 /* The lane that is busy will be done with it before the one that is idle: it stays where it is. */
 START_TEST(what_waits_is_not_moved_where_it_is_done_later)
 {
@@ -407,6 +434,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, tear_down);
     tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_an_idle_one);
     tcase_add_test(tests, what_waits_behind_another_is_moved_where_it_is_done_sooner);
+    tcase_add_test(tests, what_waits_behind_another_is_moved_within_a_lease);
     tcase_add_test(tests, what_waits_is_not_moved_where_it_is_done_later);
     tcase_add_test(tests, what_failed_at_once_says_nothing_of_how_long_others_take);
     tcase_add_test(tests, what_runs_too_long_is_started_once_more_and_the_first_result_wins);

@@ -141,14 +141,15 @@ static void print_plan(const struct report *report, bool color)
         return;
     }
     char off[OFF_SIZE];
+    const bool is_whole = strcmp(report->state, "done") == 0; /* else less was done than planned */
     (void)putchar('\n');
     CLEANUP(grid_fini) struct grid table = grid_of(4, titles, "lrrr");
     const char *makespan[] = {"makespan", ns_text(report->planned_ns), ns_text(report->span_ns),
-                              off_text(report->planned_ns, report->span_ns, off)};
+                              is_whole ? off_text(report->planned_ns, report->span_ns, off) : "-"};
     grid_add(&table, makespan);
-    const char *cost[] = {"cost", money_text(report->planned_micro),
-                          money_text(report->total.charge_micro),
-                          off_text(report->planned_micro, report->total.charge_micro, off)};
+    const char *cost[] = {
+        "cost", money_text(report->planned_micro), money_text(report->total.charge_micro),
+        is_whole ? off_text(report->planned_micro, report->total.charge_micro, off) : "-"};
     grid_add(&table, cost);
     add_report_bound(&table, report);
     if (report->plan != NULL) {

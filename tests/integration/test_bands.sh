@@ -2,40 +2,11 @@
 # Bands by the command line, against a real market: who sets them, what is refused and how it is said, what the book and explain tell,
 # that they hold after a restart, and that the audit and a replay follow.
 set -euo pipefail
-bin=$(realpath "$1")
-bourse=$bin/bourse
-for program in bourse-broker bourse-provider bourse-worker; do
-    [ -x "$bin/$program" ] || { echo "skipped: no $program"; exit 77; }
-done
-command -v bwrap >/dev/null || { echo "skipped: no bubblewrap"; exit 77; }
-if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
-    echo "skipped: no user bourse for the agent"
-    exit 77
-fi
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/bourse-bands.XXXXXX")
-[ "$(id -u)" -ne 0 ] || chmod 711 "$work"
-export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$work/market
-unset BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR
-finish() {
-    "$bourse" down --dir "$work/market" >/dev/null 2>&1 || true
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() { echo "FAILED: $*" >&2; exit 1; }
-# shellcheck source=tests/support/expect.sh
-. "$(dirname "$(realpath "$0")")/../support/expect.sh"
-
-up() {
-    if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>err; then
-        cat out err market/*.log >&2
-        grep -q 'isolat' market/provider.log && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
-        fail "up"
-    fi
-}
-up # with an ask at 0.10
+here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/support/market.sh
+. "$here/../support/market.sh"
+fire_begin bands "$1"
+market_up --credits 50 # with an ask at 0.10
 expect 0 '^price band 0.00 to 1000.00$' "$bourse" admin bands
 expect 2 'negative|below zero' "$bourse" admin bands --least -1
 expect 2 'none. lifts' "$bourse" admin bands --notional 0
@@ -77,10 +48,11 @@ expect_soon 0 'done' "$bourse" ps "$job"
 
 # After a restart they are the same.
 expect 0 '' "$bourse" down
-up
+market_up
 expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands
 expect 4 'PRICE: cap: 1.01 credits, limit 1.00' "$bourse" run -y --cap 1.01 --budget 5 -- true
 expect 0 '' "$bourse" down
+broker='' agent=''
 expect 0 'bands +[0-9]+ rita  least 0.01, most 1.00, notional 0.01' "$bin/bourse-broker" acts market
 grep -q 'bands .*most 0.05: calm down' out || fail "the audit log has no reason: $(cat out)"
 expect 0 'audit: ok' "$bin/bourse-broker" audit market

@@ -305,18 +305,37 @@ static void each_part(struct learning *learning,
     }
 }
 
+/* Whether subtasks of a part are expected to take unlike times. */
+static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ms)
+{
+    uint32_t index = 0;
+    for (size_t i = 0; i < parts_of_work(job); i++) {
+        for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+            if (expect_ms[index] != job->parts[i].expect_ms) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void learn(struct learning *learning)
 {
     struct bourse_job *job = learning->learner;
-    const bool is_ranked = job->graph.count > 0 && job->graph.rank != NULL && job->checks == 0 &&
-                           learning->stride == 1;
-    learning->expect_ms = is_ranked ? calloc(job->graph.count, sizeof *learning->expect_ms) : NULL;
+    const bool is_ranked = job->graph.count > 0 && job->graph.rank != NULL;
+    const bool is_listed =
+        learning->manifest->n_subtasks > 0 && job->checks == 0 && learning->stride == 1;
+    learning->expect_ms = is_listed ? calloc(job->subtasks, sizeof *learning->expect_ms) : NULL;
     each_part(learning, learn_part);
-    if (learning->expect_ms != NULL) {
-        order_rank(&job->graph, learning->expect_ms);
-        free(job->expect_ms);
-        job->expect_ms = learning->expect_ms;
+    if (learning->expect_ms == NULL || (!is_ranked && !are_unlike(job, learning->expect_ms))) {
+        free(learning->expect_ms);
+        return;
     }
+    if (is_ranked) {
+        order_rank(&job->graph, learning->expect_ms);
+    }
+    free(job->expect_ms);
+    job->expect_ms = learning->expect_ms;
 }
 
 /* NULL without memory. */

@@ -516,18 +516,24 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
     return true;
 }
 
-/* Of tasks, each of which may take what it does. */
-static void write_tasks(const struct bourse_job *job, Bourse__V1__Manifest *manifest)
+/* What each takes, where it is not what its part's do: tasks of their own, and work on inputs of unlike size. */
+static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *manifest)
 {
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count; i++) {
         for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            Bourse__V1__ManifestTask *task =
-                index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
             const int64_t takes_ms = offered_takes_ms(job, i, index);
-            if (task != NULL) {
-                task->has_expect_ms = takes_ms != job->parts[i].expect_ms;
-                task->expect_ms = task->has_expect_ms ? takes_ms : 0;
+            const bool is_own = takes_ms != job->parts[i].expect_ms;
+            if (index >= manifest->n_subtasks) {
+                return; /* all are alike */
+            }
+            Bourse__V1__ManifestSubtask *subtask = manifest->subtasks[index];
+            if (subtask->task != NULL) {
+                subtask->task->has_expect_ms = is_own;
+                subtask->task->expect_ms = is_own ? takes_ms : 0;
+            } else {
+                subtask->has_expect_ms = is_own;
+                subtask->expect_ms = is_own ? takes_ms : 0;
             }
         }
     }
@@ -548,7 +554,7 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     for (size_t i = 0; terms != NULL && i < terms->n_parts && i < job->part_count; i++) {
         terms->parts[i]->expect_ms = job->parts[i].expect_ms;
     }
-    write_tasks(job, manifest);
+    write_subtasks(job, manifest);
     if (terms != NULL) {
         write_plan(terms, quote);
     }

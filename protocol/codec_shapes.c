@@ -421,7 +421,7 @@ SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
       NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES),
       DURATION);
 SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
-      MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX);
+      MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX, DURATION);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
       DURATION, DURATION);
 SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX));

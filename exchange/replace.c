@@ -163,6 +163,13 @@ static struct rebid what_is_wanted(const struct exchange *exchange, const struct
                            : part_limit(exchange, part, wanted.cap_micro,
                                         replace->has_budget ? replace->budget_micro
                                                             : part->job->hold.amount_micro);
+    /* At market price it follows the band, but where it keeps its place. */
+    if (part->rate == RATE_NONE && wanted.cap_micro < 0 &&
+        !slots_reduced(part->at_most, wanted.at_most)) {
+        wanted.bid_micro = wanted.bid_micro < exchange->price_band_micro
+                               ? wanted.bid_micro
+                               : exchange->price_band_micro;
+    }
     return wanted;
 }
 

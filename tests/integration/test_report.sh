@@ -23,8 +23,8 @@ has "$(cat table)" 'failed, 11 of 12 subtasks accepted'
 has "$(cat table)" 'attempts that do not count: program failed (1)'
 has "$(cat table)" 'expected 200ms a subtask, measured '
 # All of it as the quote had it, beside what it came to.
-grep -qE '^makespan +1.2s +[0-9.]+m?s +[+-][0-9]+%$' table || fail "no planned makespan: $(cat table)"
-grep -qE '^cost +0[0-9.]* +0[0-9.]* +[+-][0-9]+%$' table || fail "no planned cost: $(cat table)"
+grep -qE '^makespan +1.2s +[0-9.]+m?s +-$' table || fail "no planned makespan: $(cat table)"
+grep -qE '^cost +0[0-9.]* +0[0-9.]* +-$' table || fail "no planned cost: $(cat table)"
 # In the same form: what was planned is drawn above what was, begins with it, and has its lanes and how well they are used beside.
 grep -qE '^planned #0 .*100%$' table || fail "no planned timeline: $(cat table)"
 grep -qE '^planned #1 .*100%$' table || fail "no second planned lane: $(cat table)"

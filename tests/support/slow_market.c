@@ -473,6 +473,10 @@ static struct slow_part on_terms(const struct slow_market *slow, const struct sl
     if (wanted.cap != part->cap || terms->budget > 0) {
         wanted.limit = limit_of(slow, &funded, &wanted);
     }
+    const bool has_more = wanted.wanted + wanted.held > part->wanted + part->held;
+    if (has_more && !part->is_valued && wanted.cap < 0 && wanted.limit > slow->band) {
+        wanted.limit = slow->band;
+    }
     return wanted;
 }
 

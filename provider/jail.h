@@ -75,6 +75,7 @@ struct jail_input {
     int fd;           /* borrowed; read with explicit offsets from 0 */
     uint64_t size;
     const struct hash32 *hash; /* what is placed must have it; NULL: that is known already */
+    bool is_last;              /* with a hash: its memory may go to others when it is placed */
     bool executable; /* else read-only data; either way the program may not be able to write it */
     bool is_state;   /* a file of a checkpoint: it may */
 };

@@ -32,6 +32,29 @@ const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manif
     return position < own ? subtask->inputs[position] : manifest->shared[position - own];
 }
 
+static bool lists(const Bourse__V1__ManifestSubtask *subtask, const ProtobufCBinaryData *hash)
+{
+    bool found = false;
+    for (size_t i = 0; i < subtask->n_inputs && !found; i++) {
+        const ProtobufCBinaryData *other = &subtask->inputs[i]->hash;
+        found = other->len == hash->len && memcmp(other->data, hash->data, hash->len) == 0;
+    }
+    return found;
+}
+
+bool command_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position)
+{
+    if (position >= command_input_count(manifest, index) - manifest->n_shared) {
+        return index + 1 == manifest->subtask_count; /* all have it */
+    }
+    const ProtobufCBinaryData *hash = &command_input(manifest, index, position)->hash;
+    bool found = false;
+    for (size_t i = (size_t)index + 1; i < manifest->n_subtasks && !found; i++) {
+        found = lists(manifest->subtasks[i], hash);
+    }
+    return !found;
+}
+
 void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
                   char ret_name[COMMAND_NAME_SIZE])
 {
@@ -501,6 +524,8 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
                           outcome)) {
             return false;
         }
+        run->inputs[i].is_last =
+            command->inputs[i].is_lent && command_reads_last(command->manifest, command->index, i);
     }
     for (size_t i = 0; i < taken; i++) {
         if (!gather_input(run, command_taken(command->manifest, command->index, i)->name,

@@ -197,7 +197,8 @@ static void cancel(struct replay *replay, uint64_t id)
     }
 }
 
-/* As the broker's core does with what waits. Whether a message cancels or not, for no branch could tell. */
+/* As the broker's core does with ids and what they lead to, here with the book's orders. Whether a message cancels or not, for no branch
+ * could tell. */
 static inline void expect(const struct replay *replay, const struct flow_record *next)
 {
     const struct flow_record *first = next + FIRST;

@@ -527,14 +527,8 @@ static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *m
             if (index >= manifest->n_subtasks) {
                 return; /* all are alike */
             }
-            Bourse__V1__ManifestSubtask *subtask = manifest->subtasks[index];
-            if (subtask->task != NULL) {
-                subtask->task->has_expect_ms = is_own;
-                subtask->task->expect_ms = is_own ? takes_ms : 0;
-            } else {
-                subtask->has_expect_ms = is_own;
-                subtask->expect_ms = is_own ? takes_ms : 0;
-            }
+            manifest->subtasks[index]->has_expect_ms = is_own;
+            manifest->subtasks[index]->expect_ms = is_own ? takes_ms : 0;
         }
     }
 }

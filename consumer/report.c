@@ -435,9 +435,7 @@ static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *
         index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
     const Bourse__V1__ManifestTask *task = subtask != NULL ? subtask->task : NULL;
     const bool has_own = subtask != NULL && subtask->has_expect_ms;
-    planning->takes_ms[index] = task != NULL && task->has_expect_ms ? task->expect_ms
-                                : has_own                           ? subtask->expect_ms
-                                                                    : part->expect_ms;
+    planning->takes_ms[index] = has_own ? subtask->expect_ms : part->expect_ms;
     planning->takes_ns[index] = ns_of(planning->takes_ms[index]);
     uint32_t *after = graph->after + graph->edge_count;
     for (size_t k = 0; task != NULL && k < task->n_from; k++) {

@@ -292,9 +292,9 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
         if (i == end) {
             end += job->parts[++part].subtasks;
         }
-        const Bourse__V1__ManifestTask *task = resume->subtasks[i].task;
-        expect_ms[i] =
-            task != NULL && task->has_expect_ms ? task->expect_ms : job->parts[part].expect_ms;
+        const Bourse__V1__ManifestSubtask *subtask = &resume->subtasks[i];
+        const Bourse__V1__ManifestTask *task = subtask->task;
+        expect_ms[i] = subtask->has_expect_ms ? subtask->expect_ms : job->parts[part].expect_ms;
         graph->expect_ms[i] = is_guess(resume->manifest, expect_ms[i], job->parts[part].limit_ms)
                                   ? 0
                                   : order_known_ms(expect_ms[i]);

@@ -418,8 +418,7 @@ SHAPE_CHECKED(manifest_from, manifest_from, check_manifest_from, SUBTASK_INDEX,
 SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
       MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS), MANY(manifest_variable, LIMIT_VARIABLES),
       TEXT(0, LIMIT_STANDARD_INPUT_BYTES), MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
-      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES),
-      DURATION);
+      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES));
 SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
       MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX, DURATION);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,

@@ -93,4 +93,17 @@ has "$(cat json)" '"samples":0'
 has "$("${planned[@]}")" "measured ($(number samples json))"
 "${planned[@]}" --set k=6400 --json >json || fail "plan of another product"
 has "$(cat json)" '"samples":0'
+# Files of unlike size: each is expected to take what files of its size took, in the plan and in the report.
+mkdir sizes && head -c 1000 /dev/zero >sizes/a.bin && head -c 1001 /dev/zero >sizes/b.bin && head -c 1000000 /dev/zero >sizes/c.bin
+cat >sizes.yaml <<'YAML'
+each: "sizes/*.bin"
+run: [sh, -c, 'sleep "$(($(wc -c <"$1") / 1000000)).1"', sh, "{in}"]
+YAML
+"$bourse" submit sizes.yaml --wait -y >sizes.log 2>&1 || fail "sizes: $(cat sizes.log)"
+LC_ALL=C "$bourse" plan sizes.yaml >sizes.txt || fail "plan of sizes"
+takes() { awk -v row="$1" '$1 == row && /measured/ { print $4 }' sizes.txt; }
+grep -qE '^2 .* [0-9.]+s .*measured \(1\)' sizes.txt || fail "not what the large file took: $(cat sizes.txt)"
+[ -n "$(takes 0)" ] || fail "the small files were not measured: $(cat sizes.txt)"
+[ "$(takes 0)" != "$(takes 2)" ] || fail "a small file is to take what the large one took: $(cat sizes.txt)"
+
 echo "history of a market: ok"

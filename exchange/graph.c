@@ -180,10 +180,16 @@ void graph_drop(struct exchange *exchange, struct job *job)
 
 /* ---------------------------------------------------------------- ready: by rank, then by index */
 
+/* Where the job says no ranks, what is expected of each is its own: the longest go first, so that none ends long after all others. */
+static struct online_task task_of(const struct graph *graph, uint32_t index)
+{
+    const uint32_t *rank = graph->rank != NULL ? graph->rank : graph->expect_ms;
+    return (struct online_task){rank == NULL ? 0 : rank[index], index};
+}
+
 static bool goes_before(const struct graph *graph, uint32_t a, uint32_t b)
 {
-    return online_goes_before((struct online_task){graph->rank == NULL ? 0 : graph->rank[a], a},
-                              (struct online_task){graph->rank == NULL ? 0 : graph->rank[b], b});
+    return online_goes_before(task_of(graph, a), task_of(graph, b));
 }
 
 static void push_ready(struct part *part, uint32_t index)

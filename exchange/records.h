@@ -246,7 +246,7 @@ struct given {
 struct graph {
     struct tracked tracked;
     struct job *job;
-    uint32_t *rank;      /* of each subtask; NULL: all are equal */
+    uint32_t *rank;      /* of each subtask; NULL: by expect_ms, and without that all are equal */
     uint32_t *expect_ms; /* likewise; 0: nothing is known of it. NULL: those of a part are alike */
     uint32_t *
         first_after; /* what subtask i waits for: after[first_after[i]] .. after[first_after[i + 1] - 1] */

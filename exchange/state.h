@@ -203,7 +203,7 @@ void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_st
 bool part_is_over(const struct part *part);
 void part_look_if_over(struct exchange *exchange,
                        struct part *part); /* then its idle leases are ended in this step */
-/* Retries go first, then subtasks never started, by rank, then index. Taken off what waits; NO_SUBTASK: none. */
+/* Retries go first, then subtasks never started, by rank (else the longest expected), then index. Taken off what waits; NO_SUBTASK: none. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part);
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
 struct part *part_of(const struct job *job, uint32_t index);

@@ -1,6 +1,6 @@
 /* The end of a part, when nothing waits and lanes fall idle while others are still at work. What has run much longer than
- * the part's subtasks do, or, where these are not alike, than was expected of this one, is started once more elsewhere: the
- * first accepted result wins. What only waits in a lane that has more than its share is taken back, and goes to the idle one. How
+ * the part's subtasks do, or, where these are not alike, than was expected of this one, is started once more elsewhere, or, if
+ * that was its own expectation and no other lease has an idle lane, in another lane of its own: the first accepted result wins. What only waits in a lane that has more than its share is taken back, and goes to the idle one. How
  * long is much, and who takes from whom, is planner/online.h's to say. */
 #include "exchange/state.h"
 
@@ -117,35 +117,57 @@ struct straggler {
     int64_t due_ns;
 };
 
-/* The one that is due first, but for those of `idle` itself: elsewhere is another lease. */
+/* Whether a lane of `idle` may be given what that lease has run too long. What is late on its own device is not late because of its device: a
+ * copy there helps where a process is stuck, and else takes from the first one. That the one is not only long has to be known of it. */
+static bool may_help(const struct part *part, const struct usual *usual, const struct lease *idle,
+                     const struct lease *lease)
+{
+    return lease != idle || (graph_tells_apart(part->job) && usual->samples >= ONLINE_SAMPLES);
+}
+
+/* Of the subtasks of that lease the one that is due first, if that is before `first`. */
+static void look_at_lease(struct exchange *exchange, struct lease *lease, const struct lease *idle,
+                          const struct usual *usual, struct straggler *first)
+{
+    const bool is_apart = graph_tells_apart(lease->job);
+    const int64_t alike_ns = patience_with(lease->part, usual, lease, idle);
+    lease_find_unbilled(exchange, lease);
+    for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
+         link = link->next) {
+        struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
+        const int64_t patience_ns = is_apart ? own_patience(usual, attempt, idle) : alike_ns;
+        int64_t due_ns;
+        if (!attempt->is_fenced &&
+            checked_add(lease->lanes[attempt->lane].unbilled_from_ns, patience_ns, &due_ns) &&
+            due_ns < first->due_ns && is_lone(exchange, lease, attempt)) {
+            *first = (struct straggler){attempt, due_ns};
+        }
+    }
+}
+
+/* The one that is due first for a lane of `idle`: of another lease; or of `idle` itself, if `of_its_own`. */
 static struct straggler first_due(struct exchange *exchange, const struct part *part,
-                                  const struct lease *idle)
+                                  const struct lease *idle, bool of_its_own)
 {
     struct straggler first = {NULL, INT64_MAX};
     const struct job *job = part->job;
     const struct usual usual = usual_of(part);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part != part || lease == idle || lease->live == 0 ||
-            lease->state == LEASE_ENDED) {
-            continue;
-        }
-        const int64_t alike_ns = patience_with(part, &usual, lease, idle);
-        lease_find_unbilled(exchange, lease);
-        for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
-             link = link->next) {
-            struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
-            const int64_t patience_ns =
-                graph_tells_apart(job) ? own_patience(&usual, attempt, idle) : alike_ns;
-            int64_t due_ns;
-            if (!attempt->is_fenced &&
-                checked_add(lease->lanes[attempt->lane].unbilled_from_ns, patience_ns, &due_ns) &&
-                due_ns < first.due_ns && is_lone(exchange, lease, attempt)) {
-                first = (struct straggler){attempt, due_ns};
-            }
+        if (lease->part == part && (lease == idle) == of_its_own && lease->live > 0 &&
+            lease->state != LEASE_ENDED && may_help(part, &usual, idle, lease)) {
+            look_at_lease(exchange, lease, idle, &usual, &first);
         }
     }
     return first;
+}
+
+/* When a lane of `idle` may have something to start once more. */
+static int64_t due_for(struct exchange *exchange, const struct part *part, const struct lease *idle)
+{
+    const int64_t own_ns = first_due(exchange, part, idle, true).due_ns;
+    const int64_t other_ns = first_due(exchange, part, idle, false).due_ns;
+    return own_ns < other_ns ? own_ns : other_ns;
 }
 
 static void watch(struct exchange *exchange, struct part *part, int64_t due_ns)
@@ -165,18 +187,11 @@ static bool may_take(const struct exchange *exchange, const struct lease *lease)
            exchange->attempt_count < exchange->limits.attempts;
 }
 
-void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t at_ns)
+/* What is due is started in idle lanes, of other leases or of its own; when the next is due. */
+static int64_t start_due(struct exchange *exchange, const struct part *part, bool of_its_own)
 {
     struct job *job = part->job;
-    if (part->straggler_ns != at_ns) {
-        return;
-    }
-    part->straggler_ns = INT64_MAX;
-    touch(exchange, &job->tracked);
-    if (is_over(part)) {
-        return;
-    }
-    int64_t next_ns = INT64_MAX; /* of those that are not due yet */
+    int64_t next_ns = INT64_MAX;
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         for (uint32_t lane = 0;
@@ -184,7 +199,7 @@ void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t a
             if (lease->lanes[lane].in_flight > 0) {
                 continue;
             }
-            struct straggler first = first_due(exchange, part, lease);
+            struct straggler first = first_due(exchange, part, lease, of_its_own);
             if (first.attempt == NULL || first.due_ns > exchange->now_ns) {
                 next_ns = first.due_ns < next_ns ? first.due_ns : next_ns;
                 break;
@@ -193,7 +208,22 @@ void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t a
             report_job(exchange, job);
         }
     }
-    watch(exchange, part, next_ns);
+    return next_ns;
+}
+
+void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t at_ns)
+{
+    if (part->straggler_ns != at_ns) {
+        return;
+    }
+    part->straggler_ns = INT64_MAX;
+    touch(exchange, &part->job->tracked);
+    if (is_over(part)) {
+        return;
+    }
+    const int64_t elsewhere_ns = start_due(exchange, part, false);
+    const int64_t own_ns = start_due(exchange, part, true); /* which no other lease could take */
+    watch(exchange, part, elsewhere_ns < own_ns ? elsewhere_ns : own_ns);
 }
 
 /* ---------------------------------------------------------------- what waits in other lanes */
@@ -325,6 +355,6 @@ void part_help(struct exchange *exchange, struct lease *idle)
     take_back(exchange, idle);
     /* With enough samples the next due is the same for all that are idle. */
     if (part->straggler_ns == INT64_MAX || usual_of(part).samples < ONLINE_SAMPLES) {
-        watch(exchange, part, first_due(exchange, part, idle).due_ns);
+        watch(exchange, part, due_for(exchange, part, idle));
     }
 }

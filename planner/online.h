@@ -42,7 +42,8 @@ enum {
 /* ---- priorities */
 
 struct online_task {
-    uint32_t rank; /* upward rank: the longest way from its start to the end of the job */
+    uint32_t
+        rank; /* upward rank: the longest way from its start to the end of the job; of one that nobody waits for what it takes */
     uint32_t index;
 };
 /* The higher rank goes first; of equal ones the lower index. */

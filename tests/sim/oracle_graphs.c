@@ -1,5 +1,5 @@
 /* Jobs whose subtasks wait for one another: none starts before all that it waits for were accepted, of those that may start
- * the higher rank goes first, each runs under its own part's lease, and is given what was accepted of those before it. */
+ * the higher rank goes first, or without ranks the longer expected, each runs under its own part's lease, and is given what was accepted of those before it. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/codec.h"
@@ -16,7 +16,9 @@ void oracle_keep_graph(struct seen_job *job, const struct exchange_graph *graph)
     uint32_t edges = 0;
     for (uint32_t i = 0; i < job->subtasks; i++) {
         struct seen_subtask *subtask = &seen->subtasks[i];
-        subtask->rank = graph->rank_count > 0 ? graph->rank[i] : 0;
+        subtask->rank = graph->rank_count > 0     ? graph->rank[i]
+                        : graph->expect_count > 0 ? graph->expect_ms[i]
+                                                  : 0;
         subtask->first_after = edges;
         subtask->after_count = graph->after_count_count > 0 ? graph->after_count[i] : 0;
         for (uint32_t k = 0; k < subtask->after_count; k++) {

@@ -202,13 +202,11 @@ START_TEST(what_is_sent_again_is_given_again)
 }
 END_TEST
 
-START_TEST(the_higher_rank_goes_first_then_the_lower_index)
+/* On one lane: what runs first, second and so on, also after a snapshot. */
+static void expect_order(const struct exchange_graph *graph, const uint32_t *order, size_t count)
 {
-    static const uint32_t ranks[] = {5, 9, 5, 9, 7};
-    static const uint32_t order[] = {1, 3, 4, 0, 2};
     static struct flight flight;
-    const struct exchange_graph graph = {.rank = ranks, .rank_count = 5};
-    struct id128 job = submit_graph(5, &graph);
+    struct id128 job = submit_graph((uint32_t)count, graph);
     memset(&flight, 0, sizeof flight);
     check_hash();
     reload();
@@ -220,6 +218,51 @@ START_TEST(the_higher_rank_goes_first_then_the_lower_index)
         (void)take_dispatches(&flight);
     }
     ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+
+START_TEST(the_higher_rank_goes_first_then_the_lower_index)
+{
+    static const uint32_t ranks[] = {5, 9, 5, 9, 7};
+    static const uint32_t order[] = {1, 3, 4, 0, 2};
+    const struct exchange_graph graph = {.rank = ranks, .rank_count = 5};
+    expect_order(&graph, order, 5);
+}
+END_TEST
+
+START_TEST(without_ranks_the_longest_expected_goes_first_then_the_lower_index)
+{
+    static const uint32_t expect_ms[] = {500, 0, 900, 500, 900, 1};
+    static const uint32_t order[] = {2, 4, 0, 3, 5, 1};
+    const struct exchange_graph graph = {.expect_ms = expect_ms, .expect_count = 6};
+    expect_order(&graph, order, 6);
+}
+END_TEST
+
+START_TEST(ranks_go_before_what_is_expected)
+{
+    static const uint32_t ranks[] = {1, 2, 2, 1};
+    static const uint32_t expect_ms[] = {9, 3, 8, 7};
+    static const uint32_t order[] = {1, 2, 0, 3};
+    const struct exchange_graph graph = {
+        .rank = ranks, .rank_count = 4, .expect_ms = expect_ms, .expect_count = 4};
+    expect_order(&graph, order, 4);
+}
+END_TEST
+
+/* 0 and 1 may start; 2 waits for 1, 3 for 0. */
+START_TEST(what_becomes_ready_goes_by_what_is_expected_of_it_too)
+{
+    static const uint32_t expect_ms[] = {100, 200, 300, 50};
+    static const uint32_t counts[] = {0, 0, 1, 1};
+    static const uint32_t after[] = {1, 0};
+    static const uint32_t order[] = {1, 0, 2, 3};
+    const struct exchange_graph graph = {.expect_ms = expect_ms,
+                                         .expect_count = 4,
+                                         .after_count = counts,
+                                         .after_count_count = 4,
+                                         .after = after,
+                                         .after_length = 2};
+    expect_order(&graph, order, 4);
 }
 END_TEST
 
@@ -630,6 +673,9 @@ int main(void)
     tcase_add_test(tests, each_subtask_says_how_far_it_is);
     tcase_add_test(tests, what_is_sent_again_is_given_again);
     tcase_add_test(tests, the_higher_rank_goes_first_then_the_lower_index);
+    tcase_add_test(tests, without_ranks_the_longest_expected_goes_first_then_the_lower_index);
+    tcase_add_test(tests, ranks_go_before_what_is_expected);
+    tcase_add_test(tests, what_becomes_ready_goes_by_what_is_expected_of_it_too);
     tcase_add_test(tests, what_waits_for_a_failure_is_cancelled_and_the_rest_goes_on);
     tcase_add_test(tests, who_leaves_more_than_can_be_handed_on_has_failed);
     tcase_add_test(tests, who_is_given_more_than_a_message_holds_has_failed);

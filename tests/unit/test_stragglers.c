@@ -416,6 +416,116 @@ START_TEST(what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done)
 }
 END_TEST
 
+/* The first subtask runs on in one of two lanes of PROVIDER's, all others are done there and by the other provider, where it offers
+ * anything, in a fifth of a second each. */
+static struct id128 all_but_the_first(const uint32_t *expect_ms, uint32_t count, bool has_other)
+{
+    static const uint32_t ranks[WORKS_MAX] = {1};
+    const struct exchange_graph graph = {.rank = ranks,
+                                         .rank_count = count,
+                                         .expect_ms = expect_ms,
+                                         .expect_count = expect_ms == NULL ? 0 : count};
+    offer(PROVIDER, 2, price);
+    if (has_other) {
+        offer(OTHER_PROVIDER, 1, price);
+    }
+    struct exchange_command made = submit_of(count, 400);
+    made.submit.expect_ns = NS_PER_S;
+    made.submit.graph = &graph;
+    apply(&made);
+    listen();
+    const uint32_t long_lane = held[0][0].lane;
+    ck_assert_uint_eq(held[0][0].index, 0);
+    while (job_row(made.id).accepted < count - 1) {
+        size_t at = 1;
+        while (at < held_count[0] && held[0][at].lane == long_lane) {
+            at++;
+        }
+        market.now_ns += NS_PER_S / 5;
+        if (held_count[1] > 0) {
+            answer(OTHER_PROVIDER, made.id, 0, OUTCOME_OK, NS_PER_S / 5);
+        }
+        if (at < held_count[0]) {
+            answer(PROVIDER, made.id, at, OUTCOME_OK, NS_PER_S / 5);
+        } else if (held_count[0] > 1) { /* taken back: the other lane is idle */
+            answer(PROVIDER, made.id, 1, OUTCOME_CANCELLED, 0);
+        }
+    }
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(held_count[1], 0);
+    return made.id;
+}
+
+/* The market does nothing before its next deadline. */
+static void wait_for_second_start(void)
+{
+    while (held_count[0] + held_count[1] == 1) {
+        const int64_t next_ns = exchange_next_deadline_ns(market.exchange);
+        ck_assert_int_ne(next_ns, INT64_MAX);
+        reload();
+        ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), next_ns);
+        market.now_ns = next_ns;
+        tick_and_listen();
+    }
+}
+
+/* Nobody else has an idle lane: its process may be stuck. */
+START_TEST(what_is_late_by_its_own_is_started_once_more_on_its_own_device)
+{
+    static const uint32_t expect_ms[] = {3000, 200, 200, 200, 200};
+    const int64_t begun_ns = market.now_ns;
+    struct id128 job = all_but_the_first(expect_ms, 5, false);
+    wait_for_second_start();
+    ck_assert_int_ge(market.now_ns, begun_ns + 6 * NS_PER_S); /* twice, at the pace of the others */
+    ck_assert_int_lt(market.now_ns, begun_ns + 8 * NS_PER_S);
+    ck_assert_uint_eq(held_count[0], 2);
+    ck_assert_uint_eq(held[0][1].index, 0);
+    ck_assert_uint_eq(held[0][1].attempt, 2);
+    ck_assert_uint_ne(held[0][1].lane, held[0][0].lane);
+    check_hash();
+    market.now_ns += 9 * NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 2); /* once */
+    answer(PROVIDER, job, 1, OUTCOME_OK, 3 * NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.attempt, 1);
+}
+END_TEST
+
+/* They need not be alike: a long one is not stuck, and would only be made slower. */
+START_TEST(what_is_late_by_others_alone_is_not_started_once_more_on_its_own_device)
+{
+    (void)all_but_the_first(NULL, 6, false);
+    market.now_ns += 8 * NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 1);
+}
+END_TEST
+
+START_TEST(what_is_late_by_few_is_not_started_once_more_on_its_own_device)
+{
+    static const uint32_t expect_ms[] = {3000, 200, 200, 200};
+    (void)all_but_the_first(expect_ms, 4, false);
+    market.now_ns += 8 * NS_PER_S;
+    tick_and_listen();
+    ck_assert_uint_eq(held_count[0], 1);
+}
+END_TEST
+
+/* Both may: what keeps it is perhaps its device. */
+START_TEST(what_is_late_goes_to_another_device_where_one_is_idle)
+{
+    static const uint32_t expect_ms[] = {3000, 200, 200, 200, 200, 200, 200};
+    struct id128 job = all_but_the_first(expect_ms, 7, true);
+    wait_for_second_start();
+    ck_assert_uint_eq(job_row(job).running, 1);
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(held_count[1], 1);
+    ck_assert_uint_eq(held[1][0].index, 0);
+    check_hash();
+}
+END_TEST
+
 START_TEST(one_of_which_nothing_is_known_is_not_started_once_more)
 {
     static const uint32_t expect_ms[] = {0, 200, 200, 200, 200, 200};
@@ -448,6 +558,10 @@ int main(void)
     tcase_add_test(tests, a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it);
     tcase_add_test(tests, how_fast_others_are_done_tells_how_long_the_long_one_may_take);
     tcase_add_test(tests, what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done);
+    tcase_add_test(tests, what_is_late_by_its_own_is_started_once_more_on_its_own_device);
+    tcase_add_test(tests, what_is_late_by_others_alone_is_not_started_once_more_on_its_own_device);
+    tcase_add_test(tests, what_is_late_by_few_is_not_started_once_more_on_its_own_device);
+    tcase_add_test(tests, what_is_late_goes_to_another_device_where_one_is_idle);
     tcase_add_test(tests, one_of_which_nothing_is_known_is_not_started_once_more);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -259,7 +259,7 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
     if (learning->expect_ms != NULL) {
         learning->expect_ms[index] = expect_ms;
     }
-    if (known != NULL && learning->stride == 1 && job->graph.expect_ms != NULL) {
+    if ((known != NULL || said > 0) && learning->stride == 1 && job->graph.expect_ms != NULL) {
         job->graph.expect_ms[index] = order_known_ms(expect_ms);
     }
     *sum_ms += (int128)expect_ms * weight;
@@ -319,23 +319,35 @@ static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ms)
     return false;
 }
 
+/* Of work on inputs that nobody waits for: where it is unlike, it goes to the market as tasks do. */
+static bool make_list(struct bourse_job *job)
+{
+    struct order_graph *graph = &job->graph;
+    graph->count = (uint32_t)job->subtasks;
+    graph->rank = calloc(job->subtasks, sizeof *graph->rank);
+    graph->expect_ms = calloc(job->subtasks, sizeof *graph->expect_ms);
+    return graph->rank != NULL && graph->expect_ms != NULL;
+}
+
 static void learn(struct learning *learning)
 {
     struct bourse_job *job = learning->learner;
-    const bool is_ranked = job->graph.count > 0 && job->graph.rank != NULL;
+    const bool is_tasks = job->graph.count > 0;
     const bool is_listed =
         learning->manifest->n_subtasks > 0 && job->checks == 0 && learning->stride == 1;
-    learning->expect_ms = is_listed ? calloc(job->subtasks, sizeof *learning->expect_ms) : NULL;
+    const bool has_list = is_listed && (is_tasks || make_list(job));
+    learning->expect_ms = has_list ? calloc(job->subtasks, sizeof *learning->expect_ms) : NULL;
     each_part(learning, learn_part);
-    if (learning->expect_ms == NULL || (!is_ranked && !are_unlike(job, learning->expect_ms))) {
-        free(learning->expect_ms);
+    if (learning->expect_ms != NULL && (is_tasks || are_unlike(job, learning->expect_ms))) {
+        order_rank(&job->graph, learning->expect_ms);
+        free(job->expect_ms);
+        job->expect_ms = learning->expect_ms;
         return;
     }
-    if (is_ranked) {
-        order_rank(&job->graph, learning->expect_ms);
+    free(learning->expect_ms);
+    if (!is_tasks) {
+        order_graph_fini(&job->graph);
     }
-    free(job->expect_ms);
-    job->expect_ms = learning->expect_ms;
 }
 
 /* NULL without memory. */

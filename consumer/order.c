@@ -356,14 +356,15 @@ uint32_t order_known_ms(int64_t expect_ms)
 
 void order_rank(struct order_graph *graph, const int64_t *expect_ms)
 {
-    const uint32_t *after = graph->after + graph->edge_count;
+    size_t edge = graph->edge_count;
     memset(graph->rank, 0, graph->count * sizeof *graph->rank);
     for (uint32_t i = graph->count; i-- > 0;) { /* those that wait for it have been added by now */
         int64_t way_ms = graph->rank[i] + expect_ms[i];
         graph->rank[i] = way_ms < UINT32_MAX ? (uint32_t)way_ms : UINT32_MAX;
-        after -= graph->after_count[i];
-        for (uint32_t k = 0; k < graph->after_count[i]; k++) {
-            uint32_t *before = &graph->rank[after[k]];
+        const uint32_t count = graph->after_count == NULL ? 0 : graph->after_count[i];
+        edge -= count;
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t *before = &graph->rank[graph->after[edge + k]];
             *before = graph->rank[i] > *before ? graph->rank[i] : *before;
         }
     }

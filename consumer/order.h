@@ -27,14 +27,14 @@ struct order_part {
     int64_t expect_ms; /* of one subtask, on average */
 };
 
-/* Who waits for whom, by place in the order. */
+/* Who waits for whom, by place in the order, and who goes first. */
 struct order_graph {
-    uint32_t count; /* of subtasks; 0: none waits */
+    uint32_t count; /* of subtasks; 0: none waits, and all are alike */
     uint32_t *rank;
     uint32_t *
         expect_ms; /* as far as something is known of it, else 0; NULL: those of a part are alike */
-    uint32_t *after_count;
-    uint32_t *after; /* these, subtask by subtask, each lower than its own */
+    uint32_t *after_count; /* NULL: nobody waits */
+    uint32_t *after;       /* these, subtask by subtask, each lower than its own */
     size_t edge_count;
 };
 void order_graph_fini(struct order_graph *graph);
@@ -50,11 +50,10 @@ struct order {
 struct order *order_tasks(const struct job_file *job, struct problem *ret_problem);
 void order_destroy(struct order **self);
 
-/* Sets the ranks from `expect_ms` of each subtask: the longest way from its start to the end of the job, in
- * milliseconds, UINT32_MAX at most. */
 /* As a graph says what is known of a subtask. */
 uint32_t order_known_ms(int64_t expect_ms);
-
+/* Sets the ranks from `expect_ms` of each subtask: the longest way from its start to the end of the job, in
+ * milliseconds, UINT32_MAX at most. Where nobody waits, that is what it takes itself. */
 void order_rank(struct order_graph *graph, const int64_t *expect_ms);
 
 /* Sorts the numbers, and drops those that stand there twice; how many are left. */

@@ -52,7 +52,7 @@ struct bourse_job {
     struct order_part check; /* of the checks, where it is not what the file says; slots 0: it is */
     struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
     size_t part_count;
-    struct order_graph graph; /* of tasks */
+    struct order_graph graph; /* of tasks, and of work on inputs of unlike size */
     int64_t *
         expect_ms; /* of each subtask but the checks, by what was measured; NULL: as the file says, or its part */
     uint32_t *order; /* of each subtask: which task of the file it is; NULL without tasks */

@@ -488,8 +488,7 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
     const struct deal_input input = {.parts = planning.parts,
                                      .part_count = terms->n_parts,
                                      .takes_ns = planning.takes_ns,
-                                     .rank =
-                                         planning.graph.edge_count > 0 ? planning.graph.rank : NULL,
+                                     .rank = planning.graph.rank,
                                      .after_count = planning.graph.after_count,
                                      .after = planning.graph.after,
                                      .devices = planning.devices,

@@ -387,7 +387,7 @@ static bool settle_plan(const struct bourse_job *job, const struct offered *offe
                         struct bourse_quote *quote)
 {
     struct deal *deal = NULL;
-    const bool is_array = job->part_count == 1 && job->graph.count == 0;
+    const bool is_array = job->part_count == 1 && job->graph.after_count == NULL;
     if (is_array && (job->subtasks > LAID_OUT_MOST || quote->level_count == BOURSE_LEVELS_MAX)) {
         return true; /* what is on offer may be more than the plan knows of */
     }

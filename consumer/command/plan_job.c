@@ -608,8 +608,8 @@ static double *ready_times(const struct planned *planned)
     const struct deal *deal = planned->plan->deal;
     double *ready_s = calloc(deal->subtasks, sizeof *ready_s);
     size_t edge = 0;
-    for (uint32_t i = 0; ready_s != NULL && graph->count == deal->subtasks && i < graph->count;
-         i++) {
+    const uint32_t waiting = graph->after_count != NULL ? graph->count : 0;
+    for (uint32_t i = 0; ready_s != NULL && waiting == deal->subtasks && i < waiting; i++) {
         for (uint32_t k = 0; k < graph->after_count[i]; k++) {
             const double end_s = seconds_of(deal->runs[graph->after[edge++]].end_ns);
             ready_s[i] = end_s > ready_s[i] ? end_s : ready_s[i];

@@ -105,5 +105,17 @@ takes() { awk -v row="$1" '$1 == row && /measured/ { print $4 }' sizes.txt; }
 grep -qE '^2 .* [0-9.]+s .*measured \(1\)' sizes.txt || fail "not what the large file took: $(cat sizes.txt)"
 [ -n "$(takes 0)" ] || fail "the small files were not measured: $(cat sizes.txt)"
 [ "$(takes 0)" != "$(takes 2)" ] || fail "a small file is to take what the large one took: $(cat sizes.txt)"
+# On one lane the large one, the last by name, goes first: in the plan as in the market.
+{ cat sizes.yaml && echo 'at_most: 1'; } >alone.yaml
+"$bourse" plan alone.yaml --json >alone.json || fail "plan of sizes on one lane"
+"$bourse" submit alone.yaml --wait -y >alone.log 2>&1 || fail "sizes on one lane: $(cat alone.log)"
+"$bourse" report last --json >alone.report || fail "report of sizes on one lane"
+starts() { grep -oE "\"subtask\":[0-9]+,$1" "$2" | sed -E 's/.*subtask":([0-9]+).*start_s":([0-9.e-]+).*/\2 \1/' | sort -g | cut -d' ' -f2 | tr '\n' ' '; }
+order=$(starts '"device":[0-9]+,"lane":[0-9]+,"ready_s":[0-9.e-]+,"start_s":[0-9.e-]+' alone.json)
+[ "${order%% *}" = 2 ] || fail "the plan begins with another than the large file ($order): $(cat alone.json)"
+began=$(starts '"planned_s":[0-9.e-]+,"guess":[a-z]+,"device":[0-9]+,"lane":[0-9]+,"start_s":[0-9.e-]+' alone.report)
+[ "$began" = "$order" ] || fail "the market's order is $began, the plan's $order: $(cat alone.report)"
+shown=$(starts '"device":[0-9]+,"lane":[0-9]+,"start_s":[0-9.e-]+,"finish_s":[0-9.e-]+,"guess"' alone.report)
+[ "$shown" = "$order" ] || fail "the plan in the report goes by $shown, the plan by $order: $(cat alone.report)"
 
 echo "history of a market: ok"

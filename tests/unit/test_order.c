@@ -171,6 +171,19 @@ START_TEST(a_very_long_way_is_as_urgent_as_can_be_said)
 }
 END_TEST
 
+/* Files of unlike size: nobody waits for them. */
+START_TEST(what_nobody_waits_for_is_as_urgent_as_it_is_long)
+{
+    uint32_t rank[3] = {9, 9, 9};
+    struct order_graph graph = {.count = 3, .rank = rank};
+    order_rank(&graph, (const int64_t[]){7, 30, 1});
+    ck_assert_uint_eq(rank[0], 7);
+    ck_assert_uint_eq(rank[1], 30);
+    ck_assert_uint_eq(rank[2], 1);
+    ck_assert_int_eq(order_longest_ms(&graph), 0);
+}
+END_TEST
+
 /* Many tasks that all wait for one, and one that waits for them, the last ones first. */
 /* Whatever the order asks for a guess: that is known of nobody. */
 START_TEST(what_is_known_of_each_task_is_told_and_a_guess_is_not)
@@ -230,6 +243,7 @@ int main(void)
     tcase_add_test(tests, what_is_ordered_can_be_sent);
     tcase_add_test(tests, a_bound_that_would_not_hold_is_refused);
     tcase_add_test(tests, a_very_long_way_is_as_urgent_as_can_be_said);
+    tcase_add_test(tests, what_nobody_waits_for_is_as_urgent_as_it_is_long);
     tcase_add_test(tests, what_is_known_of_each_task_is_told_and_a_guess_is_not);
     tcase_add_test(tests, a_wide_graph_is_ordered);
     suite_add_tcase(suite, tests);

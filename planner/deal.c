@@ -219,20 +219,24 @@ static bool longest_way(const struct deal_input *input, const int64_t *least_ns,
     return ok;
 }
 
-/* Of one part: rounds of the shortest. */
-static int128 rounds_ns(const struct deal_input *input, const int64_t *takes_ns, size_t number)
+/* Of one part alone, on the lanes that it may have: rounds of the shortest, or all its work, whichever is longer. */
+static int128 part_alone_ns(const struct deal_input *input, const int64_t *takes_ns, size_t number)
 {
     const struct deal_part *part = &input->parts[number];
     const uint64_t lanes = lanes_of(input, number);
     int64_t least_ns = INT64_MAX;
+    int128 sum_ns = 0;
     if (part->subtasks == 0) {
         return 0;
     }
     assert(lanes > 0); /* it has a place */
     for (uint32_t i = 0; i < part->subtasks; i++) {
         least_ns = takes_ns[i] < least_ns ? takes_ns[i] : least_ns;
+        sum_ns += takes_ns[i];
     }
-    return (int128)((part->subtasks + lanes - 1) / lanes) * least_ns;
+    const int128 rounds_ns = (int128)((part->subtasks + lanes - 1) / lanes) * least_ns;
+    const int128 work_ns = (sum_ns + lanes - 1) / lanes;
+    return rounds_ns > work_ns ? rounds_ns : work_ns;
 }
 
 static int128 work_ns(const struct deal_input *input, const int64_t *least_ns)
@@ -261,7 +265,7 @@ static bool find_bound(const struct deal_input *input, const int64_t *least_ns, 
     int128 bound_ns = work_ns(input, least_ns);
     bound_ns = longest_ns > bound_ns ? longest_ns : bound_ns;
     for (size_t i = 0, first = 0; i < input->part_count; i++) {
-        const int128 part_ns = rounds_ns(input, least_ns + first, i);
+        const int128 part_ns = part_alone_ns(input, least_ns + first, i);
         bound_ns = part_ns > bound_ns ? part_ns : bound_ns;
         first += input->parts[i].subtasks;
     }

@@ -68,7 +68,7 @@ struct deal {
     size_t device_count;
     int64_t makespan_ns;
     int64_t
-        bound_ns; /* on these devices it cannot be done sooner: the longest way, the work over all slots, a part's rounds */
+        bound_ns; /* on these devices it cannot be done sooner: the longest way, the work over all slots, a part's rounds or work on its lanes */
     int64_t busy_ns, cost_micro;
 };
 

@@ -79,6 +79,24 @@ START_TEST(alike_ones_go_round_by_round_to_the_cheapest)
 }
 END_TEST
 
+/* Eight slots, and one lane of them for the job. */
+START_TEST(all_work_on_the_lanes_that_it_may_have_is_a_bound)
+{
+    struct job job;
+    begin(&job, 3);
+    add_device(&job, 8, 0, 1);
+    job.takes_ns[2] = 5 * NS_PER_S;
+    job.parts[0].at_most = 1;
+    job.input.rank = (uint32_t[]){1, 1, 5}; /* the longest first */
+    CLEANUP(deal_destroy) struct deal *deal = made(&job);
+    assert_run(deal, 2, 0, 0, 0);
+    assert_run(deal, 0, 0, 0, 5 * NS_PER_S);
+    assert_run(deal, 1, 0, 0, 6 * NS_PER_S);
+    ck_assert_int_eq(deal->makespan_ns, 7 * NS_PER_S);
+    ck_assert_int_eq(deal->bound_ns, 7 * NS_PER_S);
+}
+END_TEST
+
 START_TEST(no_more_at_a_time_than_it_may_have)
 {
     struct job job;
@@ -400,6 +418,7 @@ int main(void)
     tcase_add_test(tests, classes_that_do_not_fit_bound_nothing);
     tcase_add_test(tests, alike_ones_go_round_by_round_to_the_cheapest);
     tcase_add_test(tests, no_more_at_a_time_than_it_may_have);
+    tcase_add_test(tests, all_work_on_the_lanes_that_it_may_have_is_a_bound);
     tcase_add_test(tests, who_waits_begins_when_the_last_of_them_has_ended);
     tcase_add_test(tests, the_highest_rank_goes_first);
     tcase_add_test(tests, parts_share_devices);

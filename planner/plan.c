@@ -76,6 +76,7 @@ struct making {
     struct plan_case *whole;
     struct plan_found forms[PLAN_FORMS];
     struct plan_variants variants; /* of all sets of devices */
+    struct plan_soonest soonest;
     uint32_t single;
     struct plan_bounds bounds;
 };
@@ -85,6 +86,7 @@ static void making_fini(struct making *making)
     for (int i = 0; i < PLAN_FORMS; i++) {
         plan_destroy(&making->forms[i].plan);
     }
+    plan_soonest_fini(&making->soonest);
     plan_case_destroy(&making->whole);
 }
 
@@ -182,7 +184,8 @@ static bool make_split(struct making *making)
 static bool make_forms(struct making *making, uint64_t *effort, double *ret_bound_s)
 {
     bool ok = plan_single(making->whole, &making->forms[PLAN_SINGLE], &making->single) &&
-              plan_graph(making->whole, effort, &making->forms[PLAN_GRAPH], ret_bound_s) &&
+              plan_graph(making->whole, effort, &making->forms[PLAN_GRAPH], &making->soonest,
+                         ret_bound_s) &&
               make_split(making) && plan_pipeline(making->whole, &making->forms[PLAN_PIPELINE]);
     for (int i = 0; ok && i < PLAN_FORMS; i++) {
         explain_limits(making->input, &making->forms[i].outcome);
@@ -231,6 +234,28 @@ static bool merge(struct making *making, struct making *part, const struct plan_
     return true;
 }
 
+static bool merge_soonest(struct making *making, struct making *part, const struct plan_set *set)
+{
+    struct plan_input aims[PLAN_SOONEST];
+    plan_soonest_aims(making->input, aims);
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        struct plan **ours = &making->soonest.plans[i];
+        struct plan **theirs = &part->soonest.plans[i];
+        if (*theirs == NULL ||
+            (*ours != NULL &&
+             !plan_outcome_is_better(&aims[i], &(*theirs)->total, &(*ours)->total))) {
+            continue;
+        }
+        if (!plan_of_part(*theirs, making->input, set)) {
+            return false;
+        }
+        plan_destroy(ours);
+        *ours = *theirs;
+        *theirs = NULL;
+    }
+    return true;
+}
+
 /* A step of which the time is known on none of the set's devices counts all the same. */
 static bool make_part(struct making *making, const struct plan_set *set, uint64_t *effort)
 {
@@ -246,7 +271,8 @@ static bool make_part(struct making *making, const struct plan_set *set, uint64_
         if (status == PLAN_OK && of_part.whole->left_out == making->whole->left_out) {
             of_part.whole->has_no_line =
                 making->input->device_count > LINE_DEVICES && plan_line_sees_all(making->whole);
-            ok = make_forms(&of_part, effort, &bound_s) && merge(making, &of_part, set);
+            ok = make_forms(&of_part, effort, &bound_s) && merge(making, &of_part, set) &&
+                 merge_soonest(making, &of_part, set);
         }
     }
     making_fini(&of_part);
@@ -321,6 +347,34 @@ static bool make_in_parts(struct making *making)
     return ok;
 }
 
+/* A plan by time has steps moved that nobody waits for, so that it costs less: what is asked for may be no worse than that. */
+static bool fold_soonest(struct making *making)
+{
+    struct plan_input aims[PLAN_SOONEST];
+    struct plan_found *graph = &making->forms[PLAN_GRAPH];
+    bool ok = true;
+    plan_soonest_aims(making->input, aims);
+    for (int i = 0; ok && i < PLAN_SOONEST; i++) {
+        struct plan **plan = &making->soonest.plans[i];
+        if (*plan == NULL) {
+            continue;
+        }
+        making->whole->input = &aims[i];
+        ok = plan_reclaim(making->whole, plan);
+        making->whole->input = making->input;
+        plan_judge(making->input, &(*plan)->total);
+        if (ok && (*plan)->total.status == PLAN_OK &&
+            (graph->plan == NULL ||
+             plan_outcome_is_better(making->input, &(*plan)->total, &graph->outcome))) {
+            plan_destroy(&graph->plan);
+            graph->plan = *plan;
+            graph->outcome = (*plan)->total;
+            *plan = NULL;
+        }
+    }
+    return ok;
+}
+
 /* On all devices, and on some of them for as long as there is effort. */
 static bool make_all(struct making *making)
 {
@@ -340,7 +394,7 @@ static bool make_all(struct making *making)
         left -= given - unused;
     }
     free(sets);
-    return ok;
+    return ok && fold_soonest(making);
 }
 
 /* ---------------------------------------------------------------- what is taken */

@@ -243,6 +243,12 @@ struct beginning {
     const char *found_by;
 };
 
+struct soonest {
+    struct plan_input aim;
+    struct plan_trial *trial; /* NULL: not looked for */
+    const char *found_by;
+};
+
 /* What is tried does not depend on what is asked for: `best` is judged by that, all others by an aim. */
 struct search {
     const struct plan_case *of;
@@ -250,12 +256,13 @@ struct search {
     struct schedule *schedule;
     struct plan_trial *now, *start, *end, *best;
     const char *found_by;
+    struct soonest soonest[PLAN_SOONEST];
     struct plan_input aims[PLAN_AIMS];
     size_t aim_count;
     struct beginning beginnings[BEGINNINGS];
     size_t beginning_count;
     uint64_t effort; /* for each aim */
-    uint64_t *left;  /* of all; taken from, and no bound */
+    uint64_t *left;  /* of all without limits; taken from, and no bound */
 };
 
 /* What a step on a device adds to what is aimed at. */
@@ -348,19 +355,33 @@ static enum scheduler_status place_by_schedulers(struct search *search, bool is_
 
 /* ---------------------------------------------------------------- from there to better ones */
 
+/* Keeps it, if it is better by `aim` than what is kept. */
+static void offer_by(const struct plan_input *aim, struct plan_trial *trial, const char *found_by,
+                     struct plan_trial *best, const char **best_by)
+{
+    trial->aims = aim;
+    plan_judge(aim, &trial->outcome);
+    if (trial->overflow_on != PLAN_ANYWHERE) {
+        trial->outcome.status = PLAN_NO_ROOM;
+    }
+    if (plan_is_better(trial, best)) {
+        plan_trial_copy(best, trial);
+        *best_by = found_by;
+    }
+}
+
 /* Keeps a trial that was tried, if it is better by what is asked for than what is kept. */
 static void offer(struct search *search, struct plan_trial *trial, const char *found_by)
 {
     const struct plan_input *aim = trial->aims;
     const struct plan_outcome by_aim = trial->outcome;
-    trial->aims = search->of->input;
-    plan_judge(trial->aims, &trial->outcome);
-    if (trial->overflow_on != PLAN_ANYWHERE) {
-        trial->outcome.status = PLAN_NO_ROOM;
-    }
-    if (plan_is_better(trial, search->best)) {
-        plan_trial_copy(search->best, trial);
-        search->found_by = found_by;
+    offer_by(search->of->input, trial, found_by, search->best, &search->found_by);
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        struct soonest *soonest = &search->soonest[i];
+        const bool counts = plan_has_limits(&soonest->aim) || !plan_has_limits(aim);
+        if (soonest->trial != NULL && counts) {
+            offer_by(&soonest->aim, trial, found_by, soonest->trial, &soonest->found_by);
+        }
     }
     trial->aims = aim;
     trial->outcome = by_aim;
@@ -380,7 +401,10 @@ static bool keep(struct search *search, uint64_t *effort)
 {
     uint64_t steps = search->of->steps->step_count;
     *effort -= steps < *effort ? steps : *effort;
-    *search->left -= steps < *search->left ? steps : *search->left;
+    /* What is looked for within limits comes on top, lest other devices than without them were looked at. */
+    if (!plan_has_limits(search->now->aims)) {
+        *search->left -= steps < *search->left ? steps : *search->left;
+    }
     if (!plan_try(search->now)) {
         return false;
     }
@@ -446,6 +470,25 @@ static void climb(struct search *search, uint64_t *effort)
 
 /* ---------------------------------------------------------------- the graph */
 
+/* A plan by time without limits is the soonest itself. */
+static bool init_soonest(struct search *search)
+{
+    const struct plan_input *input = search->of->input;
+    const bool is_limited = plan_has_limits(input);
+    const bool is_wanted[PLAN_SOONEST] = {is_limited || input->objective != PLAN_TIME, is_limited};
+    struct plan_input aims[PLAN_SOONEST];
+    bool ok = true;
+    plan_soonest_aims(input, aims);
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        search->soonest[i] = (struct soonest){.aim = aims[i], .found_by = "single"};
+        if (is_wanted[i]) {
+            search->soonest[i].trial = plan_trial_create(search->of);
+            ok = ok && search->soonest[i].trial != NULL;
+        }
+    }
+    return ok;
+}
+
 static bool search_init(struct search *search, const struct plan_case *of, uint64_t *effort)
 {
     *search = (struct search){.of = of, .found_by = "single", .left = effort};
@@ -456,7 +499,7 @@ static bool search_init(struct search *search, const struct plan_case *of, uint6
     search->schedule = schedule_create((uint32_t)of->steps->step_count);
     search->effort = *effort / PLAN_OBJECTIVES;
     bool ok = search->now != NULL && search->start != NULL && search->end != NULL &&
-              search->best != NULL && search->schedule != NULL;
+              search->best != NULL && search->schedule != NULL && init_soonest(search);
     for (size_t i = 0; i < BEGINNINGS; i++) {
         search->beginnings[i].trial = plan_trial_create(of);
         ok = ok && search->beginnings[i].trial != NULL;
@@ -475,6 +518,9 @@ static void search_fini(struct search *search)
     plan_trial_destroy(&search->best);
     for (size_t i = 0; i < BEGINNINGS; i++) {
         plan_trial_destroy(&search->beginnings[i].trial);
+    }
+    for (size_t i = 0; i < PLAN_SOONEST; i++) {
+        plan_trial_destroy(&search->soonest[i].trial);
     }
 }
 
@@ -609,8 +655,25 @@ static void refuse_edge(const struct plan_case *of, const struct workload_fault 
                 of->steps->steps[edge->from].name, of->steps->steps[edge->to].name);
 }
 
+/* What there is nothing against. */
+static bool take_soonest(struct search *search, struct plan_soonest *ret_soonest)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < PLAN_SOONEST; i++) {
+        struct soonest *soonest = &search->soonest[i];
+        if (soonest->trial == NULL || soonest->trial->outcome.makespan_s.source == FIGURE_UNKNOWN ||
+            soonest->trial->outcome.status != PLAN_OK) {
+            continue;
+        }
+        soonest->trial->aims = &soonest->aim;
+        ret_soonest->plans[i] = plan_of_trial(soonest->trial, PLAN_GRAPH, soonest->found_by);
+        ok = ret_soonest->plans[i] != NULL;
+    }
+    return ok;
+}
+
 bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
-                double *ret_bound_s)
+                struct plan_soonest *ret_soonest, double *ret_bound_s)
 {
     struct search search;
     struct workload_fault fault;
@@ -619,6 +682,7 @@ bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found 
     *ret_found = (struct plan_found){
         .outcome = {.status = PLAN_UNREACHED, .price_micro = PLAN_UNPRICED, .merit = INFINITY}};
     *ret_bound_s = 0;
+    *ret_soonest = (struct plan_soonest){.plans = {NULL}};
     problem_set(&ret_found->outcome.problem,
                 "no device can run every step, and links between those that can run some are "
                 "missing");
@@ -634,7 +698,8 @@ bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found 
             ok = search_all(&search, &bound_s);
             *ret_bound_s = fmax(bound_s * (1 - PLAN_ROUNDING) - slack_s, 0);
             if (ok && search.best->outcome.makespan_s.source != FIGURE_UNKNOWN) {
-                ok = found(search.best, PLAN_GRAPH, search.found_by, ret_found);
+                ok = found(search.best, PLAN_GRAPH, search.found_by, ret_found) &&
+                     take_soonest(&search, ret_soonest);
             }
         } else if (status == WORKLOAD_NO_LINK) {
             refuse_edge(of, &fault, &ret_found->outcome);

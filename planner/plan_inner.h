@@ -221,11 +221,21 @@ struct plan_found {
 
 /* All on one device: the best there is. `ret_device`: PLAN_ANYWHERE where none can do it. */
 bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint32_t *ret_device);
-/* Each step anywhere. Whatever is asked for, the same placements are tried, those that a search for each objective comes by; so
- * none is beaten by what another would have found. `ret_bound_s`: no placement of whole steps ends sooner; 0: not known.
- * `effort`: see PLAN_EFFORT; what is used of it is taken from it. */
+/* What is soonest of all placements of steps, as plans by time: 0 of those that searches without limits come by, whatever the limits
+ * are; 1 of all that are within them. plan_reclaim makes them cheaper, which no search for another objective has seen. NULL: none. */
+enum { PLAN_SOONEST = 2 };
+struct plan_soonest {
+    struct plan *plans[PLAN_SOONEST];
+};
+void plan_soonest_fini(struct plan_soonest *soonest);
+/* By what each of them is soonest. */
+void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PLAN_SOONEST]);
+
+/* Each step anywhere. Whatever is asked for, the same placements are tried, those that a search for each objective comes by, and with limits
+ * these and more; so none is beaten by what another would have found. `ret_bound_s`: no placement of whole steps ends sooner; 0: not known.
+ * `effort`: see PLAN_EFFORT; what is used of it without limits is taken from it. */
 bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
-                double *ret_bound_s);
+                struct plan_soonest *ret_soonest, double *ret_bound_s);
 
 /* Shares of the batch, each on a device of its own: a search by what the case asks for, and of all that it comes by the best by
  * what is `asked` for. */

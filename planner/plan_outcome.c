@@ -210,6 +210,16 @@ size_t plan_aims(const struct plan_input *input, struct plan_input aims[PLAN_AIM
     return count;
 }
 
+void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PLAN_SOONEST])
+{
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        aims[i] = *input;
+        aims[i].objective = PLAN_TIME;
+    }
+    aims[0].deadline_s = 0;
+    aims[0].budget_micro = PLAN_UNLIMITED;
+}
+
 /* ---------------------------------------------------------------- what is better */
 
 /* How far outside the limits, as shares of them. */
@@ -323,6 +333,13 @@ void plan_destroy(struct plan **self)
         free(plan->uses);
         free(plan);
         *self = NULL;
+    }
+}
+
+void plan_soonest_fini(struct plan_soonest *soonest)
+{
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        plan_destroy(&soonest->plans[i]);
     }
 }
 

@@ -128,6 +128,14 @@ expect 5 '^bourse: PLAN_DEADLINE: the deadline is ([0-9.]+) s, and the least fou
 grep -qE 'the deadline is ([0-9.]+) s, and the least found is \1 s' out && fail "no difference: $(cat out)"
 expect 5 '^bourse: PLAN_DEADLINE: the deadline is 5e-07 s' "$bourse" plan llm --devices h200 --deadline 500ns
 expect 2 "'0' is less than 1ns" "$bourse" plan llm --devices h200 --deadline 0
+# By price within the time that the plan by time takes, it is that plan or a cheaper one, whatever a search within the limit finds.
+mixed="train --set model=gpt-2-xl --set batch=16 --set sequence=1024 --set stages=4 --set tokenised=yes --set checkpoint=1 --set optimiser=momentum"
+mixed="$mixed --devices graviton4@2.85+l40s:3@5.28,gaudi3@5.38+groq-lpu-v1@5.94 --storage 7GB/s"
+# shellcheck disable=SC2086
+price_of() { "$bourse" plan $mixed "$@" --json | grep -oE '"energy_j":[0-9.]+,"price_micro":[0-9]+' | head -1 | grep -oE '[0-9]+$'; }
+soonest=$(price_of)
+within=$(price_of --objective price --deadline 451452333ns)
+[ "$within" -le "$soonest" ] || fail "$within by price within the time of one that costs $soonest"
 expect 5 '^bourse: PLAN_BUDGET: ' "$bourse" plan llm --devices h200@2.50 --budget 0.000001
 expect 5 '"name":"PLAN_BUDGET"' "$bourse" plan llm --devices h200@2.50 --budget 0.000001 --json
 expect 5 '^bourse: PLAN_NOWHERE: ' "$bourse" plan llm --devices groq-lpu-v1

@@ -509,6 +509,8 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
         bourse__v1__manifest_place__init(&planned->items[i]);
         planned->items[i].slots = offered->places[i].slots.slots;
         planned->items[i].parts = offered->places[i].slots.parts;
+        planned->items[i].has_slot_uw = offered->places[i].slot_uw > 0;
+        planned->items[i].slot_uw = (uint64_t)offered->places[i].slot_uw;
         planned->pointers[i] = &planned->items[i];
     }
     terms->n_planned = terms->has_planned_ms ? offered->count : 0;

@@ -5,7 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "planner/catalogue.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,6 +273,51 @@ bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *jo
         }
     }
     return true;
+}
+
+/* The device's own, or that which a simulated one is of. */
+static const struct catalogue_device *device_of(const struct offered_place *place)
+{
+    static const char simulated[] = "sim.";
+    const size_t skip =
+        strncmp(place->instrument, simulated, sizeof simulated - 1) == 0 ? sizeof simulated - 1 : 0;
+    return catalogue_by_instrument(place->instrument + skip);
+}
+
+struct figure offered_power(const struct offered_place *place)
+{
+    const struct catalogue_device *device = device_of(place);
+    struct figure power = {.source = FIGURE_UNKNOWN};
+    if (device != NULL && place->device_slots > 0) {
+        power = device->profile.figures[FIGURE_POWER];
+        power.value /= place->device_slots;
+    }
+    return power;
+}
+
+static int64_t power_uw(const struct offered_place *place)
+{
+    const struct figure power = offered_power(place);
+    return power.source == FIGURE_UNKNOWN ? 0 : llround(power.value * 1e6);
+}
+
+void offered_set_power(struct offered *offered, const struct offered *named)
+{
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        int64_t least_uw = INT64_MAX;
+        int64_t most_uw = 0;
+        for (size_t k = 0; k < named->count; k++) {
+            const struct offered_place *other = &named->places[k];
+            if (other->slots.price_micro == place->slots.price_micro &&
+                other->slots.parts == place->slots.parts) {
+                const int64_t takes_uw = power_uw(other);
+                least_uw = takes_uw < least_uw ? takes_uw : least_uw;
+                most_uw = takes_uw > most_uw ? takes_uw : most_uw;
+            }
+        }
+        place->slot_uw = least_uw == most_uw ? most_uw : 0;
+    }
 }
 
 /* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. */

@@ -9,6 +9,7 @@
 #include "consumer/history.h"
 #include "consumer/prepare.h"
 #include "planner/deal.h"
+#include "planner/profile.h"
 
 struct offered_place { /* slots at one price */
     struct deal_device slots;
@@ -16,6 +17,7 @@ struct offered_place { /* slots at one price */
     char instrument[BOURSE_NAME_SIZE];    /* "": not known */
     uint32_t providers;    /* 0: they are leased, and would be taken from their holders */
     uint32_t device_slots; /* of all of the device, offered or not; 0: not known */
+    int64_t slot_uw;       /* offered_power, where offered_set_power found it; 0: not known */
     bool is_simulated;
 };
 
@@ -42,6 +44,11 @@ bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *jo
 /* Asks the market what subtasks took on devices of these makes. */
 bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                    struct bourse_error *error);
+
+/* Watts of one of its slots at its device's full load, as the catalogue has them; of a simulated device those of what it is made after. */
+struct figure offered_power(const struct offered_place *place);
+/* The same of places without names, where all that `named` has at their price for their parts take as much. */
+void offered_set_power(struct offered *offered, const struct offered *named);
 
 /* What a subtask takes on devices of a class, and what that rests on. */
 struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,

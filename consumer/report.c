@@ -8,6 +8,7 @@
 #include "consumer/order.h"
 #include "consumer/tasks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,10 +246,20 @@ static const char *cause_of(const struct bourse_outcome *outcome)
                                                         : "check without a verdict";
 }
 
+/* It was called back before it began, and nobody pays for it: nothing has failed. */
+static bool is_withdrawn(const struct bourse_outcome *outcome)
+{
+    return outcome->status != ATTEMPT_ACCEPTED && outcome->outcome == OUTCOME_CANCELLED &&
+           outcome->busy_ns == 0 && outcome->charge_micro == 0;
+}
+
 static bool add_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct reading *reading = context;
     struct report *report = reading->report;
+    if (is_withdrawn(outcome)) {
+        return true;
+    }
     int64_t device = device_of(reading, outcome);
     bool is_full = report->attempt_count == reading->attempt_capacity;
     if (device == NO_DEVICE || (is_full && !grow_attempts(reading)) ||
@@ -463,6 +474,40 @@ static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *ma
     return index == manifest->subtask_count;
 }
 
+static int64_t energy_mj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns)
+{
+    const double energy_j = (double)place->slot_uw * (double)slot_ns / NS_PER_S / 1e6;
+    return place->has_slot_uw && energy_j < 1e15 ? llround(energy_j * 1000) : -1;
+}
+
+/* What subtasks would have taken there, at full load. False without memory. */
+static bool read_energy(const struct planning *planning, const Bourse__V1__ManifestTerms *terms,
+                        struct report *report)
+{
+    const struct deal *plan = report->plan;
+    bool is_any = false;
+    for (size_t i = 0; i < terms->n_planned; i++) {
+        is_any = is_any || terms->planned[i]->has_slot_uw;
+    }
+    if (!is_any) {
+        return true;
+    }
+    report->planned_mj = calloc(plan->subtasks, sizeof *report->planned_mj);
+    if (report->planned_mj == NULL) {
+        return false;
+    }
+    uint32_t index = 0;
+    for (size_t part = 0; part < terms->n_parts; part++) {
+        for (uint32_t k = 0; k < planning->parts[part].subtasks; k++, index++) {
+            const struct deal_run *run = &plan->runs[index];
+            report->planned_mj[index] =
+                energy_mj(terms->planned[run->device],
+                          (run->end_ns - run->start_ns) * planning->parts[part].slots);
+        }
+    }
+    return true;
+}
+
 /* How it would have run on what was on offer, where the manifest says what that was. One that contradicts itself has no plan. False
  * without memory. */
 static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
@@ -497,7 +542,7 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
     if (status == DEAL_OK && !deal_best_single(&input, &report->single, &report->single_ns)) {
         report->single_ns = 0;
     }
-    return status != DEAL_NO_MEMORY;
+    return status == DEAL_OK ? read_energy(&planning, terms, report) : status != DEAL_NO_MEMORY;
 }
 
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,

@@ -401,25 +401,21 @@ static bool settle_plan(const struct bourse_job *job, const struct offered *offe
     return status != DEAL_NO_MEMORY;
 }
 
-/* Where the market measured such work, what it takes on each make of devices counts: `known` are then the places by name;
- * NULL: it did not. */
-static bool find_known(struct bourse *bourse, const struct bourse_job *job,
-                       const struct bourse_quote *parts, struct offered **ret_known,
+/* The places by name. Where the market measured such work, with what it takes on each make of devices. */
+static bool find_named(struct bourse *bourse, const struct bourse_job *job,
+                       const struct bourse_quote *parts, struct offered **ret_named,
                        struct bourse_error *error)
 {
-    *ret_known = NULL;
-    if (job->learned.subtasks == 0) {
-        return true;
-    }
-    CLEANUP(offered_destroy) struct offered *known = offered_create(job, parts);
-    if (known == NULL) {
+    CLEANUP(offered_destroy) struct offered *named = offered_create(job, parts);
+    if (named == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    if (!offered_name(bourse, job, known, error) || !offered_learn(bourse, job, known, error)) {
+    if (!offered_name(bourse, job, named, error) ||
+        (job->learned.subtasks > 0 && !offered_learn(bourse, job, named, error))) {
         return false;
     }
-    *ret_known = known;
-    known = NULL;
+    *ret_named = named;
+    named = NULL;
     return true;
 }
 
@@ -432,13 +428,15 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     CLEANUP(offered_destroy) struct offered *offered = offered_create(job, ret_parts);
-    CLEANUP(offered_destroy) struct offered *known = NULL;
-    if (!find_known(bourse, job, ret_parts, &known, error)) {
+    CLEANUP(offered_destroy) struct offered *named = NULL;
+    if (!find_named(bourse, job, ret_parts, &named, error)) {
         return false;
     }
-    if (offered == NULL || !settle_plan(job, known != NULL ? known : offered, ret_quote)) {
+    if (offered == NULL ||
+        !settle_plan(job, job->learned.subtasks > 0 ? named : offered, ret_quote)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
+    offered_set_power(offered, named);
     return manifest_expect(job, ret_quote, offered, error);
 }
 

@@ -545,11 +545,9 @@ static uint64_t shown_step(uint64_t ns)
     return steps[unit];
 }
 
-void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+/* In steps that it is shown in. */
+static void write_duration(uint64_t value, const char *sign, char ret_text[UNITS_TEXT_SIZE])
 {
-    const char *sign;
-    uint64_t value = magnitude(ns, &sign);
-    value = round_up(value, shown_step(value));
     size_t unit = 0;
     while (unit + 1 < DURATION_UNITS && value < duration_units[unit].size) {
         unit++;
@@ -568,6 +566,22 @@ void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
     } else {
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 "%s", sign, number, name);
     }
+}
+
+void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    const uint64_t value = magnitude(ns, &sign);
+    write_duration(round_up(value, shown_step(value)), sign, ret_text);
+}
+
+void units_duration_near(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    const uint64_t value = magnitude(ns, &sign);
+    const uint64_t step = shown_step(value);
+    const uint64_t near = value + step / 2; /* magnitudes end at 2^63: there is room */
+    write_duration(near - near % step, sign, ret_text);
 }
 
 void units_slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE])

@@ -412,11 +412,29 @@ enum report_status report_make(struct report *report)
     return find_medians(report) ? REPORT_OK : REPORT_NO_MEMORY;
 }
 
+int64_t report_planned_mj(const struct report *report)
+{
+    int64_t sum_mj = report->planned_mj == NULL ? -1 : 0;
+    for (uint32_t i = 0; sum_mj >= 0 && i < report->plan->subtasks; i++) {
+        const int64_t energy_mj = report->planned_mj[i];
+        sum_mj = energy_mj < 0 || !checked_add(sum_mj, energy_mj, &sum_mj) ? -1 : sum_mj;
+    }
+    return sum_mj;
+}
+
+int64_t report_measured_mj(const struct report *report)
+{
+    const struct report_sum *total = &report->total;
+    const uint64_t attempts = (uint64_t)total->accepted + total->failed + total->late;
+    return total->energy_known < attempts || attempts == 0 ? -1 : total->energy_mj;
+}
+
 void report_destroy(struct report **self)
 {
     if (*self != NULL) {
         free((*self)->devices);
         free((*self)->attempts);
+        free((*self)->planned_mj);
         deal_destroy(&(*self)->plan);
         free(*self);
         *self = NULL;

@@ -111,7 +111,9 @@ struct report {
     bool planned_is_guess;  /* what subtasks take was only guessed */
     struct deal *
         plan; /* how it would have run on what was on offer then: the report's; NULL: nobody knows any more */
-    size_t single;     /* the place of the plan that would be done first alone, and */
+    int64_t *
+        planned_mj; /* what each subtask of the plan takes at its device's full load, -1: unknown; the report's; NULL: of none known */
+    size_t single;  /* the place of the plan that would be done first alone, and */
     int64_t single_ns; /* when; 0: there is no plan, or none could do all */
     int64_t
         left_ns; /* until all is done, as the market expects now; -1: it is, or nobody can tell */
@@ -152,6 +154,9 @@ enum report_status {
 /* Fills all that is `made`; sorts the attempts by device, start and index, and the devices stay. Any
  * status but OK leaves the made parts without meaning. Sums that would wrap stop at the largest number. */
 enum report_status report_make(struct report *report);
+/* Energy of all that was planned, and of all attempts; -1: not known of some. */
+int64_t report_planned_mj(const struct report *report);
+int64_t report_measured_mj(const struct report *report);
 /* Frees what malloc gave: report, devices, attempts, and the plan. */
 void report_destroy(struct report **self);
 

@@ -139,6 +139,25 @@ char *report_timeline(const struct report *report, const struct picture_style *s
     return text;
 }
 
+/* "; energy: 4.2 J planned, 4.3 J measured", as far as it is known. */
+static void add_energy(const struct report *report, char *line, size_t size)
+{
+    const int64_t planned_mj = report_planned_mj(report);
+    const int64_t measured_mj = report_measured_mj(report);
+    const char *between = "; energy:";
+    if (planned_mj >= 0) {
+        const size_t length = strlen(line);
+        (void)snprintf(line + length, size - length, "%s %.4g J planned", between,
+                       (double)planned_mj / 1000);
+        between = ",";
+    }
+    if (measured_mj >= 0) {
+        const size_t length = strlen(line);
+        (void)snprintf(line + length, size - length, "%s %.4g J measured", between,
+                       (double)measured_mj / 1000);
+    }
+}
+
 char *report_svg(const struct report *report)
 {
     struct picture picture;
@@ -157,6 +176,7 @@ char *report_svg(const struct report *report)
                        "%s on %u lanes",
                        report->total.accepted, report->subtasks, report->total.failed,
                        report->total.late, wait, span, report->total.lanes);
+        add_energy(report, line, sizeof line);
         picture.title = title;
         picture.line = line;
         picture.note = report->total.simulated > 0

@@ -189,7 +189,7 @@ const char *ask_text(int64_t micro)
 const char *duration_ns_text(int64_t ns)
 {
     char *text = ring_next();
-    units_duration_short(ns, text);
+    units_duration_near(ns, text);
     return text;
 }
 

@@ -36,7 +36,7 @@ json_t *bands_as_json(struct bourse_bands bands);
 void print_bands(struct bourse_bands bands);
 /* The key of a limit by value and its rate, beside what stands in an object already; nothing where it is none. */
 void json_add_rate(json_t *object, const char *rate);
-const char *duration_text(int64_t ms);
+const char *duration_text(int64_t ms); /* 1.5s, 1h 31m: to the nearest */
 const char *duration_ns_text(int64_t ns);
 const char *time_text(int64_t ms); /* 2026-11-20 14:35:00, local; "-" for 0 */
 const char *bytes_text(uint64_t bytes);

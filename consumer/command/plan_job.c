@@ -7,7 +7,6 @@
 #include "consumer/job_plan.h"
 #include "consumer/manifest.h"
 #include "consumer/submit.h"
-#include "planner/catalogue.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -137,25 +136,11 @@ static const char *whole_source(const struct planned *planned)
     return source_names[worst];
 }
 
-/* The device's own, or that which a simulated one is of. */
-static const struct catalogue_device *device_of(const struct offered_place *place)
-{
-    static const char simulated[] = "sim.";
-    const size_t skip =
-        strncmp(place->instrument, simulated, sizeof simulated - 1) == 0 ? sizeof simulated - 1 : 0;
-    return catalogue_by_instrument(place->instrument + skip);
-}
-
 /* What `slot_ns` of slots of a place take, at their part of what the catalogue says that its device takes at full load. */
 static struct figure energy_of(const struct planned *planned, size_t number, int64_t slot_ns)
 {
-    const struct offered_place *place = &planned->plan->offered->places[number];
-    const struct catalogue_device *device = device_of(place);
-    struct figure energy = {.source = FIGURE_UNKNOWN};
-    if (device != NULL && place->device_slots > 0) {
-        energy = device->profile.figures[FIGURE_POWER];
-        energy.value *= (double)slot_ns / NS_PER_S / place->device_slots;
-    }
+    struct figure energy = offered_power(&planned->plan->offered->places[number]);
+    energy.value *= (double)slot_ns / NS_PER_S;
     return energy;
 }
 

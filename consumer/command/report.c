@@ -116,14 +116,14 @@ static void print_head(const struct report *report)
 }
 
 /* How well lanes were to be used, and were. */
-static void add_use(struct grid *table, const struct report *report)
+static void add_use(struct grid *table, const struct report *report, bool is_whole)
 {
     const struct deal *plan = report->plan;
     char off[OFF_SIZE];
     char share[CELL];
     char measured[CELL];
     const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
-                          off_text(plan->busy_ns, report->total.busy_ns, off)};
+                          is_whole ? off_text(plan->busy_ns, report->total.busy_ns, off) : "-"};
     grid_add(table, busy);
     const char *lanes[] = {"lanes", count_text(plan->lanes), count_text(report->total.lanes), ""};
     grid_add(table, lanes);
@@ -144,16 +144,18 @@ static void print_plan(const struct report *report, bool color)
     const bool is_whole = strcmp(report->state, "done") == 0; /* else less was done than planned */
     (void)putchar('\n');
     CLEANUP(grid_fini) struct grid table = grid_of(4, titles, "lrrr");
-    const char *makespan[] = {"makespan", ns_text(report->planned_ns), ns_text(report->span_ns),
+    const char *makespan[] = {"makespan", ns_text(report->planned_ns),
+                              report->first_ns < 0 ? "-" : ns_text(report->span_ns),
                               is_whole ? off_text(report->planned_ns, report->span_ns, off) : "-"};
     grid_add(&table, makespan);
     const char *cost[] = {
         "cost", money_text(report->planned_micro), money_text(report->total.charge_micro),
         is_whole ? off_text(report->planned_micro, report->total.charge_micro, off) : "-"};
     grid_add(&table, cost);
+    add_report_energy(&table, report, is_whole);
     add_report_bound(&table, report);
     if (report->plan != NULL) {
-        add_use(&table, report);
+        add_use(&table, report, is_whole);
     }
     const char *slots[] = {
         "slots", report->planned_slots > 0 ? count_text(report->planned_slots) : "-", "", ""};
@@ -575,11 +577,15 @@ static void print_report(const struct invocation *invocation, const struct repor
     }
     print_head(report);
     print_before(before);
-    if (report->first_ns < 0) {
+    if (report->first_ns < 0 && report->planned_ns == 0) {
         return;
     }
     (void)putchar('\n');
     print_report_rows(report, tasks, invocation->color);
+    if (report->first_ns < 0) {
+        print_plan(report, invocation->color);
+        return;
+    }
     (void)putchar('\n');
     print_devices(report, invocation->color);
     const struct picture_style style = picture_style_of(invocation, width);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "planner/online.h"
+#include "planner/profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 /* As `plan` has them, so that one can be held beside the other. `SCHEDULE_MOST`: in --json. */
 enum { ROWS_SHOWN = 100, UNNAMED_SHOWN = 32, SCHEDULE_MOST = 10000, CELL = 96 };
-/* Columns of names: with all others as wide as they get a row has TEXT_COLUMNS. */
+/* Columns of names: with all others as wide as they get a row has TEXT_COLUMNS, without energy. */
 enum { SUBTASK_COLUMNS = 16, DEVICE_COLUMNS = 18 };
 
 struct rows {
@@ -71,6 +72,12 @@ static int64_t planned_ns(const struct report *report, uint32_t index)
                : -1;
 }
 
+/* In mJ, as all energies here; -1: not known. */
+static int64_t planned_energy(const struct report *report, uint32_t index)
+{
+    return is_planned(report, index) && report->planned_mj != NULL ? report->planned_mj[index] : -1;
+}
+
 static bool is_guess(const struct report *report, uint32_t index)
 {
     const size_t group = group_of(report, index);
@@ -92,6 +99,18 @@ const char *off_text(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE
 static const char *known_text(int64_t ns)
 {
     return ns < 0 ? "-" : duration_ns_text(ns);
+}
+
+static struct figure energy_of(int64_t energy_mj)
+{
+    return (struct figure){.value = (double)energy_mj / 1000,
+                           .source = energy_mj < 0 ? FIGURE_UNKNOWN : FIGURE_DECLARED};
+}
+
+const char *energy_mj_text(int64_t energy_mj)
+{
+    const struct figure energy = energy_of(energy_mj);
+    return joules_text(&energy);
 }
 
 /* No wider than `columns`: what is longer ends in two dots. */
@@ -132,8 +151,9 @@ struct line {
     int64_t planned_start_ns, start_ns; /* -1: not known */
     int64_t planned_ns, measured_ns;    /* -1: not known */
     bool is_guess;
-    int64_t bytes_in;   /* -1: unknown */
-    int64_t cost_micro; /* -1: it has cost nothing yet */
+    int64_t bytes_in;                /* -1: unknown */
+    int64_t cost_micro;              /* -1: it has cost nothing yet */
+    int64_t planned_mj, measured_mj; /* -1: not known */
 };
 
 static void add_line(struct grid *table, const struct line *line)
@@ -151,14 +171,24 @@ static void add_line(struct grid *table, const struct line *line)
                            line->bytes_in < 0    ? "unknown"
                            : line->bytes_in == 0 ? "-"
                                                  : bytes_text((uint64_t)line->bytes_in),
-                           line->cost_micro < 0 ? "-" : money_text(line->cost_micro)};
+                           line->cost_micro < 0 ? "-" : money_text(line->cost_micro),
+                           energy_mj_text(line->planned_mj),
+                           energy_mj_text(line->measured_mj)};
     grid_add(table, cells);
 }
 
-static struct grid rows_grid(const char *first, const char *time)
+/* Of most devices nobody knows it: then there are no columns of it. */
+static bool knows_energy(const struct report *report)
 {
-    const char *titles[] = {first, "DEVICE", "START", "BEGAN", time, "TOOK", "OFF", "IN", "COST"};
-    return grid_of(9, titles, "llrrrrrrr");
+    return report->planned_mj != NULL || report->total.energy_known > 0;
+}
+
+static struct grid rows_grid(const struct report *report, const char *first, const char *time)
+{
+    const char *titles[] = {first, "DEVICE", "START", "BEGAN",  time,  "TOOK",
+                            "OFF", "IN",     "COST",  "ENERGY", "USED"};
+    return knows_energy(report) ? grid_of(11, titles, "llrrrrrrrrr")
+                                : grid_of(9, titles, "llrrrrrrr");
 }
 
 static void add_subtask(const struct rows *rows, struct grid *table, uint32_t index)
@@ -177,13 +207,16 @@ static void add_subtask(const struct rows *rows, struct grid *table, uint32_t in
                         .planned_ns = planned_ns(report, index),
                         .measured_ns = -1,
                         .is_guess = is_guess(report, index),
-                        .cost_micro = -1};
+                        .cost_micro = -1,
+                        .planned_mj = planned_energy(report, index),
+                        .measured_mj = -1};
     if (attempt != NULL) {
         write_device(report, attempt->device, device);
         line.start_ns = attempt->started_ns - report->first_ns;
         line.measured_ns = attempt->busy_ns;
         line.bytes_in = attempt->bytes_in;
         line.cost_micro = attempt->charge_micro;
+        line.measured_mj = attempt->energy_mj;
     }
     add_line(table, &line);
 }
@@ -205,7 +238,7 @@ struct share { /* what a device has done of a part */
     uint32_t subtasks;
     bool is_guess;
     int64_t planned_start_ns, start_ns;
-    int64_t planned_ns, measured_ns, bytes_in, cost_micro;
+    int64_t planned_ns, measured_ns, bytes_in, cost_micro, planned_mj, measured_mj;
 };
 
 static int64_t both(int64_t a, int64_t b)
@@ -235,6 +268,8 @@ static void add_to_share(const struct rows *rows, const struct report_attempt *a
     share->measured_ns = both(share->measured_ns, attempt->busy_ns);
     share->bytes_in = both(share->bytes_in, attempt->bytes_in);
     share->cost_micro = sum_of(share->cost_micro, attempt->charge_micro);
+    share->planned_mj = both(share->planned_mj, planned_energy(report, index));
+    share->measured_mj = both(share->measured_mj, attempt->energy_mj);
 }
 
 static void add_share(const struct rows *rows, struct grid *table, size_t part, size_t number,
@@ -256,7 +291,9 @@ static void add_share(const struct rows *rows, struct grid *table, size_t part, 
                               .measured_ns = share->measured_ns,
                               .is_guess = share->is_guess,
                               .bytes_in = share->bytes_in,
-                              .cost_micro = share->cost_micro};
+                              .cost_micro = share->cost_micro,
+                              .planned_mj = share->planned_mj,
+                              .measured_mj = share->measured_mj};
     add_line(table, &line);
 }
 
@@ -301,7 +338,9 @@ static void add_total(const struct rows *rows, struct grid *table)
                               .measured_ns = all.measured_ns,
                               .is_guess = all.is_guess,
                               .bytes_in = all.bytes_in,
-                              .cost_micro = all.cost_micro};
+                              .cost_micro = all.cost_micro,
+                              .planned_mj = all.planned_mj,
+                              .measured_mj = all.measured_mj};
     if (all.subtasks > 1) {
         add_line(table, &line);
     }
@@ -317,7 +356,8 @@ void print_report_rows(const struct report *report, const struct bourse_tasks *t
     const bool is_listed = rows.count <= UNNAMED_SHOWN || is_named;
     const uint32_t listed = rows.count < ROWS_SHOWN ? rows.count : ROWS_SHOWN;
     CLEANUP(grid_fini)
-    struct grid table = is_listed ? rows_grid("SUBTASK", "TIME") : rows_grid("SUBTASKS", "WORK");
+    struct grid table =
+        is_listed ? rows_grid(report, "SUBTASK", "TIME") : rows_grid(report, "SUBTASKS", "WORK");
     size_t hidden = rows.count - listed;
     for (uint32_t i = 0; is_listed && i < listed; i++) {
         add_subtask(&rows, &table, i);
@@ -329,6 +369,16 @@ void print_report_rows(const struct report *report, const struct bourse_tasks *t
     grid_print(&table, stdout, color);
     say_others(hidden, is_listed ? "subtask" : "share");
     rows_fini(&rows);
+}
+
+void add_report_energy(struct grid *table, const struct report *report, bool is_whole)
+{
+    char off[OFF_SIZE];
+    const int64_t planned = report_planned_mj(report);
+    const int64_t measured = report_measured_mj(report);
+    const char *energy[] = {"energy", energy_mj_text(planned), energy_mj_text(measured),
+                            is_whole ? off_text(planned, measured, off) : "-"};
+    grid_add(table, energy);
 }
 
 bool report_drifts(const struct report *report, int64_t *ret_percent)
@@ -414,6 +464,11 @@ static void add_name(json_t *value, const struct rows *rows, uint32_t index)
     }
 }
 
+static json_t *json_energy(int64_t energy_mj)
+{
+    return energy_mj < 0 ? json_null() : json_real(energy_of(energy_mj).value);
+}
+
 /* As it ran; what did not has null. Seconds are from the first start on. */
 static json_t *json_measured(const struct rows *rows, uint32_t index)
 {
@@ -427,7 +482,7 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
     (void)json_object_update_new(
         value,
         json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device",
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device",
             attempt == NULL ? json_null() : json_integer(attempt->device), "lane",
             attempt == NULL ? json_null() : json_integer(attempt->lane), "start_s",
             json_seconds(start_ns), "finish_s",
@@ -439,11 +494,8 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
             "bytes_in",
             attempt == NULL || attempt->bytes_in < 0 ? json_null()
                                                      : json_integer((json_int_t)attempt->bytes_in),
-            "energy_j",
-            attempt == NULL || attempt->energy_mj < 0
-                ? json_null()
-                : json_real((double)attempt->energy_mj / 1000),
-            "price_micro",
+            "planned_energy_j", json_energy(planned_energy(report, index)), "energy_j",
+            json_energy(attempt == NULL ? -1 : attempt->energy_mj), "price_micro",
             attempt == NULL ? json_null() : json_integer((json_int_t)attempt->charge_micro)));
     add_name(value, rows, index);
     return value;
@@ -453,9 +505,10 @@ static json_t *json_planned_row(const struct rows *rows, uint32_t index)
 {
     const struct deal_run *run = &rows->report->plan->runs[index];
     json_t *value =
-        json_pack("{s:i, s:i, s:i, s:f, s:f, s:b}", "subtask", (int)index, "device",
+        json_pack("{s:i, s:i, s:i, s:f, s:f, s:b, s:o}", "subtask", (int)index, "device",
                   (int)run->device, "lane", (int)run->lane, "start_s", seconds_of(run->start_ns),
-                  "finish_s", seconds_of(run->end_ns), "guess", (int)is_guess(rows->report, index));
+                  "finish_s", seconds_of(run->end_ns), "guess", (int)is_guess(rows->report, index),
+                  "energy_j", json_energy(planned_energy(rows->report, index)));
     add_name(value, rows, index);
     return value;
 }
@@ -487,19 +540,12 @@ static void add_planned(json_t *planned, const struct rows *rows)
                                                        "makespan_s", seconds_of(report->single_ns))
                                            : json_null();
     (void)json_object_update_new(
-        planned, json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "makespan_s",
+        planned, json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o}", "makespan_s",
                            seconds_of(plan->makespan_ns), "lower_bound", seconds_of(plan->bound_ns),
                            "gap", gap_of(report, plan->makespan_ns), "price_micro",
-                           (json_int_t)report->planned_micro, "best_single", single, "devices",
+                           (json_int_t)report->planned_micro, "energy_j",
+                           json_energy(report_planned_mj(report)), "best_single", single, "devices",
                            json_places(plan), "schedule", schedule));
-}
-
-static json_t *json_energy(const struct report_sum *total)
-{
-    const uint64_t attempts = (uint64_t)total->accepted + total->failed + total->late;
-    return total->energy_known < attempts || attempts == 0
-               ? json_null()
-               : json_real((double)total->energy_mj / 1000);
 }
 
 void add_report_json(json_t *value, json_t *planned, const struct report *report,
@@ -522,8 +568,8 @@ void add_report_json(json_t *value, json_t *planned, const struct report *report
                   plan == NULL || !is_complete(report) ? json_null()
                                                        : json_real(gap_of(report, report->span_ns)),
                   "price_micro", (json_int_t)report->total.charge_micro, "energy_j",
-                  json_energy(&report->total), "lanes", (int)report->total.lanes, "schedule",
-                  schedule));
+                  json_energy(report_measured_mj(report)), "lanes", (int)report->total.lanes,
+                  "schedule", schedule));
     if (plan != NULL && json_is_object(planned)) {
         add_planned(planned, &rows);
     }

@@ -22,6 +22,7 @@ static void check_numbers(const char *text)
         units_duration_text(number, written);
         assert(units_duration(written, &again) == UNITS_OK && again == number);
         units_duration_short(number, written);
+        units_duration_near(number, written);
     } else {
         units_explain(UNITS_DURATION, status, text, explained, sizeof explained);
     }

@@ -65,6 +65,15 @@ simulate() {
 }
 # 2 x 512 x 1024 x 512 operations, once at 66.9e12, six times at 459e12, three times at 188e12 a second.
 simulate nvidia-h100-sxm5 sim.gpu.nvidia.h100-sxm5 8024 'by the roofline'
+# What it was to take of energy, as `plan` has it, beside what it took.
+"$bourse" report "$id" >report.txt || fail "report"
+grep -qE ' COST +ENERGY +USED *$' report.txt || fail "no energy: $(cat report.txt)"
+grep -qE '^0 +SIM .* 7 J +0\.00[0-9]* J$' report.txt || fail "no energy of 10 ms at 700 W: $(cat report.txt)"
+grep -qE '^energy +7 J +0\.00[0-9]* J +-100%$' report.txt || fail "no energy of the plan: $(cat report.txt)"
+"$bourse" report "$id" --json --svg report.svg >report.json || fail "report --json"
+has "$(cat report.json)" '"planned_energy_j":7.0,"energy_j":0.00'
+grep -qE '"planned":\{.*"energy_j":7.0,"best_single":' report.json || fail "no energy of the plan: $(cat report.json)"
+grep -qE 'energy: 7 J planned, 0\.00[0-9]* J measured' report.svg || fail "no energy in the picture: $(cat report.svg)"
 simulate google-tpu-v5p sim.tpu.google.v5p 7017 'in 6 passes of bf16'
 
 # What it is expected to take on a device is what it took on such devices; else what it took elsewhere, and that is said. Energy is

@@ -139,7 +139,7 @@ static bool ends_in(const char *text, const char *ending)
     return length >= strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
 }
 
-/* 25GB/s, or in bits: 100Gbit/s. A bare number might be either. */
+/* 25GB/s, or in bits: 100Gbit/s; at least a byte. A bare number might be either. */
 static bool read_rate(const char *text, int64_t *ret_bandwidth)
 {
     static const char bits[] = "bit/s";
@@ -151,7 +151,7 @@ static bool read_rate(const char *text, int64_t *ret_bandwidth)
     }
     size_t front = is_bits ? strlen(text) - (sizeof bits - 1) : strlen(text);
     (void)snprintf(bytes, sizeof bytes, "%.*s%s", (int)front, text, is_bits ? "B/s" : "");
-    if (units_read(UNITS_BANDWIDTH, bytes, &rate) != UNITS_OK || rate < 8) {
+    if (units_read(UNITS_BANDWIDTH, bytes, &rate) != UNITS_OK || rate < (is_bits ? 8 : 1)) {
         return false;
     }
     *ret_bandwidth = is_bits ? rate / 8 : rate;
@@ -181,8 +181,8 @@ bool device_link_read(const char *text, struct device_link *ret_link, struct pro
     if (!is_good) {
         problem_set(
             ret_problem,
-            "\"%s\" is no link: write how fast it is, and its latency if you know it, as in "
-            "25GB/s or 100Gbit/s,10us; or none",
+            "\"%s\" is no link: write how fast it is, by the second and 1B/s at least, and its "
+            "latency if you know it, as in 25GB/s or 100Gbit/s,10us; or none",
             printed(text, strlen(text)).text);
         return false;
     }

@@ -41,7 +41,7 @@ bool plan_file_link(struct plan_file_link *link, const char *text, struct proble
 }
 
 static bool put_pair(struct plan_file_pair *pairs, size_t most, size_t *count, const char *name,
-                     size_t name_length, const char *value, struct problem *problem)
+                     size_t name_length, const char *value, unsigned line, struct problem *problem)
 {
     char shown[PLAN_FILE_WORD_SIZE];
     text_printable(name, name_length, shown, sizeof shown);
@@ -64,6 +64,7 @@ static bool put_pair(struct plan_file_pair *pairs, size_t most, size_t *count, c
     *count += at == *count;
     (void)snprintf(pairs[at].name, sizeof pairs[at].name, "%.*s", (int)name_length, name);
     (void)snprintf(pairs[at].value, sizeof pairs[at].value, "%s", value);
+    pairs[at].line = line;
     return true;
 }
 
@@ -77,7 +78,7 @@ bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, co
         problem_set(ret_problem, "\"%s\" has no value; write NAME=VALUE", shown);
         return false;
     }
-    return put_pair(pairs, most, count, text, (size_t)(equals - text), equals + 1, ret_problem);
+    return put_pair(pairs, most, count, text, (size_t)(equals - text), equals + 1, 0, ret_problem);
 }
 
 /* ---------------------------------------------------------------- samples */
@@ -131,7 +132,7 @@ static bool read_rate(const char *text, double *ret_per_hour)
         return false;
     }
     (void)snprintf(number, sizeof number, "%.*s", (int)(length - 2), text);
-    if (units_money(number, &millionths) != UNITS_OK || millionths < 1 ||
+    if (units_money(number, &millionths) != UNITS_OK || millionths < 0 ||
         millionths > RISK_MOST_PER_HOUR * INT64_C(1000000)) {
         return false;
     }
@@ -165,9 +166,9 @@ static bool read_risk(const char *text, struct plan_file_risk *ret_risk)
 }
 
 static bool put_risk(struct plan_file *file, const char *device, size_t device_length,
-                     const char *text, struct problem *problem)
+                     const char *text, unsigned line, struct problem *problem)
 {
-    struct plan_file_risk risk = {.per_hour = 0};
+    struct plan_file_risk risk = {.line = line};
     if (device_length >= sizeof risk.device || !read_risk(text, &risk)) {
         problem_set(problem, "how often devices are taken away is written as in 0.5/h, 0.5/h,2m or "
                              "l4=0.5/h,2m,30s: interruptions an hour, the time to begin again, and "
@@ -192,7 +193,7 @@ bool plan_file_risk(struct plan_file *file, const char *text, struct problem *re
 {
     const char *equals = strchr(text, '=');
     return put_risk(file, text, equals != NULL ? (size_t)(equals - text) : 0,
-                    equals != NULL ? equals + 1 : text, ret_problem);
+                    equals != NULL ? equals + 1 : text, 0, ret_problem);
 }
 
 /* ---------------------------------------------------------------- figures */
@@ -218,18 +219,38 @@ const char *plan_file_figure_name(size_t number)
     return number < FIGURES ? figures[number].name : NULL;
 }
 
-static bool put_figure(struct plan_file *file, const char *device, const char *name,
-                       const char *text, struct problem *problem)
+#define FIGURE_NAMES                                                                               \
+    "memory, bandwidth, interconnect, fp64, fp32, tf32, fp16, bf16, fp8, int8, int4"
+
+static bool is_rate(const char *text)
 {
-    struct plan_file_figure entry = {.name = NULL};
+    const size_t length = strlen(text);
+    return length > 2 && strcmp(text + length - 2, "/s") == 0;
+}
+
+static bool put_figure(struct plan_file *file, const char *device, const char *name,
+                       const char *text, unsigned line, struct problem *problem)
+{
+    struct plan_file_figure entry = {.line = line};
     size_t kind = 0;
     while (kind < FIGURES && strcmp(figures[kind].name, name) != 0) {
         kind++;
     }
-    if (device[0] == '\0' || strlen(device) >= sizeof entry.device || kind == FIGURES) {
-        problem_set(problem,
-                    "a figure is DEVICE=NAME=VALUE, as in l4=memory=24GB; names are memory, "
-                    "bandwidth, interconnect, fp64, fp32, tf32, fp16, bf16, fp8, int8, int4");
+    if (device[0] == '\0' || strlen(device) >= sizeof entry.device) {
+        problem_set(problem, "whose figures? the name of a device has 1 to %d characters, as l4",
+                    PLAN_FILE_WORD_SIZE - 1);
+        return false;
+    }
+    if (kind == FIGURES) {
+        char shown[PLAN_FILE_WORD_SIZE];
+        text_printable(name, strlen(name), shown, sizeof shown);
+        problem_set(problem, "\"%s\" is no figure of a device; there are " FIGURE_NAMES, shown);
+        return false;
+    }
+    if (figures[kind].kind == UNITS_BANDWIDTH && !is_rate(text)) {
+        char shown[PLAN_FILE_FIGURE_SIZE];
+        text_printable(text, strlen(text), shown, sizeof shown);
+        problem_set(problem, "\"%s\" is no %s: that is by the second, as in 1.2TB/s", shown, name);
         return false;
     }
     enum units_status status = units_read(figures[kind].kind, text, &entry.value);
@@ -261,18 +282,17 @@ static bool put_figure(struct plan_file *file, const char *device, const char *n
 bool plan_file_figure(struct plan_file *file, const char *text, struct problem *ret_problem)
 {
     char copy[PLAN_FILE_WORD_SIZE + FIGURE_TEXT_MOST];
-    if (strlen(text) >= sizeof copy) {
-        return put_figure(file, "", "", "", ret_problem);
-    }
-    memcpy(copy, text, strlen(text) + 1);
+    (void)snprintf(copy, sizeof copy, "%s", text);
     char *name = strchr(copy, '=');
     char *value = name != NULL ? strchr(name + 1, '=') : NULL;
-    if (value == NULL) {
-        return put_figure(file, "", "", "", ret_problem);
+    if (strlen(text) >= sizeof copy || value == NULL) {
+        problem_set(ret_problem,
+                    "a figure is DEVICE=NAME=VALUE, as in l4=memory=24GB; names are " FIGURE_NAMES);
+        return false;
     }
     *name++ = '\0';
     *value++ = '\0';
-    return put_figure(file, copy, name, value, ret_problem);
+    return put_figure(file, copy, name, value, 0, ret_problem);
 }
 
 /* ---------------------------------------------------------------- the file */
@@ -293,7 +313,8 @@ static void read_pairs(struct yaml_value map, struct plan_file_pair *pairs, size
         struct problem problem = {.text = ""};
         const char *name = yaml_entry_key(map, i);
         const char *value = yaml_text(yaml_entry(map, i), PLAN_FILE_WORD_SIZE - 1, NULL);
-        if (value != NULL && !put_pair(pairs, most, count, name, strlen(name), value, &problem)) {
+        if (value != NULL && !put_pair(pairs, most, count, name, strlen(name), value,
+                                       yaml_line(yaml_entry(map, i)), &problem)) {
             yaml_refuse(yaml_entry(map, i), "%s", problem.text);
         }
     }
@@ -350,7 +371,7 @@ static void read_risk_of(struct yaml_value value, const char *device, struct pla
 {
     struct problem problem = {.text = ""};
     const char *text = yaml_text(value, RISK_TEXT_MOST, NULL);
-    if (text != NULL && !put_risk(file, device, strlen(device), text, &problem)) {
+    if (text != NULL && !put_risk(file, device, strlen(device), text, yaml_line(value), &problem)) {
         yaml_refuse(value, "%s", problem.text);
     }
 }
@@ -374,10 +395,15 @@ static void read_figures_of(struct yaml_value map, const char *device, struct pl
     if (!yaml_is_map(map, FIGURES)) {
         return;
     }
+    if (device[0] == '\0') {
+        yaml_refuse(map, "whose figures? the name of a device stands before them, as l4");
+        return;
+    }
     for (size_t i = 0; i < yaml_count(map); i++) {
         struct problem problem = {.text = ""};
         const char *text = yaml_text(yaml_entry(map, i), FIGURE_TEXT_MOST, NULL);
-        if (text != NULL && !put_figure(file, device, yaml_entry_key(map, i), text, &problem)) {
+        if (text != NULL && !put_figure(file, device, yaml_entry_key(map, i), text,
+                                        yaml_line(yaml_entry(map, i)), &problem)) {
             yaml_refuse(yaml_entry(map, i), "%s", problem.text);
         }
     }

@@ -32,6 +32,7 @@ enum {
 
 struct plan_file_pair { /* name = value */
     char name[PLAN_FILE_WORD_SIZE], value[PLAN_FILE_WORD_SIZE];
+    unsigned line; /* of the file that says it; 0: the command line does, as below */
 };
 
 struct plan_file_samples {
@@ -42,8 +43,9 @@ struct plan_file_samples {
 struct
     plan_file_risk { /* that a device is taken away: RATE/h, RATE/h,RESTART or RATE/h,RESTART,CHECKPOINT */
     char device[PLAN_FILE_WORD_SIZE];  /* "": all */
-    double per_hour;                   /* above 0 */
+    double per_hour;                   /* 0: it is not */
     int64_t restart_ns, checkpoint_ns; /* 0: at once; there are none */
+    unsigned line;
 };
 
 enum { PLAN_FILE_FIGURE_SIZE = 32 };
@@ -52,6 +54,7 @@ struct plan_file_figure {
     const char *name; /* of plan_file_figure_name; lives for ever */
     int64_t value;    /* bytes, per second where it is a rate, or operations per second; above 0 */
     char text[PLAN_FILE_FIGURE_SIZE]; /* as it was written */
+    unsigned line;
 };
 
 struct plan_file_link {

@@ -647,6 +647,10 @@ bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
         return true;
     }
     bool ok = plan_line(of, &line);
+    if (ret_found->variants.count == 0) { /* beside those of a line, what is against them is said */
+        plan_note(&ret_found->variants, of->input,
+                  &(struct plan_variant){PLAN_PIPELINE, FOUND_BY, ret_found->outcome});
+    }
     for (size_t i = 0; i < ret_found->variants.count; i++) {
         plan_note(&line.variants, of->input, &ret_found->variants.list[i]);
     }

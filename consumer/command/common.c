@@ -99,13 +99,15 @@ bool market_is_there(struct invocation *invocation, int *ret_status)
 {
     const struct setting_value *market = &invocation->settings.items[SETTING_MARKET];
     static const char unnamed[] = "default";
+    static const char flag[] = "flag"; /* what stands in the command itself is a mistake of it */
     char folder[SETTING_VALUE_SIZE];
     (void)snprintf(folder, sizeof folder, "%s", market->value);
     if (strncmp(market->origin, unnamed, strlen(unnamed)) == 0 ||
         access(dirname(folder), F_OK) == 0) {
         return true;
     }
-    *ret_status = complain(invocation, BOURSE_USAGE,
+    const bool is_flag = strncmp(market->origin, flag, strlen(flag)) == 0;
+    *ret_status = complain(invocation, is_flag ? BOURSE_USAGE : BOURSE_UNREACHABLE,
                            "%s (%s): %s; name the folder of a market or its market.yaml, `bourse "
                            "up` starts one, `bourse join INVITE` joins one",
                            market->value, market->origin, strerror(errno));

@@ -42,6 +42,19 @@ static int no_memory(const struct work *work)
     return complain(work->invocation, BOURSE_LOCAL, "there is not enough memory to plan it");
 }
 
+/* Who says it: "--figure", or "plan.yaml:7: figures". */
+enum { SAID_SIZE = 160 };
+static const char *said_at(const struct work *work, unsigned line, const char *option,
+                           const char *key, char ret_text[SAID_SIZE])
+{
+    if (line == 0) {
+        (void)snprintf(ret_text, SAID_SIZE, "--%s", option);
+    } else {
+        (void)snprintf(ret_text, SAID_SIZE, "%.120s:%u: %s", plain_text(work->path), line, key);
+    }
+    return ret_text;
+}
+
 /* ---------------------------------------------------------------- what is asked */
 
 /* 0, or the exit status with which it was refused; as all below. */
@@ -203,7 +216,20 @@ static int set_batch(struct work *work)
     return template_set(work->template, work->template->parameters[batch].name, value, work->values,
                         &problem)
                ? BOURSE_OK
-               : refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+               : refuse(work, BOURSE_USAGE, "TEMPLATE_", steps_status_name(STEPS_BAD_VALUE),
+                        problem.text);
+}
+
+/* A whole number that is none of the parameter's, or no value of it at all. */
+static const char *wrong_name(const struct work *work, const struct plan_file_pair *setting)
+{
+    const size_t index = template_parameter(work->template, setting->name);
+    const char *digits = setting->value + (setting->value[0] == '-');
+    const bool is_number = digits[0] != '\0' && digits[strspn(digits, "0123456789")] == '\0';
+    return index != TEMPLATE_NO_PARAMETER && is_number &&
+                   work->template->parameters[index].choices == NULL
+               ? steps_status_name(STEPS_BAD_VALUE)
+               : "VALUE";
 }
 
 /* A preset first, wherever it stands: what is set beside it is meant to differ from it. */
@@ -217,7 +243,8 @@ static int set_values(struct work *work)
             if (is_preset(setting) == (pass == 0) &&
                 !template_set(work->template, setting->name, setting->value, work->values,
                               &problem)) {
-                return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+                return refuse(work, BOURSE_USAGE, "TEMPLATE_", wrong_name(work, setting),
+                              problem.text);
             }
         }
     }
@@ -295,9 +322,11 @@ static int add_figures(struct work *work)
         }
         assert(number < sizeof known / sizeof known[0]);
         if (!device_set_declare(work->set, given->device, known[number], (double)given->value)) {
+            char said[SAID_SIZE];
             return complain(work->invocation, BOURSE_USAGE,
-                            "--figure %s: no such device is among those of the plan, of which the "
+                            "%s %s: no such device is among those of the plan, of which the "
                             "first is \"%s\"",
+                            said_at(work, given->line, "figure", "figures", said),
                             plain_text(given->device), work->set->items[0].name);
         }
     }
@@ -371,10 +400,12 @@ static int add_risk(struct work *work, const struct plan_file_risk *given)
             is_any = true;
         }
     }
+    char said[SAID_SIZE];
     return is_any ? BOURSE_OK
                   : complain(work->invocation, BOURSE_USAGE,
-                             "--interruptible %s: no such device is among those of the plan, of "
-                             "which the first is \"%s\"",
+                             "%s %s: no such device is among those of the plan, of which the first "
+                             "is \"%s\"",
+                             said_at(work, given->line, "interruptible", "interruptible", said),
                              plain_text(given->device), work->set->items[0].name);
 }
 
@@ -438,9 +469,10 @@ static int place_steps(struct work *work)
         bool is_several = false;
         uint32_t device = find_device(work, place->value, &is_several);
         if (step == work->steps->step_count || device == PLAN_ANYWHERE) {
+            char said[SAID_SIZE];
             return complain(work->invocation, BOURSE_USAGE,
-                            "--place %s=%s: %s; here the first step is \"%s\", the first device "
-                            "\"%s\"",
+                            "%s %s=%s: %s; here the first step is \"%s\", the first device \"%s\"",
+                            said_at(work, place->line, "place", "place", said),
                             plain_text(place->name), plain_text(place->value),
                             is_several                ? "several devices are called so"
                             : device == PLAN_ANYWHERE ? "there is no such device"

@@ -145,15 +145,18 @@ static json_t *json_said(const struct work *work)
     return list;
 }
 
+/* null: there is none; of one as it is catalogued the bandwidth is null. */
 static json_t *json_links(const struct work *work)
 {
     json_t *value = json_object();
     for (int i = 0; i < DEVICE_SET_WIRES; i++) {
         const struct device_set_link *link = &work->set->links.wires[i];
+        const bool is_none = !(link->bandwidth < 0 || link->bandwidth > 0);
         (void)json_object_set_new(
             value, device_set_wire_name((enum device_set_wire)i),
-            json_pack("{s:f, s:o}", "latency_s", link->latency_s, "bandwidth",
-                      link->bandwidth >= 0 ? json_real(link->bandwidth) : json_null()));
+            is_none ? json_null()
+                    : json_pack("{s:f, s:o}", "latency_s", link->latency_s, "bandwidth",
+                                link->bandwidth >= 0 ? json_real(link->bandwidth) : json_null()));
     }
     return value;
 }
@@ -201,9 +204,12 @@ int show_work_json(const struct work *work)
                          json_transfers(work), "devices", json_devices(work), "forms", forms,
                          "links", json_links(work)));
     (void)json_object_set_new(value, "figures", json_said(work));
-    (void)json_object_set_new(
-        value, "best_single",
-        plan->single == PLAN_ANYWHERE ? json_null() : json_string(work_device(work, plan->single)));
+    (void)json_object_set_new(value, "best_single",
+                              plan->single == PLAN_ANYWHERE
+                                  ? json_null()
+                                  : json_pack("{s:s, s:f}", "device",
+                                              work_device(work, plan->single), "makespan_s",
+                                              plan->forms[PLAN_SINGLE].makespan_s.value));
     (void)json_object_set_new(value, "slack",
                               json_pack("{s:i, s:I, s:f}", "moved", (int)plan->slack.moved,
                                         "saved_micro", (json_int_t)plan->slack.saved_micro,

@@ -118,9 +118,10 @@ void work_label(const struct work *work, const struct plan_row *row,
     }
 }
 
-static double weight_of(const struct plan_row *row, uint32_t device)
+/* `is_idle`: the device has no other rows than of steps of which nobody knows the time; they have equal parts. */
+static double weight_of(const struct plan_row *row, uint32_t device, bool is_idle)
 {
-    return row->device == device && !row->is_left_out ? row->busy_s : 0;
+    return row->device != device ? 0 : is_idle ? 1 : row->is_left_out ? 0 : row->busy_s;
 }
 
 /* A device's price to its rows, by the time that they take of it. What is left of micro-credits goes to those that lost most by
@@ -130,11 +131,15 @@ static void share_price(const struct plan *plan, uint32_t device, double *lost, 
     int64_t left = plan->uses[device].price_micro;
     double sum = 0;
     for (size_t i = 0; i < plan->row_count; i++) {
-        sum += weight_of(&plan->rows[i], device);
+        sum += weight_of(&plan->rows[i], device, false);
+    }
+    const bool is_idle = !(sum > 0);
+    for (size_t i = 0; is_idle && i < plan->row_count; i++) {
+        sum += weight_of(&plan->rows[i], device, true);
     }
     double each = sum > 0 ? (double)left / sum : 0;
     for (size_t i = 0; i < plan->row_count; i++) {
-        double weight = weight_of(&plan->rows[i], device);
+        double weight = weight_of(&plan->rows[i], device, is_idle);
         if (weight > 0) {
             prices[i] = (int64_t)(weight * each);
             lost[i] = weight * each - (double)prices[i];

@@ -95,7 +95,10 @@ bool samples_read(const char *path, struct samples *ret_samples, struct problem 
         line = is_last ? end : end + 1;
     }
     free(bytes);
-    return is_good;
+    return is_good && (ret_samples->count > 0 ||
+                       wrong(ret_samples, 0, ret_problem,
+                             "there is no sample in it; one is an operation and its time, as in "
+                             "matmul:4096x4096x4096:bf16 195us"));
 }
 
 static bool is_same(const struct operation *a, const struct operation *b)

@@ -61,11 +61,12 @@ fi
 
 # No broker, and errors as JSON: one value on stdout, nothing on stderr.
 expect 6 'market.yaml.*bourse join' "$bourse" ps
-# A market that is named and is none is a mistake; one whose broker took its file away is not there now.
+# A market that the command names and is none is a mistake; one that the environment names is not there, as without it, and as one
+# whose broker took its file away.
 for command in 'ps' 'key --log' 'balance'; do
     # shellcheck disable=SC2086
     expect 2 'nowhere/market.yaml .flag --market.: No such file or directory; name the folder' "$bourse" $command -m "$PWD/nowhere"
-    expect 2 'nowhere/m.yaml .environment BOURSE_MARKET' env BOURSE_MARKET="$PWD/nowhere/m.yaml" "$bourse" $command
+    expect 6 'nowhere/m.yaml .environment BOURSE_MARKET' env BOURSE_MARKET="$PWD/nowhere/m.yaml" "$bourse" $command
     expect 6 'market.yaml' "$bourse" $command -m "$PWD"
 done
 printf 'control: 3\n' >other.yaml

@@ -95,6 +95,14 @@ expect 0 'declared, fp32 unknown' "$bourse" plan llm --devices tpu-v5p
 expect 2 'a figure is DEVICE=NAME=VALUE' "$bourse" plan llm --devices l4 --figure l4=memory
 expect 2 'no such device is among those of the plan' "$bourse" plan llm --devices l4 --figure h100=memory=80GB
 
+expect 2 '^bourse: --figure: "1TB" is no bandwidth: that is by the second' "$bourse" plan llm --devices l4 --figure l4=bandwidth=1TB
+expect 2 '^bourse: --peer: "30GB" is no link: .* by the second and 1B/s at least' "$bourse" plan llm --devices l4:2 --peer 30GB
+# What a file says is blamed on its line.
+for line in 'figures: {h100: {memory: 80GB}}' 'place: {decode: h100}' 'interruptible: {h100: 1/h}'; do
+    printf 'template: llm\ndevices: l4\n%s\n' "$line" >blamed.yaml
+    expect 2 "^bourse: blamed.yaml:3: ${line%%:*} .*h100" "$bourse" plan --file blamed.yaml
+done
+
 # Ways: a fabric only where there is one; PCIe from device to device where that is said; else through the machine's memory.
 apart=(plan llm --set batch=2 --place "prefill 1=rtx4090 1" --place "decode=rtx4090 2" --devices rtx4090:2 --json)
 expect 0 '"bytes":268[0-9.]*,"by":"host"' "$bourse" "${apart[@]}"
@@ -102,6 +110,10 @@ expect 0 '"bytes":268[0-9.]*,"by":"peer"' "$bourse" "${apart[@]}" --peer 31.5GB/
 expect 0 '"bytes":268[0-9.]*,"by":"fabric"' "$bourse" plan llm --set batch=2 --place "prefill 1=h100-sxm5 1" --place "decode=h100-sxm5 2" --devices h100:2 --json
 expect 0 'NVLink' "$bourse" devices --catalogue nvidia-h100-sxm5
 expect 0 '; peer 31.5 GB/s, 5 us; fabric' "$bourse" plan llm --devices rtx4090:2 --peer 31.5GB/s
+expect 0 '"peer":null,"fabric":null,' "$bourse" plan llm --devices h100:2 --fabric none --json
+# What is against stages of steps is said beside those of a line.
+expect 0 '^  stages of steps .* there is no batch to divide' "$bourse" plan llm --devices h100:2
+expect 0 '"best_single":[{]"device":"h100-sxm5 1","makespan_s":1.17' "$bourse" plan llm --devices h100:2 --json
 
 # Batches that do not fit at once: one part after the other, on one device or on several.
 expect 0 '^all of 1000, in 2 parts +l4 ' "$bourse" plan video --set streams=1000 --devices l4
@@ -152,6 +164,11 @@ expect 0 '^llm: .*; by value on 1 device' "$bourse" plan llm --devices h200@2.50
 sum_of() { grep -o "\"$1\":\[[^]]*\]" out | grep -oE '"price_micro":[0-9]+' | awk -F: '{sum += $2} END {print sum + 0}'; }
 [ "$(sum_of schedule)" -gt 0 ] && [ "$(sum_of schedule)" = "$(sum_of devices)" ] || fail "rows and devices: $(cat out)"
 
+# So it is where a device only does what nobody knows the time of.
+"$bourse" plan rag --set model=mistral-7b --set batch=8 --storage 7GB/s --devices b200-hgx@2.31,a100@5.55 --place prompt=a100-sxm4-80 --json >out || fail "a device that does what nobody knows"
+grep -q '"device":"a100-sxm4-80","id":"[a-z0-9-]*","machine":1,"hour_micro":5550000,"rows":1,"busy_s":0.0,.*"price_micro":63,' out || fail "it costs nothing: $(cat out)"
+[ "$(sum_of schedule)" = "$(sum_of devices)" ] || fail "rows and devices: $(cat out)"
+
 # Devices that may be taken away take what is expected, and say so; of two alike ones the one that stays is better.
 expect 0 '^taken away   l4: 2 an hour, 120 s to begin again, a checkpoint of 10 s every 189.7 s; ' "$bourse" plan llm --devices l4@0.80 --interruptible 2/h,2m,10s
 "$bourse" plan llm --devices l4@0.80 --quiet >firm && "$bourse" plan llm --devices l4@0.80 --interruptible 100/h --quiet >taken || fail "interruptible"
@@ -160,6 +177,7 @@ expect 0 '"interruptible":\{"per_hour":0.5,"restart_s":0.0,"checkpoint_s":null,"
 expect 0 '^prefill 1 +l4 2 ' "$bourse" plan llm --devices l4:2 --interruptible 'l4 1=50/h'
 expect 2 'no such device is among those' "$bourse" plan llm --devices l4 --interruptible h100=1/h
 expect 2 'interruptions an hour' "$bourse" plan llm --devices l4 --interruptible soon
+"$bourse" plan llm --devices l4@0.80 --interruptible 0/h --quiet | cmp - firm || fail "taken away never"
 
 # The batch by whatever name a template has for it; what waits, for what and how long.
 "$bourse" plan video --devices h200 --batch 3 --json >a.json && "$bourse" plan video --devices h200 --set streams=3 --json >b.json || fail "--batch"
@@ -186,7 +204,10 @@ expect 0 '^fallen back +1 step' "$bourse" plan llm --devices h200,groq-lpu-v1 --
 # Refusals.
 expect 2 '^bourse: TEMPLATE_UNKNOWN: ' "$bourse" plan lmm --devices h200
 expect 2 '^bourse: TEMPLATE_VALUE: llm has no parameter' "$bourse" plan llm --devices h200 --set promt=1
-expect 2 '^bourse: TEMPLATE_VALUE: prompt is a whole number' "$bourse" plan llm --devices h200 --set prompt=0
+expect 2 '^bourse: TEMPLATE_BAD_VALUE: prompt is a whole number' "$bourse" plan llm --devices h200 --set prompt=0
+expect 2 '^bourse: TEMPLATE_VALUE: prompt is a whole number' "$bourse" plan llm --devices h200 --set prompt=long
+expect 2 '^bourse: TEMPLATE_BAD_VALUE: streams is a whole number' "$bourse" plan video --devices h200 --batch 999999999
+expect 2 'dev/null: there is no sample in it' "$bourse" plan llm --devices h200 --samples h200=/dev/null
 expect 2 '^bourse: TEMPLATE_CONFLICT: ' "$bourse" plan llm --devices h200 --set heads=7 --set kv=2
 expect 2 '^bourse: --set: "batch" has no value; write NAME=VALUE' "$bourse" plan llm --devices h200 --set batch
 expect 2 '^bourse: DEVICES_UNKNOWN: .*did you mean' "$bourse" plan llm --devices h20

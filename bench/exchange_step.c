@@ -38,7 +38,7 @@ enum {
     RESTING_MOST = 10000, /* jobs that wait, */
     WAIT_LONG = 5000,     /* and of those some from start to end */
     RUNNING_MOST = 64,    /* subtasks that are out */
-    COMING = 3,
+    COMING = 4,
     GROUP = 256, /* commands whose effects are kept together, until a commit */
     ROUNDS_MOST = 99,
 };
@@ -87,7 +87,7 @@ struct market {
     uint32_t resting_count;
     struct running running[RUNNING_MOST + COMING]; /* some may be on their way when it is full */
     uint32_t running_count;
-    struct coming coming[COMING]; /* in turns: one is applied, two are on their way */
+    struct coming coming[COMING]; /* in turns: one is applied, three are on their way */
     uint32_t turn;
     uint64_t fills, refused;
 };
@@ -416,13 +416,15 @@ struct outcome {
 static void one_command(struct market *market, struct samples *samples, uint64_t *orders)
 {
     const struct coming *now = behind(market, 0);
-    const struct exchange_command *next = &behind(market, 1)->command;
+    const struct exchange_command *soon = &behind(market, 1)->command;
+    const struct exchange_command *next = &behind(market, 2)->command;
     make_last(market);
     const struct exchange_command *last = &behind(market, COMING - 1)->command;
     size_t first = market->effects.count;
     int64_t before_ns = samples == NULL ? 0 : wall_ns();
     exchange_expect(market->exchange, last->account, last);
-    exchange_expect_next(market->exchange, next->account, next);
+    exchange_expect_found(market->exchange, next->account, next);
+    exchange_expect_orders(market->exchange, soon->account, soon);
     apply(market, &now->command);
     if (samples != NULL) {
         samples->each[now->kind][samples->count[now->kind]++] = (uint32_t)(wall_ns() - before_ns);

@@ -362,29 +362,27 @@ static void take_request(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
-static bool is_expected(const struct request *request)
+typedef void core_expect(const struct exchange *exchange, uint32_t account,
+                         const struct exchange_command *command);
+
+static void expect_one(const struct core *core, const struct queue_link *link, core_expect *expect)
 {
-    return request->kind == REQUEST_MESSAGE &&
-           translate_is_command((enum message_type)request->envelope.type);
+    if (link == NULL) {
+        return;
+    }
+    const struct request *request = QUEUE_ELEMENT(link, struct request, link);
+    if (request->kind == REQUEST_MESSAGE &&
+        translate_is_command((enum message_type)request->envelope.type)) {
+        expect(core->config.exchange, request->account, &request->translation.command);
+    }
 }
 
 /* What stays in the queue while another has its turn. */
 static void expect(const struct core *core, const struct queue_link *link)
 {
-    const struct exchange *exchange = core->config.exchange;
-    const struct request *request;
-    if (link->after != NULL) {
-        request = QUEUE_ELEMENT(link->after, struct request, link);
-        if (is_expected(request)) {
-            exchange_expect(exchange, request->account, &request->translation.command);
-        }
-    }
-    if (link->next != NULL) {
-        request = QUEUE_ELEMENT(link->next, struct request, link);
-        if (is_expected(request)) {
-            exchange_expect_next(exchange, request->account, &request->translation.command);
-        }
-    }
+    expect_one(core, link->third, exchange_expect);
+    expect_one(core, link->after, exchange_expect_found);
+    expect_one(core, link->next, exchange_expect_orders);
 }
 
 /* Where not even a tick can be stored, log time stands still. */

@@ -132,6 +132,7 @@ struct queue_link *queue_pop(struct queue *queue, int64_t timeout_ns)
     if (link != NULL) {
         queue->first = link->next;
         link->after = link->next == NULL ? NULL : link->next->next;
+        link->third = link->after == NULL ? NULL : link->after->next;
         if (queue->first == NULL) {
             queue->last = NULL;
         }

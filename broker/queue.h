@@ -12,7 +12,7 @@
 
 struct queue_link {
     struct queue_link *next;
-    struct queue_link *after; /* of one that came out: the next but one */
+    struct queue_link *after, *third; /* of one that came out: who stays behind the next */
 };
 
 /* The element that contains `link` as its member `member`. */
@@ -31,7 +31,7 @@ bool queue_try_push(struct queue *queue, struct queue_link *link);
 bool queue_push(struct queue *queue, struct queue_link *link);
 
 enum { QUEUE_FOREVER = -1 };
-/* The oldest element; its link says which are the next two, which stay in the queue (NULL: there was none yet). Waits up to timeout_ns
+/* The oldest element; its link says which are the next three, which stay in the queue (NULL: there was none yet). Waits up to timeout_ns
  * (0: does not, QUEUE_FOREVER: as long as it takes). NULL on timeout, after queue_wake, or when the queue is closed and
  * empty. */
 struct queue_link *queue_pop(struct queue *queue, int64_t timeout_ns);

@@ -5,6 +5,7 @@
 #include "base/cursor.h"
 #include "base/sha256.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -261,6 +262,7 @@ static void give_handle(struct exchange *exchange, struct part *part)
         return;
     }
     if (book_rests(exchange->book, part->handle)) {
+        assert(book_sequence(exchange->book, part->handle) == part->sequence);
         book_remove(exchange->book, part->handle);
         feed_note(exchange, part->handle);
     }

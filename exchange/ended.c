@@ -125,9 +125,7 @@ static void expect(const struct exchange *exchange)
     }
     const struct ended_jobs *ended = &exchange->enders[0]->ended;
     const struct job *next = ended->jobs[0].job;
-    for (size_t at = 0; at < sizeof *next; at += 64) {
-        line_ahead((const char *)next + at);
-    }
+    memory_ahead(next, sizeof *next);
 }
 
 void ended_remove(struct exchange *exchange, const struct job *job)

@@ -1,5 +1,6 @@
 #include "exchange/state.h"
 
+#include "base/ahead.h"
 #include "base/checked.h"
 #include "base/sha256.h"
 
@@ -693,8 +694,8 @@ void exchange_expect(const struct exchange *exchange, uint32_t account,
     }
 }
 
-void exchange_expect_next(const struct exchange *exchange, uint32_t account,
-                          const struct exchange_command *command)
+void exchange_expect_found(const struct exchange *exchange, uint32_t account,
+                           const struct exchange_command *command)
 {
     if (command->type == EXCHANGE_CANCEL_JOB) {
         table_expect_element(&exchange->jobs, &command->cancel_job.job, sizeof(struct job));
@@ -706,6 +707,61 @@ void exchange_expect_next(const struct exchange *exchange, uint32_t account,
     } else if (command->type == EXCHANGE_ASK) {
         const struct device_key device = {.device = command->ask.device, .provider = account};
         table_expect_element(&exchange->devices, &device, sizeof(struct device));
+    }
+}
+
+static void expect_handle(const struct exchange *exchange, uint32_t handle)
+{
+    if (handle != BOOK_NONE) {
+        book_expect(exchange->book, handle);
+        line_ahead(&exchange->orders_by_handle[handle]);
+    }
+}
+
+/* The bids of other jobs lie elsewhere, where nobody has looked yet. */
+static void expect_bid(const struct exchange *exchange, const struct id128 *id)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job != NULL && job->parts == &job->only_part) {
+        expect_handle(exchange, job->only_part.handle);
+    }
+}
+
+static void expect_ask(const struct exchange *exchange, const struct id128 *id)
+{
+    const struct ask *ask = table_find(&exchange->asks, id);
+    if (ask != NULL) {
+        expect_handle(exchange, ask->handle);
+        memory_ahead(ask->device, sizeof *ask->device);
+    }
+}
+
+/* An ask takes the place of the one that stands, and meets the best bid. */
+static void expect_offer(const struct exchange *exchange, const struct device_key *key)
+{
+    const struct device *device = table_find(&exchange->devices, key);
+    if (device == NULL) {
+        return;
+    }
+    if (device->ask != NULL) {
+        memory_ahead(device->ask, sizeof *device->ask);
+    }
+    book_expect_match(exchange->book, false, device->cell);
+}
+
+void exchange_expect_orders(const struct exchange *exchange, uint32_t account,
+                            const struct exchange_command *command)
+{
+    if (command->type == EXCHANGE_CANCEL_JOB) {
+        expect_bid(exchange, &command->cancel_job.job);
+    } else if (command->type == EXCHANGE_REPLACE) {
+        expect_ask(exchange, &command->replace.order);
+        expect_bid(exchange, &command->replace.order);
+    } else if (command->type == EXCHANGE_CANCEL_ORDER) {
+        expect_ask(exchange, &command->cancel_order.order);
+    } else if (command->type == EXCHANGE_ASK) {
+        const struct device_key device = {.device = command->ask.device, .provider = account};
+        expect_offer(exchange, &device);
     }
 }
 

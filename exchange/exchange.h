@@ -461,13 +461,15 @@ struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32
 enum exchange_status exchange_step(struct exchange *exchange,
                                    const struct exchange_command *command,
                                    struct exchange_effects *effects);
-/* That command of that account comes soon, two commands ahead at best: where it will look for things is brought closer to the
- * processor meanwhile. And it comes next, when that has been said: what will be found there. Neither changes anything, and
- * nobody has to say them. */
+/* That command of that account comes soon, three commands ahead at best: where it will look for things is brought closer to the
+ * processor meanwhile. It comes after the next, when that has been said: what will be found there. And it comes next, when both have
+ * been: what these lead to, which are the book's orders and whom an ask meets first. None changes anything, and nobody has to say them. */
 void exchange_expect(const struct exchange *exchange, uint32_t account,
                      const struct exchange_command *command);
-void exchange_expect_next(const struct exchange *exchange, uint32_t account,
-                          const struct exchange_command *command);
+void exchange_expect_found(const struct exchange *exchange, uint32_t account,
+                           const struct exchange_command *command);
+void exchange_expect_orders(const struct exchange *exchange, uint32_t account,
+                            const struct exchange_command *command);
 
 /* Log time at which a TICK has something to do, or INT64_MAX. */
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);

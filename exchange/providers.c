@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
     struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
     record->order = ask->order;
     record->status = reason;
+    assert(book_sequence(exchange->book, ask->handle) == ask->sequence);
     book_remove(exchange->book, ask->handle);
     feed_note(exchange, ask->handle);
     handle_give(exchange, ask->handle);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 64 }; /* of the cache */
-
 struct table table_of(size_t key_offset, size_t key_size, const uint64_t hash_key[2])
 {
     return (struct table){
@@ -182,9 +180,8 @@ void table_expect_element(const struct table *table, const void *key, size_t siz
     while (table->slots[at].element != NULL && table->slots[at].hash != hash) {
         at = (at + 1) & mask;
     }
-    const char *element = table->slots[at].element;
-    for (size_t line = 0; element != NULL && line < size; line += LINE) {
-        line_ahead(element + line);
+    if (table->slots[at].element != NULL) {
+        memory_ahead(table->slots[at].element, size);
     }
 }
 

@@ -146,34 +146,64 @@ START_TEST(of_many_accounts_the_oldest_that_has_ended_goes_first)
 }
 END_TEST
 
-/* What is said to come is looked for in all that there is, and in an exchange that has nothing yet. */
+static void expect_all_ways(const struct exchange *exchange, const struct exchange_command *coming)
+{
+    const uint32_t accounts[] = {CONSUMER, PROVIDER, EXCHANGE_NO_ACCOUNT};
+    for (size_t i = 0; i < sizeof accounts / sizeof accounts[0]; i++) {
+        exchange_expect(exchange, accounts[i], coming);
+        exchange_expect_found(exchange, accounts[i], coming);
+        exchange_expect_orders(exchange, accounts[i], coming);
+    }
+}
+
+/* Any type of command about that order, or the device of `offer`. */
+static struct exchange_command about(enum exchange_command_type type, struct id128 order)
+{
+    struct exchange_command coming = {.type = type, .id = order};
+    if (type == EXCHANGE_CANCEL_JOB) {
+        coming.cancel_job.job = order;
+    } else if (type == EXCHANGE_REPLACE) {
+        coming.replace.order = order;
+    } else if (type == EXCHANGE_CANCEL_ORDER) {
+        coming.cancel_order.order = order;
+    } else if (type == EXCHANGE_ASK) {
+        coming.ask.device = (struct id128){{PROVIDER}};
+    }
+    return coming;
+}
+
+/* What is said to come is looked for in all that there is, and in an exchange that has nothing yet: a bid and an ask that rest, a bid
+ * that was filled, a device with an ask and one without, and what nobody knows. */
 START_TEST(what_is_expected_changes_nothing)
 {
-    struct id128 job = submit(1, 10);
+    const struct id128 filled = submit(1, 100);
+    offer(PROVIDER, 1, price);
+    ck_assert_uint_eq(granted_to(filled), 1);
+    const struct id128 ask = record_of(LEDGER_ASK)->order;
+    const struct id128 orders[] = {submit(1, 10), filled, ask, {{77}}};
     const struct hash32 before = exchange_state_hash(market.exchange);
     struct exchange *fresh = exchange_create(
         &(struct exchange_limits){.asks = 1, .jobs = 1, .cells = 1, .classes = 1, .accounts = 4});
-    for (int type = EXCHANGE_GENESIS; type <= EXCHANGE_REPLACE; type++) {
-        struct exchange_command coming = {.type = (enum exchange_command_type)type, .id = job};
-        if (type == EXCHANGE_CANCEL_JOB) {
-            coming.cancel_job.job = job;
-        } else if (type == EXCHANGE_REPLACE) {
-            coming.replace.order = job;
-        } else if (type == EXCHANGE_CANCEL_ORDER) {
-            coming.cancel_order.order = job;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        for (int type = EXCHANGE_GENESIS; type <= EXCHANGE_REPLACE; type++) {
+            const struct exchange_command coming =
+                about((enum exchange_command_type)type, orders[i]);
+            expect_all_ways(market.exchange, &coming);
+            expect_all_ways(fresh, &coming);
         }
-        exchange_expect(market.exchange, CONSUMER, &coming);
-        exchange_expect(market.exchange, EXCHANGE_NO_ACCOUNT, &coming);
-        exchange_expect(fresh, CONSUMER, &coming);
-        exchange_expect_next(market.exchange, CONSUMER, &coming);
-        exchange_expect_next(market.exchange, EXCHANGE_NO_ACCOUNT, &coming);
-        exchange_expect_next(fresh, CONSUMER, &coming);
     }
     exchange_destroy(&fresh);
     const struct hash32 after = exchange_state_hash(market.exchange);
     ck_assert_mem_eq(&before, &after, sizeof before);
     check_hash();
-    cancel(job);
+    cancel(orders[0]);
+    struct exchange_command gone = command(EXCHANGE_CANCEL_ORDER, PROVIDER);
+    gone.cancel_order.order = ask;
+    apply(&gone);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    const struct exchange_command coming = about(EXCHANGE_ASK, ask);
+    expect_all_ways(market.exchange, &coming); /* the device has none now */
+    check_hash();
 }
 END_TEST
 

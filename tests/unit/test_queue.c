@@ -45,22 +45,22 @@ START_TEST(first_in_is_first_out_and_a_full_queue_says_so)
 }
 END_TEST
 
-START_TEST(what_comes_out_says_which_two_are_next)
+START_TEST(what_comes_out_says_which_three_are_next)
 {
-    struct queue *queue = queue_create(3);
-    struct number numbers[3] = {{.value = 0}, {.value = 1}, {.value = 2}};
-    for (int i = 0; i < 3; i++) {
+    enum { MANY = 5 };
+    struct queue *queue = queue_create(MANY);
+    struct number numbers[MANY];
+    for (int i = 0; i < MANY; i++) {
+        numbers[i].value = i;
         ck_assert(queue_try_push(queue, &numbers[i].link));
     }
-    ck_assert_int_eq(pop_value(queue, 0), 0);
-    ck_assert_ptr_eq(numbers[0].link.next, &numbers[1].link);
-    ck_assert_ptr_eq(numbers[0].link.after, &numbers[2].link);
-    ck_assert_int_eq(pop_value(queue, 0), 1);
-    ck_assert_ptr_eq(numbers[1].link.next, &numbers[2].link);
-    ck_assert_ptr_null(numbers[1].link.after);
-    ck_assert_int_eq(pop_value(queue, 0), 2);
-    ck_assert_ptr_null(numbers[2].link.next);
-    ck_assert_ptr_null(numbers[2].link.after);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(pop_value(queue, 0), i);
+        const struct queue_link *link = &numbers[i].link;
+        ck_assert_ptr_eq(link->next, i + 1 < MANY ? &numbers[i + 1].link : NULL);
+        ck_assert_ptr_eq(link->after, i + 2 < MANY ? &numbers[i + 2].link : NULL);
+        ck_assert_ptr_eq(link->third, i + 3 < MANY ? &numbers[i + 3].link : NULL);
+    }
     queue_destroy(&queue);
 }
 END_TEST
@@ -143,7 +143,7 @@ int main(void)
     Suite *suite = suite_create("queue");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, first_in_is_first_out_and_a_full_queue_says_so);
-    tcase_add_test(tests, what_comes_out_says_which_two_are_next);
+    tcase_add_test(tests, what_comes_out_says_which_three_are_next);
     tcase_add_test(tests, a_closed_queue_takes_nothing_and_gives_what_it_has);
     tcase_add_test(tests, the_descriptor_says_what_the_queue_says);
     tcase_add_test(tests, a_producer_that_waits_loses_nothing);

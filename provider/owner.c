@@ -156,6 +156,9 @@ static json_t *asks_json(const struct agent_session *session)
                       (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
                       "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back,
                       "interruptible", (int)row.terms.is_interruptible);
+        if (row.refusal[0] != '\0') {
+            (void)json_object_set_new(ask, "refusal", json_string(row.refusal));
+        }
         if (!row.is_by_hand) { /* what that one says of these is the market's to show */
             (void)report_conditions(&row.terms.conditions, ask);
         }

@@ -220,12 +220,15 @@ struct agent_counts {
 };
 struct agent_counts agent_session_counts(const struct agent_session *session);
 
+enum { AGENT_REFUSAL_SIZE = 320 };
 struct agent_ask_row {
     struct agent_ask terms;
     const char *instrument; /* of its device; borrowed until the next call that offers */
     bool is_standing;       /* the broker has accepted it, or the one by hand in its place */
     bool is_by_hand; /* it is not the agent's: slots, price and term are those of the one by hand */
     bool is_taken_back; /* cancelled by hand: not placed before the next connection or resume */
+    const char *
+        refusal; /* "PRICE: price: 0.10 credits, limit 0.05: Choose ...", or "": not refused; borrowed likewise */
 };
 /* False: there are not so many asks. */
 bool agent_session_ask(const struct agent_session *session, size_t index,

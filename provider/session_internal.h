@@ -85,6 +85,8 @@ struct offered_ask {
     int64_t hand_price_micro, hand_max_term_ms;
     bool hand_is_interruptible;
     int64_t hand_notice_ms, hand_minimum_run_ms;
+    char refusal
+        [AGENT_REFUSAL_SIZE]; /* why it does not stand, since the broker said so; "": it did not */
 };
 
 struct agent_session {

@@ -7,6 +7,7 @@
 #include "protocol/conditions.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -454,7 +455,8 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
                                       .instrument = "",
                                       .is_standing = ask_stands(ask),
                                       .is_by_hand = ask->state == ASK_BY_HAND,
-                                      .is_taken_back = ask->state == ASK_TAKEN_BACK};
+                                      .is_taken_back = ask->state == ASK_TAKEN_BACK,
+                                      .refusal = ask->refusal};
     if (ret_row->is_by_hand) {
         ret_row->terms.slots = ask->hand_slots;
         ret_row->terms.price_micro = ask->hand_price_micro;
@@ -549,6 +551,7 @@ void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V
             return;
         }
         ask->state = ASK_BY_HAND;
+        ask->refusal[0] = '\0';
         ask->order = order;
         ask->hand_slots = event->slots;
         ask->hand_price_micro = event->price_micro;
@@ -576,24 +579,27 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
         place_asks(session, now_ns);
     } else if (ask != NULL) {
         ask->state = ASK_STANDING;
+        ask->refusal[0] = '\0';
         session->offer_refusals = 0;
     } else if (type == MESSAGE_ORDER_CANCEL) {
         cancel_answered(session, id);
     }
 }
 
-static void note_refused_ask(struct agent_session *session, const struct offered_ask *ask,
+static void note_refused_ask(struct agent_session *session, struct offered_ask *ask,
                              const struct dialogue_event *event)
 {
     const char *to[AGENT_TO_MOST];
+    const char *name = reject_name(event->reject);
     const char *unknown = conditions_unknown(event->reject, event->value, to,
                                              name_accounts(&ask->terms.conditions, to));
     if (unknown != NULL) {
-        session_note(session, "the broker refused the ask: to: '%s': %s", unknown,
-                     reject_advice(event->reject));
+        (void)snprintf(ask->refusal, sizeof ask->refusal, "%s: to: '%s': %s", name, unknown,
+                       reject_advice(event->reject));
     } else {
-        session_note(session, "the broker refused the ask: %s", event->text);
+        (void)snprintf(ask->refusal, sizeof ask->refusal, "%s: %s", name, event->text);
     }
+    session_note(session, REJECT_SAID "ask: %s", ask->refusal);
 }
 
 void offers_rejected(struct agent_session *session, int64_t now_ns,
@@ -604,7 +610,8 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
     if (type == MESSAGE_ADVERTISE && id128_equal(&event->id, &session->advertise)) {
         memset(&session->advertise, 0, sizeof session->advertise);
         session->frozen = event->reject == REJECT_FROZEN;
-        session_note(session, "the broker refused the devices: %s", event->text);
+        session_note(session, REJECT_SAID "devices: %s: %s", reject_name(event->reject),
+                     event->text);
         offer_later(session, now_ns);
     } else if (ask != NULL) {
         ask->state = ASK_ABSENT;
@@ -612,7 +619,7 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
         note_refused_ask(session, ask, event);
         offer_later(session, now_ns);
     } else if (type == MESSAGE_STATEMENT_HELD) {
-        session_note(session, "the broker refused the statement of held work: %s", event->text);
+        session_note(session, REJECT_SAID "statement of held work: %s", event->text);
         state_later(session, now_ns);
     } else if (type == MESSAGE_ORDER_CANCEL) {
         cancel_refused(session, now_ns, &event->id, event->reject);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
+#include "protocol/reject.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { POLL_MS = 50, STOP_MS = 20000, LOG_TAIL = 2048, PATH_SIZE = PATH_MAX, CALL_MS = 2000 };
@@ -30,8 +32,10 @@ struct embedded {
     int signals;
     bool detach;
     int64_t deadline_ns;
-    uint32_t slots;      /* that its agent offers */
-    int64_t price_micro; /* the least of its asks */
+    off_t log_size;       /* of the agent, as far as it was looked at */
+    bool is_refusal_told; /* the last that the log said of what the market does not take */
+    uint32_t slots;       /* that its agent offers */
+    int64_t price_micro;  /* the least of its asks */
 };
 
 static void path_in(const struct embedded *embedded, const char *name, char ret_path[PATH_SIZE])
@@ -142,6 +146,34 @@ static bool look_at_offer(struct embedded *embedded, struct bourse_error *error)
     return bourse_devices(embedded->invocation->bourse, add_offer, embedded, error);
 }
 
+static off_t agent_log_size(const struct embedded *embedded)
+{
+    char path[PATH_SIZE];
+    struct stat log;
+    path_in(embedded, "provider.log", path);
+    return stat(path, &log) == 0 ? log.st_size : 0;
+}
+
+/* The market may be why the agent offers nothing, a price band above all: its owner, who alone can mend that, is told while both run
+ * and --wait lasts. The agent tries again, and its log has it last. */
+static void tell_refusal(struct embedded *embedded)
+{
+    char path[PATH_SIZE];
+    char tail[LOG_TAIL];
+    const off_t size = agent_log_size(embedded);
+    if (embedded->is_refusal_told || size == embedded->log_size) {
+        return;
+    }
+    embedded->log_size = size;
+    path_in(embedded, "provider.log", path);
+    log_tail(path, tail);
+    const char *refusal = strstr(tail, REJECT_SAID);
+    if (refusal != NULL) {
+        embedded->is_refusal_told = true;
+        (void)fprintf(stderr, "bourse: no device is on offer yet: %s\n", refusal);
+    }
+}
+
 static bool wait_offer(struct embedded *embedded, int *ret_status)
 {
     char market[PATH_SIZE];
@@ -161,6 +193,7 @@ static bool wait_offer(struct embedded *embedded, int *ret_status)
             return false;
         }
         error.status = BOURSE_OK;
+        tell_refusal(embedded);
         if (!pause_ok(embedded, "no device is on offer yet", ret_status)) {
             return false;
         }
@@ -191,6 +224,7 @@ static bool start_both(struct embedded *embedded, int *ret_status)
 {
     char agent[PATH_SIZE];
     path_in(embedded, MARKET_PROVIDER, agent);
+    embedded->log_size = agent_log_size(embedded); /* what a former one said is over */
     return start_child(embedded, &embedded->broker, "broker", "bourse-broker",
                        embedded->household.folder, ret_status) &&
            wait_market(embedded, ret_status) &&

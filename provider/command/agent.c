@@ -193,6 +193,9 @@ static void print_asks(const json_t *asks)
         printf("%s", is_true(ask, "interruptible") ? ", interruptible" : "");
         print_conditions(ask);
         printf("%s\n", ask_note(ask));
+        if (json_object_get(ask, "refusal") != NULL) {
+            printf("%-12s refused, and tried again: %s\n", "", text(ask, "refusal"));
+        }
     }
 }
 

@@ -155,6 +155,23 @@ static bool has_cancelled(const json_t *agent)
     return false;
 }
 
+/* Of each ask that the market does not take; false: there is none. */
+static bool print_refused_asks(const json_t *agent)
+{
+    bool is_refused = false;
+    size_t i;
+    const json_t *ask;
+    json_array_foreach(json_object_get(agent, "asks"), i, ask)
+    {
+        const char *refusal = json_string_value(json_object_get(ask, "refusal"));
+        if (refusal != NULL) {
+            printf("%-10s an ask is refused, and tried again: %s\n", "", refusal);
+            is_refused = true;
+        }
+    }
+    return is_refused;
+}
+
 /* `frozen`: the account is, as the market says, which the agent may not have heard yet. */
 static void print_agent(const json_t *agent, bool frozen)
 {
@@ -182,7 +199,7 @@ static void print_agent(const json_t *agent, bool frozen)
             printf("%-10s %s\n", "agent", words[i][1]);
         }
     }
-    if (error != NULL && strcmp(state_of(agent), "offering") != 0) {
+    if (!print_refused_asks(agent) && error != NULL && strcmp(state_of(agent), "offering") != 0) {
         printf("%-10s last error: %s\n", "", error);
     }
 }

@@ -51,6 +51,25 @@ expect 0 '' "$bourse" down
 market_up
 expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands
 expect 4 'PRICE: cap: 1.01 credits, limit 1.00' "$bourse" run -y --cap 1.01 --budget 5 -- true
+
+# An agent whose price is above the band says so at the terminal, each way that an owner looks, and offers once the band is lifted.
+expect 0 '^price band 0.01 to 0.05$' "$bourse" admin bands --most 0.05
+expect 0 '' "$bourse" down
+"$bourse" up --detach --dir "$market" --wait 5m >up.log 2>&1 &
+up=$!
+told() { grep -q 'no device is on offer yet: the broker refused the ask: PRICE: price: 0.10 credits, limit 0.05: ' up.log; }
+until_true 120 told || fail "up does not say why nothing is on offer: $(cat up.log)"
+expect 0 '^price band 0.01 to 0.05, one order comes to 0.01 at most$' "$bourse" admin bands --notional 0.01
+expect_soon 0 'refused, and tried again: PRICE: price: 0.10 credits, limit 0.05: ' "$bin/bourse-provider" status --dir "$market/provider"
+expect 0 'an ask is refused, and tried again: PRICE: price: 0.10 credits, limit 0.05: ' "$bin/bourse-provider" why --dir "$market/provider"
+expect 0 '"refusal":"PRICE: price: ' "$bin/bourse-provider" status --json --dir "$market/provider"
+expect 0 '^price band 0.01 to 1.00, one order comes to 0.01 at most$' "$bourse" admin bands --most 1
+expect_soon 0 'refused, and tried again: NOTIONAL: notional: .* credits, limit 0.01: ' "$bin/bourse-provider" status --dir "$market/provider"
+expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands --notional none
+wait "$up" || fail "up does not go on: $(cat up.log)"
+expect 0 'offering|asks stand' "$bin/bourse-provider" status --dir "$market/provider"
+grep -q "refused, and tried" out && fail "status tells of a refusal that is over: $(cat out)"
+
 expect 0 '' "$bourse" down
 broker='' agent=''
 expect 0 'bands +[0-9]+ rita  least 0.01, most 1.00, notional 0.01' "$bin/bourse-broker" acts market

@@ -207,6 +207,8 @@ static bool add_change(void *context, const struct exchange_change *change)
         return add_trade(answer, &change->trade);
     case CHANGE_BAR:
         return add_bar(answer, &change->bar);
+    case CHANGE_BANDS:
+        return true; /* every answer says them */
     }
     return false;
 }
@@ -236,6 +238,11 @@ static struct outgoing *answer_send(struct answer *answer, const struct exchange
     }
     reply->index = exchange_index(exchange);
     reply->log_time_ms = exchange_log_time_ns(exchange) / NS_PER_MS;
+    const struct exchange_bands bands = exchange_bands_now(exchange);
+    reply->has_least_micro = reply->has_most_micro = reply->has_notional_micro = true;
+    reply->least_micro = bands.least_micro;
+    reply->most_micro = bands.most_micro;
+    reply->notional_micro = bands.notional_micro;
     reply->n_asks = answer->asks.count;
     reply->asks = (Bourse__V1__MarketAsks **)(void *)answer->asks.items;
     reply->n_needs = answer->needs.count;

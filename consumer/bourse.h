@@ -664,6 +664,9 @@ struct bourse_news {
     size_t change_count;
     const struct bourse_trade *trades; /* likewise, oldest first */
     size_t trade_count;
+    struct bourse_bands
+        bands;          /* in force now; a highest price of 0: the broker does not say them */
+    bool has_new_bands; /* others than at the last news */
 };
 typedef bool bourse_news_visitor(void *context, const struct bourse_news *news);
 /* The market as it changes, as long as the visitor returns true. What a lost connection missed is caught up with. */

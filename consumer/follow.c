@@ -131,7 +131,8 @@ bool bourse_follow(struct bourse *bourse, bourse_news_visitor *visitor, void *co
             continue;
         }
         following_news(following, &news);
-        const bool is_new = news.is_anew || news.change_count > 0 || news.trade_count > 0;
+        const bool is_new =
+            news.is_anew || news.change_count > 0 || news.trade_count > 0 || news.has_new_bands;
         if ((is_new || is_lost) && !visitor(context, &news)) {
             return true;
         }

@@ -29,7 +29,8 @@ struct following {
     struct levels changes; /* as they came */
     struct bourse_trade *trades;
     size_t trade_count, trade_capacity;
-    struct bourse_depth *shown; /* the book, then the changes, as news point to them */
+    struct bourse_bands bands, told; /* now, and as news said them last */
+    struct bourse_depth *shown;      /* the book, then the changes, as news point to them */
 };
 
 struct following *following_create(void)
@@ -280,6 +281,11 @@ enum following_status following_take(struct following *following,
     following->place = reply->next;
     following->index = reply->index;
     following->log_time_ms = reply->log_time_ms;
+    following->bands = (struct bourse_bands){
+        .least_micro = reply->has_least_micro ? reply->least_micro : 0,
+        .most_micro = reply->has_most_micro ? reply->most_micro : 0,
+        .notional_micro = reply->has_notional_micro ? reply->notional_micro : 0,
+    };
     if (!take_asks(following, reply) || !take_trades(following, reply)) {
         return FOLLOWING_OUT_OF_MEMORY;
     }
@@ -297,6 +303,12 @@ enum following_status following_take(struct following *following,
     return FOLLOWING_WHOLE;
 }
 
+static bool are_same_bands(const struct bourse_bands *a, const struct bourse_bands *b)
+{
+    return a->least_micro == b->least_micro && a->most_micro == b->most_micro &&
+           a->notional_micro == b->notional_micro;
+}
+
 void following_news(struct following *following, struct bourse_news *ret_news)
 {
     struct bourse_depth *shown = following->shown;
@@ -307,14 +319,18 @@ void following_news(struct following *following, struct bourse_news *ret_news)
     for (size_t i = 0; i < following->changes.count; i++) {
         changes[i] = following->changes.items[i].depth;
     }
-    *ret_news = (struct bourse_news){.is_anew = following->is_anew,
-                                     .index = following->index,
-                                     .log_time_ms = following->log_time_ms,
-                                     .levels = shown,
-                                     .level_count = following->book.count,
-                                     .changes = changes,
-                                     .change_count = following->changes.count,
-                                     .trades = following->trades,
-                                     .trade_count = following->trade_count};
+    *ret_news =
+        (struct bourse_news){.is_anew = following->is_anew,
+                             .index = following->index,
+                             .log_time_ms = following->log_time_ms,
+                             .levels = shown,
+                             .level_count = following->book.count,
+                             .changes = changes,
+                             .change_count = following->changes.count,
+                             .trades = following->trades,
+                             .trade_count = following->trade_count,
+                             .bands = following->bands,
+                             .has_new_bands = !are_same_bands(&following->bands, &following->told)};
+    following->told = following->bands;
     following->was_told = true;
 }

@@ -47,6 +47,10 @@ void apply_bands(struct exchange *exchange, const struct exchange_bands *given)
         return;
     }
     const bool is_other_most = bands.most_micro != exchange->price_band_micro;
+    if (is_other_most || bands.least_micro != exchange->price_least_micro ||
+        bands.notional_micro != exchange->notional_most_micro) {
+        feed_bands(exchange);
+    }
     exchange->price_least_micro = bands.least_micro;
     exchange->price_band_micro = bands.most_micro;
     exchange->notional_most_micro = bands.notional_micro;

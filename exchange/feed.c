@@ -59,6 +59,7 @@ struct change { /* what number n was about, at n % FEED_CHANGES, if that still b
 struct feed {
     struct tape *tape;
     uint64_t number;
+    uint64_t bands; /* number of their last change */
     struct change changes[FEED_CHANGES];
     struct table by_key;
     struct level **levels; /* by place; NULL: free */
@@ -472,6 +473,14 @@ void feed_trade(struct exchange *exchange, const struct ledger_record *fill)
     (void)number_next(feed, CHANGE_BAR, bar);
 }
 
+void feed_bands(struct exchange *exchange)
+{
+    struct feed *feed = exchange->feed;
+    if (feed != NULL) {
+        feed->bands = number_next(feed, CHANGE_BANDS, 0);
+    }
+}
+
 bool exchange_feed_recall(struct exchange *exchange, const struct exchange_trade *trade)
 {
     const struct tape_fill given = {.instrument = trade->instrument,
@@ -563,6 +572,9 @@ static bool tell_change(const struct exchange *exchange, uint64_t number,
             ret_told->bar = tell_bar(bar);
             return true;
         }
+    } else if (change->type == CHANGE_BANDS) {
+        *ret_told = (struct exchange_change){.type = CHANGE_BANDS};
+        return feed->bands == number;
     } else {
         const struct level *level = feed->levels[change->place];
         if (level != NULL && level->number == number) {

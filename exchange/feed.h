@@ -1,4 +1,4 @@
-/* exchange/feed.h - the market as it changes, for members who follow it: levels of the book, trades and bars of a minute.
+/* exchange/feed.h - the market as it changes, for members who follow it: levels of the book, trades, bars of a minute and the bands.
  *
  * Every change has a number: 1, 2, 3 ... without a gap, from the moment the feed was opened. A level is all that rests at one
  * price: of asks, those of one instrument; of bids, those with the same needs. A change of a level says how it stands now, so
@@ -19,7 +19,13 @@
 
 enum { FEED_CHANGES = 1 << 16 };
 
-enum exchange_change_type { CHANGE_ASKS = 1, CHANGE_BIDS, CHANGE_TRADE, CHANGE_BAR };
+enum exchange_change_type {
+    CHANGE_ASKS = 1,
+    CHANGE_BIDS,
+    CHANGE_TRADE,
+    CHANGE_BAR,
+    CHANGE_BANDS /* exchange_bands_now says what they are */
+};
 
 struct exchange_level {
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* ASKS */

@@ -358,7 +358,7 @@ SHAPE(market_trade, market_trade, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
 SHAPE(market_bar, market_bar, ATTRIBUTE_TEXT, MOMENT, MONEY, MONEY, MONEY, MONEY, COUNT, COUNT);
 SHAPE(market_reply, market_reply, COUNT, COUNT, COUNT, FLAG, COUNT, FLAG, COUNT, MOMENT,
       MANY(market_asks, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS), MANY(market_bids, LIMIT_ROWS),
-      MANY(market_trade, LIMIT_ROWS), MANY(market_bar, LIMIT_ROWS));
+      MANY(market_trade, LIMIT_ROWS), MANY(market_bar, LIMIT_ROWS), MONEY, MONEY, MONEY);
 SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(history_request, history_request, MANY_SIZED(32, 32, LIMIT_WORKS), COUNT);

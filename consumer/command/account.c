@@ -381,7 +381,7 @@ static int admin_bands(struct invocation *invocation)
         return print_json(bands_as_json(bands), BOURSE_OK);
     }
     if (!invocation->quiet) {
-        print_bands(bands);
+        print_bands(stdout, bands);
     }
     return BOURSE_OK;
 }

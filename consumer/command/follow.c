@@ -84,9 +84,9 @@ static void print_json_book(const struct book_view *view, const struct bourse_ne
                           (json_int_t)level->timed, "daily", (json_int_t)level->daily));
         }
     }
-    (void)print_json(json_pack("{s:I, s:I, s:o, s:o}", "index", (json_int_t)news->index,
+    (void)print_json(json_pack("{s:I, s:I, s:o, s:o, s:o}", "index", (json_int_t)news->index,
                                "log_time_ms", (json_int_t)news->log_time_ms, "asks", asks, "bids",
-                               bids),
+                               bids, "bands", bands_as_json(news->bands)),
                      BOURSE_OK);
 }
 
@@ -121,6 +121,9 @@ static void print_grids(const struct book_view *view, const struct bourse_news *
     grid_print(&asks, to, view->invocation->color);
     (void)fputc('\n', to);
     grid_print(&bids, to, view->invocation->color);
+    if (news->bands.most_micro > 0) {
+        print_bands(to, news->bands);
+    }
 }
 
 static void draw_book(struct book_view *view, const struct bourse_news *news)
@@ -139,8 +142,18 @@ static void draw_book(struct book_view *view, const struct bourse_news *news)
     free(text);
 }
 
+/* Those in force first of all, and others when they are set. */
+static void print_new_bands(const struct bourse_news *news)
+{
+    if (news->has_new_bands) {
+        (void)printf("%s  ", time_text(news->log_time_ms));
+        print_bands(stdout, news->bands);
+    }
+}
+
 static void print_changes(const struct book_view *view, const struct bourse_news *news)
 {
+    print_new_bands(news);
     for (size_t i = 0; i < news->change_count; i++) {
         const struct bourse_depth *level = &news->changes[i];
         if (!is_wanted(view, level)) {

@@ -161,7 +161,7 @@ static void print_book(const struct bourse_book *book, bool color)
     (void)putchar('\n');
     grid_print(&bids, stdout, color);
     (void)putchar('\n');
-    print_bands(bourse_book_bands(book));
+    print_bands(stdout, bourse_book_bands(book));
 }
 
 /* Both at once as one text, for free(); NULL: neither, or out of memory. */

@@ -670,12 +670,12 @@ json_t *bands_as_json(struct bourse_bands bands)
                      (json_int_t)bands.notional_micro);
 }
 
-void print_bands(struct bourse_bands bands)
+void print_bands(FILE *to, struct bourse_bands bands)
 {
-    (void)printf("price band %s to %s", money_text(bands.least_micro),
-                 money_text(bands.most_micro));
+    (void)fprintf(to, "price band %s to %s", money_text(bands.least_micro),
+                  money_text(bands.most_micro));
     if (bands.notional_micro > 0) {
-        (void)printf(", one order comes to %s at most", money_text(bands.notional_micro));
+        (void)fprintf(to, ", one order comes to %s at most", money_text(bands.notional_micro));
     }
-    (void)putchar('\n');
+    (void)fputc('\n', to);
 }

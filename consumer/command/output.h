@@ -33,7 +33,7 @@ const char *limit_text(int64_t micro, const char *rate); /* 0.10, or 0.02 per bf
 const char *ask_text(int64_t micro);                     /* what an ask asks: 0.10, or "donated" */
 /* What orders may be, as an object; and as a line to stdout. */
 json_t *bands_as_json(struct bourse_bands bands);
-void print_bands(struct bourse_bands bands);
+void print_bands(FILE *to, struct bourse_bands bands);
 /* The key of a limit by value and its rate, beside what stands in an object already; nothing where it is none. */
 void json_add_rate(json_t *object, const char *rate);
 const char *duration_text(int64_t ms); /* 1.5s, 1h 31m: to the nearest */

@@ -46,6 +46,19 @@ expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands --notional none
 expect 0 '.' "$bourse" order replace "$job" --cap 0.10
 expect_soon 0 'done' "$bourse" ps "$job"
 
+# Who follows the book hears of the bands in force, and when they change; nothing else does.
+"$bourse" book --follow >follow.txt 2>err &
+started+=("$!")
+until_true 60 grep -q 'price band 0.01 to 1.00$' follow.txt || fail "who follows the book is not told the band: $(cat follow.txt err)"
+"$bourse" book --follow --json >follow.json 2>err &
+started+=("$!")
+until_true 60 grep -q '"bands":{"least_micro":10000,"most_micro":1000000,"notional_micro":0}' follow.json || fail "likewise in JSON: $(cat follow.json err)"
+expect 0 '.' "$bourse" admin bands --notional 3
+until_true 60 grep -q 'price band 0.01 to 1.00, one order comes to 3.00 at most$' follow.txt || fail "nor of others: $(cat follow.txt)"
+until_true 60 grep -q '"bands":{"least_micro":10000,"most_micro":1000000,"notional_micro":3000000}' follow.json || fail "likewise: $(cat follow.json)"
+[ "$(grep -c 'price band' follow.txt)" = 2 ] || fail "bands are told again: $(cat follow.txt)"
+expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands --notional none
+
 # After a restart they are the same.
 expect 0 '' "$bourse" down
 market_up

@@ -32,6 +32,8 @@ struct follower {
     size_t count;
     size_t trade_count; /* that it was told */
     size_t first_trade; /* of all, when it began */
+    const struct exchange *exchange;
+    struct exchange_bands bands; /* as they were when it began, or heard of others */
 };
 
 static struct exchange_trade trades[TRADES]; /* as the ledger has them */
@@ -120,6 +122,9 @@ static bool take(void *context, const struct exchange_change *change)
         ck_assert_int_le(change->bar.low_micro, change->bar.open_micro);
         ck_assert_int_le(change->bar.close_micro, change->bar.high_micro);
         break;
+    case CHANGE_BANDS:
+        follower->bands = exchange_bands_now(follower->exchange);
+        break;
     }
     return true;
 }
@@ -132,6 +137,7 @@ static bool read_page(struct follower *follower, const struct exchange *exchange
         follower->has_begun = true;
         follower->after = exchange_feed_number(exchange);
         follower->first_trade = trade_count;
+        follower->bands = exchange_bands_now(exchange);
     }
     if (!follower->has_book) {
         follower->has_book = exchange_feed_book(exchange, follower->place, take, follower,
@@ -210,6 +216,10 @@ static void check_book(const struct follower *follower, const struct exchange *e
     uint32_t from = 0;
     while (exchange_list_book(exchange, NULL, from, add_listed, &listed, &from) == LISTING_MORE) {
     }
+    const struct exchange_bands bands = exchange_bands_now(exchange);
+    ck_assert_int_eq(follower->bands.least_micro, bands.least_micro);
+    ck_assert_int_eq(follower->bands.most_micro, bands.most_micro);
+    ck_assert_int_eq(follower->bands.notional_micro, bands.notional_micro);
     ck_assert_uint_eq(follower->count, listed.count);
     for (size_t i = 0; i < listed.count; i++) {
         ck_assert_msg(has_row(follower, &listed.rows[i]), "%s at %lld is told otherwise",
@@ -294,6 +304,7 @@ START_TEST(who_follows_the_feed_has_the_book)
     for (size_t f = 0; f < FOLLOWERS; f++) {
         followers[f] = kinds[f];
         followers[f].rows = memory[f];
+        followers[f].exchange = model.exchange;
     }
     for (int i = 0; i < COMMANDS; i++) {
         model_next(&model);

@@ -66,6 +66,31 @@ static void check_level(const struct exchange_change *change, enum exchange_chan
     ck_assert((change->level.needs != NULL) == (type == CHANGE_BIDS && orders > 0));
 }
 
+static void set_most(int64_t most_micro)
+{
+    struct exchange_command set = command(EXCHANGE_BANDS, OPERATOR);
+    set.bands = (struct exchange_bands){.has_most = true, .most_micro = most_micro};
+    apply(&set);
+}
+
+START_TEST(other_bands_are_a_change_and_of_several_the_last_is_told)
+{
+    const uint64_t before = number();
+    set_most(price);
+    set_most(price); /* as they were */
+    ck_assert_uint_eq(number(), before + 1);
+    changes(before, MOST);
+    ck_assert_uint_eq(told_count, 1);
+    ck_assert_int_eq(told[0].type, CHANGE_BANDS);
+    set_most(2 * price);
+    changes(before, MOST);
+    ck_assert_uint_eq(told_count, 1);
+    ck_assert_int_eq(told[0].type, CHANGE_BANDS);
+    changes(before + 2, MOST);
+    ck_assert_uint_eq(told_count, 0);
+}
+END_TEST
+
 START_TEST(asks_at_one_price_are_one_level)
 {
     offer(PROVIDER, 4, price);
@@ -295,6 +320,7 @@ int main(void)
     TCase *tests = tcase_create("feed");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, open_market, tear_down);
+    tcase_add_test(tests, other_bands_are_a_change_and_of_several_the_last_is_told);
     tcase_add_test(tests, asks_at_one_price_are_one_level);
     tcase_add_test(tests, a_fill_is_a_trade_and_a_bar_and_changes_the_levels);
     tcase_add_test(tests, a_bid_is_seen_while_it_wants_something);

@@ -116,6 +116,27 @@ START_TEST(the_book_comes_in_pages_and_in_order)
 }
 END_TEST
 
+START_TEST(bands_are_those_of_the_last_reply)
+{
+    expect(FOLLOWING_WHOLE);
+    ck_assert_int_eq(news().bands.most_micro, 0); /* not said */
+    go_on(1);
+    reply.has_least_micro = reply.has_most_micro = reply.has_notional_micro = true;
+    reply.least_micro = 1;
+    reply.most_micro = 20;
+    reply.notional_micro = 300;
+    expect(FOLLOWING_WHOLE);
+    struct bourse_news told = news();
+    ck_assert(told.has_new_bands);
+    ck_assert_int_eq(told.bands.least_micro, 1);
+    ck_assert_int_eq(told.bands.most_micro, 20);
+    ck_assert_int_eq(told.bands.notional_micro, 300);
+    go_on(0);
+    expect(FOLLOWING_WHOLE);
+    ck_assert(!news().has_new_bands);
+}
+END_TEST
+
 START_TEST(a_level_changes_and_goes)
 {
     asks[0] = asks_at("cpu", 3, 1);
@@ -214,6 +235,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, open_following, close_following);
     tcase_add_test(tests, the_book_comes_in_pages_and_in_order);
+    tcase_add_test(tests, bands_are_those_of_the_last_reply);
     tcase_add_test(tests, a_level_changes_and_goes);
     tcase_add_test(tests, news_of_several_replies_are_told_together);
     tcase_add_test(tests, beginning_anew_forgets_the_book);

@@ -217,19 +217,25 @@ static void take_fewer_slots(const struct seeking *seeking, struct candidate *ca
     }
 }
 
+/* The longest term that the budget covers; 0: it covers any, or none that the subtasks have enough with. */
+static int64_t covered_term_ns(const struct search *search, const struct candidate *candidate)
+{
+    const int128 hourly = (int128)candidate->offer.price_micro * candidate->slots;
+    if (is_covered(search, candidate) || hourly <= 0) {
+        return 0;
+    }
+    const int128 covered_ns = (int128)job_free_micro(search->part->job) * NS_PER_HOUR / hourly;
+    int64_t term_ns = (int64_t)covered_ns; /* less than what was not covered */
+    term_ns -= term_ns % NS_PER_MS;
+    return term_ns >= search->need->limit_ns ? term_ns : 0;
+}
+
 /* Likewise of the ask's term. */
 static void take_shorter_term(const struct search *search, struct candidate *candidate)
 {
     candidate->term_ns = candidate->offer.max_term_ns;
-    int128 hourly = (int128)candidate->offer.price_micro * candidate->slots;
-    if (!is_covered(search, candidate) && hourly > 0) {
-        int128 covered_ns = (int128)job_free_micro(search->part->job) * NS_PER_HOUR / hourly;
-        int64_t term_ns = (int64_t)covered_ns; /* less than what was not covered */
-        term_ns -= term_ns % NS_PER_MS;
-        if (term_ns > 0 && term_ns >= search->need->limit_ns) {
-            candidate->term_ns = term_ns;
-        }
-    }
+    const int64_t term_ns = covered_term_ns(search, candidate);
+    candidate->term_ns = term_ns > 0 ? term_ns : candidate->term_ns;
 }
 
 /* What waits for others to come to it meets nobody; and only what may rest takes a lease. */
@@ -255,6 +261,51 @@ static void judge_band(const struct search *search, struct candidate *candidate)
     }
 }
 
+/* Whether the market takes what it would be then, by what it comes to. Without a cap its limit is another, too. */
+static bool is_within_notional(const struct search *search, const struct candidate *candidate)
+{
+    const struct exchange *exchange = search->exchange;
+    const int64_t most_micro = exchange->notional_most_micro;
+    const int64_t budget_micro = candidate->budget_micro > 0 ? candidate->budget_micro : INT64_MAX;
+    if (most_micro == 0) {
+        return true;
+    }
+    struct part changed = *search->part;
+    changed.width = candidate->slots;
+    changed.term_ns = candidate->term_ns;
+    const bool has_cap = changed.cap_micro >= 0 || candidate->cap_micro != search->need->cap_micro;
+    changed.bid_micro =
+        part_limit(exchange, &changed, has_cap ? candidate->cap_micro : -1, budget_micro);
+    return part_notional(exchange, &changed, budget_micro) <= most_micro;
+}
+
+/* A term has to be covered: by more money, or where the market takes no order of so much by a shorter one. False: by neither. */
+static bool judge_budget(const struct search *search, struct candidate *candidate)
+{
+    const struct exchange_need *need = search->need;
+    if (is_covered(search, candidate)) {
+        return is_within_notional(search, candidate);
+    }
+    struct candidate richer = *candidate;
+    const int64_t short_micro = escrow_of(candidate) - job_free_micro(search->part->job);
+    if (checked_add(need->budget_micro, short_micro, &richer.budget_micro) &&
+        is_within_notional(search, &richer)) {
+        add_change(&richer, difference_ppm(need->budget_micro, richer.budget_micro));
+        *candidate = richer;
+        return true;
+    }
+    const bool is_shorter = candidate->term_ns != need->term_ns; /* counted already */
+    const int64_t term_ns = covered_term_ns(search, candidate);
+    if (term_ns <= 0) {
+        return false;
+    }
+    candidate->term_ns = term_ns;
+    if (!is_shorter) {
+        add_change(candidate, difference_ppm(need->term_ns, term_ns));
+    }
+    return is_within_notional(search, candidate);
+}
+
 /* All but the requirement. False: no change would do. */
 static bool judge_terms(const struct seeking *seeking, struct candidate *candidate)
 {
@@ -266,6 +317,9 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
     candidate->term_ns = need->term_ns;
     candidate->cap_micro = need->cap_micro;
     candidate->budget_micro = need->budget_micro;
+    if (offer->price_micro > search->exchange->price_band_micro) {
+        return false; /* a bid that stands may pay more; what is asked for anew may not */
+    }
     judge_type(search, candidate);
     judge_band(search, candidate);
     if (offer->max_term_ns != 0 && offer->max_term_ns < need->term_ns) {
@@ -289,14 +343,8 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
             add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
         }
     }
-    if (!is_covered(search, candidate)) {
-        const int64_t short_micro = escrow_of(candidate) - job_free_micro(search->part->job);
-        if (!checked_add(need->budget_micro, short_micro, &candidate->budget_micro)) {
-            return false;
-        }
-        add_change(candidate, difference_ppm(need->budget_micro, candidate->budget_micro));
-    }
-    return candidate->slots > 0 && candidate->term_ns >= need->limit_ns &&
+    return candidate->slots > 0 && judge_budget(search, candidate) &&
+           candidate->term_ns >= need->limit_ns &&
            (int128)candidate->term_ns * candidate->slots <= offer->day_ns;
 }
 
@@ -539,19 +587,6 @@ static bool settle_price(const struct seeking *seeking, struct exchange_remedy *
     return !meeting.is_own && meeting.from != NULL;
 }
 
-/* Whether the market takes what it would be then, by what it comes to. */
-static bool is_within_notional(const struct search *search, const struct candidate *best)
-{
-    struct part changed = *search->part;
-    const int64_t most_micro = search->exchange->notional_most_micro;
-    changed.width = best->slots;
-    changed.term_ns = best->term_ns;
-    changed.bid_micro = best->cap_micro >= 0 ? best->cap_micro : changed.bid_micro;
-    return most_micro == 0 ||
-           part_notional(search->exchange, &changed,
-                         best->budget_micro > 0 ? best->budget_micro : INT64_MAX) <= most_micro;
-}
-
 void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy)
 {
     const struct exchange_need *need = search->need;
@@ -562,7 +597,7 @@ void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy
         consider(&seeking, &search->seen[i]);
     }
     const struct candidate *best = &seeking.best;
-    if (best->offer.from == NULL || best->count == 0 || !is_within_notional(search, best)) {
+    if (best->offer.from == NULL || best->count == 0) {
         return;
     }
     ret_remedy->slots = best->slots;

@@ -11,6 +11,7 @@
  *     ann changes DEVICE|JOB [to SLOTS] [at PRICE]
  *     JOB is done after SECONDS               then the results of all that it runs come in
  *     wait SECONDS
+ *     bands from PRICE to PRICE [notional CREDITS|none]   the operator sets them
  *     > JOB gets SLOTS of DEVICE at PRICE
  *     > JOB will get SLOTS of DEVICE at PRICE   when their holder has left
  *     > JOB has to leave DEVICE in SECONDS s    another has taken its lease
@@ -67,7 +68,7 @@ static void open_market(void)
 {
     name_count = run_count = lease_count = 0;
     const struct exchange_limits limits = exchange_limits_default();
-    struct exchange_genesis_account accounts[PEOPLE];
+    struct exchange_genesis_account accounts[PEOPLE + 1];
     memset(accounts, 0, sizeof accounts);
     for (unsigned i = 0; i < PEOPLE; i++) {
         accounts[i].key.bytes[0] = (uint8_t)(i + 1);
@@ -75,7 +76,10 @@ static void open_market(void)
         accounts[i].credits_micro = 1000 * MICRO_PER_CREDIT;
         (void)snprintf(accounts[i].name, sizeof accounts[i].name, "%s", people[i]);
     }
-    open_market_of(&limits, 100 * MICRO_PER_CREDIT, accounts, PEOPLE);
+    accounts[PEOPLE].key.bytes[0] = PEOPLE + 1;
+    accounts[PEOPLE].roles = ROLE_OPERATOR;
+    (void)snprintf(accounts[PEOPLE].name, sizeof accounts[PEOPLE].name, "operator");
+    open_market_of(&limits, 100 * MICRO_PER_CREDIT, accounts, PEOPLE + 1);
 }
 
 static struct named *find(const char *name)
@@ -435,6 +439,25 @@ static void finish(const struct named *job, const char *line)
     exchange_effects_clear(&market.effects);
 }
 
+static void set_bands(const char *line)
+{
+    char least[NAME_BYTES];
+    char most[NAME_BYTES];
+    char notional[NAME_BYTES] = "";
+    ck_assert_int_ge(sscanf(line, "bands from %15s to %15s notional %15s", least, most, notional),
+                     2);
+    struct exchange_command made = command(EXCHANGE_BANDS, OPERATOR);
+    made.bands = (struct exchange_bands){.has_least = true,
+                                         .has_most = true,
+                                         .has_notional = notional[0] != '\0',
+                                         .least_micro = money(least),
+                                         .most_micro = money(most)};
+    if (made.bands.has_notional && strcmp(notional, "none") != 0) {
+        made.bands.notional_micro = money(notional);
+    }
+    apply(&made);
+}
+
 static void run_line(const char *line)
 {
     char who[NAME_BYTES] = "";
@@ -446,6 +469,8 @@ static void run_line(const char *line)
     if (strcmp(who, "wait") == 0) {
         market.now_ns += (int64_t)strtol(verb, NULL, 10) * NS_PER_S;
         tick();
+    } else if (strcmp(who, "bands") == 0) {
+        set_bands(line);
     } else if (account != 0 && strcmp(verb, "asks") == 0) {
         ask(account, line);
     } else if (find(who) != NULL && find(who)->is_job && strcmp(verb, "is") == 0) {
@@ -512,9 +537,9 @@ static void run_script(const char *name)
 }
 
 static const char *const scripts[] = {
-    "price-time", "partial", "width",     "term",      "self-match",  "expiry",
-    "kinds",      "ioc",     "fok",       "post-only", "all-or-none", "all-of-several",
-    "market",     "value",   "donations", "spot",      "other-terms"};
+    "bands",          "price-time", "partial", "width",     "term",      "self-match",
+    "expiry",         "kinds",      "ioc",     "fok",       "post-only", "all-or-none",
+    "all-of-several", "market",     "value",   "donations", "spot",      "other-terms"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

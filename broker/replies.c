@@ -329,6 +329,10 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     Bourse__V1__QuoteReply answer;
     quote_to_wire(&row, need.rate != RATE_NONE, levels, pointers, &answer);
     answer.index = exchange_index(exchange);
+    const struct exchange_bands bands = exchange_bands_now(exchange);
+    answer.has_least_micro = answer.has_most_micro = true;
+    answer.least_micro = bands.least_micro;
+    answer.most_micro = bands.most_micro;
     answer.explanation = &explanation->wire;
     if (need.rate == RATE_NONE) {
         suggest_cap(exchange, &needs, &row, &answer);

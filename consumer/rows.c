@@ -73,23 +73,26 @@ void rows_explanation(const Bourse__V1__Explanation *wire,
 
 void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quote)
 {
-    *ret_quote =
-        (struct bourse_quote){.slots_now = wire->slots_now,
-                              .slots_taken = wire->slots_taken,
-                              .taken_low_micro = wire->taken_low_micro,
-                              .taken_high_micro = wire->taken_high_micro,
-                              .price_low_micro = wire->price_low_micro,
-                              .price_high_micro = wire->price_high_micro,
-                              .expected_micro = wire->expected_micro,
-                              .minimum_micro = wire->minimum_micro,
-                              .suggested_micro = wire->suggested_micro,
-                              .makespan_ms = wire->makespan_ms,
-                              .has_explanation = wire->explanation != NULL,
-                              .index = wire->index,
-                              .second_micro = wire->has_second_micro ? wire->second_micro : -1,
-                              .suggested_cap_micro = wire->has_cap_micro ? wire->cap_micro : -1,
-                              .suggested_cap_trades = wire->cap_trades,
-                              .suggested_cap_since_ms = wire->cap_since_ms};
+    *ret_quote = (struct bourse_quote){
+        .slots_now = wire->slots_now,
+        .slots_taken = wire->slots_taken,
+        .taken_low_micro = wire->taken_low_micro,
+        .taken_high_micro = wire->taken_high_micro,
+        .price_low_micro = wire->price_low_micro,
+        .price_high_micro = wire->price_high_micro,
+        .expected_micro = wire->expected_micro,
+        .minimum_micro = wire->minimum_micro,
+        .suggested_micro = wire->suggested_micro,
+        .makespan_ms = wire->makespan_ms,
+        .has_explanation = wire->explanation != NULL,
+        .index = wire->index,
+        .band_least_micro = wire->has_least_micro ? wire->least_micro : 0,
+        .band_most_micro = wire->has_most_micro ? wire->most_micro : INT64_MAX,
+        .rests_at_micro = -1,
+        .second_micro = wire->has_second_micro ? wire->second_micro : -1,
+        .suggested_cap_micro = wire->has_cap_micro ? wire->cap_micro : -1,
+        .suggested_cap_trades = wire->cap_trades,
+        .suggested_cap_since_ms = wire->cap_since_ms};
     if (wire->has_first_account) {
         text_hex(wire->first_account.data, wire->first_account.len, ret_quote->first_account);
     }

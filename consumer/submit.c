@@ -51,7 +51,10 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
     if (dearest_micro <= 0 || dearest_micro > INT64_MAX / 2) {
         return -1; /* nothing on offer, or only donations */
     }
-    return dearest_micro + dearest_micro / 2;
+    const int64_t limit_micro = dearest_micro + dearest_micro / 2;
+    return limit_micro > quote->band_most_micro    ? quote->band_most_micro
+           : limit_micro < quote->band_least_micro ? quote->band_least_micro
+                                                   : limit_micro;
 }
 
 /* NULL: the limit is no value. */
@@ -113,21 +116,24 @@ static void cover_whole(const struct job_file *file, const struct order_part *pa
     quote->suggested_micro = larger(quote->suggested_micro, whole_micro);
 }
 
-/* A budget is of all parts; what a part alone has of it is not known. */
-static void add_order(const struct bourse_job *job, Bourse__V1__QuoteRequest *body)
+/* A budget is of all parts; what a part alone has of it is not known. Without one it is what was suggested, 0: nothing was yet. */
+static void add_order(const struct bourse_job *job, int64_t suggested_micro,
+                      Bourse__V1__QuoteRequest *body)
 {
     const struct job_file *file = job->file;
     body->has_order_type = file->order != JOB_ORDER_LIMIT;
     body->order_type = (uint32_t)file->order;
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
-    body->has_budget_micro = job->part_count == 1 && file->budget_micro > 0;
-    body->budget_micro = body->has_budget_micro ? file->budget_micro : 0;
+    const int64_t budget_micro = file->budget_micro > 0 ? file->budget_micro : suggested_micro;
+    body->has_budget_micro = job->part_count == 1 && budget_micro > 0;
+    body->budget_micro = body->has_budget_micro ? budget_micro : 0;
 }
 
 /* At that cap, JOB_ABSENT: at any price. Checks may not be for who asks least. */
 static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t index,
-                     int64_t cap_micro, struct bourse_quote *ret_quote, struct bourse_error *error)
+                     int64_t cap_micro, int64_t suggested_micro, struct bourse_quote *ret_quote,
+                     struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
     bool apart = is_checks(job, index);
@@ -150,7 +156,7 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     body.expect_ms = part->expect_ms;
     body.has_apart = apart;
     body.apart = apart;
-    add_order(job, &body);
+    add_order(job, suggested_micro, &body);
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_QUOTE_REQUEST, &body.base, MESSAGE_QUOTE_REPLY, &answer,
                      error)) {
@@ -160,20 +166,22 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     return true;
 }
 
-/* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. */
+/* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. What the market
+ * would refuse is asked about as it would be submitted. */
 static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
                        struct bourse_quote *ret_quote, struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
     const int64_t cap_micro = job->file->cap_micro;
-    if (!quote_at(bourse, job, index, cap_micro, ret_quote, error)) {
+    if (!quote_at(bourse, job, index, cap_micro, 0, ret_quote, error)) {
         return false;
     }
     const int64_t limit_micro = limit_of(job->file, part, ret_quote);
-    if (limit_micro >= 0 && cap_micro == JOB_ABSENT &&
-        (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0 ||
-         ret_quote->explanation.refusal[0] != '\0') &&
-        !quote_at(bourse, job, index, limit_micro, ret_quote, error)) {
+    const bool is_refused = ret_quote->explanation.refusal[0] != '\0';
+    const bool gets_cap = limit_micro >= 0 && cap_micro == JOB_ABSENT;
+    if (((gets_cap && (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0)) || is_refused) &&
+        !quote_at(bourse, job, index, gets_cap ? limit_micro : cap_micro,
+                  ret_quote->suggested_micro, ret_quote, error)) {
         return false;
     }
     ret_quote->limit_micro = limit_micro;
@@ -345,6 +353,53 @@ static bool quote_checks(struct bourse *bourse, struct bourse_job *job, struct b
     return spare_referee(bourse, job, made, ret_checks, error);
 }
 
+/* What is found wrong is made again by whom the checks can be had from, as dear as they are: each part pays what any does, and the
+ * budget has a lease at that. */
+static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
+                      struct bourse_quote *all, int64_t ret_limits[ORDER_PARTS_MAX])
+{
+    int64_t lease_micro = 0;
+    for (size_t i = 0; i < job->part_count && all->limit_micro >= 0; i++) {
+        const struct order_part *part = &job->parts[i];
+        int64_t term_micro;
+        if (parts[i].limit_micro < all->limit_micro) {
+            parts[i].limit_micro = ret_limits[i] = all->limit_micro;
+            lease_micro = checked_muldiv_ceil(all->limit_micro, part->term_ms * part->slots,
+                                              NS_PER_HOUR / NS_PER_MS, &term_micro)
+                              ? larger(lease_micro, term_micro)
+                              : INT64_MAX;
+        }
+    }
+    if (all->suggested_micro > 0) {
+        all->suggested_micro = sum_of(all->suggested_micro, lease_micro);
+    }
+}
+
+/* Where no price is known for a part: what its budget allows. An order that waits pays what the ask that comes has to pay. */
+static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
+{
+    const int64_t budget_micro =
+        job->file->budget_micro > 0 ? job->file->budget_micro : quote->suggested_micro;
+    int64_t planned_ms = 0;
+    int64_t lease_ms = INT64_MAX;
+    int64_t price_micro;
+    for (size_t i = 0; i < job->part_count; i++) {
+        const struct order_part *part = &job->parts[i];
+        int64_t part_ms;
+        planned_ms = checked_mul(part->expect_ms, (int64_t)part->subtasks * part->slots, &part_ms)
+                         ? sum_of(planned_ms, part_ms)
+                         : INT64_MAX;
+        lease_ms = part->term_ms * part->slots < lease_ms ? part->term_ms * part->slots : lease_ms;
+    }
+    if (quote->limit_micro < 0 && job->file->value.rate == RATE_NONE && budget_micro > 0) {
+        const bool good =
+            checked_muldiv_ceil(budget_micro, NS_PER_HOUR / NS_PER_MS,
+                                larger(larger(planned_ms, lease_ms), 1), &price_micro);
+        quote->rests_at_micro =
+            good && price_micro < quote->band_most_micro ? price_micro : quote->band_most_micro;
+    }
+}
+
 /* Each part on its own. */
 static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *parts,
                         struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
@@ -364,6 +419,9 @@ static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bo
             add_quote(ret_quote, &parts[i]);
         }
         ret_limits[i] = parts[i].limit_micro;
+    }
+    if (job->checks > 0 && job->file->cap_micro == JOB_ABSENT) {
+        pay_alike(job, parts, ret_quote, ret_limits);
     }
     client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
                 job->checks > 0 ? checks->checks_problem : "");
@@ -437,6 +495,7 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     offered_set_power(offered, named);
+    find_rest(job, ret_quote);
     return manifest_expect(job, ret_quote, offered, error);
 }
 

@@ -458,7 +458,7 @@ static void explain_whole(const struct search *search, struct exchange_explanati
     }
     if (whole.is_there && !whole.fills && part->job->part_count == 1 &&
         !search->exchange->is_halted && why->refusal == 0 &&
-        !(search->is_filed && meets_own_first(search, whole.limit_micro, why))) {
+        !meets_own_first(search, whole.limit_micro, why)) {
         remedy_whole(search, &whole, &why->remedy);
     }
 }
@@ -485,12 +485,11 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
     if (why->refusal != 0) {
         why->fills_at_micro = why->takes_at_micro = -1; /* with one's own it is not the limit */
     }
-    if (search->is_filed && why->fills_at_micro > part->bid_micro &&
+    if (why->fills_at_micro > part->bid_micro &&
         meets_own_first(search, why->fills_at_micro, why)) {
         why->fills_at_micro = -1;
     }
-    if (search->is_filed && why->takes_at_micro >= 0 &&
-        meets_own_first(search, why->takes_at_micro, why)) {
+    if (why->takes_at_micro >= 0 && meets_own_first(search, why->takes_at_micro, why)) {
         why->takes_at_micro = -1;
     }
     if (why->free == 0 && why->affordable > 0) {
@@ -554,8 +553,8 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     const bool is_filed = part != NULL;
     struct exchange_need bidding = *need;
     part = is_filed ? part : search_asked(exchange, need, &asked);
-    if (need->budget_micro > 0) {
-        bidding.cap_micro = part->bid_micro; /* which may be what the budget covers */
+    if (need->budget_micro > 0 || need->cap_micro < 0) {
+        bidding.cap_micro = part->bid_micro; /* what the budget covers, or the band allows */
     }
     need = &bidding;
     ret_explanation->type = part->job->type;

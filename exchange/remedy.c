@@ -120,6 +120,13 @@ static struct requirement_node loosened(const struct requirement_node *node, boo
     return after;
 }
 
+/* Beyond the most that any device has, an order would be refused: under `not` it goes. */
+static bool can_hold(const struct requirement_node *node)
+{
+    return node->op != REQUIREMENT_GT ||
+           node->attribute.number < attribute_most(node->attribute.name);
+}
+
 static void copy_requirement(const struct requirement *from, struct requirement *ret_copy)
 {
     ret_copy->count = from->count;
@@ -521,6 +528,7 @@ static void rewrite(struct seeking *seeking, struct exchange_remedy *remedy)
         turned->held = (seen->truth >> i & 1) != 0;
         turned->has_figure = nearest_figure(search->exchange, seen->device, node, &figure);
         turned->after = loosened(node, turned->held, figure);
+        turned->has_figure = turned->has_figure && can_hold(&turned->after);
         turn_over(&rewriting, i, node, turned);
     }
     assert(rewriting.depth <= 1);
@@ -663,7 +671,13 @@ void remedy_whole(const struct search *search, const struct whole *whole,
         ret_remedy->budget_micro = whole->escrow_micro;
     }
     altered.cap_micro = whole->limit_micro;
-    if (search_meet(search, &altered).is_own) {
+    const struct candidate changed = {
+        .slots = part->width,
+        .term_ns = part->term_ns,
+        .cap_micro = whole->limit_micro,
+        .budget_micro = ret_remedy->budget_micro,
+    };
+    if (search_meet(search, &altered).is_own || !is_within_notional(search, &changed)) {
         return;
     }
     add_figure(ret_remedy, REMEDY_CAP, part->cap_micro, ret_remedy->cap_micro);

@@ -492,27 +492,18 @@ static bool check_word(const struct parser *parser, struct problem *ret_problem)
 static bool check_range(const struct requirement_field *field, const struct requirement_node *node,
                         struct problem *ret_problem)
 {
-    static const struct {
-        const char *name, *most;
-    } ranges[] = {{"isolation", "3"}, {"trust", "2"}, {"notice", "7d"}, {"minimum_run", "7d"}};
     const int64_t number = node->attribute.number;
+    const int64_t most = attribute_most(field->name);
     if (is_ordered(field) && node->op == REQUIREMENT_LT && number <= 0) {
         problem_set(ret_problem, "%s is never less than 0", field->name);
         return false;
     }
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        int64_t most = 0;
-        if (strcmp(ranges[i].name, field->name) != 0 ||
-            units_read(requirement_field_units(field), ranges[i].most, &most) != UNITS_OK) {
-            continue;
-        }
-        const bool is_beyond = number > most;
-        if ((is_beyond && (node->op == REQUIREMENT_EQ || node->op == REQUIREMENT_GE)) ||
-            (number >= most && node->op == REQUIREMENT_GT)) {
-            problem_set(ret_problem, "%s is 0 to %s: no device has more", field->name,
-                        ranges[i].most);
-            return false;
-        }
+    if ((number > most && (node->op == REQUIREMENT_EQ || node->op == REQUIREMENT_GE)) ||
+        (number >= most && most != INT64_MAX && node->op == REQUIREMENT_GT)) {
+        char text[UNITS_TEXT_SIZE];
+        units_text(requirement_field_units(field), most, text);
+        problem_set(ret_problem, "%s is 0 to %s: no device has more", field->name, text);
+        return false;
     }
     return true;
 }

@@ -416,6 +416,10 @@ json_t *json_quote(const struct bourse_quote *quote)
         (void)json_object_set_new(value, "taken_high_micro",
                                   json_integer((json_int_t)quote->taken_high_micro));
     }
+    if (quote->rests_at_micro >= 0) {
+        (void)json_object_set_new(value, "rests_at_micro",
+                                  json_integer((json_int_t)quote->rests_at_micro));
+    }
     if (quote->suggested_cap_micro >= 0) {
         (void)json_object_set_new(value, "suggested_cap_micro",
                                   json_integer((json_int_t)quote->suggested_cap_micro));

@@ -118,6 +118,14 @@ bool offer_is_too_dear(const struct bourse_quote *quote)
            why->starts_at_micro < 0;
 }
 
+static const char *limit_reason(const struct bourse_quote *quote)
+{
+    return quote->limit_micro == quote->band_most_micro ||
+                   quote->limit_micro == quote->band_least_micro
+               ? " (the market's price band)"
+               : " (1.5 times what is on offer)";
+}
+
 static void show_quote(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
@@ -181,7 +189,14 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
     if (quote->limit_micro >= 0) {
         (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
                       money_text(quote->limit_micro),
-                      job->cap_micro >= 0 ? "" : " (1.5 times what is on offer)");
+                      job->cap_micro >= 0 ? "" : limit_reason(quote));
+    } else if (quote->rests_at_micro >= 0) {
+        (void)fprintf(to,
+                      "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
+                      money_text(quote->rests_at_micro),
+                      quote->rests_at_micro == quote->band_most_micro
+                          ? "the market's price band, as no price is on offer to go by"
+                          : "what the budget allows, as no price is on offer to go by");
     }
     if (quote->suggested_cap_micro >= 0) {
         (void)fprintf(

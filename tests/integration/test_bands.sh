@@ -28,6 +28,23 @@ job=$(tail -n 1 out)
 expect 0 "more than the market's price band lets an order pay, 0.05" "$bourse" explain "$job"
 expect 4 'PRICE: price: 0.10 credits, limit 0.05' "$bourse" order replace "$job" --cap 0.10
 
+# Without a cap the order pays no more than the band allows, and the quote says so; and what it pays where there is no price to go by.
+expect 0 '^price band 0.00 to 0.12$' "$bourse" admin bands --most 0.12
+printf 'run: ["true"]\n' >plain.yaml
+expect 0 "price +at most 0.12 credits per slot-hour .the market's price band" "$bourse" quote plain.yaml
+expect 0 'done' "$bourse" run -y -- true
+expect 0 '^price band 0.20 to 2.00$' "$bourse" admin bands --least 0.20 --most 2
+expect 0 'price +at most 0.20 credits per slot-hour' "$bourse" quote plain.yaml
+printf 'budget: 1\nneeds: {region: xx}\nexpect: 10s\nterm: 1h\nslots: 2\nrun: ["true"]\n' >far.yaml
+expect 5 'price +at most 0.50 credits per slot-hour .what the budget allows' "$bourse" quote far.yaml
+expect 0 '.' "$bourse" submit -y -q --anyway far.yaml
+far=$(tail -n 1 out)
+expect 0 '"price_micro":500000' "$bourse" order list --json
+expect 0 '.' "$bourse" cancel "$far"
+sed -i 's/budget: 1/budget: 10/' far.yaml
+expect 5 '"rests_at_micro":2000000' "$bourse" quote far.yaml --json
+expect 0 '^price band 0.00 to 0.05$' "$bourse" admin bands --least 0 --most 0.05
+
 # Who may neither halt nor freeze sets none.
 expect 0 '^bourse-invite-1' "$bourse" admin invite --name ada
 invitation=$(cat out)

@@ -209,6 +209,28 @@ cmp plain.npy redone.npy || fail "redone, it is another product"
 id=$(field job redone.json)
 [ "$(ended_as liar 4)" -ge 1 ] || fail "it was not planned for the liar: $(cat redone.json)"
 
+# Two of them, the cheapest both: an honest one is within what the quote says, which is what the bid pays, and within the budget.
+cp -r lair den
+[ "$(id -u)" -ne 0 ] || chmod 711 den
+agent_join "$work/fibber" --name fibber <<<'slots: 1'
+sed -i 's/^price:.*/price: 0.02/' "$work/fibber/provider.yaml"
+den/bourse-provider run --dir "$work/fibber" >>"$work/agent-fibber.log" 2>&1 &
+fibber=$!
+started+=("$fibber")
+until_true 60 multiplying 4 || fail "the second liar offers nothing: $(cat agent-fibber.log)"
+job twice 'each: A1.npy' 'at_most: 1'
+sed -i '/^cap:/d; /^budget:/d' twice.yaml
+"$bourse" quote twice.yaml >quote.txt 2>&1 || fail "quote: $(cat quote.txt)"
+has "$(cat quote.txt)" 'price         at most 0.45 credits per slot-hour'
+submit twice
+await twice
+[ "$(field state ps.json)" = "done" ] || fail "twice: its work was not done again: $(cat ps.json)"
+[ "$(ended_as liar 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twice: who did what: $("$bourse" ps "$id")"
+[ "$(balance_of liar)" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twice: a liar was paid: $("$bourse" admin accounts)"
+kill -TERM "$fibber"
+ended "$fibber" 60 || fail "the second liar does not end"
+until_true 60 multiplying 3 || fail "what the second liar offered still stands"
+
 # Without another try it fails, and says what became of it.
 lie entry
 job caught 'each: A1.npy' 'at_most: 1' 'crash_limit: 0'
@@ -242,7 +264,7 @@ await missing
 # The honest ones were never accused.
 refuted=$(sqlite3 -readonly "$market/ledger.db" "
     SELECT COUNT(*) FROM results JOIN accounts ON accounts.key = results.provider
-    WHERE accounts.name <> 'liar' AND results.status = 4;")
+    WHERE accounts.name NOT IN ('liar', 'fibber') AND results.status = 4;")
 [ "$refuted" = 0 ] || fail "an honest result was refuted"
 
 market_audit

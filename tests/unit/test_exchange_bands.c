@@ -350,6 +350,37 @@ START_TEST(what_would_be_refused_is_foretold)
 }
 END_TEST
 
+START_TEST(without_a_cap_nothing_above_the_band_is_foretold)
+{
+    offer(PROVIDER, 1, 3 * price);
+    set_band(0, 2 * price);
+    const struct exchange_need need = need_at(-1);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_int_eq(why.starts_at_micro, -1);
+    ck_assert_uint_eq(why.beyond, 1);
+    ck_assert_uint_eq(why.remedy.count, 0);
+}
+END_TEST
+
+START_TEST(no_budget_is_suggested_that_no_order_may_have)
+{
+    offer(PROVIDER, 2, price);
+    struct exchange_command made = submit_of(2, 30); /* two slots for a term come to 40 */
+    made.submit.type = EXCHANGE_ALL_OR_NONE;
+    made.submit.cap_micro = price;
+    apply(&made);
+    ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
+    set_notional(why.remedy.budget_micro - 1);
+    ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.remedy.count, 0);
+    set_notional(40 * MICRO_PER_CREDIT);
+    ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.remedy.count, 1);
+}
+END_TEST
+
 START_TEST(an_agent_is_told_no_price_that_its_ask_may_not_have)
 {
     static struct exchange_why told;
@@ -381,6 +412,8 @@ int main(void)
     tcase_add_test(tests, explain_names_what_no_order_reaches_and_suggests_no_such_price);
     tcase_add_test(tests, a_suggested_cap_is_one_that_an_order_may_have);
     tcase_add_test(tests, what_would_be_refused_is_foretold);
+    tcase_add_test(tests, without_a_cap_nothing_above_the_band_is_foretold);
+    tcase_add_test(tests, no_budget_is_suggested_that_no_order_may_have);
     tcase_add_test(tests, an_agent_is_told_no_price_that_its_ask_may_not_have);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

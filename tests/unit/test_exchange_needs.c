@@ -114,6 +114,39 @@ START_TEST(trust_is_what_the_operator_gives)
 }
 END_TEST
 
+/* There is none above the most trusted one: the predicate goes, it gets no figure that an order may not have. */
+START_TEST(no_change_asks_for_more_than_any_device_has)
+{
+    static const struct attribute fast = {.name = "cores", .number = 4};
+    static const struct exchange_terms firm = {.is_interruptible = false};
+    static struct exchange_explanation why;
+    struct requirement needs;
+    struct problem problem;
+    sell(OWNER, 0, &fast, &firm);
+    ck_assert(requirement_parse("cores >= 4 and not trust >= 2", &needs, &problem));
+    const struct exchange_need need = {.needs = &needs,
+                                       .account = CONSUMER,
+                                       .subtasks = 1,
+                                       .slots = 1,
+                                       .cap_micro = 2 * price,
+                                       .limit_ns = NS_PER_S,
+                                       .term_ns = NS_PER_S};
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_DROP);
+    char text[256];
+    ck_assert(requirement_text(&why.remedy.needs, text, sizeof text));
+    ck_assert_str_eq(text, "cores >= 4");
+    ck_assert(requirement_parse("cores >= 4 and not trust >= 1", &needs, &problem));
+    sell(REFEREE, 0, &fast, &firm);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_LOOSEN);
+    ck_assert(requirement_text(&why.remedy.needs, text, sizeof text));
+    ck_assert_str_eq(text, "cores >= 4 and not trust > 1");
+}
+END_TEST
+
 START_TEST(isolation_and_region_are_the_devices)
 {
     static const struct attribute open = {.name = "isolation", .number = 0};
@@ -168,6 +201,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, open_market, tear_down);
     tcase_add_test(tests, trust_is_what_the_operator_gives);
+    tcase_add_test(tests, no_change_asks_for_more_than_any_device_has);
     tcase_add_test(tests, isolation_and_region_are_the_devices);
     tcase_add_test(tests, notice_and_minimum_run_are_the_asks);
     suite_add_tcase(suite, tests);

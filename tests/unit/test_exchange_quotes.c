@@ -301,6 +301,14 @@ START_TEST(what_would_be_refused_is_told_so)
     ck_assert_uint_eq(why.own_devices, 1);
     ck_assert_uint_eq(why.fitting, 1);
     ck_assert_int_eq(why.starts_at_micro, -1);
+    need.cap_micro =
+        price / 2; /* below one's own: at what the other one asks it would be refused */
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.refusal, 0);
+    ck_assert_int_eq(why.fills_at_micro, -1);
+    ck_assert_int_eq(why.past_own_micro, 2 * price);
+    ck_assert_uint_eq(why.remedy.count, 0);
+    need.cap_micro = 2 * price;
     need.account = CONSUMER;
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(why.refusal, 0);

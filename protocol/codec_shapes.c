@@ -296,7 +296,7 @@ SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT, MONEY, COUNT, MONEY, FLAG, COUNT);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT, COUNT,
-      MONEY, MONEY);
+      MONEY, MONEY, MONEY, MONEY);
 SHAPE(explain_request, explain_request, ID, COUNT, SUBTASK_INDEX);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
       TALLY, TALLY, TALLY, SUBTASK_INDEX, STATE, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES),

@@ -416,24 +416,6 @@ static enum blob_status open_partial(struct blob_store *store, uint32_t account,
     return BLOB_OK;
 }
 
-static enum blob_status write_all(struct blob_store *store, int fd, const uint8_t *data,
-                                  size_t length, uint64_t offset)
-{
-    while (length > 0) {
-        ssize_t written = pwrite(fd, data, length, (off_t)offset);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return failed(store, "an upload could not be written");
-        }
-        data += written;
-        length -= (size_t)written;
-        offset += (uint64_t)written;
-    }
-    return BLOB_OK;
-}
-
 /* The disk gets what is there while the rest is still on its way, so that at the end fsync has little to wait for. */
 static void begin_writeback(const struct partial *partial, size_t length)
 {
@@ -524,10 +506,11 @@ static enum blob_status take_chunk(struct blob_store *store, struct partial *par
         store->hasher = hasher_create();
     }
     hasher_begin(store->hasher, &partial->hasher, chunk->data, chunk->length);
-    enum blob_status status =
-        write_all(store, partial->fd, chunk->data, chunk->length, chunk->offset);
+    bool is_written = file_write_at(partial->fd, chunk->data, chunk->length, chunk->offset);
+    int error = errno;
     hasher_finish(store->hasher);
-    return status;
+    errno = error;
+    return is_written ? BLOB_OK : failed(store, "an upload could not be written");
 }
 
 static enum blob_status append(struct blob_store *store, const struct blob_chunk *chunk,

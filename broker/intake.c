@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "broker/queue.h"
+#include "runtime/files.h"
 #include "runtime/relay.h"
 
 #include <assert.h>
@@ -76,15 +77,11 @@ static bool receive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t l
     return room_state(intake->intakes->room) == ROOM_FREE;
 }
 
-static bool write_all(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
+static bool write_piece(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
 {
     const struct intake *intake = context;
-    for (size_t done = 0; done < length;) {
-        ssize_t put = pwrite(intake->facts.fd, bytes + done, length - done, (off_t)(offset + done));
-        if (put <= 0 && !(put < 0 && errno == EINTR)) {
-            return false;
-        }
-        done += put > 0 ? (size_t)put : 0;
+    if (!file_write_at(intake->facts.fd, bytes, length, offset)) {
+        return false;
     }
     if ((offset + length) % WRITEBACK_BYTES == 0) {
         /* While the rest is on its way: a hint, what fails is told by fsync. */
@@ -102,7 +99,7 @@ static void *run(void *argument)
                                 .sum = &sum,
                                 .context = intake,
                                 .read = receive,
-                                .write = write_all};
+                                .write = write_piece};
     sha256_start(&sum);
     bool has_all = relay_run(&relay);
     struct hash32 hash = sha256_end(&sum);

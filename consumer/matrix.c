@@ -62,22 +62,6 @@ static bool read_at(int fd, void *ret_bytes, size_t length, uint64_t offset)
     return true;
 }
 
-static bool write_at(int fd, const void *bytes, size_t length, uint64_t offset)
-{
-    const uint8_t *from = bytes;
-    for (size_t done = 0; done < length;) {
-        ssize_t put = pwrite(fd, from + done, length - done, (off_t)(offset + done));
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put <= 0) {
-            return false;
-        }
-        done += (size_t)put;
-    }
-    return true;
-}
-
 /* ---------------------------------------------------------------- reading */
 
 static bool read_header(struct matrix *matrix, uint64_t size, struct problem *ret_problem)
@@ -318,7 +302,7 @@ static bool draft_begin(struct matrix_draft *draft, struct problem *ret_problem)
     if (failed != 0) {
         errno = failed;
     }
-    return (failed == 0 && write_at(matrix->fd, header, sizeof header, 0)) ||
+    return (failed == 0 && file_write_at(matrix->fd, header, sizeof header, 0)) ||
            disk_failed(draft->path, ret_problem);
 }
 
@@ -428,7 +412,7 @@ bool matrix_draft_write_bytes(struct matrix_draft *draft, const struct matrix_bl
     assert(offset + length <= block->rows * block->columns * sizeof(float));
     for (size_t done = 0; done < length;) {
         struct run run = run_at(&draft->matrix, block, offset + done, length - done);
-        if (!write_at(draft->matrix.fd, bytes + done, run.length, run.at)) {
+        if (!file_write_at(draft->matrix.fd, bytes + done, run.length, run.at)) {
             return disk_failed(draft->path, ret_problem);
         }
         done += run.length;

@@ -7,6 +7,7 @@
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "runtime/clock.h"
+#include "runtime/files.h"
 #include "runtime/relay.h"
 
 #include <assert.h>
@@ -205,14 +206,7 @@ static bool read_source(void *context, uint64_t offset, uint8_t *ret_bytes, size
 static bool write_place(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
 {
     struct placing *placing = context;
-    for (size_t done = 0; done < length;) {
-        ssize_t put = pwrite(placing->place, bytes + done, length - done, (off_t)(offset + done));
-        if (put == 0 || (put < 0 && errno != EINTR)) {
-            return fail_placing(placing, put == 0 ? EIO : errno);
-        }
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return true;
+    return file_write_at(placing->place, bytes, length, offset) || fail_placing(placing, errno);
 }
 
 static bool fill_hashed(int place, const struct jail_input *input)

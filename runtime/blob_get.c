@@ -9,6 +9,7 @@
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"
 #include "runtime/descriptor.h"
+#include "runtime/files.h"
 #include "runtime/relay.h"
 
 #include <assert.h>
@@ -80,19 +81,10 @@ static bool sink_put(struct sink *sink, uint64_t offset, const uint8_t *bytes, s
         }
         return true;
     }
-    size_t done = 0;
-    while (done < length) {
-        ssize_t put = pwrite(sink->fd, bytes + done, length - done, (off_t)(offset + done));
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put < 0) {
-            sink->failed = errno;
-            problem_set(ret_problem, "a fetched file cannot be written: %s",
-                        strerror(sink->failed));
-            return false;
-        }
-        done += (size_t)put;
+    if (!file_write_at(sink->fd, bytes, length, offset)) {
+        sink->failed = errno;
+        problem_set(ret_problem, "a fetched file cannot be written: %s", strerror(sink->failed));
+        return false;
     }
     return true;
 }

@@ -475,6 +475,21 @@ bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_le
     return file_read_owned(path, cap, ret_bytes, ret_length, &owner, ret_problem);
 }
 
+bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset)
+{
+    const uint8_t *from = bytes;
+    for (size_t done = 0; done < length;) {
+        const size_t step = length - done < FILE_STEP_BYTES ? length - done : FILE_STEP_BYTES;
+        ssize_t put = pwrite(fd, from + done, step, (off_t)(offset + done));
+        if (put == 0 || (put < 0 && errno != EINTR)) {
+            errno = put == 0 ? EIO : errno;
+            return false;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
 bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
                 struct problem *ret_problem)
 {

@@ -35,6 +35,11 @@ bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *
 bool file_copy(const char *from, const char *to, struct problem *ret_problem);
 /* fsyncs a folder: what was made, renamed or removed in it survives a power cut from then on. */
 bool folder_sync(const char *path, struct problem *ret_problem);
+/* Writes all of it at `offset`, or says false with errno; what it wrote till then stays. No more than FILE_STEP_BYTES at a time: a file
+ * system takes memory for each write in one piece where it can, and large pieces are found last among memory that was in use shortly
+ * before. A virtual machine that gives unused memory back to its host waits ten times as long for others. */
+enum { FILE_STEP_BYTES = 64 << 10 };
+bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset);
 /* Writes beside, fsyncs, renames over `path`, fsyncs the folder. */
 bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
                 struct problem *ret_problem);

@@ -3,6 +3,8 @@
 #include "runtime/process.h"
 
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +226,37 @@ START_TEST(files_are_written_whole_and_read_up_to_a_cap)
 }
 END_TEST
 
+START_TEST(bytes_are_written_at_their_place_in_many_steps)
+{
+    enum { AT = 777, LENGTH = 3 * FILE_STEP_BYTES + 5 };
+    uint8_t *bytes = malloc(LENGTH);
+    uint8_t *read = malloc(LENGTH);
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_ptr_nonnull(read);
+    for (size_t i = 0; i < LENGTH; i++) {
+        bytes[i] = (uint8_t)(i * 7 + i / 251);
+    }
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert(file_write_at(fd, bytes, LENGTH, AT));
+    ck_assert_int_eq(pread(fd, read, LENGTH, AT), LENGTH);
+    ck_assert_mem_eq(read, bytes, LENGTH);
+    ck_assert(file_write_at(fd, bytes, 0, AT + LENGTH));
+    struct stat status;
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    ck_assert_int_eq(status.st_size, AT + LENGTH);
+
+    struct rlimit limit = {.rlim_cur = FILE_STEP_BYTES + 100, .rlim_max = FILE_STEP_BYTES + 100};
+    ck_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ck_assert(!file_write_at(fd, bytes, LENGTH, 0)); /* in its second step, of which a part fits */
+    ck_assert_int_eq(errno, EFBIG);
+    ck_assert_int_eq(close(fd), 0);
+    free(bytes);
+    free(read);
+}
+END_TEST
+
 START_TEST(a_failed_write_leaves_the_old_file_and_no_spare)
 {
     ck_assert(file_write(path, "old", 3, 0600, &problem));
@@ -273,6 +306,7 @@ int main(void)
     tcase_add_test(tests, what_is_no_key_is_refused);
     tcase_add_test(tests, private_folders_are_made_with_their_parents);
     tcase_add_test(tests, files_are_written_whole_and_read_up_to_a_cap);
+    tcase_add_test(tests, bytes_are_written_at_their_place_in_many_steps);
     tcase_add_test(tests, a_failed_write_leaves_the_old_file_and_no_spare);
     tcase_add_test(tests, the_process_says_where_it_lives_and_leaves_no_cores);
     suite_add_tcase(suite, tests);

@@ -23,7 +23,7 @@
 enum {
     HASHED_BYTES = 1 << 20,
     COLLECTED_TILES = 64,       /* fetched together at most */
-    COLLECTED_BYTES = 16 << 20, /* at which they are, so that an interruption is heard soon */
+    COLLECTED_BYTES = 64 << 20, /* at which they are, so that little is lost by an interruption */
 };
 
 void bourse_product_destroy(struct bourse_product **self)

@@ -76,7 +76,7 @@ bool blob_client_get_pieces(struct blob_client *client, const struct hash32 *has
                             const struct id128 *job, uint64_t cap, blob_take *take, void *context,
                             enum reject_code *ret_reject, struct problem *ret_problem);
 /* The same for several, each of at most `size` bytes, with a context of its own for `take`; small ones are asked for ahead,
- * and come first. The first failure ends the call: *ret_failed is whose. Any of the others may have come. */
+ * and come first; large ones of a broker on this machine come two at a time, so that `take` is called for both at once. The first failure ends the call: *ret_failed is whose. Any of the others may have come. */
 struct blob_want {
     struct hash32 hash;
     uint64_t size;

@@ -70,6 +70,11 @@ enum flight_status flight_await(struct blob_client *client, struct flights *flig
                                 enum message_type expected, struct flight_answer *ret_answer,
                                 struct problem *ret_problem);
 
+/* All of a blob of `size` bytes out of an open file, to `take`. False: the file does not bring it, or with *ret_fatal and the problem
+ * the client is to give up, or `take` said so. Several may be under way on threads of their own. */
+bool flight_take_file(struct blob_client *client, const struct blob_want *want, uint64_t size,
+                      int fd, blob_take *take, bool *ret_fatal, struct problem *ret_problem);
+
 /* True when a refusal says "not now": waits a little and counts, so that the caller asks again. */
 bool flight_is_passing(struct blob_client *client, const Bourse__V1__Reject *reject);
 /* Reports a refusal for good. Always false. */

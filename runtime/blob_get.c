@@ -237,6 +237,21 @@ static bool is_file_of(int fd, uint64_t size)
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == size;
 }
 
+bool flight_take_file(struct blob_client *client, const struct blob_want *want, uint64_t size,
+                      int fd, blob_take *take, bool *ret_fatal, struct problem *ret_problem)
+{
+    struct get get = {.client = client,
+                      .hash = &want->hash,
+                      .sink = {.fd = -1, .take = take, .context = want->context},
+                      .size = size};
+    start_over(&get);
+    if (!take_file(&get, fd, ret_fatal, ret_problem)) {
+        return false;
+    }
+    struct hash32 hash = sha256_end(&get.running);
+    return hash32_equal(&hash, get.hash);
+}
+
 /* All of the blob at once, or nothing of it: then the pieces are asked for. Its size is known, so no other ticket is. */
 static bool take_ticket(struct get *get, const Bourse__V1__BlobData *data,
                         enum reject_code *ret_reject, struct problem *ret_problem)

@@ -1,10 +1,14 @@
 /* Many small blobs at once: all are asked for in one window, so that the way there and back counts once for several of
- * them. Whatever does not come whole in one answer is fetched alone afterwards (blob_get.c), and that judges it. */
+ * them. Large ones of a broker on this machine are read out of their files, two at a time: each can be hashed by one processor only.
+ * Whatever does not come whole in one answer or out of a file is fetched alone afterwards (blob_get.c), and that judges it. */
 #include "base/sha256.h"
 #include "runtime/blob_flight.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct many {
     struct blob_client *client;
@@ -115,6 +119,94 @@ static bool get_small(struct many *many, size_t *ret_failed, enum reject_code *r
     }
 }
 
+/* ---- large ones, out of their files ---- */
+
+enum { TOGETHER = 2 };
+
+struct borrowed {
+    struct many *many;
+    size_t index; /* of its want */
+    int fd;
+    uint64_t size;
+    bool is_fatal;
+    struct problem problem; /* when fatal */
+};
+
+static void *take_borrowed(void *argument)
+{
+    struct borrowed *borrowed = argument;
+    struct many *many = borrowed->many;
+    many->is_here[borrowed->index] =
+        flight_take_file(many->client, &many->wants[borrowed->index], borrowed->size, borrowed->fd,
+                         many->take, &borrowed->is_fatal, &borrowed->problem);
+    (void)close(borrowed->fd); /* only read */
+    return NULL;
+}
+
+static bool is_large(const struct blob_want *want)
+{
+    return want->size > FLIGHT_CHUNK_BYTES;
+}
+
+/* The next of them, from *next on, that a file is to be had of. */
+static size_t borrow(struct many *many, size_t *next, struct borrowed list[TOGETHER])
+{
+    size_t count = 0;
+    for (; *next < many->count && count < TOGETHER; (*next)++) {
+        const struct blob_want *want = &many->wants[*next];
+        struct borrowed borrowed = {.many = many, .index = *next, .fd = -1};
+        if (is_large(want)) {
+            borrowed.fd = blob_client_borrow(many->client, &want->hash, many->job, want->size,
+                                             &borrowed.size);
+        }
+        if (borrowed.fd >= 0) {
+            list[count++] = borrowed;
+        }
+    }
+    return count;
+}
+
+/* The last of them on a thread of its own, if there is one to be had. */
+static void take_together(struct borrowed *list, size_t count)
+{
+    pthread_t thread;
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
+    bool is_apart =
+        count > 1 && pthread_create(&thread, NULL, take_borrowed, &list[count - 1]) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (size_t i = 0; i < count - (is_apart ? 1 : 0); i++) {
+        (void)take_borrowed(&list[i]);
+    }
+    if (is_apart) {
+        (void)pthread_join(thread, NULL); /* ours, and joined once */
+    }
+}
+
+static bool get_large(struct many *many, size_t *ret_failed, struct problem *ret_problem)
+{
+    struct borrowed list[TOGETHER];
+    size_t large = 0;
+    size_t next = 0;
+    size_t count;
+    for (size_t i = 0; i < many->count; i++) {
+        large += is_large(&many->wants[i]);
+    }
+    while (large > 1 && (count = borrow(many, &next, list)) > 0) {
+        take_together(list, count);
+        for (size_t i = 0; i < count; i++) {
+            if (list[i].is_fatal) {
+                *ret_failed = list[i].index;
+                *ret_problem = list[i].problem;
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool get_rest(struct many *many, size_t *ret_failed, enum reject_code *ret_reject,
                      struct problem *ret_problem)
 {
@@ -143,6 +235,7 @@ bool blob_client_get_many(struct blob_client *client, const struct blob_want *wa
         return false;
     }
     bool good = get_small(&many, ret_failed, ret_reject, ret_problem) &&
+                get_large(&many, ret_failed, ret_problem) &&
                 get_rest(&many, ret_failed, ret_reject, ret_problem);
     free(many.is_here);
     return good;

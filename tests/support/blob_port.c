@@ -246,7 +246,7 @@ static void answer_get(struct port *port, const struct router_message *message,
         data.has_ticket = 1;
         data.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
         data.data.len = 0;
-        atomic_store(&port->gives_tickets, false);
+        atomic_store(&port->gives_tickets, atomic_load(&port->keeps_giving));
     }
     if (atomic_fetch_sub(&port->drop_answers, 1) == 1) {
         return; /* as a full queue would */

@@ -69,7 +69,8 @@ struct port {
     atomic_int hold; /* so many gets at the start, until all of them are there */
     struct held held[BLOBS_MAX];
     int held_count;            /* the thread's own */
-    atomic_bool gives_tickets; /* instead of the first bytes */
+    atomic_bool gives_tickets; /* instead of the first bytes, */
+    atomic_bool keeps_giving;  /* more than once */
     atomic_int file_port;      /* where these are taken to; -1: nowhere */
     atomic_int handed;         /* what is handed over for them; -1: nothing */
     atomic_int tickets;        /* that were given */

@@ -127,6 +127,71 @@ START_TEST(a_file_with_other_bytes_is_refused)
 }
 END_TEST
 
+START_TEST(two_files_are_taken_at_once)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    struct taker takers[2];
+    struct blob_want wants[2];
+    size_t failed = 7;
+    enum reject_code reject;
+    for (size_t i = 0; i < 2; i++) {
+        takers[i] = (struct taker){.source = &local.source, .most = UINT64_MAX, .any_order = true};
+        wants[i] = (struct blob_want){
+            .hash = local.source.hash, .size = local.source.size, .context = &takers[i]};
+    }
+    struct blob_client *client = local.port->client;
+    atomic_store(&local.port->keeps_giving, true);
+    ck_assert(blob_client_get_many(client, wants, 2, NULL, take_piece, &failed, &reject, &problem));
+    ck_assert_uint_eq(takers[0].taken, local.source.size);
+    ck_assert_uint_eq(takers[1].taken, local.source.size);
+    ck_assert_int_eq(atomic_load(&local.port->tickets), 2);
+    ck_assert_int_eq(atomic_load(&local.port->gets), 2);
+
+    takers[1].most = local.source.size - 1; /* our side ends it: nothing is asked for again */
+    ck_assert(
+        !blob_client_get_many(client, wants, 2, NULL, take_piece, &failed, &reject, &problem));
+    ck_assert_str_eq(problem.text, "it is enough");
+    ck_assert_uint_eq(failed, 1);
+    ck_assert_int_eq(reject, REJECT_NONE);
+    ck_assert_int_eq(atomic_load(&local.port->gets), 4);
+    close_local(&local);
+}
+END_TEST
+
+static bool take_any(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
+                     struct problem *ret_problem)
+{
+    (void)context;
+    (void)offset;
+    (void)bytes;
+    (void)length;
+    (void)ret_problem;
+    return true;
+}
+
+START_TEST(of_two_files_that_with_other_bytes_is_refused)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    const struct blob_want want = {.hash = local.source.hash, .size = local.source.size};
+    const struct blob_want wants[2] = {want, want};
+    size_t failed = 7;
+    enum reject_code reject;
+    atomic_store(&local.port->keeps_giving, true);
+    ck_assert_int_eq(pwrite(local.file, "?", 1, (off_t)local.source.size - 1), 1);
+    ck_assert(!blob_client_get_many(local.port->client, wants, 2, NULL, take_any, &failed, &reject,
+                                    &problem));
+    ck_assert_uint_eq(failed, 0);
+    ck_assert_int_eq(reject, REJECT_BLOB_HASH);
+
+    atomic_store(&local.port->gives_tickets, false); /* bytes instead: in pieces */
+    ck_assert(blob_client_get_many(local.port->client, wants, 2, NULL, take_any, &failed, &reject,
+                                   &problem));
+    close_local(&local);
+}
+END_TEST
+
 START_TEST(a_ticket_that_was_not_asked_for_is_told)
 {
     struct port *port = port_open(); /* not on this machine, as far as the client knows */
@@ -228,6 +293,8 @@ int main(void)
     tcase_add_test(tests, a_file_is_borrowed_as_it_is);
     tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
     tcase_add_test(tests, a_file_with_other_bytes_is_refused);
+    tcase_add_test(tests, two_files_are_taken_at_once);
+    tcase_add_test(tests, of_two_files_that_with_other_bytes_is_refused);
     tcase_add_test(tests, a_ticket_that_was_not_asked_for_is_told);
     tcase_add_test(tests, large_blobs_go_through_streams);
     tcase_add_loop_test(tests, what_does_not_go_through_a_stream_goes_in_pieces, STREAM_NOT_HANDED,

@@ -41,6 +41,7 @@ struct lane {
     bool stop;
     struct list_link waiting;  /* outcomes of what was given and not begun, oldest first */
     struct agent_work running; /* attempt 0: nothing that could be cancelled */
+    struct agent_work next;    /* announced, and not given yet; attempt 0: nothing */
     atomic_bool cancel;        /* `running` is to end */
     atomic_bool notice;        /* its program is to be told to end; false once it was */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
@@ -131,17 +132,17 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
-/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have less room for what the last
- * one left there. */
+/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have less room because what the last
+ * one left there finds none elsewhere. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
 {
     struct jail_limits limits = limits_of(lane, index);
-    bool is_whole = lane->rest == NULL || jail_rest_is_empty(lane->rest);
-    if (lane->jail != NULL && is_bounded(&lane->limits, &limits) && is_whole) {
+    const struct lanes_config *config = &lane->lanes->config;
+    if (lane->jail != NULL && is_bounded(&lane->limits, &limits) &&
+        (lane->rest == NULL || jail_rest_move_out(lane->rest, config->config->spool))) {
         return true;
     }
     end_jail(lane);
-    const struct lanes_config *config = &lane->lanes->config;
     const struct agent_grant *grant = holding_grant(lane->holding);
     char name[48];
     cpu_set_t cpus;
@@ -159,6 +160,8 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     if (!jail_open(config->launcher, &spec, &jail, problem)) {
         return false;
     }
+    log_debug("lease %llu, lane %u: a jail was opened", (unsigned long long)grant->lease,
+              lane->number);
     lane->limits = limits;
     lane->rest = jail_rest_create();
     pthread_mutex_lock(&lane->mutex);
@@ -297,13 +300,14 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
     }
 }
 
-/* Whatever waits would need another jail; of programs nobody knows what they still have open. */
-static bool may_leave_outputs(struct lane *lane)
+/* Whatever comes next in the lane would have to move it out. Asked when there is an output. */
+static bool may_leave_outputs(void *context)
 {
+    struct lane *lane = context;
     pthread_mutex_lock(&lane->mutex);
-    bool is_last = list_empty(&lane->waiting);
+    bool is_last = list_empty(&lane->waiting) && lane->next.attempt == 0;
     pthread_mutex_unlock(&lane->mutex);
-    return is_last && tensor_names(holding_manifest(lane->holding));
+    return is_last;
 }
 
 static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
@@ -322,8 +326,11 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .given = &outcome->given,
         .has_checkpoints = holding_grant(lane->holding)->has_checkpoints,
         .jail = lane->jail,
-        .rest = may_leave_outputs(lane) ? lane->rest : NULL,
+        /* Of programs nobody knows what they still have open. */
+        .rest = tensor_names(holding_manifest(lane->holding)) ? lane->rest : NULL,
         .rest_bytes = lane->limits.disk_bytes / REST_SHARE,
+        .may_leave = may_leave_outputs,
+        .context = lane,
         .store = lane->lanes->config.store,
         .limit_ms = holding_grant(lane->holding)->limit_ms,
         .simulates = lane->offer->simulates,
@@ -497,6 +504,11 @@ static void *lane_loop(void *argument)
 
 /* ---------------------------------------------------------------- on the main thread */
 
+static bool is_same(const struct agent_work *a, const struct agent_work *b)
+{
+    return a->index == b->index && a->attempt == b->attempt;
+}
+
 static struct tenancy *find_tenancy(const struct lanes *lanes, uint64_t lease)
 {
     for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
@@ -615,6 +627,9 @@ bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bours
     }
     pthread_mutex_lock(&lane->mutex);
     list_append(&lane->waiting, &outcome->link);
+    if (is_same(&lane->next, work)) {
+        lane->next.attempt = 0;
+    }
     pthread_mutex_unlock(&lane->mutex);
     if (list_empty(&lane->fresh)) {
         list_append(&lanes->fresh, &lane->fresh);
@@ -635,6 +650,12 @@ void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
                    const Bourse__V1__Work *given)
 {
     struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    if (lane != NULL) {
+        pthread_mutex_lock(&lane->mutex);
+        lane->next = *work;
+        pthread_mutex_unlock(&lane->mutex);
+    }
     if (tenancy != NULL) {
         holding_prepare(tenancy->holding, work->index, given);
     }
@@ -648,11 +669,6 @@ static void press_cancel(struct lane *lane)
         jail_cancel(lane->jail, OUTCOME_CANCELLED);
     }
     pthread_mutex_unlock(&lane->mutex);
-}
-
-static bool is_same(const struct agent_work *a, const struct agent_work *b)
-{
-    return a->index == b->index && a->attempt == b->attempt;
 }
 
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work)

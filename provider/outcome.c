@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +18,9 @@
 enum { COPY_BYTES = 1 << 17 };
 
 struct jail_rest {
-    atomic_uint users; /* its lane, and each output */
+    atomic_uint users; /* its lane, and each output that was ever left there and is still kept */
+    pthread_mutex_t mutex;
+    struct list_link left; /* what lies there, oldest first */
 };
 
 struct jail_rest *jail_rest_create(void)
@@ -25,6 +28,8 @@ struct jail_rest *jail_rest_create(void)
     struct jail_rest *rest = calloc(1, sizeof *rest);
     if (rest != NULL) {
         atomic_init(&rest->users, 1);
+        pthread_mutex_init(&rest->mutex, NULL);
+        list_init(&rest->left);
     }
     return rest;
 }
@@ -32,22 +37,34 @@ struct jail_rest *jail_rest_create(void)
 void jail_rest_leave(struct jail_rest **self)
 {
     if (*self != NULL && atomic_fetch_sub(&(*self)->users, 1) == 1) {
+        pthread_mutex_destroy(&(*self)->mutex);
         free(*self);
     }
     *self = NULL;
 }
 
-bool jail_rest_is_empty(const struct jail_rest *rest)
+bool jail_rest_is_empty(struct jail_rest *rest)
 {
-    return atomic_load(&rest->users) == 1;
+    pthread_mutex_lock(&rest->mutex);
+    bool is_empty = list_empty(&rest->left);
+    pthread_mutex_unlock(&rest->mutex);
+    return is_empty;
 }
 
 static void kept_clear(struct kept *kept)
 {
+    struct jail_rest *rest = kept->rest;
+    if (rest != NULL) { /* whoever moves it out must not meet another file of that number */
+        pthread_mutex_lock(&rest->mutex);
+        list_remove(&kept->link);
+    }
     if (kept->name != NULL && kept->fd >= 0) {
         close(kept->fd);
     }
-    jail_rest_leave(&kept->rest); /* after its file */
+    if (rest != NULL) {
+        pthread_mutex_unlock(&rest->mutex);
+        jail_rest_leave(&rest);
+    }
     free(kept->name);
     free(kept->bytes);
     *kept = (struct kept){.fd = -1};
@@ -206,7 +223,58 @@ enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int 
     (void)atomic_fetch_add(&rest->users, 1);
     kept.rest = rest;
     *ret_kept = kept;
+    pthread_mutex_lock(&rest->mutex);
+    list_append(&rest->left, &ret_kept->link);
+    pthread_mutex_unlock(&rest->mutex);
     return OUTCOME_OK;
+}
+
+/* The mutex is held. */
+static struct kept *oldest_left(const struct jail_rest *rest)
+{
+    return list_empty(&rest->left) ? NULL : LIST_ELEMENT(rest->left.next, struct kept, link);
+}
+
+/* `copy` becomes what its descriptor stands for, unless it went meanwhile: nothing but the lane's thread leaves anything there, so
+ * that the oldest is still the same one, or a later one. */
+static bool replace_left(struct jail_rest *rest, const struct kept *moved, int copy)
+{
+    bool good = true;
+    pthread_mutex_lock(&rest->mutex);
+    struct kept *kept = oldest_left(rest);
+    if (kept == moved) {
+        good = dup3(copy, kept->fd, O_CLOEXEC) >= 0;
+        if (good) {
+            list_remove(&kept->link);
+        }
+    }
+    pthread_mutex_unlock(&rest->mutex);
+    return good;
+}
+
+bool jail_rest_move_out(struct jail_rest *rest, const char *spool)
+{
+    for (bool good = true; good;) {
+        struct hash32 hash; /* the one it had counts */
+        pthread_mutex_lock(&rest->mutex);
+        const struct kept *kept = oldest_left(rest);
+        const uint64_t size = kept == NULL ? 0 : kept->size;
+        int from = kept == NULL ? -1 : fcntl(kept->fd, F_DUPFD_CLOEXEC, 3);
+        pthread_mutex_unlock(&rest->mutex);
+        if (kept == NULL) {
+            return true;
+        }
+        int copy = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        good = from >= 0 && copy >= 0 && read_through(from, size, copy, &hash) &&
+               replace_left(rest, kept, copy);
+        if (from >= 0) {
+            close(from);
+        }
+        if (copy >= 0) {
+            close(copy);
+        }
+    }
+    return false;
 }
 
 static enum result_outcome unkept(const char *spool, uint64_t size, int error,

@@ -1,8 +1,8 @@
 /* provider/outcome.h - what became of one subtask, with the bytes it left, until the broker has both.
  *
  * Outputs live in the jail's memory and must be out of it before its next run: each is copied once,
- * hashed on the way, into memory when small, else into an unnamed file of the spool folder. Or it stays where it is, and
- * the jail has no next run until the broker has it. */
+ * hashed on the way, into memory when small, else into an unnamed file of the spool folder. Or it stays where it is until
+ * the broker has it, or until the jail's next run needs the room, whichever is first. */
 #ifndef BOURSE_PROVIDER_OUTCOME_H
 #define BOURSE_PROVIDER_OUTCOME_H
 
@@ -24,7 +24,10 @@ enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool fol
 struct jail_rest;
 struct jail_rest *jail_rest_create(void); /* NULL: out of memory */
 void jail_rest_leave(struct jail_rest **self);
-bool jail_rest_is_empty(const struct jail_rest *rest); /* no output is left there */
+bool jail_rest_is_empty(struct jail_rest *rest); /* no output is left there */
+/* Copies what is left there to unnamed files of `spool`, which take its place under the same descriptors, whoever reads them
+ * meanwhile. False: some is left all the same. For the lane's thread. */
+bool jail_rest_move_out(struct jail_rest *rest, const char *spool);
 
 struct kept { /* one output; all zero when there is none */
     char *name;
@@ -32,7 +35,8 @@ struct kept { /* one output; all zero when there is none */
     uint64_t size;
     int fd;                 /* -1: `bytes` */
     uint8_t *bytes;         /* NULL when the size is 0 */
-    struct jail_rest *rest; /* of the jail that `fd` is in; NULL: it is our own */
+    struct jail_rest *rest; /* of the jail that `fd` was left in; NULL: it is our own */
+    struct list_link link;  /* there, while it is in that jail; guarded by it */
 };
 
 struct outcome {

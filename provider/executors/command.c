@@ -619,7 +619,7 @@ static enum result_outcome keep(const struct run *run, const char *name,
     }
     const struct command *command = run->command;
     if (command->rest != NULL && output->size > OUTCOME_MEMORY_BYTES &&
-        output->size <= command->rest_bytes) {
+        output->size <= command->rest_bytes && command->may_leave(command->context)) {
         return outcome_leave(command->rest, name, output->fd, output->size, ret_kept, problem);
     }
     if (output->size > OUTCOME_MEMORY_BYTES) { /* an output goes before inputs that nobody uses */

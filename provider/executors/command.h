@@ -27,8 +27,10 @@ struct command {
     const struct given_files *given; /* that came with its dispatch; NULL: nothing */
     bool has_checkpoints;            /* its job says that its programs save their state */
     struct jail *jail;
-    struct jail_rest *rest;                   /* not NULL: large outputs may stay in the jail, */
-    uint64_t rest_bytes;                      /* of no more than this each */
+    struct jail_rest *rest;           /* not NULL: large outputs may stay in the jail, */
+    uint64_t rest_bytes;              /* of no more than this each, */
+    bool (*may_leave)(void *context); /* while this says so */
+    void *context;
     struct store *store;                      /* makes room for outputs */
     int64_t limit_ms;                         /* wall time that the lease allows */
     const struct catalogue_device *simulates; /* not NULL: time and energy are this device's */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Products of matrices through a whole market: the files are those that a slow hand would write, byte for byte; only devices
-# that have the executor get the job; what is wrong with a file is told where its owner looks.
+# that have the executor get the job; one worker computes what one lane gets; what is wrong with a file is told where its owner looks.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin tensor "$1" bourse-tensor bourse-audit market-client
@@ -78,6 +78,19 @@ await shapes
 grep -q '"state":"failed"' ps.json || fail "wrong shapes are taken: $(cat ps.json)"
 "$bourse" logs "$id" >logs.txt 2>&1 || true
 has "$(cat logs.txt)" "c.npy is 2 x 2 and b.npy 3 x 2; the first must have as many columns"
+
+# Tiles that are too large to be kept in memory, one after the other in one lane: one jail computes them all.
+matrix=$(dirname "$(realpath "$0")")/../support/matrix.pl
+"$matrix" tall.npy 1200 16 1 whole
+"$matrix" flat.npy 16 1200 2 whole
+kill -TERM "$agent"
+ended "$agent" 60 || fail "the agent does not end"
+"$bin/bourse-provider" run --dir "$market/provider" --log debug >>"$work/agent-debug.log" 2>&1 &
+agent=$!
+until_true 60 offered 1 || fail "the agent offers nothing"
+"$bourse" run -y matmul tall.npy flat.npy -o square.npy --tiles 4x4 --json >run.json 2>run.log || fail "run matmul: $(cat run.log)"
+[ "$(field tiles run.json)" = 16 ] || fail "tiles: $(cat run.json)"
+[ "$(grep -c 'a jail was opened' agent-debug.log)" = 1 ] || fail "16 tiles in one lane took more jails than one: $(grep jail agent-debug.log)"
 
 # An agent that lacks the program offers no such executor, and gets no such job.
 kill -TERM "$agent"

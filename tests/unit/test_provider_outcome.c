@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A spool on a disk of its own, seen by this process alone. */
@@ -117,6 +118,74 @@ START_TEST(what_is_shorter_than_its_jail_says_cannot_stay_there)
 }
 END_TEST
 
+static struct kept *leave(struct jail_rest *rest, struct outcome **ret_outcome, const char *text)
+{
+    struct agent_work work = {.lease = 1, .attempt = 1};
+    struct problem problem = {""};
+    int output = memfd_create("output", MFD_CLOEXEC);
+    const size_t length = strlen(text);
+    *ret_outcome = outcome_create(&work, &(struct id128){{1}});
+    ck_assert(output >= 0 && *ret_outcome != NULL);
+    ck_assert_int_eq(write(output, text, length), (int)length);
+    struct kept *left = &(*ret_outcome)->standard_output;
+    ck_assert_int_eq(outcome_leave(rest, "out", output, length, left, &problem), OUTCOME_OK);
+    close(output);
+    return left;
+}
+
+static bool lies_in(const struct kept *kept, const char *folder)
+{
+    struct stat file, place;
+    ck_assert_int_eq(fstat(kept->fd, &file), 0);
+    ck_assert_int_eq(stat(folder, &place), 0);
+    return file.st_dev == place.st_dev;
+}
+
+START_TEST(what_was_left_moves_out_of_the_jail_under_its_descriptor)
+{
+    CLEANUP(spool_end) struct spool spool;
+    struct outcome *first, *gone, *last;
+    char bytes[16] = "";
+    struct jail_rest *rest = jail_rest_create();
+    spool_start(&spool);
+    const struct kept *kept = leave(rest, &first, "the first");
+    (void)leave(rest, &gone, "stored already");
+    const struct kept *other = leave(rest, &last, "the last");
+    const int descriptor = kept->fd;
+    outcome_destroy(&gone);
+    ck_assert(!lies_in(kept, spool.folder));
+    ck_assert(jail_rest_move_out(rest, spool.folder));
+    ck_assert(jail_rest_is_empty(rest));
+    ck_assert_int_eq(kept->fd, descriptor);
+    ck_assert(lies_in(kept, spool.folder) && lies_in(other, spool.folder));
+    ck_assert_int_eq(pread(kept->fd, bytes, sizeof bytes, 0), 9);
+    ck_assert_str_eq(bytes, "the first");
+    outcome_destroy(&first);
+    ck_assert(jail_rest_move_out(rest, spool.folder)); /* nothing is left to move */
+    jail_rest_leave(&rest);
+    outcome_destroy(&last); /* later than its jail */
+}
+END_TEST
+
+START_TEST(what_finds_no_room_stays_in_the_jail)
+{
+    CLEANUP(spool_end) struct spool spool;
+    struct problem problem = {""};
+    struct agent_work work = {.lease = 1, .attempt = 1};
+    struct outcome *outcome = outcome_create(&work, &(struct id128){{1}});
+    struct jail_rest *rest = jail_rest_create();
+    spool_start(&spool);
+    ck_assert_int_eq(
+        outcome_leave(rest, "out", spool.output, LARGE_BYTES, &outcome->standard_output, &problem),
+        OUTCOME_OK);
+    ck_assert(!jail_rest_move_out(rest, spool.folder));
+    ck_assert(!jail_rest_is_empty(rest));
+    ck_assert(!lies_in(&outcome->standard_output, spool.folder));
+    outcome_destroy(&outcome);
+    jail_rest_leave(&rest);
+}
+END_TEST
+
 /* Mounts of this process are nobody else's. */
 static bool may_mount(void)
 {
@@ -136,6 +205,8 @@ int main(void)
     tcase_add_test(tcase, an_output_that_finds_the_disk_crowded_is_given_back);
     tcase_add_test(tcase, an_output_that_stays_in_its_jail_takes_no_room_and_is_known_to_be_there);
     tcase_add_test(tcase, what_is_shorter_than_its_jail_says_cannot_stay_there);
+    tcase_add_test(tcase, what_was_left_moves_out_of_the_jail_under_its_descriptor);
+    tcase_add_test(tcase, what_finds_no_room_stays_in_the_jail);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

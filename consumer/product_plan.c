@@ -20,9 +20,10 @@ struct market_view {
     int64_t cap_micro;    /* -1: none */
     int64_t least_speed;  /* slower ones do not count; 0: none */
     int64_t memory_bytes; /* of a slot, at least */
-    int64_t spare_speed;  /* of the fastest device of another provider than the fastest; 0: none */
+    int64_t most_bytes;   /* of a slot, of all that sell; 0: none does */
     struct offered *items;
     size_t count, capacity;
+    size_t kept; /* of them, the first are planned with */
     bool is_out_of_memory;
 };
 
@@ -61,7 +62,12 @@ static bool take_device(void *context, const struct bourse_device *device)
         device->price_micro >= 0 && (view->cap_micro < 0 || device->price_micro <= view->cap_micro);
     int64_t memory_bytes = number_of(device, "memory");
     if (device->simulated || !sells || speed <= 0 || device->slots == 0 ||
-        speed < view->least_speed || memory_bytes < view->memory_bytes) {
+        speed < view->least_speed) {
+        return true;
+    }
+    memory_bytes = memory_bytes > 0 ? memory_bytes : INT64_MAX;
+    view->most_bytes = memory_bytes > view->most_bytes ? memory_bytes : view->most_bytes;
+    if (memory_bytes < view->memory_bytes) {
         return true;
     }
     if (!grow(view)) {
@@ -90,46 +96,64 @@ static int fastest_first(const void *a, const void *b)
     return strcmp(left->label, right->label);
 }
 
-/* The fastest, within what the planner takes and the job may use; the last one may be cut. */
-static void keep_fastest(struct market_view *view, uint32_t at_most)
+/* The fastest, as many as the planner takes; the last one may be cut. */
+static void keep_fastest(struct market_view *view)
 {
-    uint32_t left = at_most > 0 && at_most < SPLIT_SLOTS ? at_most : SPLIT_SLOTS;
-    size_t kept = 0;
+    uint32_t left = SPLIT_SLOTS;
     if (view->count > 1) {
         qsort(view->items, view->count, sizeof *view->items, fastest_first);
     }
-    for (size_t i = 1; view->spare_speed == 0 && i < view->count; i++) {
-        bool is_other = strcmp(view->items[i].account, view->items[0].account) != 0;
-        view->spare_speed = is_other ? view->items[i].speed : 0;
-    }
-    while (kept < view->count && kept < SPLIT_DEVICES && left > 0) {
-        struct offered *offered = &view->items[kept++];
+    view->kept = 0;
+    while (view->kept < view->count && view->kept < SPLIT_DEVICES && left > 0) {
+        struct offered *offered = &view->items[view->kept++];
         offered->slots = offered->slots < left ? offered->slots : left;
         left -= offered->slots;
     }
-    view->count = kept;
 }
 
-static int64_t least_memory(const struct market_view *view)
+/* Of the fastest device of another provider than the fastest, of those with so much memory; 0: none. */
+static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
 {
-    int64_t least = INT64_MAX;
+    const struct offered *fastest = NULL;
     for (size_t i = 0; i < view->count; i++) {
-        int64_t bytes = view->items[i].memory_bytes;
-        least = bytes > 0 && bytes < least ? bytes : least;
+        const struct offered *at = &view->items[i];
+        if (at->memory_bytes < memory_bytes) {
+            continue;
+        }
+        if (fastest == NULL) {
+            fastest = at;
+        } else if (strcmp(at->account, fastest->account) != 0) {
+            return at->speed;
+        }
     }
-    return least;
+    return 0;
 }
 
 /* Of a slot, for the largest tile. */
-static int64_t memory_needed(const struct bourse_product *product)
+static int64_t memory_needed(const struct bourse_product_summary *summary, struct split_grid grid)
 {
-    const struct bourse_product_summary *summary = &product->summary;
-    double rows = (double)split_edge(summary->rows, product->grid.rows, 1);
-    double columns = (double)split_edge(summary->columns, product->grid.columns, 1);
+    double rows = (double)split_edge(summary->rows, grid.rows, 1);
+    double columns = (double)split_edge(summary->columns, grid.columns, 1);
     double inner = (double)summary->inner;
     double bytes =
         (rows * inner + inner * columns + rows * columns) * sizeof(float) * PRODUCT_MEMORY_PARTS;
     return bytes > 9e18 ? INT64_MAX : (int64_t)bytes;
+}
+
+/* As the planner takes it; `drift` times as slow as it says. */
+static void to_planner(const struct market_view *view, double drift,
+                       struct split_device ret_devices[SPLIT_DEVICES])
+{
+    for (size_t i = 0; i < view->kept; i++) {
+        const struct offered *offered = &view->items[i];
+        ret_devices[i] = (struct split_device){
+            .flops = (double)offered->speed * 1e6 / drift,
+            .fixed_s = PRODUCT_START_S,
+            .link = PRODUCT_LINK,
+            .slots = offered->slots,
+            .price_micro = offered->price_micro,
+            .tile_bytes = (uint64_t)(offered->memory_bytes / PRODUCT_MEMORY_PARTS)};
+    }
 }
 
 static bool ask_planner(const struct market_view *view,
@@ -147,18 +171,12 @@ static bool ask_planner(const struct market_view *view,
         .element_bytes = sizeof(float),
         .tile_s = PRODUCT_TILE_S,
         .staging = PRODUCT_STAGING,
-        .tile_bytes = (uint64_t)(least_memory(view) / PRODUCT_MEMORY_PARTS),
+        .slots = options->at_most,
         .margin_s =
             options->tile_rows > 0 ? 0 : PRODUCT_MARGIN_S, /* tiles that are asked for are cut */
     };
-    for (size_t i = 0; i < view->count; i++) {
-        devices[i] = (struct split_device){.flops = (double)view->items[i].speed * 1e6,
-                                           .fixed_s = PRODUCT_START_S,
-                                           .link = PRODUCT_LINK,
-                                           .slots = view->items[i].slots,
-                                           .price_micro = view->items[i].price_micro};
-    }
-    return split_product(&shape, devices, view->count, options->tile_rows > 0 ? &given : NULL,
+    to_planner(view, 1, devices);
+    return split_product(&shape, devices, view->kept, options->tile_rows > 0 ? &given : NULL,
                          &product->grid, shares, ret_split) == SPLIT_OK;
 }
 
@@ -173,19 +191,18 @@ static int64_t to_ms(double seconds)
  * nothing could take the place of one that has gone. What is checked may be refuted, and is not given to its provider again:
  * then the fastest device of a second provider is let in too, and if there is none, all who come. */
 static int64_t speed_floor(const struct market_view *view, const struct split_share *shares,
-                           bool checks)
+                           bool checks, int64_t memory_bytes)
 {
     int64_t least_used = INT64_MAX;
     bool keeps_out = false;
-    for (size_t i = 0; i < view->count; i++) {
+    for (size_t i = 0; i < view->kept; i++) {
         keeps_out = keeps_out || shares[i].units == 0;
         if (shares[i].units > 0 && view->items[i].speed < least_used) {
             least_used = view->items[i].speed;
         }
     }
-    if (checks && view->spare_speed < least_used) {
-        least_used = view->spare_speed;
-    }
+    const int64_t spare = checks ? spare_speed(view, memory_bytes) : INT64_MAX;
+    least_used = spare < least_used ? spare : least_used;
     return keeps_out ? least_used : 0;
 }
 
@@ -196,15 +213,17 @@ static void find_needs(const struct market_view *view, const struct split_share 
     struct bourse_product_summary *summary = &product->summary;
     uint64_t slots = 0;
     uint64_t tiles = (uint64_t)product->grid.rows * product->grid.columns;
-    for (size_t i = 0; i < view->count; i++) {
+    for (size_t i = 0; i < view->kept; i++) {
         slots += shares[i].units < view->items[i].slots ? shares[i].units : view->items[i].slots;
     }
-    ret_needs->least_speed = speed_floor(view, shares, checks);
+    ret_needs->memory_bytes = memory_needed(summary, product->grid);
+    ret_needs->least_speed = speed_floor(view, shares, checks, ret_needs->memory_bytes);
+    slots = product->most > 0 && product->most < slots ? product->most : slots;
     ret_needs->at_most = (uint32_t)slots;
     ret_needs->expect_ms = to_ms(split->finish_s * (double)slots / (double)tiles);
     int64_t patient_ms = 20 * ret_needs->expect_ms; /* a device may be slower than it was */
     ret_needs->limit_ms = patient_ms > JOB_LIMIT_MS_DEFAULT ? patient_ms : JOB_LIMIT_MS_DEFAULT;
-    summary->devices = (uint32_t)view->count;
+    summary->devices = (uint32_t)view->kept;
     summary->devices_used = (uint32_t)split->device_count;
     summary->slots = (uint32_t)slots;
     summary->least_mflops = ret_needs->least_speed;
@@ -216,7 +235,7 @@ static void find_needs(const struct market_view *view, const struct split_share 
 static bool no_plan(const struct market_view *view, const struct bourse_product_options *options,
                     const struct bourse_product *product, struct bourse_error *error)
 {
-    if (view->count == 0) {
+    if (view->most_bytes == 0) {
         return client_fail(error, BOURSE_NO_MATCH,
                            "no device on offer multiplies matrices (executor = tensor%s); `bourse "
                            "devices` lists what is "
@@ -226,7 +245,7 @@ static bool no_plan(const struct market_view *view, const struct bourse_product_
     return client_fail(
         error, BOURSE_USAGE,
         "no tile of %llu columns of A fits a quarter of a slot's memory (%lld bytes)%s",
-        (unsigned long long)product->summary.inner, (long long)least_memory(view),
+        (unsigned long long)product->summary.inner, (long long)view->most_bytes,
         options->tile_rows > 0 ? " with these --tiles: give more, or leave them out" : "");
 }
 
@@ -235,23 +254,26 @@ bool product_choose(struct bourse *bourse, const struct bourse_product_options *
                     struct bourse_error *error)
 {
     struct market_view view = {.cap_micro = options->cap_micro};
+    product->most = options->at_most;
+    if (options->tile_rows > 0) {
+        view.memory_bytes = memory_needed(
+            &product->summary, (struct split_grid){options->tile_rows, options->tile_columns});
+    }
     struct split_share shares[SPLIT_DEVICES];
     struct split split = {.finish_s = 0};
     bool good = bourse_devices_fitting(bourse, "executor = tensor", take_device, &view, error);
     if (good && view.is_out_of_memory) {
         good = client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    keep_fastest(&view, options->at_most);
+    keep_fastest(&view);
     if (good && (view.count == 0 || !ask_planner(&view, options, product, shares, &split))) {
         good = no_plan(&view, options, product, error);
     }
     if (good) {
         find_needs(&view, shares, &split, options->checks, product, ret_needs);
-        ret_needs->memory_bytes = memory_needed(product);
         product->least_speed = ret_needs->least_speed;
         product->memory_bytes = ret_needs->memory_bytes;
         product->at_most = ret_needs->at_most;
-        product->most = options->at_most;
         product->cap_micro = options->cap_micro;
         product->drift = 1;
     }
@@ -278,21 +300,15 @@ static uint32_t slots_for(struct market_view *view, const struct bourse_product 
         .element_bytes = sizeof(float),
         .tile_s = PRODUCT_TILE_S,
         .staging = PRODUCT_STAGING,
-        .tile_bytes = UINT64_MAX, /* they are as they are */
+        .slots = product->most,
     };
-    for (size_t i = 0; i < view->count; i++) {
-        devices[i] = (struct split_device){.flops = (double)view->items[i].speed * 1e6 / drift,
-                                           .fixed_s = PRODUCT_START_S,
-                                           .link = PRODUCT_LINK,
-                                           .slots = view->items[i].slots,
-                                           .price_micro = view->items[i].price_micro};
-    }
+    to_planner(view, drift, devices);
     if (view->count == 0 ||
-        split_product(&shape, devices, view->count, &rest, &grid, shares, &split) != SPLIT_OK) {
+        split_product(&shape, devices, view->kept, &rest, &grid, shares, &split) != SPLIT_OK) {
         return 0;
     }
     uint64_t slots = 0;
-    for (size_t i = 0; i < view->count; i++) {
+    for (size_t i = 0; i < view->kept; i++) {
         slots += shares[i].units < view->items[i].slots ? shares[i].units : view->items[i].slots;
     }
     return slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
@@ -317,7 +333,7 @@ bool bourse_product_replan(struct bourse *bourse, struct bourse_product *product
     if (good && view.is_out_of_memory) {
         good = client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
-    keep_fastest(&view, product->most);
+    keep_fastest(&view);
     const uint32_t slots =
         good ? slots_for(&view, product, summary->tiles - summary->collected, product->drift) : 0;
     free(view.items);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SECONDS_PER_HOUR 3600.0
@@ -225,44 +226,116 @@ static double block(uint64_t length, uint32_t blocks)
     return (double)(split_edge(length, blocks, 1)); /* the first is the longest */
 }
 
-/* One grid: its tiles as units. False when a tile is too large. */
-static bool work_of(const struct split_product *product, struct split_grid grid, size_t count,
-                    struct split_work *ret_work)
+struct tile { /* the largest of a grid */
+    double flop, a_bytes, b_bytes, c_bytes;
+};
+
+static struct tile tile_of(const struct split_product *product, struct split_grid grid)
 {
     double rows = block(product->rows, grid.rows);
     double columns = block(product->columns, grid.columns);
     double inner = (double)product->inner;
-    double a_bytes = rows * inner * product->element_bytes;
-    double b_bytes = inner * columns * product->element_bytes;
-    double c_bytes = rows * columns * product->element_bytes;
-    /* Devices that share a row of tiles each fetch its block of A. */
-    double sharing = least((double)count, grid.columns) / grid.columns;
-    *ret_work = (struct split_work){
-        .units = (uint64_t)grid.rows * grid.columns,
-        .flop = 2 * rows * columns * inner,
-        .bytes = a_bytes * sharing + c_bytes,
-        .overhead_s = product->tile_s + (a_bytes + b_bytes + c_bytes) / product->staging,
-        .margin_s = product->margin_s,
-    };
-    return a_bytes + b_bytes + c_bytes <= (double)product->tile_bytes;
+    return (struct tile){.flop = 2 * rows * columns * inner,
+                         .a_bytes = rows * inner * product->element_bytes,
+                         .b_bytes = inner * columns * product->element_bytes,
+                         .c_bytes = rows * columns * product->element_bytes};
 }
 
-static enum split_status try_grid(const struct split_product *product,
-                                  const struct split_device *devices, size_t count,
+static double bytes_of(const struct tile *tile)
+{
+    return tile->a_bytes + tile->b_bytes + tile->c_bytes;
+}
+
+/* One grid over `count` devices: its tiles as units. */
+static struct split_work work_of(const struct split_product *product, struct split_grid grid,
+                                 const struct tile *tile, size_t count)
+{
+    /* Devices that share a row of tiles each fetch its block of A. */
+    double sharing = least((double)count, grid.columns) / grid.columns;
+    return (struct split_work){
+        .units = (uint64_t)grid.rows * grid.columns,
+        .flop = tile->flop,
+        .bytes = tile->a_bytes * sharing + tile->c_bytes,
+        .overhead_s = product->tile_s + bytes_of(tile) / product->staging,
+        .margin_s = product->margin_s,
+    };
+}
+
+/* Why a device may be left out: the larger, the less it is wanted. */
+enum aversion { AVERSE_TO_LITTLE_MEMORY, AVERSE_TO_PRICE, AVERSIONS };
+
+static int64_t aversion_to(const struct split_device *device, enum aversion aversion)
+{
+    const int64_t bytes = device->tile_bytes < INT64_MAX ? (int64_t)device->tile_bytes : INT64_MAX;
+    return aversion == AVERSE_TO_PRICE ? device->price_micro : -bytes;
+}
+
+/* All that may be asked, in the order in which their slots are taken. */
+struct market {
+    const struct split_device *devices;
+    size_t count;
+    int64_t most[AVERSIONS]; /* those beyond stay out */
+};
+
+static struct market market_of(const struct split_device *devices, size_t count)
+{
+    return (struct market){devices, count, {INT64_MAX, INT64_MAX}};
+}
+
+static bool is_wanted(const struct market *market, const struct split_device *device)
+{
+    return aversion_to(device, AVERSE_TO_LITTLE_MEMORY) <= market->most[AVERSE_TO_LITTLE_MEMORY] &&
+           aversion_to(device, AVERSE_TO_PRICE) <= market->most[AVERSE_TO_PRICE];
+}
+
+/* Those of them that a grid is planned on. */
+struct party {
+    struct split_device devices[SPLIT_DEVICES]; /* with what each needs of B */
+    size_t from[SPLIT_DEVICES];                 /* which of the market's each is */
+    size_t count;
+};
+
+static void invite(const struct split_product *product, const struct market *market,
+                   double tile_bytes, struct party *ret_party)
+{
+    double b_bytes = (double)product->inner * (double)product->columns * product->element_bytes;
+    uint32_t left = product->slots > 0 ? product->slots : UINT32_MAX;
+    ret_party->count = 0;
+    for (size_t i = 0; i < market->count && left > 0; i++) {
+        const struct split_device *device = &market->devices[i];
+        if (tile_bytes > (double)device->tile_bytes || !is_wanted(market, device)) {
+            continue;
+        }
+        struct split_device *ready = &ret_party->devices[ret_party->count];
+        *ready = *device;
+        ready->fixed_s += device->link > 0 ? b_bytes / device->link : 0;
+        ready->slots = device->slots < left ? device->slots : left;
+        left -= ready->slots;
+        ret_party->from[ret_party->count++] = i;
+    }
+}
+
+static enum split_status try_grid(const struct split_product *product, const struct market *market,
                                   struct split_grid grid, struct split_share *ret_shares,
                                   struct split *ret_split)
 {
-    struct split_work work;
-    struct split_device ready[SPLIT_DEVICES]; /* with what each needs of B */
-    if (count == 0 || count > SPLIT_DEVICES || !work_of(product, grid, count, &work)) {
+    struct party party;
+    struct split_share shares[SPLIT_DEVICES];
+    const struct tile tile = tile_of(product, grid);
+    if (market->count > SPLIT_DEVICES) {
         return SPLIT_BAD_INPUT;
     }
-    double b_bytes = (double)product->inner * (double)product->columns * product->element_bytes;
-    for (size_t i = 0; i < count; i++) {
-        ready[i] = devices[i];
-        ready[i].fixed_s += devices[i].link > 0 ? b_bytes / devices[i].link : 0;
+    invite(product, market, bytes_of(&tile), &party);
+    const struct split_work work = work_of(product, grid, &tile, party.count);
+    if (split_make(&work, party.devices, party.count, shares, ret_split) != SPLIT_OK) {
+        return SPLIT_BAD_INPUT;
     }
-    return split_make(&work, ready, count, ret_shares, ret_split);
+    memset(ret_shares, 0, market->count * sizeof *ret_shares);
+    for (size_t i = 0; i < party.count; i++) {
+        ret_shares[party.from[i]] = shares[i];
+    }
+    ret_split->single = party.from[ret_split->single];
+    return SPLIT_OK;
 }
 
 static const uint32_t counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, SPLIT_BLOCKS};
@@ -279,8 +352,8 @@ struct candidate {
 };
 
 /* Every grid that is worth trying; the best single device is in *ret_single. Returns how many. */
-static size_t try_grids(const struct split_product *product, const struct split_device *devices,
-                        size_t count, struct candidate *ret_candidates, struct split_share *shares,
+static size_t try_grids(const struct split_product *product, const struct market *market,
+                        struct candidate *ret_candidates, struct split_share *shares,
                         const struct split **ret_single)
 {
     size_t found = 0;
@@ -289,7 +362,7 @@ static size_t try_grids(const struct split_product *product, const struct split_
         for (size_t c = 0; c < COUNTS && is_worth_trying(product->columns, counts[c]); c++) {
             struct candidate *at = &ret_candidates[found];
             at->grid = (struct split_grid){counts[r], counts[c]};
-            if (try_grid(product, devices, count, at->grid, shares, &at->split) != SPLIT_OK) {
+            if (try_grid(product, market, at->grid, shares, &at->split) != SPLIT_OK) {
                 continue;
             }
             found++;
@@ -351,37 +424,123 @@ static bool is_possible(const struct split_product *product, const struct split_
                               fixed->rows <= product->rows && fixed->columns <= product->columns));
 }
 
+/* What is not split is still all on a device of its own. */
+static void compare_with(struct split *split, const struct split *single)
+{
+    split->single_s = single->single_s;
+    split->single = split->is_split ? single->single : split->single;
+}
+
+/* The one by time, with the best single device; `shares` are its. False: nobody can hold a tile. */
+static bool plan_by_time(const struct split_product *product, const struct market *market,
+                         const struct split_grid *fixed, struct candidate *ret_plan,
+                         struct split_share *ret_shares)
+{
+    struct candidate candidates[COUNTS * COUNTS];
+    const struct split *single = NULL;
+    size_t found = try_grids(product, market, candidates, ret_shares, &single);
+    const struct candidate *best =
+        found == 0 ? NULL
+                   : finest(candidates, found, market->count, single->single_s, product->margin_s);
+    if (fixed != NULL || best != NULL) {
+        ret_plan->grid = fixed != NULL ? *fixed : best->grid;
+        if (try_grid(product, market, ret_plan->grid, ret_shares, &ret_plan->split) != SPLIT_OK) {
+            return false;
+        }
+        if (single != NULL && single->single_s < ret_plan->split.single_s) {
+            compare_with(&ret_plan->split, single);
+        }
+        return true;
+    }
+    if (found == 0) {
+        return false;
+    }
+    /* No gain: as if there were no other. */
+    const size_t alone = single->single;
+    const struct market only = market_of(&market->devices[alone], 1);
+    struct split_share share;
+    (void)plan_by_time(product, &only, NULL, ret_plan, &share); /* was good just now */
+    memset(ret_shares, 0, market->count * sizeof *ret_shares);
+    ret_shares[alone] = share;
+    ret_plan->split.single = alone;
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t left = *(const int64_t *)a;
+    const int64_t right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Of the devices with a share, sorted; at least one. */
+static size_t aversions_of(const struct market *market, const struct split_share *shares,
+                           enum aversion aversion, int64_t ret_values[SPLIT_DEVICES])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < market->count; i++) {
+        if (shares[i].units > 0) {
+            ret_values[count++] = aversion_to(&market->devices[i], aversion);
+        }
+    }
+    qsort(ret_values, count, sizeof *ret_values, by_value);
+    return count;
+}
+
+/* Whether the one without some devices is about as good as the one with them: then what they gain is not worth it. */
+static bool does_as_well(const struct split *without, const struct split *with,
+                         const struct split_grid *fixed, double margin_s)
+{
+    const bool is_gain = fixed != NULL || !without->is_split ||
+                         gains(without->finish_s, with->single_s, margin_s); /* over all of them */
+    return is_gain && without->finish_s <= most(with->single_s, with->finish_s) &&
+           likely_s(without) <= likely_s(with) * (100 + SPLIT_GAIN_PERCENT) / 100;
+}
+
+/* Leaves out as many as the plan can do without. */
+static void leave_out(const struct split_product *product, struct market *market,
+                      enum aversion aversion, const struct split_grid *fixed,
+                      struct candidate *plan, struct split_share *shares)
+{
+    int64_t values[SPLIT_DEVICES];
+    struct split_share fewer[SPLIT_DEVICES];
+    const struct split with = plan->split;
+    size_t low = 0;
+    size_t high = aversions_of(market, shares, aversion, values) - 1;
+    while (low < high) {
+        struct candidate without;
+        struct market part = *market;
+        const size_t middle = low + (high - low) / 2;
+        part.most[aversion] = values[middle];
+        if (values[middle] == values[high]) {
+            high = middle;
+        } else if (plan_by_time(product, &part, fixed, &without, fewer) &&
+                   does_as_well(&without.split, &with, fixed, product->margin_s) &&
+                   (aversion != AVERSE_TO_PRICE || without.split.cost_micro <= with.cost_micro)) {
+            *plan = without;
+            *market = part;
+            memcpy(shares, fewer, market->count * sizeof *shares);
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    compare_with(&plan->split, &with);
+}
+
 enum split_status split_product(const struct split_product *product,
                                 const struct split_device *devices, size_t count,
                                 const struct split_grid *fixed, struct split_grid *ret_grid,
                                 struct split_share *ret_shares, struct split *ret_split)
 {
-    if (!is_possible(product, fixed)) {
+    struct market market = market_of(devices, count);
+    struct candidate plan;
+    if (!is_possible(product, fixed) || !plan_by_time(product, &market, fixed, &plan, ret_shares)) {
         return SPLIT_BAD_INPUT;
     }
-    if (fixed != NULL) {
-        *ret_grid = *fixed;
-        return try_grid(product, devices, count, *fixed, ret_shares, ret_split);
-    }
-    struct candidate candidates[COUNTS * COUNTS];
-    const struct split *single = NULL;
-    size_t found = try_grids(product, devices, count, candidates, ret_shares, &single);
-    if (found == 0) {
-        return SPLIT_BAD_INPUT;
-    }
-    const struct candidate *best =
-        finest(candidates, found, count, single->single_s, product->margin_s);
-    if (best != NULL) {
-        *ret_grid = best->grid;
-        return try_grid(product, devices, count, best->grid, ret_shares, ret_split);
-    }
-    /* No gain: as if there were no other. */
-    size_t alone = single->single;
-    struct split_share share;
-    (void)split_product(product, &devices[alone], 1, NULL, ret_grid, &share,
-                        ret_split); /* was good just now */
-    memset(ret_shares, 0, count * sizeof *ret_shares);
-    ret_shares[alone] = share;
-    ret_split->single = alone;
+    leave_out(product, &market, AVERSE_TO_LITTLE_MEMORY, fixed, &plan, ret_shares);
+    leave_out(product, &market, AVERSE_TO_PRICE, fixed, &plan, ret_shares);
+    *ret_grid = plan.grid;
+    *ret_split = plan.split;
     return SPLIT_OK;
 }

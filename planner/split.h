@@ -50,6 +50,8 @@ struct split_device {
     double link;         /* bytes per second, shared by its slots; 0: nothing has to be carried */
     uint32_t slots;      /* >= 1 */
     int64_t price_micro; /* per slot-hour; >= 0 */
+    uint64_t
+        tile_bytes; /* of a product: most that a tile's three matrices may take together there */
 };
 
 struct split_work {
@@ -66,9 +68,9 @@ struct split_share {
 };
 
 struct split {
-    double finish_s;     /* of the shares returned */
-    double single_s;     /* of the best single device */
-    size_t single;       /* which that is */
+    double finish_s; /* of the shares returned */
+    double single_s; /* of the best single device; of a product: in the grid that is best for it */
+    size_t single;   /* which that is */
     size_t device_count; /* with a share */
     bool is_split;       /* false: all units are the single device's */
     int64_t cost_micro;  /* what the shares' time costs, rounded up */
@@ -91,8 +93,9 @@ struct split_product {
     double tile_s; /* overhead of a tile, whatever its size */
     double
         staging; /* bytes per second at which a tile's matrices reach the program, and its result leaves */
-    uint64_t tile_bytes; /* most that a tile's three matrices may take together */
-    double margin_s;     /* as of struct split_work */
+    double margin_s; /* as of struct split_work */
+    uint32_t
+        slots; /* that may work at a time: those of the first devices that can hold a tile; 0: all */
 };
 
 struct split_grid {
@@ -107,7 +110,10 @@ uint64_t split_edge(uint64_t length, uint32_t blocks, uint32_t index);
  * result is carried back. Small tiles even out what devices turn out to be, but each costs its overhead, so that alike
  * devices may get one each: of all grids, those are good whose finish, with the tail that nobody can foresee, is within
  * SPLIT_FINER_PERCENT of the least, and of those the one with most tiles is taken. `fixed` not NULL: that grid, whatever
- * it costs. BAD_INPUT also when no grid's tiles keep to `tile_bytes`. */
+ * it costs. In each grid those devices count that can hold its tiles; the best single device has the grid that is best for it.
+ * Devices of least memory, whose tiles are small, and then the dearest ones are left out where the others take no more than
+ * SPLIT_GAIN_PERCENT longer, no longer than that single one, and instead of the dearest cost no more. BAD_INPUT also when no device can hold a
+ * tile of any grid. */
 enum split_status split_product(const struct split_product *product,
                                 const struct split_device *devices, size_t count,
                                 const struct split_grid *fixed, struct split_grid *ret_grid,

@@ -96,6 +96,33 @@ for tiles in 1x1 60x1 7x5; do
     cmp C.npy again.npy || fail "with tiles of $tiles another product"
 done
 
+# ---------------------------------------------------------------- one of little memory on offer
+
+# Its tiles would be small ones: they are not made so for all, and a tile that it cannot hold goes to the others.
+agent_join "$work/small" --name small <<<$'slots: 1\nmemory: 64MiB\ndisk: 40MiB'
+sed -i 's/^price:.*/price: 0.01/' "$work/small/provider.yaml"
+"$bin/bourse-provider" run --dir "$work/small" >>"$work/agent-small.log" 2>&1 &
+small=$!
+started+=("$small")
+until_true 60 multiplying 3 || fail "the small agent does not multiply: $(cat agent-small.log)"
+long_zeros() { # FILE ROWS COLUMNS
+    { printf '\x93NUMPY\x01\x00\x76\x00' && printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"; } >"$1"
+    truncate -s "$((128 + 4 * $2 * $3))" "$1"
+}
+long_zeros flat.npy 300 10000
+long_zeros tall.npy 10000 300
+for options in '' '--at-most 1' '--tiles 1x1'; do
+    # shellcheck disable=SC2086 # words
+    expect 0 '' "$bourse" run -y matmul flat.npy tall.npy -o zero.npy $options --json
+    [ "$(field tiles out)" -le 2 ] || fail "$options: one device of little memory makes tiles small for all: $(cat out)"
+    ! grep -q '"device":"small"' out || fail "$options: it got a tile: $(cat out)"
+    [ "$(field predicted_ms out)" -le "$(field single_ms out)" ] || fail "$options: planned worse than a single device: $(cat out)"
+done
+expect 2 'quarter of a slot.s memory' "$bourse" run -y matmul flat.npy tall.npy -o zero.npy --tiles 1x1 --cap 0.01
+kill -TERM "$small"
+ended "$small" 60 || fail "the small agent does not end"
+rm zero.npy
+
 # ---------------------------------------------------------------- interrupted, and wrong
 
 expect 8 '--resume' "$bourse" run -y matmul A.npy B.npy -o late.npy --tiles 2x2 --wait-at-most 1ms
@@ -127,7 +154,7 @@ perl -e 'open my $in, "<:raw", "C.npy"; local $/; my @c = unpack("f<*", substr(<
 # ---------------------------------------------------------------- one agent that stands still
 
 # Zeros: as much work as any numbers, and every block of a matrix has the same bytes to send.
-zeros() { # FILE ROWS COLUMNS
+long_zeros() { # FILE ROWS COLUMNS
     matrix "$1" 0 0
     sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
     truncate -s $((128 + 4 * $2 * $3)) "$1"

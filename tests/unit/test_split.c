@@ -15,7 +15,8 @@ static struct split_share shares[SPLIT_DEVICES];
 
 static struct split_device device(double flops, double fixed_s)
 {
-    return (struct split_device){.flops = flops, .fixed_s = fixed_s, .slots = 1};
+    return (struct split_device){
+        .flops = flops, .fixed_s = fixed_s, .slots = 1, .tile_bytes = UINT64_C(1) << 30};
 }
 
 START_TEST(four_times_the_speed_gets_four_times_the_work)
@@ -243,8 +244,7 @@ static const struct split_product square = {.rows = 4096,
                                             .columns = 4096,
                                             .element_bytes = 4,
                                             .tile_s = 0.005,
-                                            .staging = 1e9,
-                                            .tile_bytes = UINT64_C(1) << 30};
+                                            .staging = 1e9};
 static struct split_grid grid;
 
 START_TEST(blocks_cover_a_side_and_differ_by_one_at_most)
@@ -274,8 +274,8 @@ START_TEST(lanes_get_several_tiles_each_where_these_cost_little)
 {
     struct split_product large = square;
     large.rows = large.inner = large.columns = 16384;
-    large.tile_bytes = UINT64_C(1) << 34;
-    const struct split_device devices[] = {device(1e11, 0), device(1e11, 0)};
+    struct split_device devices[] = {device(1e11, 0), device(1e11, 0)};
+    devices[0].tile_bytes = devices[1].tile_bytes = UINT64_C(1) << 34;
     ck_assert_int_eq(split_product(&large, devices, 2, NULL, &grid, shares, &split), SPLIT_OK);
     ck_assert(split.is_split);
     uint32_t tiles = grid.rows * grid.columns;
@@ -325,13 +325,13 @@ END_TEST
 START_TEST(tiles_keep_to_the_memory_of_a_slot)
 {
     struct split_product large = square;
-    large.tile_bytes = 40 << 20;
-    const struct split_device one = device(1e11, 0);
+    struct split_device one = device(1e11, 0);
+    one.tile_bytes = 40 << 20;
     ck_assert_int_eq(split_product(&large, &one, 1, NULL, &grid, shares, &split), SPLIT_OK);
     uint64_t rows = split_edge(large.rows, grid.rows, 1);
     uint64_t columns = split_edge(large.columns, grid.columns, 1);
     ck_assert_uint_le(4 * (rows * large.inner + large.inner * columns + rows * columns),
-                      large.tile_bytes);
+                      one.tile_bytes);
     large.inner = UINT64_C(1) << 40;
     ck_assert_int_eq(split_product(&large, &one, 1, NULL, &grid, shares, &split), SPLIT_BAD_INPUT);
 }
@@ -351,6 +351,13 @@ START_TEST(a_grid_that_is_given_is_kept)
 }
 END_TEST
 
+static uint64_t tile_bytes(const struct split_product *product)
+{
+    uint64_t rows = split_edge(product->rows, grid.rows, 1);
+    uint64_t columns = split_edge(product->columns, grid.columns, 1);
+    return 4 * (rows * product->inner + product->inner * columns + rows * columns);
+}
+
 /* A grid of one's own may make a split look good that is no better than a single device with the best grid. */
 START_TEST(a_split_gains_over_the_best_single_device_with_its_own_best_grid)
 {
@@ -368,13 +375,19 @@ START_TEST(a_split_gains_over_the_best_single_device_with_its_own_best_grid)
             devices[k] = any_device(&random);
             devices[k].link *= 100;
             devices[k].fixed_s /= 10;
-            ck_assert_int_eq(split_product(&product, &devices[k], 1, NULL, &grid, shares, &split),
-                             SPLIT_OK);
-            alone_s[k] = split.finish_s;
-            single_s = fmin(single_s, split.finish_s);
+            devices[k].tile_bytes = UINT64_C(1) << (20 + random_below(&random, 12));
+            bool fits =
+                split_product(&product, &devices[k], 1, NULL, &grid, shares, &split) == SPLIT_OK;
+            alone_s[k] = fits ? split.finish_s : INFINITY;
+            single_s = fmin(single_s, alone_s[k]);
         }
-        ck_assert_int_eq(split_product(&product, devices, count, NULL, &grid, shares, &split),
-                         SPLIT_OK);
+        if (split_product(&product, devices, count, NULL, &grid, shares, &split) != SPLIT_OK) {
+            ck_assert(isinf(single_s));
+            continue;
+        }
+        for (size_t k = 0; k < count; k++) {
+            ck_assert(shares[k].units == 0 || tile_bytes(&product) <= devices[k].tile_bytes);
+        }
         if (split.is_split) {
             ck_assert_double_le(split.finish_s, 0.95 * single_s + 1e-9);
         } else {
@@ -382,6 +395,84 @@ START_TEST(a_split_gains_over_the_best_single_device_with_its_own_best_grid)
             ck_assert_uint_eq(shares[split.single].units, grid.rows * grid.columns);
         }
     }
+}
+END_TEST
+
+/* One that can hold small tiles only would make them small for all. */
+START_TEST(a_device_of_little_memory_makes_no_product_slower)
+{
+    struct split_device devices[] = {device(1e11, 0), device(1e11, 0), device(1e11, 0)};
+    ck_assert_int_eq(split_product(&square, devices, 2, NULL, &grid, shares, &split), SPLIT_OK);
+    const double without_s = split.finish_s;
+    devices[2].tile_bytes = 18 << 20;
+    ck_assert_int_eq(split_product(&square, devices, 3, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert_double_le(split.finish_s, without_s);
+    ck_assert_uint_eq(shares[2].units, 0);
+    devices[2].flops = 1e13; /* worth small tiles */
+    ck_assert_int_eq(split_product(&square, devices, 3, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert_uint_gt(shares[2].units, 0);
+    ck_assert_uint_le(tile_bytes(&square), devices[2].tile_bytes);
+}
+END_TEST
+
+START_TEST(what_is_given_keeps_to_devices_that_can_hold_it)
+{
+    struct split_device devices[] = {device(2e11, 0), device(1e11, 0)};
+    const struct split_grid whole = {1, 1};
+    devices[0].tile_bytes = 18 << 20;
+    ck_assert_int_eq(split_product(&square, devices, 2, &whole, &grid, shares, &split), SPLIT_OK);
+    ck_assert_uint_eq(shares[0].units, 0);
+    ck_assert_uint_eq(shares[1].units, 1);
+    devices[1].tile_bytes = 18 << 20;
+    ck_assert_int_eq(split_product(&square, devices, 2, &whole, &grid, shares, &split),
+                     SPLIT_BAD_INPUT);
+}
+END_TEST
+
+START_TEST(of_few_slots_none_is_taken_by_who_cannot_hold_a_tile)
+{
+    struct split_device devices[] = {device(1e11, 0), device(1e11, 0), device(1e11, 0)};
+    struct split_product one = square;
+    one.slots = 1;
+    devices[0].tile_bytes = 18 << 20;
+    ck_assert_int_eq(split_product(&one, devices, 3, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert_uint_eq(shares[1].units, grid.rows * grid.columns);
+    ck_assert_uint_eq(split.device_count, 1);
+}
+END_TEST
+
+START_TEST(the_best_single_device_has_its_own_best_grid)
+{
+    struct split_device devices[] = {device(1e11, 0), device(1e11, 0)};
+    ck_assert_int_eq(split_product(&square, devices, 1, NULL, &grid, shares, &split), SPLIT_OK);
+    const double alone_s = split.finish_s;
+    const struct split_grid fine = {32, 32};
+    ck_assert_int_eq(split_product(&square, devices, 2, &fine, &grid, shares, &split), SPLIT_OK);
+    ck_assert(split.is_split);
+    ck_assert_double_le(split.single_s, alone_s);
+    ck_assert_int_eq(split_product(&square, devices, 2, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert_double_le(split.single_s, alone_s);
+}
+END_TEST
+
+START_TEST(who_is_dear_has_to_gain_more_than_a_little)
+{
+    struct split_device devices[] = {device(1e11, 0), device(1e11, 0), device(1e11, 0)};
+    struct split_product fine = square;
+    fine.tile_s = 0;
+    fine.staging = 1e12;
+    for (size_t i = 0; i < 3; i++) {
+        devices[i].slots = 16;
+        devices[i].price_micro = 100000;
+    }
+    devices[2].slots = 1; /* a thirty-third of them all */
+    devices[2].price_micro = 5000000;
+    ck_assert_int_eq(split_product(&fine, devices, 3, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert_uint_eq(shares[2].units, 0);
+    ck_assert(split.is_split && shares[0].units > 0 && shares[1].units > 0);
+    devices[2].slots = 16;
+    ck_assert_int_eq(split_product(&fine, devices, 3, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert_uint_gt(shares[2].units, 0);
 }
 END_TEST
 
@@ -408,6 +499,11 @@ int main(void)
     tcase_add_test(cases, tiles_keep_to_the_memory_of_a_slot);
     tcase_add_test(cases, a_grid_that_is_given_is_kept);
     tcase_add_test(cases, a_split_gains_over_the_best_single_device_with_its_own_best_grid);
+    tcase_add_test(cases, a_device_of_little_memory_makes_no_product_slower);
+    tcase_add_test(cases, what_is_given_keeps_to_devices_that_can_hold_it);
+    tcase_add_test(cases, of_few_slots_none_is_taken_by_who_cannot_hold_a_tile);
+    tcase_add_test(cases, the_best_single_device_has_its_own_best_grid);
+    tcase_add_test(cases, who_is_dear_has_to_gain_more_than_a_little);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -166,6 +166,13 @@ static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct
         return client_fail(error, BOURSE_USAGE, "lines: '%s' holds a NUL; it must be text",
                            job->file->lines);
     }
+    static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
+    if (length >= sizeof byte_order_mark &&
+        memcmp(subtasks->text, byte_order_mark, sizeof byte_order_mark) == 0) {
+        length -=
+            sizeof byte_order_mark; /* as some editors begin a text: no part of its first line */
+        memmove(subtasks->text, subtasks->text + sizeof byte_order_mark, length);
+    }
     unsigned number = 1;
     for (const char *line = subtasks->text, *end = line + length; line < end; number++) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));

@@ -204,11 +204,24 @@ static bool shapes_fit(const struct scene *scene, const struct operand *a, const
     return true;
 }
 
+/* 0, however it is written. It is a number. */
+static bool is_zero(const char *factor)
+{
+    return strcspn(factor, "123456789") >= strcspn(factor, "eE");
+}
+
 /* As float32, which is what it is multiplied with. */
 static bool check_factor(const struct scene *scene, const char *option, const char *factor)
 {
     if (!has_holes(factor) && isinf(strtof(factor, NULL))) {
         problem_set(scene->problem, "%s %s is more than a float32 holds, which is 3.4e38 at most",
+                    option, factor);
+        return false;
+    }
+    if (!has_holes(factor) && !is_zero(factor) && strtof(factor, NULL) == 0) {
+        problem_set(scene->problem,
+                    "%s %s is less than a float32 holds, which is 1.4e-45 at least; write 0 if "
+                    "that is meant",
                     option, factor);
         return false;
     }

@@ -54,6 +54,9 @@ static bool read_word(struct scan *scan, char ret_word[WORD_SIZE])
         if (length + 1 == WORD_SIZE || *scan->at == '\\') {
             return malformed(scan, "a text in it is too long or escaped");
         }
+        if (*scan->at == '\0') {
+            return malformed(scan, "a text in it holds a NUL");
+        }
         ret_word[length++] = *scan->at++;
     }
     if (!take(scan, quote)) {

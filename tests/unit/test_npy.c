@@ -186,6 +186,25 @@ START_TEST(hostile_headers_are_refused_in_words)
 }
 END_TEST
 
+START_TEST(a_type_does_not_end_at_a_nul)
+{
+    static const char *const texts[] = {
+        "{'descr': '<f4~', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<f4~i8', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr~': '<f4', 'fortran_order': False, 'shape': (2,)}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct npy npy;
+        struct problem problem = {""};
+        struct file file = file_of(texts[i], 8);
+        *(char *)memchr(file.bytes, '~', file.length) = '\0';
+        ck_assert(!npy_read(file.bytes, file.length, file.length, &npy, &problem));
+        ck_assert_msg(strstr(problem.text, "holds a NUL") != NULL, "%s", problem.text);
+        free(file.bytes);
+    }
+}
+END_TEST
+
 START_TEST(files_of_another_kind_are_refused_in_words)
 {
     static const struct {
@@ -248,6 +267,7 @@ int main(void)
     tcase_add_test(tcase, a_matrix_is_written_as_numpy_writes_it);
     tcase_add_test(tcase, any_order_quotes_and_spaces_are_taken);
     tcase_add_test(tcase, hostile_headers_are_refused_in_words);
+    tcase_add_test(tcase, a_type_does_not_end_at_a_nul);
     tcase_add_test(tcase, files_of_another_kind_are_refused_in_words);
     tcase_add_test(tcase, the_front_of_a_large_file_is_enough);
     tcase_add_test(tcase, data_at_an_odd_place_is_no_matrix);

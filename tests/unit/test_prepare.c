@@ -279,6 +279,14 @@ START_TEST(lines_become_values_without_empty_ones)
     ck_assert_str_eq(manifest->subtasks[0]->value, "one");
     ck_assert_str_eq(manifest->subtasks[1]->value, "two ");
     ck_assert_str_eq(manifest->subtasks[2]->value, "three");
+    put("marked", "\xef\xbb\xbf"
+                  "one\n\xef\xbb\xbftwo\n");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *marked = prepared("lines: marked\nrun: [echo, \"{line}\"]\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *of_marked = manifest_of(marked);
+    ck_assert_uint_eq(of_marked->n_subtasks, 2);
+    ck_assert_str_eq(of_marked->subtasks[0]->value, "one");
+    ck_assert_str_eq(of_marked->subtasks[1]->value, "\xef\xbb\xbftwo");
     put("empty", "\n\n");
     struct bourse_error error = refused("lines: empty\nrun: [echo, \"{line}\"]\n");
     ck_assert_ptr_nonnull(strstr(error.text, "no line"));
@@ -526,6 +534,10 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
         {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
          "run: [gemm, --alpha, \"1e400\", a.npy, b.npy, b.npy, c.npy]\n",
          "job:4: run: --alpha 1e400 is more than a float32 holds"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
+         "run: [gemm, --beta, \"-0.001e-43\", a.npy, b.npy, b.npy, c.npy]\n",
+         "job:4: run: --beta -0.001e-43 is less than a float32 holds, which is 1.4e-45 at least; "
+         "write 0 if that is meant"},
         {"executor: tensor\nfiles: [a.npy, b.npy]\n"
          "run: [freivalds, a.npy, b.npy, a.npy, \"00\", \"20\"]\n",
          "job:3: run: the seed \"00\" is not 64 hexadecimal digits"},

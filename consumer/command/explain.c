@@ -105,6 +105,33 @@ static int complain_of_job(struct invocation *invocation, const char *job,
     return complain_with(invocation, error);
 }
 
+/* The market says no more of it than that: its results do. */
+static int explain_subtask_end(struct invocation *invocation, const char *id, uint32_t index)
+{
+    static struct subtask_end end; /* large */
+    struct bourse_error error;
+    int status = 0;
+    uint32_t same = 0;
+    if (!resolve_subtask(invocation, id, NULL, count_text(index), &same, &status)) {
+        return status;
+    }
+    if (!find_end(invocation, id, index, &end, &error)) {
+        return complain_with(invocation, &error);
+    }
+    char text[sizeof end.text];
+    char why[sizeof end.why];
+    bourse_printable(end.text, text, sizeof text);
+    bourse_printable(end.why, why, sizeof why);
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:s, s:{s:I, s:s, s:I, s:s}}", "job", id, "text", text,
+                                    "subtask", "index", (json_int_t)index, "state", end.state,
+                                    "tries", (json_int_t)end.tries, "why", why),
+                          BOURSE_OK);
+    }
+    (void)printf("%s\n", text);
+    return BOURSE_OK;
+}
+
 static int explain_index(struct invocation *invocation, const char *job, uint32_t index)
 {
     char id[BOURSE_ID_SIZE];
@@ -114,19 +141,20 @@ static int explain_index(struct invocation *invocation, const char *job, uint32_
         !bourse_explain_subtask(invocation->bourse, id, index, &explanation, &error)) {
         return complain_of_job(invocation, job, &error);
     }
-    const bool is_open = explanation.subtask_state[0] != '\0'; /* else the job has ended */
+    const bool is_open = explanation.subtask_state[0] != '\0';
+    if (!is_open) {
+        return explain_subtask_end(invocation, id, index);
+    }
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);
         (void)json_object_set_new(value, "job", json_string(id));
-        if (is_open) {
-            (void)json_object_set_new(
-                value, "subtask",
-                json_pack("{s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I}", "index", (json_int_t)index,
-                          "state", explanation.subtask_state, "part", (json_int_t)explanation.part,
-                          "tries", (json_int_t)explanation.tries, "waits_on",
-                          (json_int_t)explanation.waits_on, "provider", explanation.provider,
-                          "device", explanation.device, "behind", (json_int_t)explanation.behind));
-        }
+        (void)json_object_set_new(
+            value, "subtask",
+            json_pack("{s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I}", "index", (json_int_t)index,
+                      "state", explanation.subtask_state, "part", (json_int_t)explanation.part,
+                      "tries", (json_int_t)explanation.tries, "waits_on",
+                      (json_int_t)explanation.waits_on, "provider", explanation.provider, "device",
+                      explanation.device, "behind", (json_int_t)explanation.behind));
         return print_json(value, BOURSE_OK);
     }
     if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {

@@ -86,6 +86,10 @@ static void add_tasks(struct invocation *invocation, const struct bourse_job_row
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
     if (tasks != NULL && tasks_are_named(tasks)) {
         (void)json_object_set_new(value, "tasks", json_tasks(invocation, row, tasks));
+    } else {
+        uint32_t more = 0;
+        (void)json_object_set_new(value, "failures", json_failures(invocation, row, &more));
+        (void)json_object_set_new(value, "failures_left_out", json_integer((json_int_t)more));
     }
     if (tasks != NULL && bourse_tasks_continues(tasks, id)) {
         (void)json_object_set_new(value, "continues", json_string(id));
@@ -117,6 +121,9 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
         CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
         if (tasks != NULL) {
             print_tasks(invocation, row, tasks);
+        }
+        if (tasks == NULL || !tasks_are_named(tasks)) {
+            print_failures(invocation, row);
         }
         print_leases(stdout, row, true, invocation->color);
         char left[CELL_SIZE];

@@ -57,6 +57,22 @@ bool tasks_are_named(const struct bourse_tasks *tasks);
 /* One task a row: its state, its tries, and what it waits for. */
 void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
                  const struct bourse_tasks *tasks);
+enum { BOURSE_WHY_SIZE = BOURSE_TEXT_SIZE + 64 };
+/* What became of an attempt, with its detail. */
+void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE]);
+/* Of a job without names that has ended and is not done: which of its subtasks failed, and why; the first ones, and how many more. */
+void print_failures(struct invocation *invocation, const struct bourse_job_row *row);
+json_t *json_failures(struct invocation *invocation, const struct bourse_job_row *row,
+                      uint32_t *ret_more);
+/* How a subtask of a job that has ended did. */
+struct subtask_end {
+    const char *state; /* "accepted", "failed", "cancelled" */
+    uint32_t tries;
+    char why[BOURSE_WHY_SIZE];       /* empty unless it failed */
+    char text[BOURSE_WHY_SIZE + 96]; /* all that in a sentence */
+};
+bool find_end(struct invocation *invocation, const char *id, uint32_t index,
+              struct subtask_end *ret_end, struct bourse_error *ret_error);
 /* Of the order whose id begins so, with the exit status. False, and nothing was said: there is none, or several, or its id is
  * that of a job. */
 bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status);

@@ -109,7 +109,7 @@ struct progress_of_task {
     int status;
     int64_t busy_ns;
     const char *verdict; /* of a check; else NULL */
-    char why[BOURSE_TEXT_SIZE + 64];
+    char why[BOURSE_WHY_SIZE];
 };
 
 struct seen_tasks {
@@ -136,8 +136,7 @@ static bool see(void *context, const struct bourse_outcome *outcome)
     item->verdict = outcome->verdict_text;
     item->state =
         outcome->status == STATUS_ACCEPTED ? BOURSE_SUBTASK_ACCEPTED : BOURSE_SUBTASK_FAILED;
-    (void)snprintf(item->why, sizeof item->why, "%s%s%s", outcome->outcome_text,
-                   outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
+    outcome_why(outcome, item->why);
     return true;
 }
 

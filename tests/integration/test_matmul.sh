@@ -11,6 +11,11 @@ command -v sqlite3 >/dev/null || skip "no sqlite3"
 [ "$(nproc)" -ge 2 ] || skip "one processor"
 
 matrix() { "$maker" "$@"; }
+zeros() { # FILE ROWS COLUMNS
+    matrix "$1" 0 0
+    sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
+    truncate -s $((128 + 4 * $2 * $3)) "$1"
+}
 jobs_are() { # COUNT
     "$bourse" ps --quiet >ids
     [ "$(wc -l <ids)" -eq "$1" ] || fail "$(wc -l <ids) jobs, not $1"
@@ -105,12 +110,8 @@ sed -i 's/^price:.*/price: 0.01/' "$work/small/provider.yaml"
 small=$!
 started+=("$small")
 until_true 60 multiplying 3 || fail "the small agent does not multiply: $(cat agent-small.log)"
-long_zeros() { # FILE ROWS COLUMNS
-    { printf '\x93NUMPY\x01\x00\x76\x00' && printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"; } >"$1"
-    truncate -s "$((128 + 4 * $2 * $3))" "$1"
-}
-long_zeros flat.npy 300 10000
-long_zeros tall.npy 10000 300
+zeros flat.npy 300 10000
+zeros tall.npy 10000 300
 for options in '' '--at-most 1' '--tiles 1x1'; do
     # shellcheck disable=SC2086 # words
     expect 0 '' "$bourse" run -y matmul flat.npy tall.npy -o zero.npy $options --json
@@ -154,11 +155,6 @@ perl -e 'open my $in, "<:raw", "C.npy"; local $/; my @c = unpack("f<*", substr(<
 # ---------------------------------------------------------------- one agent that stands still
 
 # Zeros: as much work as any numbers, and every block of a matrix has the same bytes to send.
-long_zeros() { # FILE ROWS COLUMNS
-    matrix "$1" 0 0
-    sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
-    truncate -s $((128 + 4 * $2 * $3)) "$1"
-}
 zeros A.npy 4096 4096
 zeros B.npy 4096 4096
 share() { # PROVIDER FIELD: of out

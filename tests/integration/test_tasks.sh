@@ -136,6 +136,21 @@ expect 0 '' "$bourse" cancel "$odd"
 expect 0 'the job has ended' "$bourse" explain "$odd"
 expect 0 'the job has ended' "$bourse" explain "$odd/1"
 
+# Of a job without names, too, its subtasks that failed are listed with their causes: the first ones, and how many more.
+printf 'name: ends\narray: 1-40\nrun: [sh, -c, "test {index} = 3 || exit {index}"]\nexpect: 1ms\nretries: 0\nerror_limit: 100\nbudget: 1.00\n' >ends.yaml
+ends=$("$bourse" submit ends.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+has_ended() { "$bourse" ps "$1" --json 2>/dev/null | grep -qE '"state":"(done|failed)","reason"'; }
+until_true 60 has_ended "$ends" || fail "it does not end: $("$bourse" ps "$ends")"
+expect 0 'bourse ps .* says of each subtask' "$bourse" explain "$ends"
+expect 0 '^ *1  *failed  *1 .* program failed: .*2' "$bourse" ps "$ends"
+expect 0 '^7 more failed; .bourse logs' "$bourse" ps "$ends"
+! grep -qE '^ *2  *failed' out || fail "what was accepted has failed: $(cat out)"
+expect 0 '"failures":\[\{"index":0,"state":"failed","tries":1,"busy_ns":[0-9]+,"why":"program failed.*"failures_left_out":7' "$bourse" ps "$ends" --json
+expect 0 'the job has ended: subtask 1 failed, at try 1: program failed: ' "$bourse" explain "$ends/1"
+expect 0 'the job has ended: subtask 2 was accepted' "$bourse" explain "$ends/2"
+expect 0 '"subtask":\{"index":1,"state":"failed","tries":1,"why":"program failed: ' "$bourse" explain "$ends/1" --json
+expect 3 "'99' is no subtask of job" "$bourse" explain "$ends/99"
+
 # Mistakes cost nothing.
 printf 'run: [x]\ntasks:\n- {name: a, after: b}\n- {name: b, after: a}\n' >circle.yaml
 expect 2 'circle.yaml:3: name: the tasks wait in a circle: a after b after a' "$bourse" submit circle.yaml -y

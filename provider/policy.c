@@ -1,5 +1,6 @@
 #include "provider/policy.h"
 
+#include "base/text.h"
 #include "formats/units.h"
 #include "provider/simulation.h"
 
@@ -190,10 +191,12 @@ static bool share_memory(struct offer *offer, const struct config_device *device
     offer->disk_bytes = disk / MIB * MIB;
     if (offer->memory_bytes < MEMORY_LEAST) {
         problem_set(problem,
-                    "%llu slots leave %llu MiB of memory each, and a slot needs %llu; offer "
-                    "fewer slots",
-                    (unsigned long long)all_slots, (unsigned long long)(memory / MIB),
-                    (unsigned long long)(MEMORY_LEAST / MIB));
+                    "%llu slot%s leave%s %llu MiB of memory each, and a slot needs %llu; offer "
+                    "%s",
+                    (unsigned long long)all_slots, text_plural(all_slots),
+                    all_slots == 1 ? "s" : "", (unsigned long long)(memory / MIB),
+                    (unsigned long long)(MEMORY_LEAST / MIB),
+                    all_slots == 1 ? "more memory" : "fewer slots");
         return false;
     }
     return true;

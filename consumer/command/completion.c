@@ -150,6 +150,7 @@ static const char bash_head[] =
     "# bash completion of bourse, written by `bourse completion bash`\n"
     "_bourse_ids() { \"$@\" --quiet --timeout 1s 2>/dev/null </dev/null; }\n"
     "_bourse_add() { mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(\"$@\"); }\n"
+    "_bourse_programs() { compgen -c -- \"$1\" | sort -u; }\n"
     "_bourse_table() {\n"
     "    options='' takes='' first='' rest='' stops=''\n"
     "    case $command in\n";
@@ -208,7 +209,7 @@ static const char bash_end[] =
     "        case $word in\n"
     "        files) compopt -o filenames 2>/dev/null; _bourse_add compgen -f -- \"$cur\" ;;\n"
     "        folders) compopt -o filenames 2>/dev/null; _bourse_add compgen -d -- \"$cur\" ;;\n"
-    "        programs) _bourse_add compgen -c -- \"$cur\" ;;\n"
+    "        programs) _bourse_add _bourse_programs \"$cur\" ;;\n"
     "        jobs) words+=\" last $(_bourse_ids \"$program\" ps \"${given[@]}\")\" ;;\n"
     "        orders) words+=\" $(_bourse_ids \"$program\" order list \"${given[@]}\")\" ;;\n"
     "        esac\n"

@@ -75,6 +75,10 @@ has "$(offer_bash bourse order cancel '')" 33cc
 has "$(offer_bash bourse completion '')" fish
 has "$(offer_bash bourse run -y bour)" bourse
 has "$(offer_bash bourse run -y -- bour)" bourse
+mkdir twice
+ln -s "$work/bin/bourse" twice/bourse # a program that two folders of PATH have
+[ "$(PATH=$work/twice:$PATH offer_bash bourse run -- bours | grep -cx bourse)" = 1 ] || fail "bash: a program twice"
+rm -r twice
 has "$(offer_bash bourse run -- cat oth)" other.yaml
 [ -z "$(offer_bash bourse run -- cat --js)" ] || fail "bash: an option of ours for a program"
 

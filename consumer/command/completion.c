@@ -1,6 +1,8 @@
 #include "consumer/command/completion.h"
 
 #include "consumer/command/output.h"
+#include "planner/catalogue.h"
+#include "planner/operations.h"
 #include "planner/templates/template.h"
 
 #include <ctype.h>
@@ -19,7 +21,7 @@ enum place {
 };
 struct places {
     unsigned first, rest; /* of a command's first word, and of those that follow it */
-    char words[160];      /* to be taken as they stand, with blanks between */
+    char words[2048];     /* to be taken as they stand, with blanks between */
 };
 
 static unsigned place_of(const char *label, size_t length)
@@ -49,6 +51,20 @@ static void add_word(struct places *places, const char *word, size_t length)
                    (int)length, word);
 }
 
+/* What a label stands for that is known here. False: nothing. */
+static bool add_known(struct places *places, const char *label, size_t length)
+{
+    const bool is_template = strncmp(label, "TEMPLATE", length) == 0 && length == 8;
+    const bool is_device = strncmp(label, "ID", length) == 0 && length == 2;
+    for (size_t i = 0; is_template && i < template_count(); i++) {
+        add_word(places, template_at(i)->name, strlen(template_at(i)->name));
+    }
+    for (size_t i = 0; is_device && i < catalogue_count(); i++) {
+        add_word(places, catalogue_at(i)->id, strlen(catalogue_at(i)->id));
+    }
+    return is_template || is_device;
+}
+
 /* "mint ACCOUNT | halt", "JOB [INDEX]", "FILE|DIR ...": alternatives, each a first word and what follows it. */
 static struct places places_of(const struct command *command)
 {
@@ -65,15 +81,12 @@ static struct places places_of(const struct command *command)
             continue;
         }
         bool repeats = strncmp(at, "...", length) == 0;
-        bool is_template = strncmp(at, "TEMPLATE", length) == 0;
-        unsigned place = is_template        ? PLACE_WORDS
+        bool is_known = add_known(&places, at, length);
+        unsigned place = is_known           ? PLACE_WORDS
                          : !repeats         ? place_of(at, length)
                          : places.rest == 0 ? places.first
                                             : 0;
-        for (size_t i = 0; is_template && i < template_count(); i++) {
-            add_word(&places, template_at(i)->name, strlen(template_at(i)->name));
-        }
-        if (place == PLACE_WORDS && !is_template) {
+        if (place == PLACE_WORDS && !is_known) {
             add_word(&places, at, length);
         }
         places.first |= is_first ? place : 0;
@@ -110,7 +123,15 @@ static struct places places_of_value(const char *label)
             .words =
                 "auto exact heft peft cpop heft-best heft-few single all-best cluster improve"};
     }
-    return (struct places){.first = place_of(label, strlen(label))};
+    struct places places = {.first = place_of(label, strlen(label))};
+    if (strcmp(label, "OPERATION") == 0) {
+        places.first = PLACE_WORDS;
+        for (int i = 0; i < OPERATION_KINDS; i++) {
+            const char *name = operation_name((enum operation_kind)i);
+            add_word(&places, name, strlen(name));
+        }
+    }
+    return places;
 }
 
 /* Every command, then every template of `run`. */

@@ -69,6 +69,8 @@ has "$(offer_bash bourse submit my)" 'my job.yaml'
 [ "$(offer_bash bourse fetch last -o '' | sort)" = "$(printf 'bin\nfolder')" ] || fail "bash: $(offer_bash bourse fetch last -o '')"
 [ "$(offer_bash bourse ps --color = a)" = "$(printf 'auto\nalways')" ] || fail "bash: $(offer_bash bourse ps --color = a)"
 has "$(offer_bash bourse help '')" report
+[ "$(offer_bash bourse devices --estimate matm)" = matmul ] || fail "bash: $(offer_bash bourse devices --estimate matm)"
+[ "$(offer_bash bourse devices --catalogue groq)" = groq-lpu-v1 ] || fail "bash: $(offer_bash bourse devices --catalogue groq)"
 has "$(offer_bash bourse admin '')" mint
 lacks "$(offer_bash bourse admin mint '')" mint
 has "$(offer_bash bourse order cancel '')" 33cc

@@ -62,6 +62,7 @@ static void add_last(const struct llm *llm, struct step *step)
     making_part(llm->making, step, &norm, request->answer, 1, 0);
     making_part(llm->making, step, &last, request->answer, 1, 0);
     making_part(llm->making, step, &sample, request->answer, 0, 0);
+    transformer_tell_last(llm->making, step, model, request->batch, request->answer);
     step->passes = request->answer;
 }
 
@@ -132,6 +133,7 @@ static struct step *add_embed(const struct llm *llm, const struct step *tokens)
     struct operation row = transformer_embedding(llm->model, prompts);
     struct step *embed = making_step(llm->making, "embed");
     making_part(llm->making, embed, &row, 1, 1, 0);
+    transformer_tell_states(llm->making, embed, llm->model, prompts, 1);
     making_edge(llm->making, tokens, embed, making_times((uint128)prompts, TOKEN_BYTES));
     return embed;
 }
@@ -212,6 +214,7 @@ static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
     struct operation row = transformer_embedding(llm->model, request->batch);
     struct step *step = making_step(making, "embed again");
     making_part(making, step, &row, again, 1, 0);
+    transformer_tell_states(making, step, llm->model, request->batch, again);
     making_place(making, step, 0, STEP_AROUND);
     making_need(making, step, table, 1);
     making_edge(making, parts[request->stages - 1], step,
@@ -332,6 +335,16 @@ static enum steps_status create_line(const int64_t *values, struct steps **ret_s
     return llm_create_line(&model, &request, ret_steps, ret_problem);
 }
 
+static enum steps_status create_divided(const int64_t *values, int64_t ways,
+                                        struct steps **ret_steps, struct problem *ret_problem)
+{
+    struct transformer model;
+    struct llm_request request;
+    read(values, &model, &request);
+    model.ways = ways;
+    return llm_create_line(&model, &request, ret_steps, ret_problem);
+}
+
 const struct template llm_template = {
     .name = "llm",
     .meaning = "a language model's answer",
@@ -339,4 +352,5 @@ const struct template llm_template = {
     .presets = transformer_presets,
     .make = create,
     .make_line = create_line,
+    .make_divided = create_divided,
 };

@@ -11,7 +11,8 @@
  * flows the hidden state, and from prefill to decoding the keys and values of its layers: what splitting the two over
  * devices has to carry. docs/templates.md has the arithmetic.
  *
- * Not for: batches that form while they run, speculation, several devices on one layer. Pure. */
+ * Of a model that is divided (transformer.h) the line is what one of its devices does: keys and values of its heads, and a part of the
+ * last product, whose figures all of them get. Not for: batches that form while they run, speculation. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_LLM_H
 #define BOURSE_PLANNER_TEMPLATES_LLM_H
 

@@ -213,6 +213,39 @@ void making_part(struct making *making, struct step *step, const struct operatio
         working > (uint128)step->working_bytes ? (int64_t)working : step->working_bytes;
 }
 
+static bool is_same_told(const struct operation *a, const struct operation *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype &&
+           (a->kind == OPERATION_ALL_REDUCE
+                ? a->shape.all_reduce.elements == b->shape.all_reduce.elements
+                : a->shape.elements.elements == b->shape.elements.elements);
+}
+
+void making_told(struct making *making, struct step *step, const struct operation *operation,
+                 int64_t count)
+{
+    struct operation_size size;
+    struct problem why = {""};
+    assert(operation->kind == OPERATION_ALL_REDUCE || operation->kind == OPERATION_COPY);
+    if (count == 0 || making->status != STEPS_OK) {
+        return;
+    }
+    if (operation_measure(operation, &size, &why) != OPERATION_OK) {
+        making_refuse(making, STEPS_OVERFLOW, "%s: %s", step->name, why.text);
+        return;
+    }
+    size_t at = 0;
+    while (at < step->told_count && !is_same_told(&step->told[at].operation, operation)) {
+        at++;
+    }
+    assert(at < STEP_TOLD);
+    step->told_count += at == step->told_count;
+    step->told[at].operation = *operation;
+    step->told[at].times += count;
+    step->working_bytes =
+        size.resident_bytes > step->working_bytes ? size.resident_bytes : step->working_bytes;
+}
+
 void making_outside(struct making *making, struct step *step, uint128 brought, uint128 fetched)
 {
     step->brought_bytes = making_narrow(making, brought, "the input");

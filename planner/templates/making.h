@@ -50,6 +50,10 @@ void making_set_edge(struct making *making, const struct step *from, const struc
 void making_part(struct making *making, struct step *step, const struct operation *operation,
                  int64_t count, int64_t copies, uint128 held);
 
+/* What the devices of a divided layer tell one another, `count` times more. Of 0 times nothing is added. */
+void making_told(struct making *making, struct step *step, const struct operation *operation,
+                 int64_t count);
+
 /* What the step takes of the work's input, and makes of its results; neither comes or goes over an edge. */
 void making_outside(struct making *making, struct step *step, uint128 brought, uint128 fetched);
 

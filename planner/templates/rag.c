@@ -156,12 +156,13 @@ static struct step *add_rerank(const struct rag *rag, const struct step *queries
     return step;
 }
 
-/* All that was looked up is of the first column: between its parts little flows, and much less is done than by the model. */
-static void make(const struct rag *rag, bool is_line)
+/* Divided is the language model alone: each device looks up and ranks all. All that was looked up is of the first column: between its parts little flows, and much less is done than by the model. */
+static void make(const struct rag *rag, bool is_line, int64_t ways)
 {
     struct making *making = rag->making;
     const int64_t *values = rag->values;
-    const struct transformer model = transformer_of(values);
+    struct transformer model = transformer_of(values);
+    model.ways = ways;
     int64_t chosen = values[PASSAGES] * values[PASSAGE]; /* tokens, for each query */
     const struct llm_request request = {.batch = values[BATCH],
                                         .prompt = values[QUERY] + chosen,
@@ -216,8 +217,8 @@ static void check(struct making *making, const int64_t *values)
     }
 }
 
-static enum steps_status make_either(const int64_t *values, bool is_line, struct steps **ret_steps,
-                                     struct problem *ret_problem)
+static enum steps_status make_either(const int64_t *values, bool is_line, int64_t ways,
+                                     struct steps **ret_steps, struct problem *ret_problem)
 {
     struct making making;
     const struct rag rag = {.making = &making,
@@ -232,7 +233,7 @@ static enum steps_status make_either(const int64_t *values, bool is_line, struct
                           "queries and passages have more than 2^40 tokens");
         }
         if (making.status == STEPS_OK) {
-            make(&rag, is_line);
+            make(&rag, is_line, ways);
         }
     }
     return making_end(&making, ret_steps);
@@ -241,13 +242,19 @@ static enum steps_status make_either(const int64_t *values, bool is_line, struct
 static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                                 struct problem *ret_problem)
 {
-    return make_either(values, false, ret_steps, ret_problem);
+    return make_either(values, false, 1, ret_steps, ret_problem);
 }
 
 static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
-    return make_either(values, true, ret_steps, ret_problem);
+    return make_either(values, true, 1, ret_steps, ret_problem);
+}
+
+static enum steps_status create_divided(const int64_t *values, int64_t ways,
+                                        struct steps **ret_steps, struct problem *ret_problem)
+{
+    return make_either(values, true, ways, ret_steps, ret_problem);
 }
 
 const struct template rag_template = {
@@ -257,4 +264,5 @@ const struct template rag_template = {
     .presets = transformer_presets,
     .make = create,
     .make_line = create_line,
+    .make_divided = create_divided,
 };

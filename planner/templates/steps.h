@@ -28,6 +28,9 @@
  *     back         embed  backward 1 backward 2   loss               once, from right to left
  *     once         optimiser ...                                     when all micro-batches are through
  *
+ * A line may be divided: then each step is what one of `ways` alike devices does of it, which hold each layer together. Steps,
+ * columns and edges are those of the whole line; what flows from column to column is whole at each of the devices.
+ *
  * Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_STEPS_H
 #define BOURSE_PLANNER_TEMPLATES_STEPS_H
@@ -50,6 +53,8 @@ struct step_part {
     int64_t times; /* >= 1 */
 };
 
+enum { STEP_TOLD = 2 }; /* kinds of what a step tells others */
+
 /* When a step of a line is done, of each micro-batch: on the way there through all columns, around and around through all of
  * them, on the way back, or once, when all micro-batches are back. */
 enum step_phase { STEP_THERE, STEP_AROUND, STEP_BACK, STEP_ONCE, STEP_PHASES };
@@ -69,6 +74,10 @@ struct step {
         fetched_bytes; /* of what the whole work is given and what it is for: what this step takes of the
                                              one, and makes of the other. From storage and to it is neither */
     uint32_t first_set, set_count;
+    struct step_part told
+        [STEP_TOLD]; /* of a line that is divided: what the devices of a layer tell one another, each so many times. An
+                        all-reduce, or a copy of what all of them then have, of which each brings its part */
+    size_t told_count;
     uint32_t renewed_by; /* a later step that changes weights of this one; 0: none does */
     int64_t
         renewed_bytes; /* of those: where the two are apart, they come from there before all of it can begin anew */

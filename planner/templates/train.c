@@ -179,6 +179,7 @@ static struct step *add_data(struct train *train)
     }
     struct step *embed = making_step(making, "embed");
     making_part(making, embed, &row, 1, 1, 0);
+    transformer_tell_states(making, embed, &train->model, train->rows, 1);
     need(train, embed, embed_group(train), 1, 1);
     reads(embed_group(train), embed);
     making_edge(making, last, embed, making_times((uint128)train->rows, TOKEN_BYTES));
@@ -223,6 +224,17 @@ static const struct step *add_forward(struct train *train, const struct step *be
     return before;
 }
 
+/* Where it is divided: of each row the largest figure, the sum of all and that of the right token, in float32; and the gradient of
+ * what came in. */
+static void tell_loss(const struct train *train, struct step *step)
+{
+    struct operation figures = operation_of(OPERATION_ALL_REDUCE, DTYPE_FP32);
+    figures.shape.all_reduce =
+        (struct all_reduce_shape){.elements = train->rows, .devices = train->model.ways};
+    making_told(train->making, step, &figures, train->model.ways > 1 ? 3 : 0);
+    transformer_tell_states(train->making, step, &train->model, train->rows, 1);
+}
+
 /* There and back: norm, product, loss. */
 static const struct step *add_loss(struct train *train, const struct step *before)
 {
@@ -230,16 +242,16 @@ static const struct step *add_loss(struct train *train, const struct step *befor
     const struct transformer *model = &train->model;
     struct group *group = head_group(train);
     struct operation norm = making_rows(OPERATION_RMSNORM, model->dtype, train->rows, model->width);
-    struct operation last =
-        making_product(model->dtype, train->rows, model->vocabulary, model->width);
+    int64_t classes = transformer_vocabulary(model);
+    struct operation last = making_product(model->dtype, train->rows, classes, model->width);
     struct operation loss = operation_of(OPERATION_CROSS_ENTROPY, model->dtype);
-    loss.shape.loss =
-        (struct loss_shape){.rows = train->rows, .classes = model->vocabulary, .gradient = 1};
+    loss.shape.loss = (struct loss_shape){.rows = train->rows, .classes = classes, .gradient = 1};
     struct step *step = making_step(making, "loss");
     making_part(making, step, &norm, 3, 1, 0);
     making_part(making, step, &last, 1, 1, 0);
     making_part(making, step, &loss, 1, 0, 0);
     transformer_product_backward(making, step, &last, 1);
+    tell_loss(train, step);
     need(train, step, group, 0, 2);
     reads(group, step);
     making_edge(making, before, step, state_of(train));
@@ -384,7 +396,8 @@ static void make(struct train *train)
 }
 
 static enum steps_status create_in(const int64_t *values, int64_t stages, bool sums_behind,
-                                   struct steps **ret_steps, struct problem *ret_problem)
+                                   int64_t ways, struct steps **ret_steps,
+                                   struct problem *ret_problem)
 {
     static const int64_t states[] = {[ADAM] = 2, [MOMENTUM] = 1, [SGD] = 0};
     struct making making;
@@ -399,9 +412,11 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, bool s
                           .stages = stages,
                           .sums_behind = sums_behind && values[REPLICAS] > 1,
                           .states = states[values[OPTIMISER]]};
+    train.model.ways = ways;
     train.has_master = values[OPTIMISER] == ADAM && dtype_bits(train.model.dtype) < 32;
     if (making_begin(&making, ret_problem)) {
         making_check(&making, "stages", train.stages, 1, train.model.layers);
+        transformer_check(&making, &train.model);
         if (making.status == STEPS_OK) {
             making.steps->sums_behind = train.sums_behind;
             make(&train);
@@ -414,7 +429,7 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                                 struct problem *ret_problem)
 {
     enum steps_status status =
-        create_in(values, values[STAGES], values[OVERLAP] == MAKING_YES, ret_steps, ret_problem);
+        create_in(values, values[STAGES], values[OVERLAP] == MAKING_YES, 1, ret_steps, ret_problem);
     if (status == STEPS_OK) {
         (*ret_steps)->column_count = 0;
     }
@@ -422,12 +437,18 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
 }
 
 /* The same in as many stages as there may be. Their sums are once, when all micro-batches are through. */
+static enum steps_status create_divided(const int64_t *values, int64_t ways,
+                                        struct steps **ret_steps, struct problem *ret_problem)
+{
+    int64_t layers = values[TRANSFORMER_LAYERS];
+    return create_in(values, layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES, false, ways,
+                     ret_steps, ret_problem);
+}
+
 static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
-    int64_t layers = values[TRANSFORMER_LAYERS];
-    return create_in(values, layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES, false,
-                     ret_steps, ret_problem);
+    return create_divided(values, 1, ret_steps, ret_problem);
 }
 
 const struct template train_template = {
@@ -437,4 +458,5 @@ const struct template train_template = {
     .presets = transformer_presets,
     .make = create,
     .make_line = create_line,
+    .make_divided = create_divided,
 };

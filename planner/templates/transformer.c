@@ -2,8 +2,28 @@
 
 /* ---------------------------------------------------------------- figures */
 
+/* Of what is divided, a device's part. */
+static int64_t part_of(const struct transformer *model, int64_t whole)
+{
+    return model->ways > 1 ? whole / model->ways : whole;
+}
+
+static void check_part(struct making *making, const struct transformer *model, const char *what,
+                       int64_t whole)
+{
+    if (whole % model->ways != 0) {
+        making_refuse(making, STEPS_CONFLICT, "%s, %lld, is no multiple of %lld devices", what,
+                      (long long)whole, (long long)model->ways);
+    }
+}
+
 void transformer_check(struct making *making, const struct transformer *model)
 {
+    if (model->ways > 1) {
+        check_part(making, model, "heads", model->heads);
+        check_part(making, model, "kv", model->kv);
+        check_part(making, model, "feed-forward", model->feed_forward);
+    }
     making_check(making, "layers", model->layers, 1, TRANSFORMER_FIGURE_MOST);
     making_check(making, "width", model->width, 1, TRANSFORMER_FIGURE_MOST);
     making_check(making, "heads", model->heads, 1, TRANSFORMER_FIGURE_MOST);
@@ -17,17 +37,24 @@ void transformer_check(struct making *making, const struct transformer *model)
 uint128 transformer_layer_parameters(const struct transformer *model)
 {
     uint128 width = (uint128)model->width;
+    int64_t heads = part_of(model, model->heads);
     uint128 inputs =
-        making_times(making_times(width, model->heads + 2 * model->kv), model->head_size);
-    uint128 output = making_times(making_times(width, model->heads), model->head_size);
-    uint128 forward =
-        making_times(making_times(width, model->feed_forward), model->is_gated ? 3 : 2);
+        making_times(making_times(width, heads + 2 * part_of(model, model->kv)), model->head_size);
+    uint128 output = making_times(making_times(width, heads), model->head_size);
+    uint128 forward = making_times(making_times(width, part_of(model, model->feed_forward)),
+                                   model->is_gated ? 3 : 2);
     return inputs + output + forward + 2 * width;
+}
+
+int64_t transformer_vocabulary(const struct transformer *model)
+{
+    int64_t whole = part_of(model, model->vocabulary);
+    return whole + (model->ways > 1 && model->vocabulary % model->ways != 0 ? 1 : 0);
 }
 
 uint128 transformer_table_parameters(const struct transformer *model)
 {
-    return making_times((uint128)model->vocabulary, model->width);
+    return making_times((uint128)transformer_vocabulary(model), model->width);
 }
 
 uint128 transformer_head_parameters(const struct transformer *model)
@@ -48,20 +75,21 @@ uint128 transformer_state(const struct transformer *model, int64_t positions)
 
 uint128 transformer_cache(const struct transformer *model, int64_t positions)
 {
-    uint128 elements = making_times(making_times(2, model->kv), model->head_size);
+    uint128 elements = making_times(making_times(2, part_of(model, model->kv)), model->head_size);
     return making_bytes(making_times(elements, positions), model->dtype);
 }
 
-/* Of each position: what goes into both norms and comes out of them, 4 w; queries, keys and values, (h + 2 k) d; what
+/* Of each position: whole at each device what goes into both norms and comes out of them, 4 w; queries, keys and values, (h + 2 k) d; what
  * attention gives, h d, with a float32 sum for each head; what goes into the feed-forward part's bend and comes out of it,
  * 3 f or 2 f. */
 uint128 transformer_activations(const struct transformer *model,
                                 const struct transformer_span *span)
 {
     uint128 rows = making_times((uint128)span->batch, span->positions);
-    int64_t heads_wide = (2 * model->heads + 2 * model->kv) * model->head_size;
-    int64_t forward_wide = (model->is_gated ? 3 : 2) * model->feed_forward;
-    uint128 sums = making_bytes(making_times(rows, model->heads), DTYPE_FP32);
+    int64_t heads = part_of(model, model->heads);
+    int64_t heads_wide = (2 * heads + 2 * part_of(model, model->kv)) * model->head_size;
+    int64_t forward_wide = (model->is_gated ? 3 : 2) * part_of(model, model->feed_forward);
+    uint128 sums = making_bytes(making_times(rows, heads), DTYPE_FP32);
     uint128 elements = making_times(rows, 4 * model->width + heads_wide + forward_wide);
     return making_bytes(elements, model->dtype) + sums;
 }
@@ -77,7 +105,7 @@ struct operation transformer_embedding(const struct transformer *model, int64_t 
 {
     struct operation operation = operation_of(OPERATION_EMBEDDING, model->dtype);
     operation.shape.embedding = (struct embedding_shape){
-        .tokens = tokens, .width = model->width, .vocabulary = model->vocabulary};
+        .tokens = tokens, .width = model->width, .vocabulary = transformer_vocabulary(model)};
     return operation;
 }
 
@@ -91,8 +119,9 @@ struct operation transformer_product(const struct transformer *model, int64_t m,
 
 struct operation transformer_last(const struct transformer *model, int64_t rows)
 {
-    return model->is_tied ? making_product(model->dtype, rows, model->vocabulary, model->width)
-                          : transformer_product(model, rows, model->vocabulary, model->width);
+    int64_t tokens = transformer_vocabulary(model);
+    return model->is_tied ? making_product(model->dtype, rows, tokens, model->width)
+                          : transformer_product(model, rows, tokens, model->width);
 }
 
 struct operation transformer_tokenising(int64_t tokens)
@@ -112,37 +141,55 @@ static struct layer layer_of(const struct transformer *model, const struct trans
 {
     enum dtype dtype = model->dtype;
     int64_t rows = span->batch * span->positions;
-    int64_t heads_wide = model->heads * model->head_size;
-    int64_t up_wide = model->is_gated ? 2 * model->feed_forward : model->feed_forward;
+    int64_t heads = part_of(model, model->heads);
+    int64_t kv = part_of(model, model->kv);
+    int64_t heads_wide = heads * model->head_size;
+    int64_t bent = part_of(model, model->feed_forward);
+    int64_t up_wide = model->is_gated ? 2 * bent : bent;
     struct layer layer = {
         .norm = making_rows(OPERATION_RMSNORM, dtype, rows, model->width),
-        .inputs = transformer_product(model, rows, heads_wide + 2 * model->kv * model->head_size,
-                                      model->width),
+        .inputs =
+            transformer_product(model, rows, heads_wide + 2 * kv * model->head_size, model->width),
         .rotary = operation_of(OPERATION_ROTARY, dtype),
         .append = operation_of(OPERATION_KV_APPEND, dtype),
         .attention = operation_of(OPERATION_ATTENTION, dtype),
         .output = transformer_product(model, rows, model->width, heads_wide),
         .residual = making_each(OPERATION_ADD, dtype, rows, model->width),
         .up = transformer_product(model, rows, up_wide, model->width),
-        .bend = making_each(model->is_gated ? OPERATION_SWIGLU : OPERATION_GELU, dtype, rows,
-                            model->feed_forward),
-        .down = transformer_product(model, rows, model->width, model->feed_forward),
+        .bend = making_each(model->is_gated ? OPERATION_SWIGLU : OPERATION_GELU, dtype, rows, bent),
+        .down = transformer_product(model, rows, model->width, bent),
     };
-    layer.rotary.shape.rotary = (struct rotary_shape){
-        .tokens = rows, .heads = model->heads + model->kv, .size = model->head_size};
+    layer.rotary.shape.rotary =
+        (struct rotary_shape){.tokens = rows, .heads = heads + kv, .size = model->head_size};
     layer.append.shape.cache = (struct cache_shape){.batch = span->batch,
-                                                    .kv = model->kv,
+                                                    .kv = kv,
                                                     .tokens = span->positions,
                                                     .size = model->head_size,
                                                     .capacity = span->capacity};
     layer.attention.shape.attention = (struct attention_shape){.batch = span->batch,
-                                                               .heads = model->heads,
+                                                               .heads = heads,
                                                                .query = span->positions,
                                                                .keys = span->context,
                                                                .size = model->head_size,
-                                                               .kv = model->kv,
+                                                               .kv = kv,
                                                                .causal = span->is_causal ? 1 : 0};
     return layer;
+}
+
+void transformer_tell_states(struct making *making, struct step *step,
+                             const struct transformer *model, int64_t rows, int64_t count)
+{
+    struct operation sum = operation_of(OPERATION_ALL_REDUCE, model->dtype);
+    sum.shape.all_reduce = (struct all_reduce_shape){.elements = making_many(rows, model->width),
+                                                     .devices = model->ways};
+    making_told(making, step, &sum, model->ways > 1 ? count : 0);
+}
+
+void transformer_tell_last(struct making *making, struct step *step,
+                           const struct transformer *model, int64_t rows, int64_t count)
+{
+    struct operation all = making_each(OPERATION_COPY, model->dtype, rows, model->vocabulary);
+    making_told(making, step, &all, model->ways > 1 ? count : 0);
 }
 
 void transformer_forward(struct making *making, struct step *step, const struct transformer *model,
@@ -164,6 +211,7 @@ void transformer_forward(struct making *making, struct step *step, const struct 
     making_part(making, step, &layer.up, count, layers, 0);
     making_part(making, step, &layer.bend, count, layers, 0);
     making_part(making, step, &layer.down, count, layers, 0);
+    transformer_tell_states(making, step, model, span->batch * span->positions, 2 * count);
 }
 
 void transformer_encode(struct making *making, struct step *step, const struct transformer *model,
@@ -205,6 +253,7 @@ void transformer_backward(struct making *making, struct step *step, const struct
     transformer_product_backward(making, step, &layer.inputs, layers);
     making_part(making, step, &layer.norm, 4 * layers, 0, 0);
     making_part(making, step, &layer.residual, 2 * layers, 0, 0);
+    transformer_tell_states(making, step, model, span->batch * span->positions, 2 * layers);
 }
 
 /* ---------------------------------------------------------------- as parameters of a template */

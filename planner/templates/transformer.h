@@ -1,7 +1,15 @@
 /* planner/templates/transformer.h - layers that attend: what models of language, and parts of others, are made of.
  *
  * `layers` alike, each: norm, queries, keys and values, rotary, attention, output, sum, norm, a feed-forward part of three
- * matrices (gated) or two, sum. docs/templates.md has the table. Pure. */
+ * matrices (gated) or two, sum. docs/templates.md has the table.
+ *
+ * Divided over g devices (M. Shoeybi et al., Megatron-LM, arXiv 1909.08053), each has h / g heads with their k / g of keys and
+ * values, f / g columns of the first matrices of the feed-forward part, as many rows of the last, and a g-th of the table:
+ *
+ *     norm | queries, keys, values of its heads -> attention -> rows of the output | sum over all | add, norm |
+ *          | its columns of up -> bend -> its rows of down                         | sum over all | add
+ *
+ * so that each layer is two all-reduces of its state there, and two back. Norms, sums and the states between are whole at each. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 #define BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 
@@ -19,6 +27,8 @@ struct transformer {
     int64_t
         narrow; /* of the layers' matrices, and of the last unless it is tied: 0: as `dtype`; else 1 + the dtype
                          that they are stored in */
+    int64_t
+        ways; /* devices that hold each layer together, of which this is one; 0 or 1: one does */
 };
 
 /* New positions of each of `batch` sequences, over a context that ends with them. */
@@ -32,8 +42,12 @@ struct transformer_span {
 /* Refuses figures outside their ranges. */
 void transformer_check(struct making *making, const struct transformer *model);
 
-/* Of a layer; of the table of the embedding; of the last norm, and the last product unless it is tied; of all of it. */
+/* Of a layer; of the table of the embedding; of the last norm, and the last product unless it is tied; of all of it. What of
+ * them is divided counts as what one device has of it. */
 uint128 transformer_layer_parameters(const struct transformer *model);
+/* Tokens of which a device has the rows of the table, and the last product gives it figures: of those that are divided, its part
+ * rounded up. */
+int64_t transformer_vocabulary(const struct transformer *model);
 uint128 transformer_table_parameters(const struct transformer *model);
 uint128 transformer_head_parameters(const struct transformer *model);
 uint128 transformer_parameters(const struct transformer *model);
@@ -61,6 +75,12 @@ void transformer_forward(struct making *making, struct step *step, const struct 
 /* The gradients of these layers, of what came in and of the weights; weights and their gradients are not this step's. */
 void transformer_backward(struct making *making, struct step *step, const struct transformer *model,
                           const struct transformer_span *span, int64_t layers);
+/* Where it is divided: the sum of `rows` states over all devices, `count` times; and figures for each token there is, of `rows`, that
+ * each gets from all others. */
+void transformer_tell_states(struct making *making, struct step *step,
+                             const struct transformer *model, int64_t rows, int64_t count);
+void transformer_tell_last(struct making *making, struct step *step,
+                           const struct transformer *model, int64_t rows, int64_t count);
 /* All of an encoder, once: embedding, layers, last norm. */
 void transformer_encode(struct making *making, struct step *step, const struct transformer *model,
                         const struct transformer_span *span);

@@ -84,6 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             take(steps);
             steps_destroy(&steps);
         }
+        if (is_made && template->make_divided != NULL &&
+            template_create_divided(template, values, 2, &steps, &problem) == STEPS_OK) {
+            take(steps);
+            steps_destroy(&steps);
+        }
     }
     free(text);
     return 0;

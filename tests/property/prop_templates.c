@@ -97,6 +97,44 @@ static void check_line(const struct template *template, const int64_t *values,
                             1e-9 * template_flops(steps, NULL, OPERATION_KINDS));
 }
 
+/* All parts together do no less than the whole, and hold no less of it; or it is refused, where something is no multiple. */
+static void check_divided(const struct template *template, const int64_t *values)
+{
+    struct problem problem = {""};
+    struct steps *made = NULL;
+    if (template_create_line(template, values, &made, &problem) != STEPS_OK) {
+        return;
+    }
+    CLEANUP(steps_destroy) struct steps *line = made;
+    for (int64_t ways = 2; ways <= 8; ways *= 2) {
+        struct steps *part = NULL;
+        enum steps_status status = template_create_divided(template, values, ways, &part, &problem);
+        if (status != STEPS_OK) {
+            ck_assert(status == STEPS_CONFLICT || status == STEPS_OVERFLOW);
+            continue;
+        }
+        check_steps(part);
+        ck_assert_uint_eq(part->step_count, line->step_count);
+        ck_assert_uint_eq(part->edge_count, line->edge_count);
+        ck_assert_uint_eq(part->set_count, line->set_count);
+        for (size_t s = 0; s < line->step_count; s++) {
+            const struct step *one = &line->steps[s];
+            const struct step *of = &part->steps[s];
+            double whole = template_flops(line, one, OPERATION_KINDS);
+            ck_assert_str_eq(of->name, one->name);
+            ck_assert(of->column == one->column && of->phase == one->phase);
+            ck_assert((double)ways * template_flops(part, of, OPERATION_KINDS) >=
+                      whole * (1 - 1e-9));
+            ck_assert((double)ways * template_bytes(part, of, OPERATION_KINDS) >=
+                      template_bytes(line, one, OPERATION_KINDS) * (1 - 1e-9));
+            ck_assert((double)ways * (double)of->weight_bytes >= (double)one->weight_bytes);
+            ck_assert((double)ways * (double)of->held_bytes >= (double)one->held_bytes);
+            ck_assert(of->weight_bytes <= one->weight_bytes && of->held_bytes <= one->held_bytes);
+        }
+        steps_destroy(&part);
+    }
+}
+
 START_TEST(any_values_give_steps_or_a_refusal)
 {
     struct random random = random_seeded(seed());
@@ -123,6 +161,9 @@ START_TEST(any_values_give_steps_or_a_refusal)
         check_steps(steps);
         if (template->make_line != NULL) {
             check_line(template, values, steps);
+        }
+        if (template->make_divided != NULL) {
+            check_divided(template, values);
         }
         steps_destroy(&steps);
     }

@@ -96,6 +96,11 @@ void sample_stream(struct sample_device *device, double bytes_per_s)
 
 struct topology *sample_links(uint32_t count, double latency_s, double bandwidth)
 {
+    return sample_fabrics(count, 1, latency_s, bandwidth);
+}
+
+struct topology *sample_fabrics(uint32_t count, uint32_t size, double latency_s, double bandwidth)
+{
     struct topology_link *links = calloc((size_t)count * count + 1, sizeof *links);
     struct topology *topology = NULL;
     size_t link_count = 0;
@@ -103,13 +108,14 @@ struct topology *sample_links(uint32_t count, double latency_s, double bandwidth
     for (uint32_t p = 0; p < count; p++) {
         for (uint32_t q = 0; q < count; q++) {
             if (p != q) {
-                links[link_count] = (struct topology_link){.from = p,
-                                                           .to = q,
-                                                           .kind = TOPOLOGY_PEER,
-                                                           .latency_s = latency_s,
-                                                           .bandwidth = bandwidth,
-                                                           .ports = {(uint32_t)link_count},
-                                                           .port_count = 1};
+                links[link_count] = (struct topology_link){
+                    .from = p,
+                    .to = q,
+                    .kind = p / size == q / size ? TOPOLOGY_NVLINK : TOPOLOGY_PEER,
+                    .latency_s = latency_s,
+                    .bandwidth = bandwidth,
+                    .ports = {(uint32_t)link_count},
+                    .port_count = 1};
                 link_count++;
             }
         }

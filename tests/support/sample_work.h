@@ -31,6 +31,8 @@ void sample_stream(struct sample_device *device, double bytes_per_s);
 
 /* Memories 0 to count - 1, each linked to each, a port for each direction of each pair. */
 struct topology *sample_links(uint32_t count, double latency_s, double bandwidth);
+/* The same as a fabric in machines of `size` each, the last of what is left, and links of another kind between them. */
+struct topology *sample_fabrics(uint32_t count, uint32_t size, double latency_s, double bandwidth);
 
 /* The caller's; that there is one is asserted. */
 struct plan *sample_plan(const struct plan_input *input);

@@ -31,6 +31,21 @@ struct steps *template_steps(const char *name, const char *const *settings)
     return steps;
 }
 
+struct steps *template_line(const char *name, const char *const *settings, int64_t ways)
+{
+    const struct template *template = template_named(name);
+    int64_t values[TEMPLATE_PARAMETERS];
+    struct steps *steps = NULL;
+    struct problem problem = {""};
+    ck_assert_ptr_nonnull(template);
+    set_all(template, settings, values);
+    enum steps_status status =
+        ways > 1 ? template_create_divided(template, values, ways, &steps, &problem)
+                 : template_create_line(template, values, &steps, &problem);
+    ck_assert_msg(status == STEPS_OK, "%s", problem.text);
+    return steps;
+}
+
 enum steps_status template_refusal(const char *name, const char *const *settings,
                                    struct problem *ret_problem)
 {

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "planner/catalogue.h"
+#include "tests/support/template_steps.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -95,6 +96,105 @@ START_TEST(models_have_as_many_parameters_as_is_published)
     /* A layer: 8 x 16 queries, keys, values + 8 x 8 output + 2 x 8 x 16 + two norms of 8 = 464. Twice, the table
      * 32 x 8, a norm of 8. */
     ck_assert_int_eq(least->parameters, 2 * 464 + 256 + 8);
+}
+END_TEST
+
+static const struct product_shape *product_of(const struct step *step, size_t number)
+{
+    for (size_t i = 0; i < step->part_count; i++) {
+        if (step->parts[i].operation.kind == OPERATION_MATMUL && number-- == 0) {
+            return &step->parts[i].operation.shape.product;
+        }
+    }
+    ck_abort_msg("%s has no such product", step->name);
+    return NULL;
+}
+
+/* Llama 3's 8 x 10^9 over four: 8 of 32 heads and 2 of 8 with keys and values on each, 3,584 of 14,336 columns up and rows down. */
+START_TEST(a_divided_layer_is_a_part_of_each_matrix_and_two_sums)
+{
+    static const char *const settings[] = {"batch=3", "prompt=100", "answer=11", NULL};
+    CLEANUP(steps_destroy) struct steps *part = template_line("llm", settings, 4);
+    const struct step *prefill = step_named(part, "prefill 1");
+    const struct step *decode = step_named(part, "decode 32");
+    const int64_t rows = 3 * 100;
+    const struct {
+        int64_t n, k;
+    } shapes[] = {{(8 + 2 * 2) * 128, 4096}, {4096, 8 * 128}, {2 * 3584, 4096}, {4096, 3584}};
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(product_of(prefill, i)->m, rows);
+        ck_assert_int_eq(product_of(prefill, i)->n, shapes[i].n);
+        ck_assert_int_eq(product_of(prefill, i)->k, shapes[i].k);
+    }
+    /* Two norms of 4,096 are whole. */
+    ck_assert_int_eq(prefill->weight_bytes,
+                     2 * (4096 * (8 + 4) * 128 + 8 * 128 * 4096 + 3 * 4096 * 3584 + 2 * 4096));
+    /* Two heads' keys and values of the 110 positions that are kept. */
+    ck_assert_int_eq(decode->held_bytes, INT64_C(3) * 2 * 2 * 128 * 110 * 2);
+    ck_assert_uint_eq(prefill->told_count, 1);
+    ck_assert_int_eq(prefill->told[0].times, 2);
+    ck_assert_int_eq(prefill->told[0].operation.kind, OPERATION_ALL_REDUCE);
+    ck_assert_int_eq(prefill->told[0].operation.shape.all_reduce.elements, rows * 4096);
+    ck_assert_int_eq(prefill->told[0].operation.shape.all_reduce.devices, 4);
+    ck_assert_int_eq(decode->told[0].times, 2 * 10);
+    ck_assert_int_eq(decode->told[0].operation.shape.all_reduce.elements, 3 * 4096);
+    /* A quarter of the last product, whose figures all of them get: eleven times. */
+    const struct step *head = step_named(part, "head");
+    ck_assert_int_eq(product_of(head, 0)->n, 128256 / 4);
+    ck_assert_int_eq(head->told[0].operation.kind, OPERATION_COPY);
+    ck_assert_int_eq(head->told[0].operation.shape.elements.elements, 3 * 128256);
+    ck_assert_int_eq(head->told[0].times, 11);
+    ck_assert_int_eq(step_named(part, "embed")->told[0].times, 1);
+}
+END_TEST
+
+/* What four do is what one does: all products and all that is held; what flows between columns is whole. */
+START_TEST(parts_of_divided_layers_are_all_of_them)
+{
+    static const char *const settings[] = {"batch=3", "prompt=100", "answer=11", NULL};
+    CLEANUP(steps_destroy) struct steps *whole = template_line("llm", settings, 1);
+    CLEANUP(steps_destroy) struct steps *part = template_line("llm", settings, 4);
+    ck_assert_uint_eq(part->step_count, whole->step_count);
+    ck_assert_uint_eq(part->edge_count, whole->edge_count);
+    ck_assert_uint_eq(part->column_count, whole->column_count);
+    for (size_t s = 0; s < whole->step_count; s++) {
+        const struct step *one = &whole->steps[s];
+        const struct step *of = &part->steps[s];
+        ck_assert_str_eq(of->name, one->name);
+        ck_assert_uint_eq(one->told_count, 0);
+        ck_assert_double_eq_tol(4 * matrix_operations(of), matrix_operations(one), 1);
+        ck_assert_int_eq(4 * of->held_bytes, one->held_bytes);
+        ck_assert_int_ge(4 * of->weight_bytes, one->weight_bytes);
+    }
+    for (size_t i = 0; i < whole->edge_count; i++) {
+        const struct step *from = &whole->steps[whole->edges[i].from];
+        const struct step *to = &whole->steps[whole->edges[i].to];
+        bool is_cache = from->phase == STEP_THERE && to->phase == STEP_AROUND &&
+                        from->column == to->column && from->held_bytes > 0;
+        ck_assert_int_eq(part->edges[i].bytes * (is_cache ? 4 : 1), whole->edges[i].bytes);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_multiple_is_not_divided)
+{
+    const struct template *llm = template_named("llm");
+    int64_t values[TEMPLATE_PARAMETERS];
+    struct steps *steps = NULL;
+    struct problem problem = {""};
+    template_begin(llm, values);
+    ck_assert(template_set(llm, "model", "gpt-2-xl", values, &problem));
+    ck_assert_int_eq(template_create_divided(llm, values, 2, &steps, &problem), STEPS_CONFLICT);
+    ck_assert_str_eq(problem.text, "heads, 25, is no multiple of 2 devices");
+    template_begin(llm, values);
+    ck_assert(template_set(llm, "kv", "4", values, &problem));
+    ck_assert_int_eq(template_create_divided(llm, values, 8, &steps, &problem), STEPS_CONFLICT);
+    ck_assert_str_eq(problem.text, "kv, 4, is no multiple of 8 devices");
+    template_begin(llm, values);
+    ck_assert(template_set(llm, "vocabulary", "50257", values, &problem)); /* rows that are none */
+    ck_assert_int_eq(template_create_divided(llm, values, 8, &steps, &problem), STEPS_OK);
+    ck_assert_int_eq(product_of(step_named(steps, "head"), 0)->n, 6283);
+    steps_destroy(&steps);
 }
 END_TEST
 
@@ -347,6 +447,9 @@ int main(void)
 {
     Suite *suite = suite_create("llm");
     TCase *tests = tcase_create("all");
+    tcase_add_test(tests, a_divided_layer_is_a_part_of_each_matrix_and_two_sums);
+    tcase_add_test(tests, parts_of_divided_layers_are_all_of_them);
+    tcase_add_test(tests, what_is_no_multiple_is_not_divided);
     tcase_add_test(tests, models_have_as_many_parameters_as_is_published);
     tcase_add_test(tests, steps_are_as_drawn);
     tcase_add_test(tests, what_flows_is_the_state_and_the_cache);

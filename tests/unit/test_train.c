@@ -102,6 +102,39 @@ START_TEST(what_flows_is_states_gradients_and_weights)
 }
 END_TEST
 
+/* Two of two heads' parts, but keys and values of one: so of a model of two. Of each layer two sums there and two back (Shoeybi et al.,
+ * section 3), six where layers go forward again. */
+START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
+{
+    CLEANUP(steps_destroy)
+    struct steps *part = template_line("train", SETTINGS(TINY, "kv=2", "replicas=4"), 2);
+    const struct step *there = template_step(part, "forward 1");
+    const struct step *back = template_step(part, "backward 1");
+    const struct step *loss = template_step(part, "loss");
+    /* 8 x (1 + 2) x 4 and 4 x 8 of one head, 2 x 8 x 8 of the feed-forward part, two norms of 8 that are whole: 272. */
+    ck_assert_int_eq(there->weight_bytes, 272 * 2);
+    ck_assert_int_eq(there->told[0].operation.shape.all_reduce.elements, 6 * 8);
+    ck_assert_int_eq(there->told[0].operation.shape.all_reduce.devices, 2);
+    ck_assert_int_eq(there->told[0].times, 2);
+    ck_assert_int_eq(back->told[0].times, 2);
+    ck_assert_int_eq(back->told[0].operation.shape.all_reduce.elements, 6 * 8);
+    /* Kept: of each row 4 x 8 beside norms whole; (2 + 2) x 4 of one head, 2 x 8 of the feed-forward part, a sum. */
+    ck_assert_int_eq(there->held_bytes, 6 * ((4 * 8 + 4 * 4 + 2 * 8) * 2 + 4));
+    /* Of the loss three figures of each row, and the gradient of what came in. */
+    ck_assert_uint_eq(loss->told_count, 2);
+    ck_assert_int_eq(loss->told[0].times, 3);
+    ck_assert_int_eq(loss->told[0].operation.shape.all_reduce.elements, 6);
+    ck_assert_int_eq(loss->told[1].times, 1);
+    ck_assert_int_eq(loss->told[1].operation.shape.all_reduce.elements, 6 * 8);
+    /* Optimisers and sums over replicas are of a device's own part. */
+    ck_assert_uint_eq(template_step(part, "optimiser 1")->told_count, 0);
+    ck_assert_int_eq(template_flow(part, "all-reduce 1", "optimiser 1"), 2 * 272 * 2);
+    CLEANUP(steps_destroy)
+    struct steps *again = template_line("train", SETTINGS(TINY, "kv=2", "recompute=yes"), 2);
+    ck_assert_int_eq(template_step(again, "backward 1")->told[0].times, 4);
+}
+END_TEST
+
 /* Six operations for each parameter and token (Kaplan et al., arXiv 2001.08361, section 2.1): two there, four back. GPT-3 was
  * trained on 300 x 10^9 tokens in 3.14 x 10^23 of them (Brown et al., arXiv 2005.14165, table D.1), attention not counted. */
 START_TEST(a_token_takes_six_operations_for_each_parameter)
@@ -279,6 +312,7 @@ int main(void)
 {
     Suite *suite = suite_create("train");
     TCase *tests = tcase_create("train");
+    tcase_add_test(tests, a_divided_layer_has_two_sums_there_and_two_back);
     tcase_add_test(tests, steps_are_as_drawn);
     tcase_add_test(tests, what_flows_is_states_gradients_and_weights);
     tcase_add_test(tests, a_token_takes_six_operations_for_each_parameter);

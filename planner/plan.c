@@ -209,8 +209,11 @@ static uint64_t effort_of(const struct plan_input *input, size_t devices)
 /* Takes over each form that is better on the devices of the set. */
 static bool merge(struct making *making, struct making *part, const struct plan_set *set)
 {
-    for (size_t i = 0; i < part->variants.count; i++) {
-        plan_note(&making->variants, making->input, &part->variants.list[i]);
+    for (size_t i = 0; i < part->variants.count;
+         i++) { /* why there is none all of them have said */
+        if (part->variants.list[i].outcome.makespan_s.source != FIGURE_UNKNOWN) {
+            plan_note(&making->variants, making->input, &part->variants.list[i]);
+        }
     }
     for (int i = 0; i < PLAN_FORMS; i++) {
         struct plan_found *ours = &making->forms[i];

@@ -14,7 +14,7 @@
  *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
  *
  * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns, there and around again and again, or there
- * and back (plan_line.h).
+ * and back (plan_line.h), and a stage, also the only one, be held by several devices (plan_team.h).
  *
  * On a device that holds parts of the batch at once, but not all of it, a single does one part after the other.
  *
@@ -57,7 +57,7 @@
 enum {
     PLAN_DEVICES = TOPOLOGY_MEMORIES,
     PLAN_NAME_SIZE = 64,
-    PLAN_WHAT_SIZE = 56,
+    PLAN_WHAT_SIZE = 72,
 };
 #define PLAN_ANYWHERE UINT32_MAX /* of a step: no device in particular. Of a device: none */
 #define PLAN_UNPRICED INT64_C(-1)
@@ -146,7 +146,10 @@ struct plan_row {
     uint32_t device;
     uint32_t first_step,
         step_count; /* split: all of them; pipeline: those of the stage; else one */
-    int64_t items;  /* of the batch: all, or the share */
+    uint32_t team_size,
+        team_number; /* of a stage whose layers are divided: how many devices hold it, whose rows are next to one another, and which
+                        of them this is; else 0 or 1, and 0 */
+    int64_t items;   /* of the batch: all, or the share */
     int64_t
         rounds; /* of a share: it is made in so many parts, one after the other, for all of it does not fit; else 0 or 1 */
     double start_s, finish_s;

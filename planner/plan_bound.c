@@ -10,9 +10,11 @@
  * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be on devices of their own. Each
  * kind has the bound of what it is made of, and the lower one holds for both: columns do not sum up to steps, for what is rounded
  * up is so in each. */
-#include "planner/plan_inner.h"
+#include "planner/plan_team.h"
 
 #include "planner/bound.h"
+
+#include <stdlib.h>
 
 /* The sum over steps of the least that `each` is on a device where the step can run. 0: unknown everywhere, for some step. */
 static double sum_of_least(const struct plan_case *least,
@@ -102,15 +104,50 @@ static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct
     return ok;
 }
 
+/* Each step at the least that either of both takes. */
+static void lower_costs(struct plan_case *to, const struct plan_case *other)
+{
+    for (size_t i = 0; i < to->steps->step_count * to->input->device_count; i++) {
+        size_t step = i / to->input->device_count;
+        size_t device = i % to->input->device_count;
+        bool is_lower = plan_can_run(other, step, device) &&
+                        (!plan_can_run(to, step, device) ||
+                         other->costs[i].here.time_s.value < to->costs[i].here.time_s.value);
+        to->costs[i] = is_lower ? other->costs[i] : to->costs[i];
+    }
+}
+
+/* The path of an item whose layers may be divided: each step as long as it takes where it is held by as many as is best, on the first
+ * device of these, and what goes from device to device what it is of the widest. All the work of a team is no less than that of one
+ * device which does it alone, so that only the path changes. */
+static bool divide(const struct plan_case *of, struct plan_teams *teams, struct plan_case **one)
+{
+    bool ok = *one != NULL;
+    for (uint32_t ways = 2; ok && ways <= TEAM_MOST; ways *= 2) {
+        struct plan_case *divided = NULL;
+        plan_teams_find(of, ways, teams);
+        ok = teams->count == 0 || plan_case_line(of, 1, teams, PLAN_AT_LEAST, &divided, NULL);
+        if (divided != NULL) {
+            divided->teams = NULL; /* they are looked for anew */
+            lower_costs(divided, *one);
+            plan_case_destroy(one);
+            *one = divided;
+        }
+    }
+    return ok;
+}
+
 /* Of plans in columns too. */
 static bool lower_to_line(const struct plan_case *of, struct least *least)
 {
     struct least line;
     struct plan_case *all = NULL;
     struct plan_case *one = NULL;
-    bool ok = plan_case_line(of, of->items, PLAN_AT_LEAST, &all) &&
-              plan_case_line(of, 1, PLAN_AT_LEAST, &one) &&
-              (all == NULL || bound_case(all, one, false, &line));
+    struct plan_teams *teams = calloc(1, sizeof *teams);
+    bool ok = teams != NULL && plan_case_line(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
+              plan_case_line(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
+              (all == NULL || (divide(of, teams, &one) && bound_case(all, one, false, &line)));
+    free(teams);
     if (ok && all != NULL) {
         least->time_s = fmin(least->time_s, line.time_s);
         least->price_micro = fmin(least->price_micro, line.price_micro);

@@ -1,5 +1,7 @@
 #include "planner/plan_inner.h"
 
+#include "planner/plan_team.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +221,18 @@ static const struct history_summary *history_of(const struct plan_input *input, 
     return input->histories == NULL ? NULL : &input->histories[step * input->device_count + device];
 }
 
+/* The links of a team are those between its devices, not what the catalogue says of one. */
+static enum cost_status tell(const struct plan_case *of, const struct step *step, uint32_t device,
+                             const struct cost_device *on, struct plan_way *way)
+{
+    struct device_profile profile = *on->profile;
+    struct cost_device free_links = *on;
+    profile.figures[FIGURE_INTERCONNECT] =
+        (struct figure){.value = LINKS_FREE, .source = FIGURE_MEASURED};
+    free_links.profile = &profile;
+    return plan_team_add(of->teams, of, &free_links, step, device, way);
+}
+
 static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms terms,
                      const struct history_summary *history)
 {
@@ -226,6 +240,7 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     const struct plan_device *device = &input->devices[d];
     const struct step *step = &of->steps->steps[s];
     struct plan_cost *cost = &of->costs[s * input->device_count + d];
+    struct spot_risk risk = device->risk;
     struct cost_device on = *device->cost;
     struct device_profile roomy = *on.profile;
     struct step_cost found;
@@ -251,13 +266,17 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     cost->must_stream = found.is_streamed;
     cost->is_widened = found.is_widened;
     learn(history, &found, cost);
-    if (terms == PLAN_AT_LEAST) {
+    if (of->teams != NULL) {
+        cost->status = tell(of, step, (uint32_t)d, &on, &cost->here);
+        risk.per_hour *= of->teams->ways;
+    }
+    if (terms == PLAN_AT_LEAST || cost->status != COST_OK) {
         return;
     }
     cost->can_stream = on.stream.source != FIGURE_UNKNOWN;
     cost->streamed = cost->can_stream ? stream(&on, step, &cost->here) : cost->here;
-    cost->is_hopeless = !interrupt(&device->risk, &cost->here);
-    cost->can_stream = interrupt(&device->risk, &cost->streamed) && cost->can_stream;
+    cost->is_hopeless = !interrupt(&risk, &cost->here);
+    cost->can_stream = interrupt(&risk, &cost->streamed) && cost->can_stream;
 }
 
 bool plan_is_same_figure(const struct figure *a, const struct figure *b)
@@ -442,16 +461,22 @@ bool plan_has_replicas(const struct plan_input *input)
 }
 
 static enum steps_status make_line(const struct plan_input *input, int64_t items,
-                                   struct plan_case *of)
+                                   struct plan_case *of, struct problem *ret_why)
 {
     int64_t values[TEMPLATE_PARAMETERS];
     size_t batch = template_batch(input->template);
+    enum steps_status status;
     of->items = items;
     memcpy(values, input->values, template_parameters(input->template) * sizeof *values);
     if (batch != TEMPLATE_NO_PARAMETER) {
         values[batch] = items;
     }
-    enum steps_status status = template_create_line(input->template, values, &of->owned, NULL);
+    if (of->teams == NULL) {
+        status = template_create_line(input->template, values, &of->owned, ret_why);
+    } else {
+        status =
+            template_create_divided(input->template, values, of->teams->ways, &of->owned, ret_why);
+    }
     of->steps = of->owned;
     return status;
 }
@@ -568,12 +593,13 @@ bool plan_can_line(const struct plan_case *of)
            input->device_count > 1;
 }
 
-bool plan_case_line(const struct plan_case *whole, int64_t items, enum plan_terms terms,
-                    struct plan_case **ret_case)
+bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
+                    enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why)
 {
     const struct template *template = whole->input->template;
     *ret_case = NULL;
-    if (template == NULL || template->make_line == NULL) {
+    if (template == NULL || template->make_line == NULL ||
+        (teams != NULL && template->make_divided == NULL)) {
         return true;
     }
     struct plan_case *of = calloc(1, sizeof *of);
@@ -584,7 +610,8 @@ bool plan_case_line(const struct plan_case *whole, int64_t items, enum plan_term
     of->left_out = whole->left_out;
     of->nowhere = PLAN_ANYWHERE;
     memcpy(of->like, whole->like, sizeof of->like);
-    enum steps_status status = make_line(whole->input, items, of);
+    of->teams = teams;
+    enum steps_status status = make_line(whole->input, items, of, ret_why);
     if (status != STEPS_OK || !shape(of)) {
         plan_case_destroy(&of);
         return status != STEPS_OK && status != STEPS_NO_MEMORY;

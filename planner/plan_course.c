@@ -153,6 +153,18 @@ static double ring(struct plan_course *course, struct circle circle, double byte
     return rounds * round_s;
 }
 
+double plan_course_ring_s(const struct plan_input *input, const uint32_t *members, size_t count,
+                          double bytes)
+{
+    struct plan_course course;
+    double takes_s = INFINITY;
+    if (plan_course_init(&course, input)) {
+        takes_s = ring(&course, (struct circle){members, count}, bytes, 1, 0, false);
+    }
+    plan_course_fini(&course);
+    return takes_s;
+}
+
 /* What it takes to bring `bytes` of each to the first of them, or from there. */
 static double star(struct plan_course *course, struct circle circle, double bytes, bool is_inwards,
                    double start_s, bool is_kept)

@@ -90,4 +90,9 @@ bool plan_course_run(struct plan_course *course, const struct plan_shard *shards
 bool plan_course_alone(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
                        double *ret_s, enum topology_kind *ret_kind);
 
+/* How long it takes all of them to hand `bytes` on to the next, the last to the first, all at once and nothing else. INFINITY: a link is
+ * missing, or there is no memory. */
+double plan_course_ring_s(const struct plan_input *input, const uint32_t *members, size_t count,
+                          double bytes);
+
 #endif

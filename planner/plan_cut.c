@@ -26,60 +26,6 @@ enum {
 static const double levels[] = {1, 1.2, 1.5, 2, 3, 5, 10, INFINITY}; /* times the least limit */
 enum { LEVELS = sizeof levels / sizeof levels[0] };
 
-/* ---------------------------------------------------------------- groups */
-
-static bool are_alike(const struct plan_case *of, uint32_t a, uint32_t b)
-{
-    const struct plan_device *left = &of->input->devices[a];
-    const struct plan_device *right = &of->input->devices[b];
-    return of->like[a] == of->like[b] && left->price_micro == right->price_micro &&
-           plan_is_same_figure(&left->idle_w, &right->idle_w);
-}
-
-static size_t numbers_of(const struct line_cuts *cuts)
-{
-    size_t numbers = 1;
-    for (size_t g = 0; g < cuts->group_count; g++) {
-        numbers *= cuts->groups[g].count + 1;
-    }
-    return numbers;
-}
-
-/* Devices of kinds for which there is room: the first kinds, and of these as many as can be searched. */
-static void find_groups(struct line_cuts *cuts)
-{
-    const struct plan_case *of = cuts->whole;
-    for (uint32_t d = 0; d < of->input->device_count; d++) {
-        size_t g = 0;
-        while (g < cuts->group_count && !are_alike(of, cuts->groups[g].devices[0], d)) {
-            g++;
-        }
-        struct line_group *group = &cuts->groups[g];
-        if (g == STAGES_GROUPS) {
-            cuts->lacks_some = true;
-            continue;
-        }
-        if (g == cuts->group_count) {
-            double price = (double)of->input->devices[d].price_micro;
-            *group = (struct line_group){.price = price < 0 ? 0 : price};
-            cuts->group_count++;
-        }
-        group->devices[group->count++] = d;
-        if (numbers_of(cuts) > STAGES_NUMBERS) {
-            cuts->lacks_some = true;
-            group->count--;
-            cuts->group_count -= group->count == 0;
-        }
-    }
-}
-
-bool plan_line_sees_all(const struct plan_case *of)
-{
-    struct line_cuts cuts = {.whole = of};
-    find_groups(&cuts);
-    return !cuts.lacks_some;
-}
-
 /* ---------------------------------------------------------------- figures of columns */
 
 bool line_can_run(const struct plan_case *one, size_t step, uint32_t device)
@@ -89,62 +35,80 @@ bool line_can_run(const struct plan_case *one, size_t step, uint32_t device)
 
 static void add_times(struct line_cuts *cuts, size_t s)
 {
-    const struct step *step = &cuts->one->steps->steps[s];
+    const struct step *step = &cuts->ones[0]->steps->steps[s];
     struct line_figures *figures = cuts->figures;
     for (size_t g = 0; g < cuts->group_count; g++) {
+        const struct plan_case *one = line_one(cuts, g);
         uint32_t device = cuts->groups[g].devices[0];
-        const struct plan_cost *cost = plan_cost_at(cuts->one, s, device);
+        const struct plan_cost *cost = plan_cost_at(one, s, device);
         bool is_once = step->phase == STEP_ONCE;
         double *takes_s = &figures->takes_s[step->phase][step->column][g];
-        if (!line_can_run(cuts->one, s, device)) {
+        if (!line_can_run(one, s, device)) {
             *takes_s = INFINITY;
         } else if (!cost->is_left_out) {
             *takes_s += cost->here.time_s.value;
-            figures->energy_j[step->column][g] +=
-                cost->here.energy_j.value / (is_once ? (double)cuts->micro_batches : 1);
+            figures->energy_j[step->column][g] += cuts->groups[g].width *
+                                                  cost->here.energy_j.value /
+                                                  (is_once ? (double)cuts->micro_batches : 1);
         }
     }
 }
 
 /* Sets that no earlier step of the column, or of its part of it, has. */
-static void add_sets(struct line_cuts *cuts, const struct step *step, uint8_t *seen)
+static void add_sets(struct line_cuts *cuts, size_t g, const struct step *step, uint8_t *seen)
 {
-    const struct steps *steps = cuts->one->steps;
+    const struct steps *steps = line_one(cuts, g)->steps;
+    struct line_figures *figures = cuts->figures;
     int part = step->phase == STEP_AROUND;
     for (uint32_t i = step->first_set; i < step->first_set + step->set_count; i++) {
         double bytes = (double)steps->sets[i];
-        cuts->figures->all_bytes[step->column] += seen[i] == 0 ? bytes : 0;
-        cuts->figures->fixed_bytes[part][step->column] += (seen[i] >> part & 1) == 0 ? bytes : 0;
+        figures->all_bytes[step->column][g] += seen[i] == 0 ? bytes : 0;
+        figures->fixed_bytes[part][step->column][g] += (seen[i] >> part & 1) == 0 ? bytes : 0;
         seen[i] = (uint8_t)(seen[i] | 1 << part);
     }
 }
 
-static void add_memory(struct line_cuts *cuts, size_t s)
+static void add_memory(struct line_cuts *cuts, size_t g, size_t s)
 {
-    const struct step *step = &cuts->one->steps->steps[s];
+    const struct plan_case *one = line_one(cuts, g);
+    const struct step *step = &one->steps->steps[s];
     struct line_figures *figures = cuts->figures;
     int part = step->phase == STEP_AROUND;
     double working = (double)step->working_bytes;
-    figures->fixed_bytes[part][step->column] += cuts->one->kept[s];
-    figures->all_bytes[step->column] += cuts->one->kept[s];
+    figures->fixed_bytes[part][step->column][g] += one->kept[s];
+    figures->all_bytes[step->column][g] += one->kept[s];
     if (step->phase == STEP_THERE || step->phase == STEP_AROUND) {
-        figures->held_bytes[part][step->column] +=
-            fmax((double)step->held_bytes - cuts->one->kept[s], 0);
+        figures->held_bytes[part][step->column][g] +=
+            fmax((double)step->held_bytes - one->kept[s], 0);
     } else {
         working += (double)step->held_bytes;
     }
-    figures->working_bytes[part][step->column] =
-        fmax(figures->working_bytes[part][step->column], working);
+    figures->working_bytes[part][step->column][g] =
+        fmax(figures->working_bytes[part][step->column][g], working);
+}
+
+/* What goes on within a column takes room there. */
+static void add_within(struct line_cuts *cuts, size_t g)
+{
+    const struct steps *steps = line_one(cuts, g)->steps;
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        const struct step *from = &steps->steps[steps->edges[i].from];
+        const struct step *to = &steps->steps[steps->edges[i].to];
+        double own = (double)(steps->edges[i].bytes - steps->edges[i].set_bytes);
+        int part = from->phase == STEP_AROUND;
+        if (from->column == to->column && from->phase == to->phase && to->phase != STEP_ONCE) {
+            cuts->figures->working_bytes[part][from->column][g] += own;
+        }
+    }
 }
 
 /* What an edge carries, by where and when its ends are. */
 static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
 {
-    const struct step *from = &cuts->one->steps->steps[edge->from];
-    const struct step *to = &cuts->one->steps->steps[edge->to];
+    const struct step *from = &cuts->ones[0]->steps->steps[edge->from];
+    const struct step *to = &cuts->ones[0]->steps->steps[edge->to];
     struct line_figures *figures = cuts->figures;
     double bytes = (double)edge->bytes;
-    double own = (double)(edge->bytes - edge->set_bytes);
     bool leaves = from->phase == STEP_THERE && to->phase == STEP_AROUND;
     if (leaves && from->column != to->column) {
         figures->start_bytes += bytes;
@@ -159,10 +123,6 @@ static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
         for (uint32_t c = from->column + 1u; c <= to->column; c++) {
             into[c] += to->phase == STEP_AROUND ? bytes / (double)cuts->rounds : bytes;
         }
-    } else if (from->column == to->column && to->phase != STEP_ONCE && own > 0 &&
-               from->phase == to->phase) {
-        int part = from->phase == STEP_AROUND;
-        figures->working_bytes[part][from->column] += own;
     }
 }
 
@@ -176,18 +136,18 @@ static void add_room(struct line_cuts *cuts)
         double there = figures->there_bytes[c] + (is_last ? 0 : figures->there_bytes[c + 1]);
         double around = figures->round_bytes[c] + (is_last ? 0 : figures->round_bytes[c + 1]);
         double back = figures->back_bytes[c] + (c > 0 ? figures->back_bytes[c - 1] : 0);
-        figures->working_bytes[0][c] += 4 * there + 4 * back;
-        figures->working_bytes[1][c] += 4 * around;
+        for (size_t g = 0; g < cuts->group_count; g++) {
+            figures->working_bytes[0][c][g] += 4 * there + 4 * back;
+            figures->working_bytes[1][c][g] += 4 * around;
+        }
     }
 }
 
 /* Rounds of one are done on the way there. */
-static void fold(struct line_cuts *cuts)
+static void fold(struct line_cuts *cuts, struct steps *steps)
 {
-    struct steps *steps = cuts->one->owned;
-    cuts->rounds = steps->rounds;
-    if (cuts->rounds == 1) {
-        cuts->rounds = 0;
+    cuts->rounds = steps->rounds == 1 ? 0 : steps->rounds;
+    if (steps->rounds == 1) {
         for (size_t s = 0; s < steps->step_count; s++) {
             struct step *step = &steps->steps[s];
             step->phase = step->phase == STEP_AROUND ? STEP_THERE : step->phase;
@@ -207,7 +167,8 @@ static void fill_ways(const struct line_cuts *cuts, const double *into, struct l
         for (size_t j = 0; j < cuts->group_count; j++) {
             const struct line_group *to = &cuts->groups[j];
             uint32_t source = input->devices[cuts->groups[i].devices[0]].memory;
-            uint32_t target = input->devices[to->devices[i == j && to->count > 1]].memory;
+            uint32_t other = i == j && to->count > 1 ? to->width : 0;
+            uint32_t target = input->devices[to->devices[other]].memory;
             struct topology_transfer way;
             bool can = source != target && input->topology != NULL &&
                        topology_find(input->topology, NULL, UINT64_C(1) << source, target,
@@ -217,9 +178,25 @@ static void fill_ways(const struct line_cuts *cuts, const double *into, struct l
     }
 }
 
+/* Of each device of the group. */
+static void fill_memory(struct line_cuts *cuts, size_t g, uint8_t *seen)
+{
+    const struct steps *steps = line_one(cuts, g)->steps;
+    for (uint32_t c = 0; c < steps->column_count; c++) {
+        memset(seen, 0, steps->set_count * sizeof *seen);
+        for (size_t s = 0; s < steps->step_count; s++) {
+            if (steps->steps[s].column == c) {
+                add_sets(cuts, g, &steps->steps[s], seen);
+                add_memory(cuts, g, s);
+            }
+        }
+    }
+    add_within(cuts, g);
+}
+
 static bool fill_figures(struct line_cuts *cuts)
 {
-    const struct steps *steps = cuts->one->steps;
+    const struct steps *steps = cuts->ones[0]->steps;
     uint8_t *seen = calloc(steps->set_count + 1, sizeof *seen);
     if (seen == NULL) {
         return false;
@@ -227,18 +204,12 @@ static bool fill_figures(struct line_cuts *cuts)
     memset(cuts->figures, 0, sizeof *cuts->figures);
     cuts->columns = steps->column_count;
     cuts->has_back = false;
-    fold(cuts);
-    for (uint32_t c = 0; c < steps->column_count; c++) {
-        memset(seen, 0, steps->set_count * sizeof *seen);
-        for (size_t s = 0; s < steps->step_count; s++) {
-            const struct step *step = &steps->steps[s];
-            if (step->column == c) {
-                add_times(cuts, s);
-                add_sets(cuts, step, seen);
-                add_memory(cuts, s);
-                cuts->has_back = cuts->has_back || step->phase == STEP_BACK;
-            }
-        }
+    for (size_t s = 0; s < steps->step_count; s++) {
+        add_times(cuts, s);
+        cuts->has_back = cuts->has_back || steps->steps[s].phase == STEP_BACK;
+    }
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        fill_memory(cuts, g, seen);
     }
     for (size_t i = 0; i < steps->edge_count; i++) {
         add_edge(cuts, &steps->edges[i]);
@@ -294,13 +265,15 @@ static double rough_around(const struct line_cuts *cuts, const struct rough *all
 }
 
 static void add_rough(const struct line_cuts *cuts, const struct stages *stages, uint32_t first,
-                      double *price, double *energy_j)
+                      double *price, struct line_candidate *candidate)
 {
     for (uint32_t k = 0; k < stages->stage_count; k++) {
         const struct stages_stage *stage = &stages->stages[k];
-        *price += cuts->groups[stage->group].price;
+        const struct line_group *group = &cuts->groups[stage->group];
+        *price += group->price;
+        candidate->width = group->width > candidate->width ? group->width : candidate->width;
         for (uint32_t c = stage->first; c < stage->first + stage->count; c++) {
-            *energy_j +=
+            candidate->energy_j +=
                 cuts->figures->energy_j[c + first][stage->group] * (double)cuts->micro_batches;
         }
     }
@@ -315,7 +288,8 @@ static void judge(const struct line_cuts *cuts, struct line_candidate *candidate
     struct rough once = rough_of(cuts, &candidate->there, 1u << STEP_ONCE, 0, NULL, 0);
     candidate->time_s = rough_there(cuts, &there) + once.slowest_s;
     candidate->energy_j = 0;
-    add_rough(cuts, &candidate->there, 0, &hourly, &candidate->energy_j);
+    candidate->width = 1;
+    add_rough(cuts, &candidate->there, 0, &hourly, candidate);
     if (cuts->rounds > 0) {
         const struct stages *ring = candidate->is_apart ? &candidate->around : &candidate->there;
         struct rough around = rough_of(cuts, ring, 1u << STEP_AROUND, candidate->is_apart,
@@ -323,15 +297,20 @@ static void judge(const struct line_cuts *cuts, struct line_candidate *candidate
         candidate->time_s += rough_around(cuts, &around);
     }
     if (candidate->is_apart) {
-        add_rough(cuts, &candidate->around, 1, &hourly, &candidate->energy_j);
+        add_rough(cuts, &candidate->around, 1, &hourly, candidate);
     }
     candidate->price = hourly * candidate->time_s;
 }
 
-/* By one of its own kind: what the other would have given is to be told. */
+static bool is_same_sort(const struct line_candidate *a, const struct line_candidate *b)
+{
+    return a->is_apart == b->is_apart && a->width == b->width;
+}
+
+/* By one of its own sort: what the others would have given is to be told. */
 static bool is_beaten(const struct line_candidate *a, const struct line_candidate *by)
 {
-    return a->is_apart == by->is_apart && by->time_s <= a->time_s && by->price <= a->price &&
+    return is_same_sort(a, by) && by->time_s <= a->time_s && by->price <= a->price &&
            by->energy_j <= a->energy_j;
 }
 
@@ -340,8 +319,11 @@ static void offer(struct line_cuts *cuts)
 {
     struct line_candidate *candidate = cuts->next;
     size_t left = 0;
-    size_t of_kind = 0;
+    size_t of_sort = 0;
     judge(cuts, candidate);
+    if (candidate->width == 1 && cuts->variation > 0) {
+        return; /* it was found without teams */
+    }
     for (size_t i = 0; i < cuts->kept_count; i++) {
         if (is_beaten(candidate, &cuts->kept[i])) {
             return;
@@ -349,12 +331,12 @@ static void offer(struct line_cuts *cuts)
     }
     for (size_t i = 0; i < cuts->kept_count; i++) {
         if (!is_beaten(&cuts->kept[i], candidate)) {
-            of_kind += cuts->kept[i].is_apart == candidate->is_apart;
+            of_sort += is_same_sort(&cuts->kept[i], candidate);
             cuts->kept[left++] = cuts->kept[i];
         }
     }
     cuts->kept_count = left;
-    if (of_kind < LINE_CUTS) {
+    if (of_sort < (candidate->width == 1 ? LINE_CUTS : LINE_DIVIDED)) {
         cuts->kept[cuts->kept_count++] = *candidate;
     }
 }
@@ -367,7 +349,9 @@ struct cutting {
     uint32_t counts[STAGES_GROUPS];
     size_t groups[STAGES_GROUPS]; /* which they are */
     double time_s[STAGES_COLUMNS * STAGES_GROUPS];
-    double fixed_bytes[STAGES_COLUMNS], held_bytes[STAGES_COLUMNS], working_bytes[STAGES_COLUMNS];
+    double fixed_bytes[STAGES_COLUMNS * STAGES_GROUPS];
+    double held_bytes[STAGES_COLUMNS * STAGES_GROUPS];
+    double working_bytes[STAGES_COLUMNS * STAGES_GROUPS];
     double memory_bytes[STAGES_GROUPS];
     double link_s[STAGES_GROUPS * STAGES_GROUPS];
 };
@@ -387,6 +371,28 @@ static void fill_links(const struct line_ways *ways, struct cutting *cutting)
 
 enum part { ALL, THERE, AROUND };
 
+/* Of a column on a device of a group. */
+static void fill_column(const struct line_cuts *cuts, struct cutting *cutting, enum part part,
+                        size_t at, size_t g, size_t to)
+{
+    const struct line_figures *figures = cuts->figures;
+    int of = part == AROUND;
+    bool is_all = part == ALL;
+    double there_s = figures->takes_s[STEP_THERE][at][g] + figures->takes_s[STEP_BACK][at][g];
+    double around_s = figures->takes_s[STEP_AROUND][at][g];
+    double once_s = figures->takes_s[STEP_ONCE][at][g] / (double)cuts->micro_batches;
+    cutting->time_s[to] = part == AROUND  ? around_s
+                          : part == THERE ? there_s
+                                          : there_s + around_s + once_s;
+    cutting->fixed_bytes[to] = is_all ? figures->all_bytes[at][g] : figures->fixed_bytes[of][at][g];
+    cutting->held_bytes[to] =
+        is_all ? fmax(figures->held_bytes[0][at][g], figures->held_bytes[1][at][g])
+               : figures->held_bytes[of][at][g];
+    cutting->working_bytes[to] =
+        is_all ? fmax(figures->working_bytes[0][at][g], figures->working_bytes[1][at][g])
+               : figures->working_bytes[of][at][g];
+}
+
 static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, enum part part)
 {
     const struct line_figures *figures = cuts->figures;
@@ -394,34 +400,17 @@ static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, 
     size_t groups = cutting->input.group_count;
     size_t columns = cuts->columns - first;
     for (size_t c = 0; c < columns; c++) {
-        size_t at = c + first;
         for (size_t i = 0; i < groups; i++) {
-            size_t g = cutting->groups[i];
-            double there_s =
-                figures->takes_s[STEP_THERE][at][g] + figures->takes_s[STEP_BACK][at][g];
-            double around_s = figures->takes_s[STEP_AROUND][at][g];
-            double once_s = figures->takes_s[STEP_ONCE][at][g] / (double)cuts->micro_batches;
-            cutting->time_s[c * groups + i] = part == AROUND  ? around_s
-                                              : part == THERE ? there_s
-                                                              : there_s + around_s + once_s;
+            fill_column(cuts, cutting, part, c + first, cutting->groups[i], c * groups + i);
         }
-        int of = part == AROUND;
-        bool is_all = part == ALL;
-        cutting->fixed_bytes[c] = is_all ? figures->all_bytes[at] : figures->fixed_bytes[of][at];
-        cutting->held_bytes[c] = is_all
-                                     ? fmax(figures->held_bytes[0][at], figures->held_bytes[1][at])
-                                     : figures->held_bytes[of][at];
-        cutting->working_bytes[c] =
-            is_all ? fmax(figures->working_bytes[0][at], figures->working_bytes[1][at])
-                   : figures->working_bytes[of][at];
     }
-    if (part == AROUND) { /* the first column is done by who has the last */
-        for (size_t i = 0; i < groups; i++) {
-            cutting->time_s[(columns - 1) * groups + i] +=
-                figures->takes_s[STEP_AROUND][0][cutting->groups[i]];
-        }
-        cutting->fixed_bytes[columns - 1] += figures->fixed_bytes[1][0];
-        cutting->working_bytes[columns - 1] += figures->working_bytes[1][0];
+    for (size_t i = 0; part == AROUND && i < groups;
+         i++) { /* the first column is done by who has the last */
+        size_t g = cutting->groups[i];
+        size_t last = (columns - 1) * groups + i;
+        cutting->time_s[last] += figures->takes_s[STEP_AROUND][0][g];
+        cutting->fixed_bytes[last] += figures->fixed_bytes[1][0][g];
+        cutting->working_bytes[last] += figures->working_bytes[1][0][g];
     }
     cutting->input.column_count = columns;
     fill_links(&cuts->ways[part == AROUND], cutting);
@@ -489,10 +478,12 @@ static bool cut_together(struct line_cuts *cuts, struct cutting *cutting)
         (void)stages_find(search, least_s * levels[i]);
         for (uint32_t groups = 1; groups < 1u << cutting->input.group_count; groups++) {
             cuts->next->is_apart = false;
-            if (stages_take(search, groups, &cuts->next->there) &&
-                cuts->next->there.stage_count > 1) {
+            if (stages_take(search, groups, &cuts->next->there)) {
+                const struct stages_stage *first = &cuts->next->there.stages[0];
                 name_groups(cutting, &cuts->next->there);
-                offer(cuts);
+                if (cuts->next->there.stage_count > 1 || cuts->groups[first->group].width > 1) {
+                    offer(cuts);
+                }
             }
         }
     }
@@ -600,49 +591,95 @@ static bool deal_out(struct line_cuts *cuts, struct cutting *cutting)
     return true;
 }
 
-/* `count` micro-batches, or the next fewer that are alike. */
-bool line_cut_batch(struct line_cuts *cuts, int64_t count)
+static void drop_ones(struct line_cuts *cuts)
 {
-    int64_t items = cuts->whole->items;
-    cuts->items = items / count + (items % count != 0);
-    cuts->micro_batches = items / cuts->items + (items % cuts->items != 0);
-    plan_case_destroy(&cuts->one);
-    return plan_case_line(cuts->whole, cuts->items, PLAN_AS_IT_IS, &cuts->one) &&
-           (cuts->one == NULL || fill_figures(cuts));
+    for (size_t i = 0; i < TEAM_WIDTHS; i++) {
+        plan_case_destroy(&cuts->ones[i]);
+    }
+}
+
+/* False without memory; NULL: it cannot be. */
+static bool make_one(struct line_cuts *cuts, size_t width)
+{
+    struct plan_case **one = &cuts->ones[width];
+    if (*one != NULL) {
+        return true;
+    }
+    bool ok = plan_case_line(cuts->whole, cuts->items, width == 0 ? NULL : &cuts->teams[width],
+                             PLAN_AS_IT_IS, one, NULL);
+    if (ok && *one != NULL) {
+        fold(cuts, (*one)->owned);
+    }
+    return ok;
+}
+
+bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation)
+{
+    const int64_t items = cuts->whole->items;
+    const int64_t each = items / count + (items % count != 0);
+    if (each == cuts->items && variation == cuts->variation) {
+        return true;
+    }
+    if (each != cuts->items) {
+        cuts->items = each;
+        cuts->micro_batches = items / each + (items % each != 0);
+        drop_ones(cuts);
+    }
+    cuts->variation = variation;
+    line_set_groups(cuts);
+    bool ok = make_one(cuts, 0);
+    bool can = ok && cuts->ones[0] != NULL;
+    for (size_t g = 0; can && g < cuts->group_count; g++) {
+        size_t width = cuts->variations[variation].of[g];
+        ok = make_one(cuts, width);
+        can = ok && cuts->ones[width] != NULL;
+    }
+    if (ok && !can) {
+        drop_ones(cuts);
+        cuts->items = 0;
+    }
+    return ok && (!can || fill_figures(cuts));
 }
 
 static bool find_candidates(struct line_cuts *cuts, struct cutting *cutting)
 {
     bool ok = true;
     for (int i = 0; ok && i < BATCHES && INT64_C(1) << i <= cuts->whole->items; i++) {
-        ok = line_cut_batch(cuts, INT64_C(1) << i);
-        if (!ok || cuts->one == NULL) {
-            break;
+        for (size_t v = 0; ok && v < cuts->variation_count; v++) {
+            ok = line_cut_at(cuts, INT64_C(1) << i, v);
+            if (!ok || cuts->ones[0] == NULL) {
+                continue;
+            }
+            cuts->next->micro_batches = cuts->micro_batches;
+            cuts->next->items = cuts->items;
+            cuts->next->variation = v;
+            cuts->effort = EFFORT;
+            ok = cut_together(cuts, cutting) && (cuts->rounds == 0 || deal_out(cuts, cutting));
         }
-        cuts->next->micro_batches = cuts->micro_batches;
-        cuts->next->items = cuts->items;
-        cuts->effort = EFFORT;
-        ok = cut_together(cuts, cutting) && (cuts->rounds == 0 || deal_out(cuts, cutting));
     }
     return ok;
 }
 
 bool line_cut(struct line_cuts *cuts)
 {
+    enum { SORTS = 2, MOST = SORTS * (LINE_CUTS + (TEAM_WIDTHS - 1) * LINE_DIVIDED) };
     struct cutting *cutting = calloc(1, sizeof *cutting);
+    cuts->teams = calloc(TEAM_WIDTHS, sizeof *cuts->teams);
     cuts->figures = calloc(1, sizeof *cuts->figures);
-    cuts->kept = calloc(2 * LINE_CUTS, sizeof *cuts->kept);
+    cuts->kept = calloc(MOST, sizeof *cuts->kept);
     cuts->next = calloc(1, sizeof *cuts->next);
-    find_groups(cuts);
-    bool ok = cutting != NULL && cuts->figures != NULL && cuts->kept != NULL &&
-              cuts->next != NULL && find_candidates(cuts, cutting);
+    line_find_kinds(cuts);
+    bool ok = cutting != NULL && cuts->teams != NULL && cuts->figures != NULL &&
+              cuts->kept != NULL && cuts->next != NULL && line_find_variations(cuts) &&
+              find_candidates(cuts, cutting);
     free(cutting);
     return ok;
 }
 
 void line_cuts_fini(struct line_cuts *cuts)
 {
-    plan_case_destroy(&cuts->one);
+    drop_ones(cuts);
+    free(cuts->teams);
     free(cuts->figures);
     free(cuts->kept);
     free(cuts->next);

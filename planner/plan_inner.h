@@ -38,6 +38,8 @@ struct plan_arc {
     double held; /* of these, what is in no set of weights, and so takes room of its own */
 };
 
+struct plan_teams;
+
 struct plan_case {
     const struct plan_input *input;
     const struct steps *steps;
@@ -57,6 +59,8 @@ struct plan_case {
     bool
         has_own_links; /* the parts that hear of one another are those planned for: what that takes on the links between
                            them is no part of the costs */
+    struct plan_teams *
+        teams; /* of a line that is divided: who holds each layer together (plan_team.h); borrowed. NULL: one device does */
     bool has_no_line; /* for it is a part of what a line was looked for in */
     uint32_t left_out, fallen_back;
     uint32_t
@@ -87,9 +91,10 @@ bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts
                      enum plan_terms terms, struct plan_case **ret_case);
 /* Whether the work has a line, which may be cut into stages on several devices. */
 bool plan_can_line(const struct plan_case *of);
-/* The same of the work's line (steps.h). NULL: the template has none, or makes none of these values. */
-bool plan_case_line(const struct plan_case *whole, int64_t items, enum plan_terms terms,
-                    struct plan_case **ret_case);
+/* The same of the work's line (steps.h). NULL: the template has none, or makes none of these values. With `teams`, which live as
+ * long as the case, what one device of a team does of it; `ret_why` (may be NULL): why it is not divided. */
+bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
+                    enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why);
 void plan_case_destroy(struct plan_case **self);
 
 /* Whether all steps take the same on both. */

@@ -23,8 +23,8 @@ static bool is_of_post(const struct line *line, const struct line_post *post,
 
 static void add_step(const struct line *line, struct line_post *post, size_t s, bool *has_slow)
 {
-    const struct plan_cost *cost = plan_cost_at(line->one, s, post->device);
-    const struct step *step = &line->one->steps->steps[s];
+    const struct plan_cost *cost = plan_cost_at(post->one, s, post->devices[0]);
+    const struct step *step = &post->one->steps->steps[s];
     double often = step->phase == STEP_AROUND ? (double)line->rounds : 1;
     if (cost->is_left_out) {
         return;
@@ -36,12 +36,13 @@ static void add_step(const struct line *line, struct line_post *post, size_t s, 
     plan_add(step->phase == STEP_ONCE ? &post->once_j : &post->energy_j, &cost->here.energy_j);
     post->samples = cost->samples < post->samples ? cost->samples : post->samples;
     post->is_widened = post->is_widened || cost->is_widened;
+    post->told_bytes += post->width > 1 ? plan_team_bytes(step, post->width) : 0;
 }
 
 /* What it has of weights, and of each micro-batch. */
 static void add_held(const struct line *line, struct line_post *post, bool *has_set)
 {
-    const struct steps *steps = line->one->steps;
+    const struct steps *steps = post->one->steps;
     double held[2] = {0, 0};
     double working = 0;
     memset(has_set, 0, steps->set_count * sizeof *has_set);
@@ -51,12 +52,12 @@ static void add_held(const struct line *line, struct line_post *post, bool *has_
             continue;
         }
         bool is_held = step->phase == STEP_THERE || step->phase == STEP_AROUND;
-        double own = (double)step->held_bytes - line->one->kept[s];
+        double own = (double)step->held_bytes - post->one->kept[s];
         for (uint32_t i = step->first_set; i < step->first_set + step->set_count; i++) {
             post->fixed_bytes += has_set[i] ? 0 : (double)steps->sets[i];
             has_set[i] = true;
         }
-        post->fixed_bytes += line->one->kept[s];
+        post->fixed_bytes += post->one->kept[s];
         held[step->phase == STEP_AROUND] += is_held ? fmax(own, 0) : 0;
         working = fmax(working, (double)step->working_bytes + (is_held ? 0 : fmax(own, 0)));
     }
@@ -74,6 +75,48 @@ static void add_held(const struct line *line, struct line_post *post, bool *has_
     post->working_bytes = working + 2 * within;
 }
 
+static uint32_t ring_count(const struct line *line)
+{
+    return line->post_count - line->ring;
+}
+
+/* What comes into a post from another, in each phase; around: in each round. */
+static double bytes_into(const struct line *line, uint32_t k, enum step_phase phase)
+{
+    const struct line_post *post = &line->posts[k];
+    bool is_ring = line->rounds > 0 && k >= line->ring && ring_count(line) > 1;
+    switch (phase) {
+    case STEP_THERE:
+        return k > 0 && k < line->there_count ? post->there_bytes : 0;
+    case STEP_AROUND:
+        return is_ring ? post->round_bytes : 0;
+    case STEP_BACK:
+        return line->has_back && k + 1 < line->there_count ? post->back_bytes : 0;
+    case STEP_ONCE:
+    case STEP_PHASES:
+        break;
+    }
+    return 0;
+}
+
+/* Once it is with one of a team, it is handed on to all of them: none does anything else meanwhile. */
+static void add_spread(struct line *line, uint32_t k, bool has_slow)
+{
+    struct line_post *post = &line->posts[k];
+    double before_s = 0;
+    double after_s = 0;
+    for (enum step_phase phase = STEP_THERE; phase < STEP_ONCE; phase++) {
+        double often = phase == STEP_AROUND ? (double)line->rounds : 1;
+        double spread_s = plan_team_spread_s(line->one->input, post->devices, post->width,
+                                             bytes_into(line, k, phase));
+        before_s += often * post->takes_s[phase];
+        post->takes_s[phase] += spread_s;
+        post->slow_s[phase] += has_slow ? spread_s : 0;
+        after_s += often * post->takes_s[phase];
+    }
+    post->energy_j.value *= before_s > 0 ? after_s / before_s : 1;
+}
+
 static bool fill_post(const struct line_cuts *cuts, struct line *line, uint32_t k, bool *has_set)
 {
     const struct line_figures *figures = cuts->figures;
@@ -81,12 +124,13 @@ static bool fill_post(const struct line_cuts *cuts, struct line *line, uint32_t 
     bool is_ring = line->rounds > 0 && k >= line->ring;
     bool has_slow = true;
     uint32_t first = post->first;
+    post->first_row = k == 0 ? 0 : line->posts[k - 1].first_row + line->posts[k - 1].width;
     post->rests_on = (struct figure){.source = FIGURE_MEASURED};
     post->energy_j = post->once_j = post->rests_on;
     post->samples = UINT32_MAX;
     for (size_t s = 0; s < line->one->steps->step_count; s++) {
         if (is_of_post(line, post, &line->one->steps->steps[s])) {
-            if (!line_can_run(line->one, s, post->device)) {
+            if (!line_can_run(post->one, s, post->devices[0])) {
                 return false;
             }
             add_step(line, post, s, &has_slow);
@@ -104,6 +148,7 @@ static bool fill_post(const struct line_cuts *cuts, struct line *line, uint32_t 
         post->round_bytes = is_first && line->ring == 0 ? (double)line->one->steps->round_bytes
                                                         : figures->round_bytes[first];
     }
+    add_spread(line, k, has_slow);
     return true;
 }
 
@@ -113,11 +158,15 @@ static void add_posts(const struct line_cuts *cuts, const struct stages *stages,
     for (uint32_t k = 0; k < stages->stage_count; k++) {
         const struct stages_stage *stage = &stages->stages[k];
         const struct line_group *group = &cuts->groups[stage->group];
-        assert(used[stage->group] < group->count && line->post_count < LINE_POSTS);
-        line->posts[line->post_count++] =
-            (struct line_post){.device = group->devices[used[stage->group]++],
-                               .first = stage->first + first,
-                               .count = stage->count};
+        struct line_post *post = &line->posts[line->post_count++];
+        assert(used[stage->group] < group->count && line->post_count <= LINE_POSTS);
+        *post = (struct line_post){.one = line_one(cuts, stage->group),
+                                   .width = group->width,
+                                   .first = stage->first + first,
+                                   .count = stage->count};
+        memcpy(post->devices, &group->devices[used[stage->group]++ * group->width],
+               group->width * sizeof *post->devices);
+        line->row_count += group->width;
     }
 }
 
@@ -166,8 +215,8 @@ static bool lay_out(struct line_cuts *cuts, const struct line_candidate *candida
                     struct line *line)
 {
     uint32_t used[STAGES_GROUPS] = {0};
-    bool *has_set = calloc(cuts->one->steps->set_count + 1, sizeof *has_set);
-    *line = (struct line){.one = cuts->one,
+    bool *has_set = calloc(cuts->ones[0]->steps->set_count + 1, sizeof *has_set);
+    *line = (struct line){.one = cuts->ones[0],
                           .micro_batches = candidate->micro_batches,
                           .items = candidate->items,
                           .rounds = cuts->rounds,
@@ -196,40 +245,61 @@ static bool lay_out(struct line_cuts *cuts, const struct line_candidate *candida
 
 /* ---------------------------------------------------------------- what it comes to */
 
-/* Of a micro-batch in all, into and out of a post; what stays in one memory is not carried. */
-static void count_bytes(const struct line *line, struct plan_use uses[LINE_POSTS])
+/* From a post to another's first device, which hands it on; what stays in one memory is not carried. */
+static void count_flow(const struct line *line, uint32_t from, uint32_t to, double bytes,
+                       struct plan_use *uses)
 {
-    const struct plan_input *input = line->one->input;
+    const struct plan_device *devices = line->one->input->devices;
+    const struct line_post *target = &line->posts[to];
+    uint32_t source = line->posts[from].devices[0];
+    if (bytes > 0 && devices[source].memory != devices[target->devices[0]].memory) {
+        uses[source].bytes_out += bytes;
+        uses[target->devices[0]].bytes_in += bytes;
+    }
+    for (uint32_t i = 0; bytes > 0 && i < target->width; i++) {
+        uses[target->devices[i]].bytes_in += i > 0 ? bytes : 0;
+        uses[target->devices[i]].bytes_out += plan_team_receivers(i, target->width) * bytes;
+    }
+}
+
+/* What is divided over the devices of both. */
+static void count_parts(const struct line *line, uint32_t from, uint32_t to, double bytes,
+                        struct plan_use *uses)
+{
+    uint32_t parts = line_parts(line, from, to);
+    for (uint32_t i = 0; i < parts; i++) {
+        uses[line_part(line, from, i, parts)].bytes_out += bytes / parts;
+        uses[line_part(line, to, i, parts)].bytes_in += bytes / parts;
+    }
+}
+
+/* Of all micro-batches, by device. */
+static void count_bytes(const struct line *line, struct plan_use *uses)
+{
     double count = (double)line->micro_batches;
     for (uint32_t k = 0; k < line->post_count; k++) {
         const struct line_post *post = &line->posts[k];
         uint32_t last = line->post_count - 1;
         uint32_t before = k == line->ring ? last : k - 1; /* of the ring */
-        uint32_t own = input->devices[post->device].memory;
-        bool is_ring = line->rounds > 0 && k >= line->ring && line->post_count - line->ring > 1;
-        double there = k > 0 && k < line->there_count ? count * post->there_bytes : 0;
-        double back = line->has_back && k + 1 < line->there_count ? count * post->back_bytes : 0;
-        double around = is_ring ? count * (double)line->rounds * post->round_bytes : 0;
-        if (there > 0 && input->devices[line->posts[k - 1].device].memory != own) {
-            uses[k].bytes_in += there;
-            uses[k - 1].bytes_out += there;
+        double around = bytes_into(line, k, STEP_AROUND);
+        double back = bytes_into(line, k, STEP_BACK);
+        double there = bytes_into(line, k, STEP_THERE);
+        if (there > 0) {
+            count_flow(line, k - 1, k, count * there, uses);
         }
-        if (back > 0 && input->devices[line->posts[k + 1].device].memory != own) {
-            uses[k].bytes_in += back;
-            uses[k + 1].bytes_out += back;
+        if (back > 0) {
+            count_flow(line, k + 1, k, count * back, uses);
         }
-        if (around > 0 && input->devices[line->posts[before].device].memory != own) {
-            uses[k].bytes_in += around;
-            uses[before].bytes_out += around;
+        if (around > 0) {
+            count_flow(line, before, k, count * (double)line->rounds * around, uses);
         }
         for (uint32_t to = line->ring; line->ring > 0 && k < line->ring && to < line->post_count;
              to++) {
-            for (uint32_t c = post->first; c < post->first + post->count; c++) {
-                const struct line_post *other = &line->posts[to];
-                bool is_there = c >= other->first && c < other->first + other->count;
-                uses[k].bytes_out += is_there ? count * line->kept_bytes[c] : 0;
-                uses[to].bytes_in += is_there ? count * line->kept_bytes[c] : 0;
-            }
+            count_parts(line, k, to, count * line_kept(line, k, to), uses);
+        }
+        for (uint32_t i = 0; i < post->width; i++) {
+            uses[post->devices[i]].bytes_in += count * post->told_bytes;
+            uses[post->devices[i]].bytes_out += count * post->told_bytes;
         }
     }
 }
@@ -249,17 +319,15 @@ static bool fill_uses(const struct line_run *run, struct plan_use uses[PLAN_DEVI
 {
     const struct line *line = run->line;
     const struct plan_input *input = line->one->input;
-    struct plan_use of_posts[LINE_POSTS] = {{.row_count = 0}};
     double count = (double)line->micro_batches;
     bool fits = true;
     memset(uses, 0, PLAN_DEVICES * sizeof *uses);
     *makespan_s = (struct figure){.source = FIGURE_MEASURED};
-    count_bytes(line, of_posts);
     for (uint32_t k = 0; k < line->post_count; k++) {
         const struct line_post *post = &line->posts[k];
         const struct figure *memory =
-            &input->devices[post->device].cost->profile->figures[FIGURE_MEMORY];
-        struct plan_use *use = &of_posts[k];
+            &input->devices[post->devices[0]].cost->profile->figures[FIGURE_MEMORY];
+        struct plan_use *use = &uses[post->devices[0]];
         struct figure rests_on = post->rests_on;
         double held = line->has_back ? (double)run->most_held[k] : count;
         double energy_j = count * post->energy_j.value;
@@ -277,14 +345,18 @@ static bool fill_uses(const struct line_run *run, struct plan_use uses[PLAN_DEVI
         plan_add(&use->energy_j, &post->once_j);
         plan_add(makespan_s, &rests_on);
         fits = fits && (memory->source == FIGURE_UNKNOWN || use->memory_bytes <= memory->value);
-        uses[post->device] = *use;
+        for (uint32_t i = 1; i < post->width; i++) {
+            uses[post->devices[i]] = *use;
+        }
     }
+    count_bytes(line, uses);
     makespan_s->value = run->makespan_s;
     return fits;
 }
 
-/* "embed, layers 1-9", "decode: layers 71-80, head". */
-static void name_post(const struct line *line, uint32_t k, char ret_what[PLAN_WHAT_SIZE])
+/* "embed, layers 1-9", "decode: layers 71-80, head (2 of 4)". */
+static void name_post(const struct line *line, uint32_t k, uint32_t number,
+                      char ret_what[PLAN_WHAT_SIZE])
 {
     const struct line_post *post = &line->posts[k];
     uint32_t last = line->one->steps->column_count - 1;
@@ -293,6 +365,7 @@ static void name_post(const struct line *line, uint32_t k, char ret_what[PLAN_WH
     uint32_t until = end <= last ? end - 1 : last - 1;
     bool is_ring = line->ring > 0 && k >= line->ring;
     char layers[32] = "";
+    char part_of[16] = "";
     const char *part = line->ring == 0 ? "" : is_ring ? "decode: " : "prefill: ";
     if (from == until) {
         (void)snprintf(layers, sizeof layers, "layer %u", from);
@@ -307,18 +380,76 @@ static void name_post(const struct line *line, uint32_t k, char ret_what[PLAN_WH
     const char *last_text = !is_last && (has_layers || post->first == 0) ? ""
                             : has_layers                                 ? ", head"
                                                                          : "head";
-    (void)snprintf(ret_what, PLAN_WHAT_SIZE, "%s%s%s%s%s", part, first_text, comma, layers,
-                   last_text);
+    if (post->width > 1) {
+        (void)snprintf(part_of, sizeof part_of, " (%u of %u)", number + 1, post->width);
+    }
+    (void)snprintf(ret_what, PLAN_WHAT_SIZE, "%s%s%s%s%s%s", part, first_text, comma, layers,
+                   last_text, part_of);
 }
 
 static const char apart[] = "prefill and decode apart";
 
+/* The widest of its teams. */
+static uint32_t width_of(const struct line *line)
+{
+    uint32_t most = 1;
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        most = line->posts[k].width > most ? line->posts[k].width : most;
+    }
+    return most;
+}
+
 static const char *way_of(const struct line *line)
 {
-    return line->ring > 0     ? apart
+    static const char *const divided[TEAM_MOST + 1] = {[2] = "layers divided over 2 devices",
+                                                       [4] = "layers divided over 4 devices",
+                                                       [8] = "layers divided over 8 devices"};
+    uint32_t width = width_of(line);
+    return width > 1          ? divided[width]
+           : line->ring > 0   ? apart
            : line->has_back   ? "stages there and back"
            : line->rounds > 0 ? "stages around"
                               : "stages";
+}
+
+static void fill_rows(const struct line_run *run, uint32_t k, struct plan *plan)
+{
+    const struct line *line = run->line;
+    const struct plan_input *input = line->one->input;
+    const struct line_post *post = &line->posts[k];
+    for (uint32_t i = 0; i < post->width; i++) {
+        const struct plan_use *use = &plan->uses[post->devices[i]];
+        struct plan_row *row = &plan->rows[post->first_row + i];
+        *row = (struct plan_row){.device = post->devices[i],
+                                 .step_count = (uint32_t)input->steps->step_count,
+                                 .items = plan_items(input),
+                                 .team_size = post->width,
+                                 .team_number = i,
+                                 .start_s = run->first_s[k],
+                                 .finish_s = run->last_s[k],
+                                 .busy_s = use->busy_s,
+                                 .time_s = post->rests_on,
+                                 .samples = post->samples,
+                                 .bytes_in = use->bytes_in,
+                                 .energy_j = use->energy_j,
+                                 .is_widened = post->is_widened};
+        row->time_s.value = use->busy_s;
+        name_post(line, k, i, row->what);
+    }
+}
+
+static void fill_waits(const struct line_run *run, uint32_t k, struct plan *plan)
+{
+    const struct line_post *post = &run->line->posts[k];
+    for (uint32_t row = post->first_row; row < post->first_row + post->width; row++) {
+        for (size_t i = 0; i < run->gap_count; i++) {
+            const struct line_gap *gap = &run->gaps[i];
+            if (gap->post == k) {
+                plan->waits[plan->wait_count++] =
+                    (struct plan_wait){row, gap->from_s, gap->until_s};
+            }
+        }
+    }
 }
 
 static struct plan *plan_of_run(const struct line_run *run, const struct plan_use *uses,
@@ -326,11 +457,11 @@ static struct plan *plan_of_run(const struct line_run *run, const struct plan_us
 {
     const struct line *line = run->line;
     const struct plan_case *one = line->one;
-    struct plan *plan = plan_alloc(one->input, line->post_count, run->transfer_count);
+    struct plan *plan = plan_alloc(one->input, line->row_count, run->transfer_count);
     if (plan == NULL) {
         return NULL;
     }
-    plan->waits = calloc(run->gap_count + 1, sizeof *plan->waits);
+    plan->waits = calloc(run->gap_count * width_of(line) + 1, sizeof *plan->waits);
     if (plan->waits == NULL) {
         plan_destroy(&plan);
         return NULL;
@@ -343,33 +474,11 @@ static struct plan *plan_of_run(const struct line_run *run, const struct plan_us
     plan->micro_batch_items = line->items;
     memcpy(plan->uses, uses, one->input->device_count * sizeof *uses);
     for (uint32_t k = 0; k < line->post_count; k++) {
-        const struct line_post *post = &line->posts[k];
-        const struct plan_use *use = &uses[post->device];
-        struct plan_row *row = &plan->rows[k];
-        *row = (struct plan_row){.device = post->device,
-                                 .step_count = (uint32_t)one->input->steps->step_count,
-                                 .items = plan_items(one->input),
-                                 .start_s = run->first_s[k],
-                                 .finish_s = run->last_s[k],
-                                 .busy_s = use->busy_s,
-                                 .time_s = post->rests_on,
-                                 .samples = post->samples,
-                                 .bytes_in = use->bytes_in,
-                                 .energy_j = use->energy_j,
-                                 .is_widened = post->is_widened};
-        row->time_s.value = use->busy_s;
-        name_post(line, k, row->what);
+        fill_rows(run, k, plan);
+        fill_waits(run, k, plan);
     }
     memcpy(plan->transfers, run->transfers, run->transfer_count * sizeof *plan->transfers);
     plan_sort_transfers(plan);
-    for (uint32_t k = 0; k < line->post_count; k++) { /* of each row by start */
-        for (size_t i = 0; i < run->gap_count; i++) {
-            const struct line_gap *gap = &run->gaps[i];
-            if (gap->post == k) {
-                plan->waits[plan->wait_count++] = (struct plan_wait){k, gap->from_s, gap->until_s};
-            }
-        }
-    }
     return plan;
 }
 
@@ -425,10 +534,9 @@ static bool run_candidates(struct line_cuts *cuts, struct plan_found *found)
     bool ok = line != NULL && run != NULL && line_run_init(run, cuts->whole->input);
     for (size_t i = 0; ok && i < cuts->kept_count; i++) {
         const struct line_candidate *candidate = &cuts->kept[i];
-        ok = (candidate->micro_batches == cuts->micro_batches ||
-              line_cut_batch(cuts, candidate->micro_batches)) &&
+        ok = line_cut_at(cuts, candidate->micro_batches, candidate->variation) &&
              lay_out(cuts, candidate, line);
-        if (ok && line->post_count > 1) {
+        if (ok && line->row_count > 1 && line->post_count > 0) {
             ok = weigh(line, run, found);
         }
     }
@@ -440,26 +548,45 @@ static bool run_candidates(struct line_cuts *cuts, struct plan_found *found)
     return ok;
 }
 
-/* Where something is gone around there could be a plan apart: if none was found, that is said. */
-static void note_apart(const struct line_cuts *cuts, struct plan_found *found)
+/* What could have been, and why it was not, unless something was found by what begins alike. */
+static void note_none(const struct line_cuts *cuts, const char *found_by, size_t alike,
+                      enum plan_status status, const char *why, struct plan_found *found)
 {
-    const struct plan_input *input = cuts->whole->input;
     struct plan_variant none = {PLAN_PIPELINE,
-                                apart,
-                                {.status = PLAN_NO_ROOM,
+                                found_by,
+                                {.status = status,
                                  .makespan_s = {.source = FIGURE_UNKNOWN},
                                  .energy_j = {.source = FIGURE_UNKNOWN},
                                  .price_micro = PLAN_UNPRICED,
                                  .merit = INFINITY}};
     bool is_found = false;
     for (size_t i = 0; i < found->variants.count; i++) {
-        is_found = is_found || strcmp(found->variants.list[i].found_by, apart) == 0;
+        const char *name = found->variants.list[i].found_by;
+        is_found = is_found || strncmp(name, found_by, alike) == 0;
     }
-    if (cuts->rounds > 0 && input->device_count > 1 && !is_found) {
-        problem_set(&none.outcome.problem,
-                    "no two parts of the devices were found on which it runs, fits and is linked");
-        plan_note(&found->variants, input, &none);
+    if (!is_found) {
+        problem_set(&none.outcome.problem, "%s", why);
+        plan_note(&found->variants, cuts->whole->input, &none);
     }
+}
+
+/* Where something is gone around there could be a plan apart; and layers could be divided. */
+static void note_others(const struct line_cuts *cuts, struct plan_found *found)
+{
+    const bool is_divided = cuts->undivided.text[0] == '\0';
+    if (cuts->whole->input->device_count < 2) {
+        return;
+    }
+    if (cuts->rounds > 0) {
+        note_none(cuts, apart, sizeof apart, PLAN_NO_ROOM,
+                  "no two parts of the devices were found on which it runs, fits and is linked",
+                  found);
+    }
+    note_none(cuts, "layers divided over devices", strlen("layers divided"),
+              is_divided ? PLAN_NO_ROOM : PLAN_INDIVISIBLE,
+              is_divided ? "no devices were found on which it runs, fits and is linked"
+                         : cuts->undivided.text,
+              found);
 }
 
 bool plan_line(const struct plan_case *of, struct plan_found *ret_found)
@@ -476,7 +603,7 @@ bool plan_line(const struct plan_case *of, struct plan_found *ret_found)
         problem_set(&ret_found->outcome.problem,
                     "no stages were found that run, fit and are linked");
     }
-    note_apart(cuts, ret_found);
+    note_others(cuts, ret_found);
     line_cuts_fini(cuts);
     free(cuts);
     return ok;
@@ -500,13 +627,35 @@ static double largest_part(const struct steps *steps)
     return most;
 }
 
+/* On as many devices as can hold it together. False without memory. */
+static bool least_part(const struct plan_case *of, double *ret_bytes)
+{
+    struct plan_teams *teams = calloc(1, sizeof *teams);
+    bool ok = teams != NULL;
+    for (uint32_t ways = 2; ok && ways <= TEAM_MOST; ways *= 2) {
+        struct plan_case *one = NULL;
+        plan_teams_find(of, ways, teams);
+        ok = teams->count == 0 || plan_case_line(of, 1, teams, PLAN_AT_LEAST, &one, NULL);
+        *ret_bytes = one != NULL ? fmin(*ret_bytes, largest_part(one->steps)) : *ret_bytes;
+        plan_case_destroy(&one);
+    }
+    free(teams);
+    return ok;
+}
+
 bool plan_line_explain(const struct plan_case *of, struct problem *ret_why)
 {
     const struct plan_input *input = of->input;
     struct plan_case *one = NULL;
     uint32_t largest = 0;
     double weights = 0;
-    if (!plan_case_line(of, 1, PLAN_AT_LEAST, &one)) {
+    if (!plan_case_line(of, 1, NULL, PLAN_AT_LEAST, &one, NULL)) {
+        return false;
+    }
+    const double whole = one != NULL ? largest_part(one->steps) : 0;
+    double part = whole;
+    if (!least_part(of, &part)) {
+        plan_case_destroy(&one);
         return false;
     }
     for (uint32_t d = 1; d < input->device_count; d++) {
@@ -518,12 +667,12 @@ bool plan_line_explain(const struct plan_case *of, struct problem *ret_why)
     double memory = memory_of(input, largest);
     double count = ceil(weights / memory);
     if (one != NULL && count > 1 && memory < INFINITY) {
-        double part = largest_part(one->steps);
         char text[sizeof ret_why->text];
         char too_large[80] = "";
         if (part > memory) {
             (void)snprintf(too_large, sizeof too_large,
-                           "; a part of %.3g GB, which is not divided, fits none", part / 1e9);
+                           "; a part of %.3g GB, which is not divided%s, fits none", part / 1e9,
+                           part < whole ? " further" : "");
         }
         (void)snprintf(text, sizeof text, "%s", ret_why->text);
         problem_set(ret_why,

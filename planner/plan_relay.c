@@ -81,57 +81,114 @@ static double takes_s(const struct line_run *run, uint32_t hop)
 
 /* ---------------------------------------------------------------- what is carried */
 
-static uint32_t memory_of(const struct line *line, uint32_t post)
+uint32_t line_parts(const struct line *line, uint32_t from, uint32_t to)
 {
-    return line->one->input->devices[line->posts[post].device].memory;
+    uint32_t source = line->posts[from].width;
+    uint32_t target = line->posts[to].width;
+    return source > target ? source : target;
+}
+
+uint32_t line_part(const struct line *line, uint32_t post, uint32_t part, uint32_t parts)
+{
+    const struct line_post *it = &line->posts[post];
+    return it->devices[part * it->width / parts];
+}
+
+double line_kept(const struct line *line, uint32_t from, uint32_t to)
+{
+    const struct line_post *post = &line->posts[from];
+    const struct line_post *other = &line->posts[to];
+    double bytes = 0;
+    for (uint32_t c = post->first; c < post->first + post->count; c++) {
+        bytes += c >= other->first && c < other->first + other->count ? line->kept_bytes[c] : 0;
+    }
+    return bytes;
+}
+
+/* One of `parts` parts of what goes from post to post. */
+struct load {
+    uint32_t from, to;
+    uint32_t part, parts;
+    double bytes;
+};
+
+static uint32_t row_of(const struct line *line, uint32_t post, const struct load *load)
+{
+    return line->posts[post].first_row + load->part * line->posts[post].width / load->parts;
+}
+
+static void keep(struct line_run *run, const struct load *load, const struct topology_transfer *way)
+{
+    if (run->transfer_count == sizeof run->transfers / sizeof run->transfers[0]) {
+        return;
+    }
+    struct plan_transfer *transfer = &run->transfers[run->transfer_count++];
+    *transfer = (struct plan_transfer){.from = row_of(run->line, load->from, load),
+                                       .to = row_of(run->line, load->to, load),
+                                       .bytes = load->bytes,
+                                       .kind = way->kind,
+                                       .start_s = way->start_s,
+                                       .finish_s = way->finish_s,
+                                       .link_count = way->link_count};
+    memcpy(transfer->links, way->links, sizeof way->links);
 }
 
 /* When it is there. */
-static double carry(struct line_run *run, uint32_t from, uint32_t to, double bytes, double now,
-                    bool is_kept)
+static double bring(struct line_run *run, const struct load *load, double now, bool is_kept)
 {
-    const struct topology *topology = run->line->one->input->topology;
-    uint32_t source = memory_of(run->line, from);
-    uint32_t target = memory_of(run->line, to);
+    const struct plan_input *input = run->line->one->input;
+    uint32_t from = line_part(run->line, load->from, load->part, load->parts);
+    uint32_t to = line_part(run->line, load->to, load->part, load->parts);
+    uint32_t source = input->devices[from].memory;
+    uint32_t target = input->devices[to].memory;
     struct topology_transfer way;
     if (source == target) {
         return now;
     }
-    if (topology == NULL || topology_find(topology, &run->traffic, UINT64_C(1) << source, target,
-                                          (int64_t)ceil(bytes), now, &way) != TOPOLOGY_OK) {
+    if (input->topology == NULL ||
+        topology_find(input->topology, &run->traffic, UINT64_C(1) << source, target,
+                      (int64_t)ceil(load->bytes), now, &way) != TOPOLOGY_OK) {
         run->is_stuck = true;
         return now;
     }
-    topology_reserve(topology, &run->traffic, &way);
-    run->last_use_s[from] = fmax(run->last_use_s[from], way.finish_s);
-    run->first_use_s[to] = fmin(run->first_use_s[to], way.start_s);
-    if (is_kept && run->transfer_count < sizeof run->transfers / sizeof run->transfers[0]) {
-        struct plan_transfer *transfer = &run->transfers[run->transfer_count++];
-        *transfer = (struct plan_transfer){.from = from,
-                                           .to = to,
-                                           .bytes = bytes,
-                                           .kind = way.kind,
-                                           .start_s = way.start_s,
-                                           .finish_s = way.finish_s,
-                                           .link_count = way.link_count};
-        memcpy(transfer->links, way.links, sizeof way.links);
+    topology_reserve(input->topology, &run->traffic, &way);
+    run->last_use_s[load->from] = fmax(run->last_use_s[load->from], way.finish_s);
+    run->first_use_s[load->to] = fmin(run->first_use_s[load->to], way.start_s);
+    if (is_kept) {
+        keep(run, load, &way);
     }
     return way.finish_s;
+}
+
+/* Of what is whole wherever it is: to the first device of the next. */
+static double carry(struct line_run *run, uint32_t from, uint32_t to, double bytes, double now,
+                    bool is_kept)
+{
+    return bring(run, &(struct load){from, to, 0, 1, bytes}, now, is_kept);
+}
+
+/* Of what is divided over the devices of both, each part by itself. When all of them are there. */
+static double carry_parts(struct line_run *run, uint32_t from, uint32_t to, double bytes,
+                          double now, bool is_kept)
+{
+    const uint32_t parts = line_parts(run->line, from, to);
+    double there_s = now;
+    for (uint32_t i = 0; i < parts; i++) {
+        const struct load load = {from, to, i, parts, bytes / parts};
+        there_s = fmax(there_s, bring(run, &load, now, is_kept));
+    }
+    return there_s;
 }
 
 /* What a post on the way there leaves for those that are gone around. When all of it is there. */
 static double hand_over(struct line_run *run, uint32_t from, double now, bool is_kept)
 {
     const struct line *line = run->line;
-    const struct line_post *post = &line->posts[from];
     double there_s = now;
     for (uint32_t to = line->ring; to < line->post_count; to++) {
-        const struct line_post *other = &line->posts[to];
-        double bytes = 0;
-        for (uint32_t c = post->first; c < post->first + post->count; c++) {
-            bytes += c >= other->first && c < other->first + other->count ? line->kept_bytes[c] : 0;
-        }
-        there_s = bytes > 0 ? fmax(there_s, carry(run, from, to, bytes, now, is_kept)) : there_s;
+        double bytes = line_kept(line, from, to);
+        there_s =
+            bytes > 0 ? fmax(there_s, carry_parts(run, from, to, bytes, now, is_kept)) : there_s;
     }
     return there_s;
 }
@@ -299,7 +356,7 @@ static void add_rounds(struct line_run *run)
 
 static double carry_late(struct line_run *run, const struct line_late *late)
 {
-    return carry(run, late->from, late->to, late->bytes, run->last_s[late->from], true);
+    return carry_parts(run, late->from, late->to, late->bytes, run->last_s[late->from], true);
 }
 
 static void finish(struct line_run *run)

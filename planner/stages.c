@@ -124,9 +124,10 @@ static uint16_t look(const struct stages_search *search, uint16_t end, size_t gr
     uint16_t first = end;
     while (first > 0) {
         size_t column = first - 1u;
-        time_s += time_of(input, column, group);
-        bytes += input->fixed_bytes[column] + in_flight * input->held_bytes[column];
-        working = fmax(working, input->working_bytes[column]);
+        size_t at = column * input->group_count + group;
+        time_s += input->time_s[at];
+        bytes += input->fixed_bytes[at] + in_flight * input->held_bytes[at];
+        working = fmax(working, input->working_bytes[at]);
         if (!(time_s <= search->limit_s && time_s < INFINITY) ||
             bytes + working > input->memory_bytes[group]) {
             break; /* more columns take more of all */

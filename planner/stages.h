@@ -32,9 +32,9 @@ struct stages_input {
         *counts; /* of devices in each group; (count + 1) multiplied: at most STAGES_NUMBERS */
     const double
         *time_s; /* of a micro-batch: [column * group_count + group]; infinite: it cannot */
-    const double *fixed_bytes;   /* of a column */
-    const double *held_bytes;    /* of a column, for each micro-batch in flight */
-    const double *working_bytes; /* of a column: of a stage the most of them */
+    const double *fixed_bytes;   /* of a column, in the same order */
+    const double *held_bytes;    /* for each micro-batch in flight */
+    const double *working_bytes; /* of a stage the most of them */
     const double *memory_bytes;  /* of a device of each group; infinite: unknown */
     const double *
         link_s; /* of a micro-batch from device to device: [from group * group_count + to group]; infinite:

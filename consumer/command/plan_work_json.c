@@ -35,6 +35,21 @@ static json_t *json_outcome_of(const struct plan_outcome *outcome)
     return value;
 }
 
+/* Who holds the layers of a row together, from the first; null: nobody else. */
+static json_t *json_group(const struct work *work, size_t number)
+{
+    const struct plan_row *row = &work->plan->rows[number];
+    if (row->team_size < 2) {
+        return json_null();
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < row->team_size; i++) {
+        const struct plan_row *other = row - row->team_number + i;
+        (void)json_array_append_new(list, json_string(work_device(work, other->device)));
+    }
+    return list;
+}
+
 static json_t *json_rows(const struct work *work)
 {
     json_t *list = json_array();
@@ -54,6 +69,7 @@ static json_t *json_rows(const struct work *work)
             (int)row->is_streamed, "left_out", (int)row->is_left_out);
         (void)json_object_set_new(value, "parts",
                                   json_integer(row->rounds > 1 ? (json_int_t)row->rounds : 1));
+        (void)json_object_set_new(value, "group", json_group(work, i));
         (void)json_object_set_new(value, "lacks_rate", json_boolean(work_lacks_rate(work, row)));
         (void)json_object_set_new(value, "price_micro",
                                   json_price(prices != NULL ? prices[i] : PLAN_UNPRICED));

@@ -14,7 +14,8 @@ enum { COLUMNS = 5, GROUPS = 2, CASES = 400 };
 struct figures {
     uint32_t counts[GROUPS];
     double time_s[COLUMNS * GROUPS];
-    double fixed_bytes[COLUMNS], held_bytes[COLUMNS], working_bytes[COLUMNS];
+    double fixed_bytes[COLUMNS * GROUPS], held_bytes[COLUMNS * GROUPS];
+    double working_bytes[COLUMNS * GROUPS];
     double memory_bytes[GROUPS];
     double link_s[GROUPS * GROUPS];
     struct stages_input input;
@@ -170,8 +171,9 @@ static void cut(struct model *model, size_t end, uint32_t after, double slowest_
         model->left[g]--;
         for (size_t first = end; first-- > 0;) {
             time_s += input->time_s[first * input->group_count + g];
-            bytes += input->fixed_bytes[first] + (double)in_flight * input->held_bytes[first];
-            working = fmax(working, input->working_bytes[first]);
+            size_t at = first * input->group_count + g;
+            bytes += input->fixed_bytes[at] + (double)in_flight * input->held_bytes[at];
+            working = fmax(working, input->working_bytes[at]);
             if (time_s < INFINITY && bytes + working <= input->memory_bytes[g]) {
                 cut(model, first, after + 1, fmax(slowest_s, time_s));
             }
@@ -193,13 +195,13 @@ START_TEST(no_cut_is_better)
         figures.input.micro_batches = 1 + (int64_t)random_below(&dice, 4);
         figures.input.holds_all = random_below(&dice, 2) == 0;
         for (size_t c = 0; c < columns; c++) {
-            figures.fixed_bytes[c] = (double)random_below(&dice, 5);
-            figures.held_bytes[c] = (double)random_below(&dice, 3);
-            figures.working_bytes[c] = (double)random_below(&dice, 3);
             for (size_t g = 0; g < groups; g++) {
                 bool can = random_below(&dice, 8) > 0;
-                figures.time_s[c * groups + g] =
-                    can ? 1 + (double)random_below(&dice, 9) : INFINITY;
+                size_t at = c * groups + g;
+                figures.time_s[at] = can ? 1 + (double)random_below(&dice, 9) : INFINITY;
+                figures.fixed_bytes[at] = (double)random_below(&dice, 5);
+                figures.held_bytes[at] = (double)random_below(&dice, 3);
+                figures.working_bytes[at] = (double)random_below(&dice, 3);
             }
         }
         for (size_t g = 0; g < groups; g++) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { ROWS_SHOWN = 100, DEVICES_SHOWN = 32, FIGURE_SIZE = 48 };
+#define ROUNDING 1e-9 /* so much of a share may be */
 
 struct cell {
     char text[FIGURE_SIZE];
@@ -372,7 +373,7 @@ static void show_devices(const struct work *work)
         char share[16];
         struct cell price = price_cell(use->price_micro);
         (void)snprintf(rows, sizeof rows, "%" PRIu32, use->row_count);
-        (void)snprintf(share, sizeof share, "%.0f%%", floor(100 * use->share));
+        (void)snprintf(share, sizeof share, "%.0f%%", floor(100 * use->share * (1 + ROUNDING)));
         const char *cells[] = {work_device(work, (uint32_t)i),
                                rows,
                                share,

@@ -33,20 +33,30 @@ for file in "$golden"/*.yaml; do
     [ "$(wc -l <"$name.json")" -eq 1 ] || fail "$name: more than one value"
 done
 
-# A plan of two alike devices divides the batch; the file and the command line say the same.
+# A plan of two alike devices without a fabric divides the batch; the file and the command line say the same.
 cat >two.yaml <<END
 template: llm
 set: {model: llama-2-7b, batch: 64}
 devices: h200:2@3.80
+fabric: none
 END
 "$bourse" plan --file two.yaml --json >a.json
-"$bourse" plan llm --set batch=64 --set model=llama-2-7b --devices h200:2@3.80 --json >b.json
+"$bourse" plan llm --set batch=64 --set model=llama-2-7b --devices h200:2@3.80 --fabric none --json >b.json
 cmp a.json b.json || fail "the file and the command line differ"
 grep -q '"form":"split"' a.json || fail "$(cat a.json)"
 [ "$(grep -o '"device":"h200-sxm [12]","steps"' a.json | wc -l)" -eq 2 ] || fail "$(cat a.json)"
 "$bourse" plan --file two.yaml --set batch=1 --json | grep -q '"form":"single"' || fail "the command line does not come before the file"
 "$bourse" plan --file two.yaml --devices b200@6.25 --json | grep -q '"hour_micro":6250000' || fail "devices of the command line"
 "$bourse" plan --file two.yaml --quiet | grep -qE '^[0-9.e-]+$' || fail "--quiet"
+
+# With one it divides the layers: both are rows, leased alike, and each names the other.
+"$bourse" plan --file two.yaml --fabric 450GB/s,2us --json >c.json
+grep -q '"found_by":"layers divided over 2 devices"' c.json || fail "$(cat c.json)"
+[ "$(grep -o '"group":\["h200-sxm 1","h200-sxm 2"\]' c.json | wc -l)" -eq 2 ] || fail "$(cat c.json)"
+[ "$(grep -oE '"rows":1,' c.json | wc -l)" -eq 2 ] || fail "$(cat c.json)"
+grep -q '"group":null' a.json || fail "$(cat a.json)"
+expect 0 'layers divided over devices .* no 2 alike devices are in one machine with a fabric' "$bourse" plan --file two.yaml
+expect 0 'layers divided over devices .* heads, 25, is no multiple of 2 devices' "$bourse" plan llm --set model=gpt-2-xl --devices h100:2
 
 # What goes between devices that share a batch counts.
 train="train --set model=gpt-2-xl --set sequence=1024 --set tokenised=yes --set checkpoint=0 --set batch=64 --storage 7GB/s"

@@ -1,4 +1,4 @@
-#include "planner/plan_inner.h"
+#include "planner/plan_team.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -151,21 +151,16 @@ static bool is_preferred(const struct plan_input *input, const struct plan_input
 }
 
 /* Of the best by each aim that which is best by what is asked for. */
-static bool make_split(struct making *making)
+static bool search_shares(struct plan_case *whole, const struct plan_input *input,
+                          struct plan_found *best)
 {
-    const struct plan_input *input = making->input;
-    struct plan_found *best = &making->forms[PLAN_SPLIT];
     struct plan_input aims[PLAN_AIMS];
     size_t count = plan_aims(input, aims);
     bool ok = true;
-    if (input->device_count < 2) { /* in parts there: make_in_parts */
-        (void)plan_is_divisible(making->whole, &best->outcome);
-        return true;
-    }
     for (size_t i = 0; ok && i < count; i++) {
         struct plan_found found = {.plan = NULL};
-        making->whole->input = &aims[i];
-        ok = plan_split(making->whole, input, &found);
+        whole->input = &aims[i];
+        ok = plan_split(whole, input, &found);
         if (found.plan != NULL && found.outcome.status != PLAN_OK) {
             plan_destroy(&found.plan);
         }
@@ -176,8 +171,67 @@ static bool make_split(struct making *making)
             plan_destroy(&found.plan);
         }
     }
-    making->whole->input = input;
+    whole->input = input;
     return ok;
+}
+
+/* What groups of `ways` would have given, in place of what there is if it is better. */
+static bool split_groups(struct making *making, uint32_t ways, struct plan_variants *variants)
+{
+    static const char *const found_by[] = {[2] = "shares for groups of 2 devices",
+                                           [4] = "shares for groups of 4 devices",
+                                           [8] = "shares for groups of 8 devices"};
+    const struct plan_input *input = making->input;
+    struct plan_found *best = &making->forms[PLAN_SPLIT];
+    struct plan_found found;
+    if (!plan_team_split(making->whole, ways, search_shares, &found)) {
+        plan_destroy(&found.plan);
+        return false;
+    }
+    if (found.outcome.makespan_s.source == FIGURE_UNKNOWN || found.outcome.status == PLAN_NO_GAIN) {
+        return true;
+    }
+    plan_note(variants, input, &(struct plan_variant){PLAN_SPLIT, found_by[ways], found.outcome});
+    if (is_preferred(input, input, &found, best)) {
+        plan_destroy(&best->plan);
+        *best = found;
+    } else {
+        plan_destroy(&found.plan);
+    }
+    if (best->plan != NULL && best->plan->rows[0].team_size == ways) {
+        best->plan->found_by = found_by[ways];
+    }
+    return true;
+}
+
+static bool make_split(struct making *making)
+{
+    const struct plan_input *input = making->input;
+    struct plan_found *best = &making->forms[PLAN_SPLIT];
+    struct plan_variants variants = {.count = 0};
+    if (input->device_count < 2) { /* in parts there: make_in_parts */
+        (void)plan_is_divisible(making->whole, &best->outcome);
+        return true;
+    }
+    bool ok = search_shares(making->whole, input, best);
+    if (ok) {
+        plan_note(&variants, input,
+                  &(struct plan_variant){PLAN_SPLIT, "water-filling", best->outcome});
+    }
+    for (uint32_t ways = 2; ok && ways <= TEAM_MOST; ways *= 2) {
+        ok = split_groups(making, ways, &variants);
+    }
+    best->variants = variants;
+    return ok;
+}
+
+static void note_all(struct making *making, const struct plan_variants *found)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        struct plan_variant variant = found->list[i];
+        explain_limits(making->input, &variant.outcome);
+        plan_note(&making->variants, making->input, &variant);
+    }
 }
 
 /* `effort`: what there is; what is used of it is taken from it. */
@@ -190,11 +244,9 @@ static bool make_forms(struct making *making, uint64_t *effort, double *ret_boun
     for (int i = 0; ok && i < PLAN_FORMS; i++) {
         explain_limits(making->input, &making->forms[i].outcome);
     }
-    const struct plan_variants *found = &making->forms[PLAN_PIPELINE].variants;
-    for (size_t i = 0; ok && i < found->count; i++) {
-        struct plan_variant variant = found->list[i];
-        explain_limits(making->input, &variant.outcome);
-        plan_note(&making->variants, making->input, &variant);
+    if (ok) {
+        note_all(making, &making->forms[PLAN_SPLIT].variants);
+        note_all(making, &making->forms[PLAN_PIPELINE].variants);
     }
     return ok;
 }

@@ -217,7 +217,7 @@ struct plan_variant {
     const char *found_by; /* lives for ever */
     struct plan_outcome outcome;
 };
-enum { PLAN_VARIANTS = 8 };
+enum { PLAN_VARIANTS = 12 };
 
 struct plan_slack {      /* all zeros: there was none to use */
     uint32_t moved;      /* steps that are elsewhere */
@@ -229,8 +229,9 @@ struct plan {
     enum plan_form form;  /* the one taken */
     const char *found_by; /* "heft", "local search", "water-filling": lives for ever */
     struct plan_outcome total;
-    struct plan_outcome forms[PLAN_FORMS];       /* what each would have given */
-    struct plan_variant variants[PLAN_VARIANTS]; /* of a pipeline: each kind of stages */
+    struct plan_outcome forms[PLAN_FORMS]; /* what each would have given */
+    struct plan_variant variants
+        [PLAN_VARIANTS]; /* of a pipeline: each kind of stages; of shares: devices, and groups of each size */
     size_t variant_count;
     uint32_t single;       /* the device of forms[PLAN_SINGLE]; PLAN_ANYWHERE: none */
     double bound;          /* no plan whatever has less merit; 0: no bound is known */

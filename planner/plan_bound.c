@@ -85,25 +85,6 @@ static bool bound_case(const struct plan_case *all, const struct plan_case *one,
            (one == NULL || bound_by(one, bound_make, &ret_least->time_s));
 }
 
-/* Of plans in steps. */
-static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct least *ret_least)
-{
-    struct plan_outcome unused;
-    struct plan_case *all = NULL;
-    struct plan_case *one = NULL;
-    bool is_whole = !plan_is_divisible(of, &unused);
-    bool ok = plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &all) &&
-              all != NULL &&
-              (is_whole || plan_case_share(of, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
-              bound_case(all, one, is_whole, ret_least);
-    if (ok && is_whole) {
-        ret_least->time_s = fmax(ret_least->time_s, graph_bound_s);
-    }
-    plan_case_destroy(&all);
-    plan_case_destroy(&one);
-    return ok;
-}
-
 /* Each step at the least that either of both takes. */
 static void lower_costs(struct plan_case *to, const struct plan_case *other)
 {
@@ -120,13 +101,21 @@ static void lower_costs(struct plan_case *to, const struct plan_case *other)
 /* The path of an item whose layers may be divided: each step as long as it takes where it is held by as many as is best, on the first
  * device of these, and what goes from device to device what it is of the widest. All the work of a team is no less than that of one
  * device which does it alone, so that only the path changes. */
-static bool divide(const struct plan_case *of, struct plan_teams *teams, struct plan_case **one)
+static bool divide(const struct plan_case *of, bool is_line, struct plan_case **one)
 {
-    bool ok = *one != NULL;
-    for (uint32_t ways = 2; ok && ways <= TEAM_MOST; ways *= 2) {
+    struct plan_teams *teams = calloc(1, sizeof *teams);
+    struct plan_case whole = *of;
+    const bool is_divided = of->input->template->make_divided != NULL;
+    bool ok = teams != NULL;
+    whole.teams = teams;
+    for (uint32_t ways = 2; ok && is_divided && ways <= TEAM_MOST; ways *= 2) {
         struct plan_case *divided = NULL;
         plan_teams_find(of, ways, teams);
-        ok = teams->count == 0 || plan_case_line(of, 1, teams, PLAN_AT_LEAST, &divided, NULL);
+        if (teams->count > 0 && is_line) {
+            ok = plan_case_line(of, 1, teams, PLAN_AT_LEAST, &divided, NULL);
+        } else if (teams->count > 0) {
+            ok = plan_case_share(&whole, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &divided);
+        }
         if (divided != NULL) {
             divided->teams = NULL; /* they are looked for anew */
             lower_costs(divided, *one);
@@ -134,6 +123,27 @@ static bool divide(const struct plan_case *of, struct plan_teams *teams, struct 
             *one = divided;
         }
     }
+    free(teams);
+    return ok;
+}
+
+/* Of plans in steps. */
+static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct least *ret_least)
+{
+    struct plan_outcome unused;
+    struct plan_case *all = NULL;
+    struct plan_case *one = NULL;
+    bool is_whole = !plan_is_divisible(of, &unused);
+    bool ok = plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &all) &&
+              all != NULL &&
+              (is_whole || plan_case_share(of, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
+              (is_whole || plan_has_replicas(of->input) || divide(of, false, &one)) &&
+              bound_case(all, one, is_whole, ret_least);
+    if (ok && is_whole) {
+        ret_least->time_s = fmax(ret_least->time_s, graph_bound_s);
+    }
+    plan_case_destroy(&all);
+    plan_case_destroy(&one);
     return ok;
 }
 
@@ -143,11 +153,9 @@ static bool lower_to_line(const struct plan_case *of, struct least *least)
     struct least line;
     struct plan_case *all = NULL;
     struct plan_case *one = NULL;
-    struct plan_teams *teams = calloc(1, sizeof *teams);
-    bool ok = teams != NULL && plan_case_line(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
+    bool ok = plan_case_line(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
               plan_case_line(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
-              (all == NULL || (divide(of, teams, &one) && bound_case(all, one, false, &line)));
-    free(teams);
+              (all == NULL || (divide(of, true, &one) && bound_case(all, one, false, &line)));
     if (ok && all != NULL) {
         least->time_s = fmin(least->time_s, line.time_s);
         least->price_micro = fmin(least->price_micro, line.price_micro);

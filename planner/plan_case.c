@@ -269,6 +269,7 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     if (of->teams != NULL) {
         cost->status = tell(of, step, (uint32_t)d, &on, &cost->here);
         risk.per_hour *= of->teams->ways;
+        cost->here.energy_j.value *= of->teams->is_whole ? of->teams->ways : 1;
     }
     if (terms == PLAN_AT_LEAST || cost->status != COST_OK) {
         return;
@@ -413,6 +414,12 @@ int64_t plan_items(const struct plan_input *input)
 enum plan_status plan_case_create(const struct plan_input *input, struct plan_case **ret_case,
                                   struct plan_fault *ret_fault)
 {
+    return plan_case_of_teams(input, NULL, ret_case, ret_fault);
+}
+
+enum plan_status plan_case_of_teams(const struct plan_input *input, struct plan_teams *teams,
+                                    struct plan_case **ret_case, struct plan_fault *ret_fault)
+{
     struct plan_case *of = calloc(1, sizeof *of);
     if (of == NULL) {
         return PLAN_NO_MEMORY;
@@ -421,6 +428,7 @@ enum plan_status plan_case_create(const struct plan_input *input, struct plan_ca
     of->steps = input->steps;
     of->items = plan_items(input);
     of->nowhere = PLAN_ANYWHERE;
+    of->teams = teams;
     if (!shape(of)) {
         plan_case_destroy(&of);
         return PLAN_NO_MEMORY;
@@ -474,8 +482,8 @@ static enum steps_status make_line(const struct plan_input *input, int64_t items
     if (of->teams == NULL) {
         status = template_create_line(input->template, values, &of->owned, ret_why);
     } else {
-        status =
-            template_create_divided(input->template, values, of->teams->ways, &of->owned, ret_why);
+        status = template_create_divided(input->template, values, of->teams->ways, true, &of->owned,
+                                         ret_why);
     }
     of->steps = of->owned;
     return status;
@@ -489,7 +497,7 @@ static enum steps_status make_steps(const struct plan_input *input, int64_t item
     of->items = items;
     bool is_parted = parts > 1 && plan_has_replicas(input);
     of->has_own_links = is_parted && input->values[template_replicas(input->template)] == 1;
-    if (items == plan_items(input) && !is_parted) {
+    if (items == plan_items(input) && !is_parted && of->teams == NULL) {
         return STEPS_OK;
     }
     memcpy(values, input->values, template_parameters(input->template) * sizeof *values);
@@ -498,7 +506,9 @@ static enum steps_status make_steps(const struct plan_input *input, int64_t item
                                   &values[template_replicas(input->template)])) {
         return STEPS_OVERFLOW;
     }
-    enum steps_status status = template_create(input->template, values, &of->owned, NULL);
+    enum steps_status status = of->teams == NULL
+                                   ? template_create(input->template, values, &of->owned, NULL)
+                                   : plan_team_steps(input, values, of->teams, &of->owned);
     of->steps = of->owned;
     return status;
 }
@@ -575,6 +585,7 @@ bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts
     of->input = whole->input;
     of->left_out = whole->left_out;
     of->nowhere = PLAN_ANYWHERE;
+    of->teams = whole->teams;
     memcpy(of->like, whole->like, sizeof of->like);
     enum steps_status status = make_steps(whole->input, items, parts, of);
     if (status != STEPS_OK || !shape(of)) {

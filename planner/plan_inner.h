@@ -84,6 +84,9 @@ int64_t plan_items(const struct plan_input *input);
 /* The work itself. Statuses: PLACEMENT, NO_MEMORY. */
 enum plan_status plan_case_create(const struct plan_input *input, struct plan_case **ret_case,
                                   struct plan_fault *ret_fault);
+/* The same where each device stands for a team, which lives as long, and the steps of the input are those of one of it (plan_team.h). */
+enum plan_status plan_case_of_teams(const struct plan_input *input, struct plan_teams *teams,
+                                    struct plan_case **ret_case, struct plan_fault *ret_fault);
 /* The work once more (`items` of all) or a share of its batch, on other terms; `parts`: how many shares there are, where they have to
  * hear of one another. `only` not PLAN_ANYWHERE: on that device alone, the
  * others as if barred. NULL: the template makes no such share. False without memory. */
@@ -219,7 +222,8 @@ void plan_note(struct plan_variants *variants, const struct plan_input *input,
 struct plan_found {
     struct plan *plan;
     struct plan_outcome outcome;
-    struct plan_variants variants; /* of a pipeline only */
+    struct plan_variants
+        variants; /* of a pipeline, and of shares where groups of devices may have them */
 };
 
 /* All return false without memory only; what is found is the caller's then, too. */

@@ -438,6 +438,31 @@ static void fill_rows(const struct line_run *run, uint32_t k, struct plan *plan)
     }
 }
 
+/* How many transfers there are between devices of teams. */
+static size_t told_of(const struct line *line)
+{
+    size_t count = 0;
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        count += line->posts[k].told_bytes > 0 ? line->posts[k].width : 0;
+    }
+    return count;
+}
+
+static void fill_transfers(const struct line_run *run, struct plan *plan)
+{
+    const struct line *line = run->line;
+    struct plan_transfer *next = plan->transfers + run->transfer_count;
+    memcpy(plan->transfers, run->transfers, run->transfer_count * sizeof *plan->transfers);
+    for (uint32_t k = 0; k < line->post_count; k++) {
+        const struct line_post *post = &line->posts[k];
+        if (post->told_bytes > 0) {
+            plan_team_transfers(line->one->input, plan->rows, post->first_row,
+                                (double)line->micro_batches * post->told_bytes, next);
+            next += post->width;
+        }
+    }
+}
+
 static void fill_waits(const struct line_run *run, uint32_t k, struct plan *plan)
 {
     const struct line_post *post = &run->line->posts[k];
@@ -457,7 +482,8 @@ static struct plan *plan_of_run(const struct line_run *run, const struct plan_us
 {
     const struct line *line = run->line;
     const struct plan_case *one = line->one;
-    struct plan *plan = plan_alloc(one->input, line->row_count, run->transfer_count);
+    struct plan *plan =
+        plan_alloc(one->input, line->row_count, run->transfer_count + told_of(line));
     if (plan == NULL) {
         return NULL;
     }
@@ -477,7 +503,7 @@ static struct plan *plan_of_run(const struct line_run *run, const struct plan_us
         fill_rows(run, k, plan);
         fill_waits(run, k, plan);
     }
-    memcpy(plan->transfers, run->transfers, run->transfer_count * sizeof *plan->transfers);
+    fill_transfers(run, plan);
     plan_sort_transfers(plan);
     return plan;
 }

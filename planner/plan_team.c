@@ -51,6 +51,7 @@ void plan_teams_find(const struct plan_case *of, uint32_t ways, struct plan_team
         for (uint32_t i = 0; count == ways && i < ways; i++) {
             is_taken[members[i]] = true;
         }
+        ret_teams->device[ret_teams->count] = members[0];
         ret_teams->count += count == ways;
     }
     if (ret_teams->count == 0) {
@@ -70,7 +71,7 @@ static double round_s(const struct plan_teams *teams, const struct plan_case *of
     double most_s = INFINITY;
     for (uint32_t t = 0; t < teams->count; t++) {
         const uint32_t *members = &teams->members[t * teams->ways];
-        if (of->like[members[0]] == like) {
+        if (of->like[teams->device[t]] == like) {
             double takes_s = plan_course_ring_s(teams->input, members, teams->ways, bytes);
             most_s = most_s < INFINITY ? fmax(most_s, takes_s) : takes_s;
         }
@@ -150,6 +151,29 @@ double plan_team_bytes(const struct step *step, uint32_t ways)
         sum += (double)step->told[i].times * told.rounds * told.bytes;
     }
     return sum;
+}
+
+void plan_team_transfers(const struct plan_input *input, const struct plan_row *rows,
+                         uint32_t first, double bytes, struct plan_transfer *ret_transfers)
+{
+    const uint32_t ways = rows[first].team_size;
+    for (uint32_t i = 0; i < ways; i++) {
+        const struct plan_row *from = &rows[first + i];
+        const struct plan_row *to = &rows[first + (i + 1) % ways];
+        const uint32_t source = input->devices[from->device].memory;
+        struct topology_transfer way = {.kind = TOPOLOGY_NVLINK};
+        (void)topology_find(input->topology, NULL, UINT64_C(1) << source,
+                            input->devices[to->device].memory, 1, 0,
+                            &way); /* there is one: they are a team */
+        ret_transfers[i] = (struct plan_transfer){.from = first + i,
+                                                  .to = first + (i + 1) % ways,
+                                                  .bytes = bytes,
+                                                  .kind = way.kind,
+                                                  .start_s = from->start_s,
+                                                  .finish_s = from->start_s + from->busy_s,
+                                                  .link_count = way.link_count};
+        memcpy(ret_transfers[i].links, way.links, sizeof way.links);
+    }
 }
 
 /* ---------------------------------------------------------------- what comes to them */

@@ -335,14 +335,15 @@ static enum steps_status create_line(const int64_t *values, struct steps **ret_s
     return llm_create_line(&model, &request, ret_steps, ret_problem);
 }
 
-static enum steps_status create_divided(const int64_t *values, int64_t ways,
+static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {
     struct transformer model;
     struct llm_request request;
     read(values, &model, &request);
     model.ways = ways;
-    return llm_create_line(&model, &request, ret_steps, ret_problem);
+    return is_line ? llm_create_line(&model, &request, ret_steps, ret_problem)
+                   : llm_create(&model, &request, ret_steps, ret_problem);
 }
 
 const struct template llm_template = {

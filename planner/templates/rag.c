@@ -251,10 +251,10 @@ static enum steps_status create_line(const int64_t *values, struct steps **ret_s
     return make_either(values, true, 1, ret_steps, ret_problem);
 }
 
-static enum steps_status create_divided(const int64_t *values, int64_t ways,
+static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {
-    return make_either(values, true, ways, ret_steps, ret_problem);
+    return make_either(values, is_line, ways, ret_steps, ret_problem);
 }
 
 const struct template rag_template = {

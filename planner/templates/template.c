@@ -240,10 +240,11 @@ enum steps_status template_create_line(const struct template *template, const in
 }
 
 enum steps_status template_create_divided(const struct template *template, const int64_t *values,
-                                          int64_t ways, struct steps **ret_steps,
+                                          int64_t ways, bool is_line, struct steps **ret_steps,
                                           struct problem *ret_problem)
 {
     enum steps_status status = check_values(template, values, ret_problem);
-    return status != STEPS_OK ? status
-                              : template->make_divided(values, ways, ret_steps, ret_problem);
+    return status != STEPS_OK
+               ? status
+               : template->make_divided(values, ways, is_line, ret_steps, ret_problem);
 }

@@ -58,10 +58,10 @@ struct template
     /* The same work as a line (steps.h), or, where the batch is a part of it, as what a micro-batch is of it. NULL: there is none. */
     enum steps_status (*make_line)(const int64_t *values, struct steps **ret_steps,
                                    struct problem *ret_problem);
-    /* Of that, what one of `ways` devices (2 or more) does that hold each layer together. CONFLICT: it cannot be divided so. NULL: it
-     * is not divided. */
-    enum steps_status (*make_divided)(const int64_t *values, int64_t ways, struct steps **ret_steps,
-                                      struct problem *ret_problem);
+    /* Of all of it, or of its line, what one of `ways` devices (2 or more) does that hold each layer together. CONFLICT: it cannot be
+     * divided so. NULL: it is not divided. */
+    enum steps_status (*make_divided)(const int64_t *values, int64_t ways, bool is_line,
+                                      struct steps **ret_steps, struct problem *ret_problem);
 };
 
 size_t template_count(void);
@@ -96,9 +96,9 @@ enum steps_status template_create(const struct template *template, const int64_t
 /* The same of its line, of a template that has one. */
 enum steps_status template_create_line(const struct template *template, const int64_t *values,
                                        struct steps **ret_steps, struct problem *ret_problem);
-/* And of its line divided, of a template that has that. */
+/* And divided, of a template that has that. */
 enum steps_status template_create_divided(const struct template *template, const int64_t *values,
-                                          int64_t ways, struct steps **ret_steps,
+                                          int64_t ways, bool is_line, struct steps **ret_steps,
                                           struct problem *ret_problem);
 
 #endif

@@ -425,30 +425,31 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, bool s
     return making_end(&making, ret_steps);
 }
 
-static enum steps_status create(const int64_t *values, struct steps **ret_steps,
-                                struct problem *ret_problem)
+/* As a line in as many stages as there may be. Their sums are once, when all micro-batches are through. */
+static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
+                                        struct steps **ret_steps, struct problem *ret_problem)
 {
-    enum steps_status status =
-        create_in(values, values[STAGES], values[OVERLAP] == MAKING_YES, 1, ret_steps, ret_problem);
-    if (status == STEPS_OK) {
+    int64_t layers = values[TRANSFORMER_LAYERS];
+    int64_t most = layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES;
+    bool sums_behind = !is_line && values[OVERLAP] == MAKING_YES;
+    enum steps_status status = create_in(values, is_line ? most : values[STAGES], sums_behind, ways,
+                                         ret_steps, ret_problem);
+    if (status == STEPS_OK && !is_line) {
         (*ret_steps)->column_count = 0;
     }
     return status;
 }
 
-/* The same in as many stages as there may be. Their sums are once, when all micro-batches are through. */
-static enum steps_status create_divided(const int64_t *values, int64_t ways,
-                                        struct steps **ret_steps, struct problem *ret_problem)
+static enum steps_status create(const int64_t *values, struct steps **ret_steps,
+                                struct problem *ret_problem)
 {
-    int64_t layers = values[TRANSFORMER_LAYERS];
-    return create_in(values, layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES, false, ways,
-                     ret_steps, ret_problem);
+    return create_divided(values, 1, false, ret_steps, ret_problem);
 }
 
 static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
-    return create_divided(values, 1, ret_steps, ret_problem);
+    return create_divided(values, 1, true, ret_steps, ret_problem);
 }
 
 const struct template train_template = {

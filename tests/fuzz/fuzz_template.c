@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             steps_destroy(&steps);
         }
         if (is_made && template->make_divided != NULL &&
-            template_create_divided(template, values, 2, &steps, &problem) == STEPS_OK) {
+            template_create_divided(template, values, 2, true, &steps, &problem) == STEPS_OK) {
             take(steps);
             steps_destroy(&steps);
         }

@@ -98,17 +98,21 @@ static void check_line(const struct template *template, const int64_t *values,
 }
 
 /* All parts together do no less than the whole, and hold no less of it; or it is refused, where something is no multiple. */
-static void check_divided(const struct template *template, const int64_t *values)
+static void check_divided(const struct template *template, const int64_t *values, bool is_line)
 {
     struct problem problem = {""};
     struct steps *made = NULL;
-    if (template_create_line(template, values, &made, &problem) != STEPS_OK) {
+    enum steps_status whole_status = is_line
+                                         ? template_create_line(template, values, &made, &problem)
+                                         : template_create(template, values, &made, &problem);
+    if (whole_status != STEPS_OK) {
         return;
     }
     CLEANUP(steps_destroy) struct steps *line = made;
     for (int64_t ways = 2; ways <= 8; ways *= 2) {
         struct steps *part = NULL;
-        enum steps_status status = template_create_divided(template, values, ways, &part, &problem);
+        enum steps_status status =
+            template_create_divided(template, values, ways, is_line, &part, &problem);
         if (status != STEPS_OK) {
             ck_assert(status == STEPS_CONFLICT || status == STEPS_OVERFLOW);
             continue;
@@ -163,7 +167,8 @@ START_TEST(any_values_give_steps_or_a_refusal)
             check_line(template, values, steps);
         }
         if (template->make_divided != NULL) {
-            check_divided(template, values);
+            check_divided(template, values, true);
+            check_divided(template, values, false);
         }
         steps_destroy(&steps);
     }

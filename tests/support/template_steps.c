@@ -40,7 +40,7 @@ struct steps *template_line(const char *name, const char *const *settings, int64
     ck_assert_ptr_nonnull(template);
     set_all(template, settings, values);
     enum steps_status status =
-        ways > 1 ? template_create_divided(template, values, ways, &steps, &problem)
+        ways > 1 ? template_create_divided(template, values, ways, true, &steps, &problem)
                  : template_create_line(template, values, &steps, &problem);
     ck_assert_msg(status == STEPS_OK, "%s", problem.text);
     return steps;

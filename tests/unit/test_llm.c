@@ -184,15 +184,17 @@ START_TEST(what_is_no_multiple_is_not_divided)
     struct problem problem = {""};
     template_begin(llm, values);
     ck_assert(template_set(llm, "model", "gpt-2-xl", values, &problem));
-    ck_assert_int_eq(template_create_divided(llm, values, 2, &steps, &problem), STEPS_CONFLICT);
+    ck_assert_int_eq(template_create_divided(llm, values, 2, true, &steps, &problem),
+                     STEPS_CONFLICT);
     ck_assert_str_eq(problem.text, "heads, 25, is no multiple of 2 devices");
     template_begin(llm, values);
     ck_assert(template_set(llm, "kv", "4", values, &problem));
-    ck_assert_int_eq(template_create_divided(llm, values, 8, &steps, &problem), STEPS_CONFLICT);
+    ck_assert_int_eq(template_create_divided(llm, values, 8, true, &steps, &problem),
+                     STEPS_CONFLICT);
     ck_assert_str_eq(problem.text, "kv, 4, is no multiple of 8 devices");
     template_begin(llm, values);
     ck_assert(template_set(llm, "vocabulary", "50257", values, &problem)); /* rows that are none */
-    ck_assert_int_eq(template_create_divided(llm, values, 8, &steps, &problem), STEPS_OK);
+    ck_assert_int_eq(template_create_divided(llm, values, 8, true, &steps, &problem), STEPS_OK);
     ck_assert_int_eq(product_of(step_named(steps, "head"), 0)->n, 6283);
     steps_destroy(&steps);
 }

@@ -61,7 +61,8 @@ static const struct template_parameter parameters[] = {
     {.name = NULL},
 };
 
-/* a -> b there, UNITS of each item each, on `ways` devices with a part of the weights each; of b four sums of TOLD elements. */
+/* a -> b there, UNITS of each item each, on `ways` devices with a part of the weights each; of b four sums of TOLD elements of
+ * each item. */
 static struct steps *chain(int64_t batch, int64_t ways)
 {
     struct steps *steps = sample_steps(2);
@@ -78,7 +79,7 @@ static struct steps *chain(int64_t batch, int64_t ways)
         step->told[0] =
             (struct step_part){.operation = operation_of(OPERATION_ALL_REDUCE, DTYPE_FP32)};
         step->told[0].operation.shape.all_reduce =
-            (struct all_reduce_shape){.elements = TOLD, .devices = ways};
+            (struct all_reduce_shape){.elements = TOLD * batch, .devices = ways};
         step->told[0].times = 4;
     }
     return steps;
@@ -101,12 +102,12 @@ static enum steps_status make_chain_line(const int64_t *values, struct steps **r
     return STEPS_OK;
 }
 
-static enum steps_status make_chain_divided(const int64_t *values, int64_t ways,
+static enum steps_status make_chain_divided(const int64_t *values, int64_t ways, bool is_line,
                                             struct steps **ret_steps, struct problem *ret_problem)
 {
     (void)ret_problem;
     *ret_steps = chain(values[BATCH], ways);
-    (*ret_steps)->column_count = 2;
+    (*ret_steps)->column_count = is_line ? 2 : 0;
     return STEPS_OK;
 }
 
@@ -235,9 +236,18 @@ START_TEST(stages_may_be_held_by_two_each)
     /* A micro-batch takes 4 s in the first; 0.001 from there; in the second as long to be handed on, 4 s, and 4 x 2 rounds. */
     double second_s = 0.001 + 4 + 4 * 2 * 0.001;
     assert_near(plan->total.makespan_s.value, 4 + 0.001 + 2 * second_s);
-    ck_assert_uint_eq(plan->transfer_count, 1);
-    ck_assert_uint_eq(plan->transfers[0].from, 0);
-    ck_assert_uint_eq(plan->transfers[0].to, 2);
+    ck_assert_uint_eq(plan->transfer_count,
+                      1 + 2); /* and what the two of the second tell one another */
+    unsigned told_to = 0;
+    for (size_t i = 0; i < plan->transfer_count; i++) {
+        const struct plan_transfer *transfer = &plan->transfers[i];
+        bool is_told = transfer->from >= 2;
+        ck_assert_int_eq(transfer->kind, is_told ? TOPOLOGY_NVLINK : TOPOLOGY_PEER);
+        ck_assert(is_told || (transfer->from == 0 && transfer->to == 2));
+        assert_near(transfer->bytes, is_told ? 2.0 * 4 * 2 * 2000 : 1000);
+        told_to |= is_told ? 1u << transfer->to : 0;
+    }
+    ck_assert_uint_eq(told_to, 1u << 2 | 1u << 3);
     /* Of two micro-batches 1,000 bytes each: out of the first, into both of the second, of which one hands them on. */
     double told = 2.0 * 4 * 2 * 2000;
     assert_near(plan->uses[0].bytes_out, 2000);
@@ -246,6 +256,42 @@ START_TEST(stages_may_be_held_by_two_each)
     assert_near(plan->uses[2].bytes_out, 2000 + told);
     assert_near(plan->uses[3].bytes_in, 2000 + told);
     assert_near(plan->uses[3].bytes_out, told);
+}
+END_TEST
+
+/* An item for each of two groups: 16 s, by two 8, and four sums of two rounds. The second is told to begin and says that it is done, a
+ * tenth of a second each; all four together on both items would take six rounds for each sum. */
+START_TEST(groups_may_have_shares_of_the_batch)
+{
+    const int64_t values[] = {2};
+    CLEANUP(steps_destroy) struct steps *steps = NULL;
+    CLEANUP(topology_destroy) struct topology *topology = sample_fabrics(4, 4, round_s, 1e12);
+    struct room room;
+    ck_assert_int_eq(template_create(&chain_template, values, &steps, NULL), STEPS_OK);
+    furnish(&room, steps, &chain_template, values, 4, topology);
+    CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
+    const double share_s = 16 / 2.0 + 4 * 2 * round_s;
+    ck_assert_int_eq(plan->form, PLAN_SPLIT);
+    ck_assert_str_eq(plan->found_by, "shares for groups of 2 devices");
+    assert_near(plan->total.makespan_s.value, share_s + 2 * round_s);
+    assert_near(variant_of(plan, "water-filling")->outcome.makespan_s.value, 16 + 2 * round_s);
+    ck_assert_uint_eq(plan->row_count, 4);
+    ck_assert_uint_eq(plan->total.device_count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        const struct plan_use *use = &plan->uses[row->device];
+        ck_assert_str_eq(row->what, i % 2 == 0 ? "all of 1 (1 of 2)" : "all of 1 (2 of 2)");
+        ck_assert_uint_eq(row->device, i);
+        ck_assert_uint_eq(row->team_size, 2);
+        ck_assert_int_eq(row->items, 1);
+        assert_near(row->busy_s, share_s);
+        assert_near(row->energy_j.value, share_s * 100);
+        ck_assert(use->memory_bytes >= 2 * WEIGHTS / 2.0);
+        assert_near(use->bytes_in,
+                    4 * 2 * 2000); /* of each sum of 4,000 bytes two rounds of a half */
+        assert_near((double)use->price_micro, (use->last_s - use->first_s) * MICRO_PER_CREDIT);
+    }
+    assert_near(plan->total.energy_j.value, 4 * share_s * 100);
 }
 END_TEST
 
@@ -330,12 +376,12 @@ static enum steps_status make_ring(const int64_t *values, struct steps **ret_ste
     return STEPS_OK;
 }
 
-static enum steps_status make_ring_divided(const int64_t *values, int64_t ways,
+static enum steps_status make_ring_divided(const int64_t *values, int64_t ways, bool is_line,
                                            struct steps **ret_steps, struct problem *ret_problem)
 {
     (void)ret_problem;
     *ret_steps = ring(values[BATCH], ways);
-    (*ret_steps)->column_count = 2;
+    (*ret_steps)->column_count = is_line ? 2 : 0;
     (*ret_steps)->rounds = 2;
     return STEPS_OK;
 }
@@ -343,7 +389,7 @@ static enum steps_status make_ring_divided(const int64_t *values, int64_t ways,
 static enum steps_status make_ring_line(const int64_t *values, struct steps **ret_steps,
                                         struct problem *ret_problem)
 {
-    return make_ring_divided(values, 1, ret_steps, ret_problem);
+    return make_ring_divided(values, 1, true, ret_steps, ret_problem);
 }
 
 static const struct template ring_template = {.name = "ring",
@@ -398,6 +444,7 @@ int main(void)
     tcase_add_test(tests, all_of_its_devices_are_leased_and_have_a_part);
     tcase_add_test(tests, a_part_fits_where_a_layer_does_not);
     tcase_add_test(tests, stages_may_be_held_by_two_each);
+    tcase_add_test(tests, groups_may_have_shares_of_the_batch);
     tcase_add_test(tests, why_layers_are_not_divided_is_said);
     tcase_add_test(tests, a_team_is_taken_away_as_often_as_all_of_its_devices);
     tcase_add_test(tests, what_is_kept_goes_in_parts_from_where_it_is_to_where_it_is_needed);

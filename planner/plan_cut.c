@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    EFFORT = 300000, /* figures of stages.h, for a number of micro-batches */
+    EFFORT = 300000, /* figures of stages.h, for a number of micro-batches; with teams a quarter */
     DEALS = 40,      /* ways to deal devices out to the two parts of a line */
     BATCHES = 7,     /* numbers of micro-batches: 1, 2, 4 ... */
 };
@@ -653,7 +653,7 @@ static bool find_candidates(struct line_cuts *cuts, struct cutting *cutting)
             cuts->next->micro_batches = cuts->micro_batches;
             cuts->next->items = cuts->items;
             cuts->next->variation = v;
-            cuts->effort = EFFORT;
+            cuts->effort = v == 0 ? EFFORT : EFFORT / 4;
             ok = cut_together(cuts, cutting) && (cuts->rounds == 0 || deal_out(cuts, cutting));
         }
     }

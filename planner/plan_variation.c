@@ -1,16 +1,18 @@
 /* Of which devices stages may be (plan_line.h): kinds of like devices, and in each variation how many of each kind hold a stage together
- * (plan_team.h). With no teams at all, all kinds as wide as one another, and one kind unlike the others; of two kinds each with each. */
+ * (plan_team.h). */
 #include "planner/plan_line.h"
 
 #include <string.h>
 
+enum { FEW_KINDS = 3 }; /* of more, all are as wide as one another */
+
 /* ---------------------------------------------------------------- kinds */
 
-static size_t numbers_of(const struct line_cuts *cuts)
+static size_t numbers_of(const struct line_cuts *cuts, const struct line_group *groups)
 {
     size_t numbers = 1;
     for (size_t g = 0; g < cuts->group_count; g++) {
-        numbers *= cuts->kinds[g].count + 1;
+        numbers *= groups[g].count + 1;
     }
     return numbers;
 }
@@ -35,7 +37,7 @@ void line_find_kinds(struct line_cuts *cuts)
             cuts->group_count++;
         }
         group->devices[group->count++] = d;
-        if (numbers_of(cuts) > STAGES_NUMBERS) {
+        if (numbers_of(cuts, cuts->kinds) > STAGES_NUMBERS) {
             cuts->lacks_some = true;
             group->count--;
             cuts->group_count -= group->count == 0;
@@ -107,7 +109,7 @@ static void add_variation(struct line_cuts *cuts, const uint8_t *wanted)
     }
 }
 
-/* No teams; all kinds alike; one kind alone, or alone none; of two kinds each with each. */
+/* No teams; all kinds as wide as one another; of few kinds one alone; of two each with each. */
 bool line_find_variations(struct line_cuts *cuts)
 {
     const bool is_divided = cuts->whole->input->template->make_divided != NULL;
@@ -125,7 +127,7 @@ bool line_find_variations(struct line_cuts *cuts)
         memset(wanted, width, sizeof wanted);
         add_variation(cuts, wanted);
     }
-    for (size_t k = 0; k < cuts->group_count; k++) {
+    for (size_t k = 0; k < cuts->group_count && cuts->group_count <= FEW_KINDS; k++) {
         for (uint8_t other = 0; other < TEAM_WIDTHS; other++) {
             for (uint8_t width = 0; width < TEAM_WIDTHS; width++) {
                 memset(wanted, other, sizeof wanted);
@@ -137,6 +139,16 @@ bool line_find_variations(struct line_cuts *cuts)
         }
     }
     return true;
+}
+
+/* As many as can be searched: the last groups have fewer. */
+static void trim(struct line_cuts *cuts)
+{
+    for (size_t g = cuts->group_count; g-- > 0;) {
+        while (numbers_of(cuts, cuts->groups) > STAGES_NUMBERS && cuts->groups[g].count > 1) {
+            cuts->groups[g].count--;
+        }
+    }
 }
 
 void line_set_groups(struct line_cuts *cuts)
@@ -161,6 +173,7 @@ void line_set_groups(struct line_cuts *cuts)
             }
         }
     }
+    trim(cuts);
 }
 
 const struct plan_case *line_one(const struct line_cuts *cuts, size_t group)

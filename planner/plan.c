@@ -338,7 +338,7 @@ static bool make_part(struct making *making, const struct plan_set *set, uint64_
     return ok;
 }
 
-/* All of a batch that does not fit at once, one part after the other on one device. */
+/* All of a batch on one device, one part after the other. */
 static bool try_in_parts(struct making *making, uint32_t device)
 {
     const struct plan_set set = {.count = 1, .devices = {device}};
@@ -391,12 +391,13 @@ static bool is_like_another(const struct making *making, uint32_t device)
     return other < device;
 }
 
-/* On devices that cannot do all of it at once: others have nothing to gain by it. */
+/* Where a device cannot do all of it at once, or would have to begin too much anew when it is taken away: others have nothing to
+ * gain by it. */
 static bool make_in_parts(struct making *making)
 {
-    bool can_be = plan_items(making->input) > 1 && !plan_has_replicas(making->input);
     bool ok = true;
-    for (uint32_t d = 0; ok && can_be && d < making->input->device_count; d++) {
+    for (uint32_t d = 0; ok && plan_may_part(making->input) && d < making->input->device_count;
+         d++) {
         ok = is_like_another(making, d) || try_in_parts(making, d);
     }
     return ok;

@@ -4,7 +4,8 @@
  *            begin, weights that are read again and smaller shapes make it longer, never shorter
  *     path   of one item, which goes through all steps
  *
- * both on devices of which the memory has no bound and which nobody takes away. Price and energy of steps are least each
+ * both on devices of which the memory has no bound. Of those that may be taken away each step takes what is expected if it is made in
+ * parts as small as can be, one item each: the longer a part, the more of it is done anew. Price and energy of steps are least each
  * where it is least; a lease is never shorter than what it is for.
  *
  * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be on devices of their own. Each
@@ -76,9 +77,13 @@ struct least {
 };
 
 /* Of all items, which are not divided (`is_whole`) or at will; `one` of them, or NULL. */
-static bool bound_case(const struct plan_case *all, const struct plan_case *one, bool is_whole,
+static bool bound_case(struct plan_case *all, struct plan_case *one, bool is_whole,
                        struct least *ret_least)
 {
+    plan_case_interrupt(all, one == NULL ? all : one);
+    if (one != NULL) {
+        plan_case_interrupt(one, one);
+    }
     *ret_least = (struct least){.price_micro = sum_of_least(all, price_at),
                                 .energy_j = sum_of_least(all, energy_at)};
     return bound_by(all, is_whole ? bound_make : bound_work, &ret_least->time_s) &&
@@ -133,7 +138,7 @@ static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct
     struct plan_outcome unused;
     struct plan_case *all = NULL;
     struct plan_case *one = NULL;
-    bool is_whole = !plan_is_divisible(of, &unused);
+    bool is_whole = !plan_is_divisible(of, &unused) && !plan_may_part(of->input);
     bool ok = plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &all) &&
               all != NULL &&
               (is_whole || plan_case_share(of, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&

@@ -463,6 +463,11 @@ uint32_t plan_samples(const struct plan_case *of, uint32_t first, size_t count, 
     return least < UINT32_MAX ? least : 0;
 }
 
+bool plan_may_part(const struct plan_input *input)
+{
+    return plan_items(input) > 1 && !plan_has_replicas(input);
+}
+
 bool plan_has_replicas(const struct plan_input *input)
 {
     return input->template != NULL && template_replicas(input->template) != TEMPLATE_NO_PARAMETER;
@@ -595,6 +600,20 @@ bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts
     cost_share(whole, only, terms, of);
     *ret_case = of;
     return true;
+}
+
+void plan_case_interrupt(struct plan_case *least, const struct plan_case *one)
+{
+    size_t devices = least->input->device_count;
+    for (size_t s = 0; s < least->steps->step_count; s++) {
+        size_t same = steps_find(one->steps, least->steps->steps[s].name);
+        for (size_t d = 0; d < devices; d++) {
+            struct plan_way *way = &least->costs[s * devices + d].here;
+            bool is_there = same < one->steps->step_count && plan_can_run(one, same, d);
+            double part_s = is_there ? plan_cost_at(one, same, d)->here.time_s.value : 0;
+            lengthen(way, spot_least(&least->input->devices[d].risk, way->time_s.value, part_s));
+        }
+    }
 }
 
 bool plan_can_line(const struct plan_case *of)

@@ -69,7 +69,7 @@ struct plan_case {
 
 enum plan_terms { /* what counts in the costs of a case */
                   PLAN_AS_IT_IS,
-                  PLAN_AT_LEAST, /* memories are unbounded and nothing is taken away: for bounds */
+                  PLAN_AT_LEAST, /* memories are unbounded and nothing is taken away (plan_case_interrupt): for bounds */
 };
 
 /* From when on each port is free: room for all that there are, at least one. */
@@ -92,6 +92,8 @@ enum plan_status plan_case_of_teams(const struct plan_input *input, struct plan_
  * others as if barred. NULL: the template makes no such share. False without memory. */
 bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts, uint32_t only,
                      enum plan_terms terms, struct plan_case **ret_case);
+/* Of costs at least: counts interruptions, of parts that are `one` item at least, which has the same steps. */
+void plan_case_interrupt(struct plan_case *least, const struct plan_case *one);
 /* Whether the work has a line, which may be cut into stages on several devices. */
 bool plan_can_line(const struct plan_case *of);
 /* The same of the work's line (steps.h). NULL: the template has none, or makes none of these values. With `teams`, which live as
@@ -121,6 +123,8 @@ uint32_t plan_samples(const struct plan_case *of, uint32_t first, size_t count, 
 
 /* Parts of the batch have to hear of one another. */
 bool plan_has_replicas(const struct plan_input *input);
+/* Whether one device may make parts of it, one after the other. */
+bool plan_may_part(const struct plan_input *input);
 
 /* Why `step` cannot run on `device`; and on none of them. */
 void plan_explain(const struct plan_case *of, size_t step, size_t device, struct problem *ret_why);

@@ -187,18 +187,17 @@ static bool cut_in(const struct plan_case *whole, uint32_t device, int64_t items
     return true;
 }
 
-/* At once, or, if it does not fit, in the fewest parts of those tried that do: parts that have to hear of one another are no such. */
-static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
-                     struct plan_shard *ret_shard)
+/* At once, or, if it does not fit, in the fewest parts of those tried that do. `ret_rounds`: how many. */
+static bool cut_to_fit(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
+                       int64_t *ret_rounds, struct plan_shard *ret_shard)
 {
     if (!cut_once(whole, device, items, parts, ret_shard)) {
         return false;
     }
-    bool may_part = !plan_has_replicas(whole->input);
     int64_t low = 1; /* so few do not fit */
     int64_t high = 1;
-    while (may_part && ret_shard->time_s.source == FIGURE_UNKNOWN && high < items &&
-           high < PARTS_MOST) {
+    while (plan_may_part(whole->input) && ret_shard->time_s.source == FIGURE_UNKNOWN &&
+           high < items && high < PARTS_MOST) {
         low = high;
         high = 2 * high < items ? 2 * high : items;
         if (!cut_in(whole, device, items, high, ret_shard)) {
@@ -218,7 +217,67 @@ static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t ite
             *ret_shard = between;
         }
     }
+    *ret_rounds = high;
     return true;
+}
+
+/* Takes it in `rounds` parts if that is expected to take less; `ret_is_less`: whether it is. */
+static bool try_rounds(const struct plan_case *whole, uint32_t device, int64_t rounds,
+                       bool *ret_is_less, struct plan_shard *shard)
+{
+    struct plan_shard other;
+    if (!cut_in(whole, device, shard->items, rounds, &other)) {
+        return false;
+    }
+    *ret_is_less = other.time_s.source != FIGURE_UNKNOWN &&
+                   other.time_s.value < shard->time_s.value * (1 - PLAN_ROUNDING);
+    if (*ret_is_less) {
+        *shard = other;
+    }
+    return true;
+}
+
+/* A device that may be taken away begins a part anew, not all of it; but each part has to begin. So from `rounds` parts on twice as
+ * many, for as long as that takes less, and then steps around the best of these, each half as long as the last. */
+static bool cut_for_risk(const struct plan_case *whole, uint32_t device, int64_t rounds,
+                         struct plan_shard *shard)
+{
+    const int64_t fewest = rounds;
+    const int64_t most = shard->items < PARTS_MOST ? shard->items : PARTS_MOST;
+    bool is_less = true;
+    while (is_less && rounds < most) {
+        int64_t twice = 2 * rounds < most ? 2 * rounds : most;
+        if (!try_rounds(whole, device, twice, &is_less, shard)) {
+            return false;
+        }
+        rounds = is_less ? twice : rounds;
+    }
+    for (int64_t step = rounds / 2; step > 0; step /= 2) {
+        const int64_t near[] = {rounds - step, rounds + step};
+        is_less = false;
+        for (size_t i = 0; i < 2 && !is_less; i++) {
+            bool can = near[i] >= fewest && near[i] <= most;
+            if (can && !try_rounds(whole, device, near[i], &is_less, shard)) {
+                return false;
+            }
+            rounds = is_less ? near[i] : rounds;
+        }
+    }
+    return true;
+}
+
+/* At once or in parts; parts that have to hear of one another are no such. */
+static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
+                     struct plan_shard *ret_shard)
+{
+    int64_t rounds = 1;
+    if (!cut_to_fit(whole, device, items, parts, &rounds, ret_shard)) {
+        return false;
+    }
+    bool is_at_risk = whole->input->devices[device].risk.per_hour > 0;
+    bool is_timed = ret_shard->time_s.source != FIGURE_UNKNOWN;
+    return !is_at_risk || !is_timed || !plan_may_part(whole->input) ||
+           cut_for_risk(whole, device, rounds, ret_shard);
 }
 
 /* The same for devices of one kind, which are asked for again and again. */

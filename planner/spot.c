@@ -49,6 +49,19 @@ enum spot_status spot_expect(const struct spot_risk *risk, double work_s, double
     return SPOT_OK;
 }
 
+double spot_least(const struct spot_risk *risk, double work_s, double part_s)
+{
+    if (!is_figure(risk->per_hour) || !is_figure(risk->restart_s) || !is_figure(work_s) ||
+        !is_figure(part_s)) {
+        return work_s;
+    }
+    /* Parts between checkpoints are at least half an interval. */
+    double shortest_s = risk->interval_s > 0 ? fmin(part_s, risk->interval_s / 2) : part_s;
+    double per_second = risk->per_hour / SECONDS_PER_HOUR;
+    double grown = growth(fmin(per_second * shortest_s, SPOT_INTERRUPTIONS_MOST));
+    return work_s * grown * (1 + risk->restart_s * per_second);
+}
+
 double spot_interval(const struct spot_risk *risk)
 {
     if (!(risk->per_hour > 0) || !(risk->checkpoint_s > 0)) {

@@ -29,6 +29,7 @@ struct work {
     size_t machine_count;
     struct device_set_links links;
     enum plan_objective objective;
+    struct spot_risk risk; /* of all devices */
 };
 
 struct answer {
@@ -130,7 +131,8 @@ static struct answer answer_of(const struct work *work)
         list[d] = (struct plan_device){.name = set->items[d].name,
                                        .cost = &set->items[d].cost,
                                        .memory = set->items[d].memory,
-                                       .price_micro = set->items[d].price_micro};
+                                       .price_micro = set->items[d].price_micro,
+                                       .risk = work->risk};
     }
     const struct plan_input input = {.steps = work->steps,
                                      .template = work->template,
@@ -213,12 +215,54 @@ START_TEST(a_device_more_never_makes_it_worse)
 }
 END_TEST
 
+/* One device of three works alone: what it may be given in parts nobody else takes from it. */
+static void draw_risk(struct work *work, struct random *dice)
+{
+    static const double rates[] = {0.5, 6, 60, 600, 36000};
+    if (random_below(dice, 3) == 0) {
+        work->machine_count = 1;
+        work->machines[0].count = 1;
+    }
+    work->risk = (struct spot_risk){.per_hour = rates[random_below(dice, 5)],
+                                    .restart_s = (double)random_below(dice, 30),
+                                    .checkpoint_s = (double)random_below(dice, 3)};
+    work->risk.interval_s = spot_interval(&work->risk);
+}
+
+START_TEST(no_plan_is_below_its_bound_where_devices_may_be_taken_away)
+{
+    unsigned in_parts = 0;
+    unsigned plans = 0;
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        struct random dice = random_seeded(seed + CASES);
+        struct work work = {.machine_count = 0};
+        draw_work(&work, &dice);
+        draw_devices(&work, &dice);
+        draw_risk(&work, &dice);
+        struct answer answer = answer_of(&work);
+        if (answer.plan != NULL) {
+            const struct plan *plan = answer.plan;
+            ck_assert_msg(plan->time_bound_s <= plan->total.makespan_s.value * (1 + near),
+                          "seed %d: %s takes %.9g s, bound %.9g s", (int)seed, work.template->name,
+                          plan->total.makespan_s.value, plan->time_bound_s);
+            check_rows(plan);
+            in_parts += plan->rows[0].rounds > 1;
+            plans++;
+        }
+        plan_destroy(&answer.plan);
+        steps_destroy(&work.steps);
+    }
+    ck_assert_msg(in_parts > CASES / 20 && plans > CASES / 3, "%u, %u in parts", plans, in_parts);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_split");
     TCase *tcase = tcase_create("split");
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, a_device_more_never_makes_it_worse);
+    tcase_add_test(tcase, no_plan_is_below_its_bound_where_devices_may_be_taken_away);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

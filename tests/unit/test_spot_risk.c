@@ -132,6 +132,32 @@ START_TEST(more_risk_takes_no_less)
 }
 END_TEST
 
+/* Dealt out in random parts, none shorter than the shortest. */
+START_TEST(parts_of_work_take_no_less_than_the_least)
+{
+    struct random random = random_seeded((uint64_t)_i + 100);
+    for (int i = 0; i < 200; i++) {
+        struct spot_risk risk = {.per_hour = (double)random_below(&random, 60),
+                                 .restart_s = (double)random_below(&random, 600),
+                                 .interval_s = (double)random_below(&random, 2) * 90,
+                                 .checkpoint_s = (double)random_below(&random, 10)};
+        const double shortest_s = (double)random_below(&random, 200);
+        double work_s = 0;
+        double takes_s = 0;
+        for (uint64_t k = 1 + random_below(&random, 20); k > 0; k--) {
+            double part_s = shortest_s + (double)random_below(&random, 400);
+            work_s += part_s;
+            takes_s += expected(risk, part_s);
+        }
+        double least_s = spot_least(&risk, work_s, shortest_s);
+        ck_assert(least_s >= work_s && least_s <= takes_s * (1 + 1e-12));
+    }
+    /* One part of that length: just that. */
+    const struct spot_risk risk = {.per_hour = 6, .restart_s = 20};
+    ck_assert_double_eq_tol(spot_least(&risk, 500, 500), expected(risk, 500), 1e-9);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("spot risk");
@@ -142,6 +168,7 @@ int main(void)
     tcase_add_test(tests, checkpoints_are_best_at_their_interval);
     tcase_add_test(tests, what_never_ends_and_what_is_no_figure_is_refused);
     tcase_add_loop_test(tests, more_risk_takes_no_less, 0, 5);
+    tcase_add_loop_test(tests, parts_of_work_take_no_less_than_the_least, 0, 5);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -61,22 +61,26 @@ static size_t head_of(const struct hash32 *name)
     return begin % HEADS;
 }
 
+static const struct measured_device all_devices;
+
 static bool is_same(const struct measured_row *row, const struct work *work,
-                    const char *device_class)
+                    const char *device_class, const struct measured_device *device)
 {
     return hash32_equal(&row->work.name, &work->name) && row->work.size == work->size &&
-           strcmp(row->device_class, device_class) == 0;
+           strcmp(row->device_class, device_class) == 0 &&
+           key32_equal(&row->device.provider, &device->provider) &&
+           id128_equal(&row->device.device, &device->device);
 }
 
 /* Its row, new if there was none; NULL without memory. The newest from now on. */
 static struct entry *entry_of(struct measured *measured, const struct work *work,
-                              const char *device_class)
+                              const char *device_class, const struct measured_device *device)
 {
     struct list_link *head = &measured->heads[head_of(&work->name)];
     assert(strlen(device_class) < MEASURED_CLASS_SIZE);
     for (struct list_link *at = head->next; at != head; at = at->next) {
         struct entry *entry = LIST_ELEMENT(at, struct entry, chain);
-        if (is_same(&entry->row, work, device_class)) {
+        if (is_same(&entry->row, work, device_class, device)) {
             list_remove(&entry->age);
             list_append(&measured->age, &entry->age);
             return entry;
@@ -90,6 +94,7 @@ static struct entry *entry_of(struct measured *measured, const struct work *work
         forget(measured, LIST_ELEMENT(measured->age.next, struct entry, age));
     }
     entry->row.work = *work;
+    entry->row.device = *device;
     memcpy(entry->row.device_class, device_class, strlen(device_class));
     list_append(&measured->age, &entry->age);
     list_append(head, &entry->chain);
@@ -98,12 +103,13 @@ static struct entry *entry_of(struct measured *measured, const struct work *work
 }
 
 bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
-                  int64_t took_ns, int64_t at_ns)
+                  const struct measured_device *device, int64_t took_ns, int64_t at_ns)
 {
     if (took_ns <= 0) {
         return false;
     }
-    struct entry *entry = entry_of(measured, work, device_class);
+    struct entry *entry =
+        entry_of(measured, work, device_class, device == NULL ? &all_devices : device);
     if (entry == NULL) {
         return true; /* advice: without memory for it there is less of it */
     }
@@ -113,7 +119,7 @@ bool measured_add(struct measured *measured, const struct work *work, const char
 
 void measured_put(struct measured *measured, const struct measured_row *row)
 {
-    struct entry *entry = entry_of(measured, &row->work, row->device_class);
+    struct entry *entry = entry_of(measured, &row->work, row->device_class, &row->device);
     if (entry != NULL) {
         entry->row = *row;
     }
@@ -132,4 +138,26 @@ bool measured_each(const struct measured *measured, const struct hash32 *name,
         }
     }
     return true;
+}
+
+const struct measured_row *measured_of_class(const struct measured *classes,
+                                             const struct measured_row *device)
+{
+    const struct list_link *head = &classes->heads[head_of(&device->work.name)];
+    for (const struct list_link *at = head->next; at != head; at = at->next) {
+        const struct entry *entry = LIST_ELEMENT(at, struct entry, chain);
+        if (is_same(&entry->row, &device->work, device->device_class, &all_devices)) {
+            return &entry->row;
+        }
+    }
+    return NULL;
+}
+
+bool measured_is_unlike(const struct measured_row *all, const struct measured_row *device)
+{
+    const struct history_summary class_took = history_summarise(&all->history);
+    const struct history_summary took = history_summarise(&device->history);
+    const int64_t off = took.median > class_took.median ? took.median - class_took.median
+                                                        : class_took.median - took.median;
+    return took.count >= MEASURED_TOLD && off > class_took.median / 100 * MEASURED_OFF_PERCENT;
 }

@@ -1,6 +1,7 @@
-/* broker/measured.h - what work was measured to take: by its name, the size of its inputs, and the class of device.
+/* broker/measured.h - what work was measured to take: by its name, the size of its inputs, and the class of device, or one device of it.
  *
- * A class of devices is what the market trades them as (their instrument). Each row keeps the newest times of planner/history.h, which
+ * A class of devices is what the market trades them as (their instrument). Those of a class may be of unlike speeds, which a median of all
+ * does not say: so rows of devices are kept, too, in a table of their own, that many devices do not crowd out classes. Each row keeps the newest times of planner/history.h, which
  * says what is an outlier. At most MEASURED_ROWS rows: the one that was measured longest ago makes room. It is advice for who
  * plans, no part of the exchange: nothing that is decided depends on it. No file, no clock. */
 #ifndef BOURSE_BROKER_MEASURED_H
@@ -14,10 +15,16 @@
 
 enum { MEASURED_ROWS = 16384, MEASURED_CLASS_SIZE = 64 };
 
+struct measured_device { /* all zeros: all of a class */
+    struct key32 provider;
+    struct id128 device; /* of the provider's */
+};
+
 struct measured_row {
     struct work work;
     char device_class[MEASURED_CLASS_SIZE]; /* "" where the device says no instrument */
-    int64_t at_ns;                          /* log time of the newest */
+    struct measured_device device;
+    int64_t at_ns; /* log time of the newest */
     struct history history;
 };
 
@@ -26,9 +33,9 @@ struct measured;
 struct measured *measured_create(void); /* NULL without memory */
 void measured_destroy(struct measured **self);
 
-/* One time more. False, and nothing was added: it is not above 0. */
+/* One time more, of a class or of a device of it. False, and nothing was added: it is not above 0. */
 bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
-                  int64_t took_ns, int64_t at_ns);
+                  const struct measured_device *device, int64_t took_ns, int64_t at_ns);
 /* A row as it was; it is the newest then. */
 void measured_put(struct measured *measured, const struct measured_row *row);
 
@@ -36,5 +43,12 @@ void measured_put(struct measured *measured, const struct measured_row *row);
 typedef bool measured_on_row(void *context, const struct measured_row *row);
 bool measured_each(const struct measured *measured, const struct hash32 *name,
                    measured_on_row *visit, void *context);
+/* Whether a device is not of the speed of its class, whose row is `all`: that many were measured there, and what half of these took at most
+ * is more than a fifth off what half of all took. */
+enum { MEASURED_TOLD = 4, MEASURED_OFF_PERCENT = 20 };
+bool measured_is_unlike(const struct measured_row *all, const struct measured_row *device);
+/* The row of its class, or NULL. It lives until the next is added. */
+const struct measured_row *measured_of_class(const struct measured *classes,
+                                             const struct measured_row *device);
 
 #endif

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, SCHEMA = 1, SAMPLE_BYTES = 8 };
+enum { PATH_SIZE = 4096, SCHEMA = 2, SAMPLE_BYTES = 8 };
 
 struct known { /* a manifest, newest use last */
     struct hash32 hash;
@@ -23,7 +23,7 @@ struct known { /* a manifest, newest use last */
 
 struct measuring {
     char path[PATH_SIZE], blobs[PATH_SIZE];
-    struct measured *rows;
+    struct measured *rows, *devices;
     uint64_t entry; /* the last of the ledger that was looked at */
     bool has_begun, is_changed;
     int64_t saved_ns;
@@ -35,11 +35,12 @@ struct measuring {
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS measured(name BLOB NOT NULL, size INTEGER NOT NULL, class TEXT NOT "
-    "NULL, age INTEGER NOT NULL, at_ns INTEGER NOT NULL, samples BLOB NOT NULL, PRIMARY KEY (name, "
-    "size, class)) STRICT, WITHOUT ROWID;"
+    "NULL, provider BLOB NOT NULL, device BLOB NOT NULL, age INTEGER NOT NULL, at_ns INTEGER NOT "
+    "NULL, samples BLOB NOT NULL, PRIMARY KEY (name, size, class, provider, device)) STRICT, "
+    "WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS mark(id INTEGER PRIMARY KEY CHECK (id = 1), entry INTEGER NOT "
     "NULL) STRICT;"
-    "PRAGMA user_version = 1;";
+    "PRAGMA user_version = 2;";
 
 /* NULL: it cannot be opened, or is no history of ours. */
 static sqlite3 *open_file(const char *path)
@@ -74,13 +75,19 @@ static bool read_row(sqlite3_stmt *select, struct measured_row *ret_row)
     const unsigned char *text = sqlite3_column_text(select, 2);
     const uint8_t *samples = sqlite3_column_blob(select, 4);
     const size_t length = (size_t)sqlite3_column_bytes(select, 4);
+    const void *provider = sqlite3_column_blob(select, 5);
+    const void *device = sqlite3_column_blob(select, 6);
     if (name == NULL || sqlite3_column_bytes(select, 0) != (int)sizeof row.work.name || size < 0 ||
         size >= WORK_SIZES || text == NULL ||
         strlen((const char *)text) >= sizeof row.device_class || samples == NULL ||
+        provider == NULL || sqlite3_column_bytes(select, 5) != (int)sizeof row.device.provider ||
+        device == NULL || sqlite3_column_bytes(select, 6) != (int)sizeof row.device.device ||
         length % SAMPLE_BYTES != 0 || length / SAMPLE_BYTES > HISTORY_SAMPLES) {
         return false;
     }
     memcpy(row.work.name.bytes, name, sizeof row.work.name);
+    memcpy(row.device.provider.bytes, provider, sizeof row.device.provider.bytes);
+    memcpy(row.device.device.bytes, device, sizeof row.device.device.bytes);
     row.work.size = (uint32_t)size;
     memcpy(row.device_class, text, strlen((const char *)text));
     for (size_t i = 0; i < length; i += SAMPLE_BYTES) {
@@ -96,10 +103,16 @@ static bool read_row(sqlite3_stmt *select, struct measured_row *ret_row)
     return true;
 }
 
+static bool is_of_class(const struct measured_row *row)
+{
+    static const struct measured_device all;
+    return memcmp(&row->device, &all, sizeof all) == 0;
+}
+
 static bool read_rows(sqlite3 *database, struct measuring *measuring)
 {
     static const char rows[] =
-        "SELECT name, size, class, at_ns, samples FROM measured ORDER BY age";
+        "SELECT name, size, class, at_ns, samples, provider, device FROM measured ORDER BY age";
     static const char mark[] = "SELECT entry FROM mark";
     sqlite3_stmt *select = NULL;
     bool good = sqlite3_prepare_v2(database, rows, -1, &select, NULL) == SQLITE_OK;
@@ -108,7 +121,7 @@ static bool read_rows(sqlite3 *database, struct measuring *measuring)
         struct measured_row row;
         good = read_row(select, &row);
         if (good) {
-            measured_put(measuring->rows, &row);
+            measured_put(is_of_class(&row) ? measuring->rows : measuring->devices, &row);
         }
     }
     good = good && code == SQLITE_DONE;
@@ -126,10 +139,12 @@ static bool read_rows(sqlite3 *database, struct measuring *measuring)
 static bool begin_anew(struct measuring *measuring)
 {
     measured_destroy(&measuring->rows);
+    measured_destroy(&measuring->devices);
     measuring->rows = measured_create();
+    measuring->devices = measured_create();
     measuring->entry = 0;
     measuring->has_begun = false;
-    return measuring->rows != NULL;
+    return measuring->rows != NULL && measuring->devices != NULL;
 }
 
 static bool load(struct measuring *measuring)
@@ -169,6 +184,10 @@ static bool save_row(void *context, const struct measured_row *row)
                 sqlite3_bind_text(insert, 3, row->device_class, -1, SQLITE_STATIC) == SQLITE_OK &&
                 sqlite3_bind_int64(insert, 4, saving->age++) == SQLITE_OK &&
                 sqlite3_bind_int64(insert, 5, row->at_ns) == SQLITE_OK &&
+                sqlite3_bind_blob(insert, 7, row->device.provider.bytes,
+                                  sizeof row->device.provider.bytes, SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_bind_blob(insert, 8, row->device.device.bytes,
+                                  sizeof row->device.device.bytes, SQLITE_STATIC) == SQLITE_OK &&
                 sqlite3_bind_blob(insert, 6, samples, (int)(history->count * SAMPLE_BYTES),
                                   SQLITE_STATIC) == SQLITE_OK &&
                 sqlite3_step(insert) == SQLITE_DONE;
@@ -183,9 +202,13 @@ static bool save_all(sqlite3 *database, const struct measuring *measuring)
                    (long long)measuring->entry);
     bool good = sqlite3_exec(database, "BEGIN IMMEDIATE; DELETE FROM measured", NULL, NULL, NULL) ==
                     SQLITE_OK &&
-                sqlite3_prepare_v2(database, "INSERT INTO measured VALUES (?, ?, ?, ?, ?, ?)", -1,
-                                   &saving.insert, NULL) == SQLITE_OK &&
-                measured_each(measuring->rows, NULL, save_row, &saving);
+                sqlite3_prepare_v2(
+                    database,
+                    "INSERT INTO measured(name, size, class, age, at_ns, samples, provider, device)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    -1, &saving.insert, NULL) == SQLITE_OK &&
+                measured_each(measuring->rows, NULL, save_row, &saving) &&
+                measured_each(measuring->devices, NULL, save_row, &saving);
     (void)sqlite3_finalize(saving.insert);
     return good && sqlite3_exec(database, mark, NULL, NULL, NULL) == SQLITE_OK &&
            sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
@@ -225,13 +248,14 @@ void measuring_close(struct measuring **self)
 {
     struct measuring *measuring = *self;
     if (measuring != NULL) {
-        if (measuring->rows != NULL) {
+        if (measuring->rows != NULL && measuring->devices != NULL) {
             save(measuring);
         }
         for (size_t i = 0; i < measuring->known_count; i++) {
             codec_manifest_free(&measuring->known[i].manifest);
         }
         measured_destroy(&measuring->rows);
+        measured_destroy(&measuring->devices);
         free(measuring);
         *self = NULL;
     }
@@ -248,6 +272,11 @@ void measuring_save_if_due(struct measuring *measuring, int64_t now_ns)
 const struct measured *measuring_rows(const struct measuring *measuring)
 {
     return measuring->rows;
+}
+
+const struct measured *measuring_devices(const struct measuring *measuring)
+{
+    return measuring->devices;
 }
 
 /* ---------------------------------------------------------------- manifests */
@@ -364,7 +393,11 @@ static void add_result(struct measuring *measuring, const struct ledger_measured
     const int64_t took_ns = result->busy_ns < row->paid_ns ? result->busy_ns : row->paid_ns;
     if (manifest != NULL && row->index < manifest->subtask_count) {
         const struct work work = work_of(manifest, row->index);
-        (void)measured_add(measuring->rows, &work, row->instrument, took_ns, row->log_time_ns);
+        const struct measured_device device = {.provider = row->provider, .device = row->device};
+        (void)measured_add(measuring->rows, &work, row->instrument, NULL, took_ns,
+                           row->log_time_ns);
+        (void)measured_add(measuring->devices, &work, row->instrument, &device, took_ns,
+                           row->log_time_ns);
     }
     codec_result_free(&result);
 }

@@ -33,6 +33,7 @@ bool measuring_look(struct measuring *measuring, struct ledger_reader *ledger);
 /* Writes what is new, if that is as old as MEASURING_SAVE_S. */
 void measuring_save_if_due(struct measuring *measuring, int64_t now_ns);
 
-const struct measured *measuring_rows(const struct measuring *measuring);
+const struct measured *measuring_rows(const struct measuring *measuring);    /* by class */
+const struct measured *measuring_devices(const struct measuring *measuring); /* by device */
 
 #endif

@@ -298,9 +298,15 @@ enum { HISTORY_PAGES = 4 }; /* of results are looked at before an answer */
 struct history_page {
     Bourse__V1__HistoryRow wires[LIMIT_ROWS];
     Bourse__V1__HistoryRow *pointers[LIMIT_ROWS];
+    const struct measured *classes;
     uint32_t skip;
     size_t count;
 };
+
+static ProtobufCBinaryData borrowed(const uint8_t *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
+}
 
 static bool add_history(void *context, const struct measured_row *row)
 {
@@ -315,8 +321,7 @@ static bool add_history(void *context, const struct measured_row *row)
     const struct history_summary summary = history_summarise(&row->history);
     Bourse__V1__HistoryRow *wire = &page->wires[page->count];
     bourse__v1__history_row__init(wire);
-    wire->work = (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)row->work.name.bytes,
-                                       .len = sizeof row->work.name.bytes};
+    wire->work = borrowed(row->work.name.bytes, sizeof row->work.name.bytes);
     wire->size = row->work.size;
     wire->device_class = (char *)(uintptr_t)row->device_class; /* packed, never written */
     wire->samples = summary.count;
@@ -325,8 +330,19 @@ static bool add_history(void *context, const struct measured_row *row)
     wire->has_p90_ns = summary.p90 > 0;
     wire->p90_ns = summary.p90;
     wire->at_ms = row->at_ns / NS_PER_MS;
+    wire->has_provider = wire->has_device = !id128_is_zero(&row->device.device);
+    wire->provider = borrowed(row->device.provider.bytes, sizeof row->device.provider.bytes);
+    wire->device = borrowed(row->device.device.bytes, sizeof row->device.device.bytes);
     page->pointers[page->count++] = wire;
     return true;
+}
+
+/* Of devices only those that are not of the speed of their class. */
+static bool add_device(void *context, const struct measured_row *row)
+{
+    const struct history_page *page = context;
+    const struct measured_row *all = measured_of_class(page->classes, row);
+    return all == NULL || !measured_is_unlike(all, row) || add_history(context, row);
 }
 
 static struct outgoing *history(struct reader_thread *reader, const struct request *request)
@@ -339,10 +355,13 @@ static struct outgoing *history(struct reader_thread *reader, const struct reque
         return NULL;
     }
     page->skip = body->has_skip ? body->skip : 0;
+    page->classes = measuring_rows(reader->measuring);
+    const struct measured *devices = measuring_devices(reader->measuring);
     bool all = true;
     for (size_t i = 0; i < body->n_works && all; i++) {
         const struct hash32 name = codec_hash(body->works[i]);
-        all = measured_each(measuring_rows(reader->measuring), &name, add_history, page);
+        all = measured_each(page->classes, &name, add_history, page) &&
+              measured_each(devices, &name, add_device, page);
     }
     Bourse__V1__HistoryReply answer = BOURSE__V1__HISTORY_REPLY__INIT;
     answer.n_rows = page->count;

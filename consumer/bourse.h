@@ -626,14 +626,17 @@ bool bourse_prices(struct bourse *bourse, const char *instrument, int64_t since_
                    bourse_bar_visitor *visitor, void *context, struct bourse_error *ret_error);
 
 struct
-    bourse_measured { /* what one piece of work took, with inputs of one size, on devices of one class */
-    uint32_t index;                      /* the first subtask of the job that does it */
+    bourse_measured { /* what one piece of work took, with inputs of one size, on devices of one class, or on one that is not of their speed */
+    uint32_t index;   /* the first subtask of the job that does it */
     char task[BOURSE_NAME_SIZE];         /* its name, or "" */
     uint64_t bytes;                      /* of its inputs: so many, and less than a quarter more */
     char device_class[BOURSE_NAME_SIZE]; /* instrument, "" where the device said none */
     uint32_t samples, outliers;          /* those that are counted, and those left out */
     int64_t median_ns, p90_ns;           /* nine of ten took at most p90; -1: too few to say */
     int64_t at_ms;                       /* log time of the newest */
+    char account
+        [BOURSE_HEX32_SIZE]; /* of one device: its provider's key; "", as device: all of the class */
+    char device[BOURSE_ID_SIZE];
 };
 typedef bool bourse_measured_visitor(void *context, const struct bourse_measured *measured);
 /* What the work of a job was measured to take on this market, by whomever; of one that was submitted, or of `job`. */

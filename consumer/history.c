@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "consumer/client.h"
 #include "consumer/matrix.h"
 #include "consumer/product.h"
@@ -116,8 +117,8 @@ struct known { /* of one name and size, on one class of devices or over all of t
 };
 
 struct table {
-    const char *const *classes; /* that are told apart, from 1 on */
-    size_t class_count;
+    const struct history_kind *kinds; /* that are told apart, from 1 on */
+    size_t kind_count;
     struct known *items;
     size_t count, capacity;
     bool no_memory;
@@ -169,6 +170,26 @@ static bool add_to(struct table *table, size_t name, size_t of_class,
     return true;
 }
 
+/* Whose device it is, and which; "" where it is of a class. */
+static void device_of(const Bourse__V1__HistoryRow *row, char ret_account[BOURSE_HEX32_SIZE],
+                      char ret_device[BOURSE_ID_SIZE])
+{
+    ret_account[0] = ret_device[0] = '\0';
+    if (row->has_provider && row->has_device) {
+        text_hex(row->provider.data, row->provider.len, ret_account);
+        text_hex(row->device.data, row->device.len, ret_device);
+    }
+}
+
+static bool is_of_kind(const struct history_kind *kind, const Bourse__V1__HistoryRow *row)
+{
+    char account[BOURSE_HEX32_SIZE];
+    char device[BOURSE_ID_SIZE];
+    device_of(row, account, device);
+    return strcmp(kind->device_class, row->device_class) == 0 &&
+           strcmp(kind->account, account) == 0 && strcmp(kind->device, device) == 0;
+}
+
 static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *row)
 {
     struct table *table = context;
@@ -176,9 +197,10 @@ static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *
         return true;
     }
     const bool is_simulated = strncmp(row->device_class, "sim.", 4) == 0;
-    bool is_added = add_to(table, name, is_simulated ? CLASS_SIMULATED : CLASS_REAL, row);
-    for (size_t c = 1; is_added && c < table->class_count; c++) {
-        is_added = strcmp(table->classes[c], row->device_class) != 0 || add_to(table, name, c, row);
+    bool is_added = row->has_device || /* counted with its class */
+                    add_to(table, name, is_simulated ? CLASS_SIMULATED : CLASS_REAL, row);
+    for (size_t c = 1; is_added && c < table->kind_count; c++) {
+        is_added = !is_of_kind(&table->kinds[c], row) || add_to(table, name, c, row);
     }
     return is_added;
 }
@@ -428,6 +450,21 @@ static void add_samples(struct history_figure *figure, const struct known *known
     figure->samples = known->samples > figure->samples ? known->samples : figure->samples;
 }
 
+/* Of a device of which nothing is known apart: of its class. */
+static const struct known *known_there(const struct learning *learning, uint32_t index,
+                                       size_t of_kind)
+{
+    const struct history_kind *kinds = learning->table.kinds;
+    const struct known *known = known_of(learning, index, of_kind);
+    for (size_t i = 1; known == NULL && i < learning->table.kind_count; i++) {
+        if (kinds[i].device[0] == '\0' &&
+            strcmp(kinds[i].device_class, kinds[of_kind].device_class) == 0) {
+            known = known_of(learning, index, i);
+        }
+    }
+    return known;
+}
+
 static void figure_class(struct learning *learning, size_t number, uint32_t first, size_t of_class)
 {
     const struct bourse_job *job = learning->job;
@@ -440,8 +477,8 @@ static void figure_class(struct learning *learning, size_t number, uint32_t firs
     for (uint32_t i = 0; i < part->subtasks; i += step) {
         const uint32_t left = part->subtasks - i;
         struct history_figure *figure = &row[by_subtask ? first + i : number];
-        const struct known *known =
-            known_of(learning, first + i, of_class == 0 ? all_for(part) : of_class);
+        const struct known *known = of_class == 0 ? known_of(learning, first + i, all_for(part))
+                                                  : known_there(learning, first + i, of_class);
         int64_t takes_ms = figure->takes_ms;
         if (known != NULL) {
             takes_ms = blended_ms(known, said_ms(job, number, first + i), part->limit_ms);
@@ -457,13 +494,53 @@ static void figure_class(struct learning *learning, size_t number, uint32_t firs
 
 static void figure_part(struct learning *learning, size_t number, uint32_t first)
 {
-    for (size_t c = 0; c < learning->table.class_count; c++) {
+    for (size_t c = 0; c < learning->table.kind_count; c++) {
         figure_class(learning, number, first, c);
     }
 }
 
+struct unlike {
+    history_device_visitor *visitor;
+    void *context;
+};
+
+static bool tell_device(void *context, size_t name, const Bourse__V1__HistoryRow *row)
+{
+    const struct unlike *unlike = context;
+    char account[BOURSE_HEX32_SIZE];
+    char device[BOURSE_ID_SIZE];
+    (void)name;
+    device_of(row, account, device);
+    return device[0] == '\0' || unlike->visitor(unlike->context, account, device);
+}
+
+bool history_unlike(struct bourse *bourse, const struct bourse_job *job,
+                    history_device_visitor *visitor, void *context, struct bourse_error *error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (job->manifest == NULL || job->learned.subtasks == 0) {
+        return true;
+    }
+    if (codec_decode_manifest(job->manifest, job->manifest_length, &manifest, NULL) != CODEC_OK) {
+        return client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
+    }
+    struct learning *learning = learning_create(job, manifest);
+    if (learning == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    struct unlike unlike = {visitor, context};
+    struct bourse_error refused = {.status = BOURSE_OK};
+    const bool told = ask_all(bourse, &learning->names, tell_device, &unlike, &refused);
+    learning_destroy(learning);
+    if (!told && refused.status == BOURSE_UNREACHABLE) {
+        *error = refused;
+        return false;
+    }
+    return true;
+}
+
 bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
-                      const char *const *classes, size_t class_count,
+                      const struct history_kind *kinds, size_t kind_count,
                       struct history_figure *figures, struct bourse_error *error)
 {
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
@@ -479,8 +556,8 @@ bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     learning->figures = figures;
-    learning->table.classes = classes;
-    learning->table.class_count = class_count;
+    learning->table.kinds = kinds;
+    learning->table.kind_count = kind_count;
     struct bourse_error refused = {.status = BOURSE_OK};
     const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
     if (told && !learning->table.no_memory) {
@@ -520,6 +597,7 @@ static bool tell(void *context, size_t name, const Bourse__V1__HistoryRow *row)
     client_copy(measured.task, sizeof measured.task,
                 task != NULL && task->name != NULL ? task->name : "");
     client_copy(measured.device_class, sizeof measured.device_class, row->device_class);
+    device_of(row, measured.account, measured.device);
     return telling->visitor(telling->context, &measured);
 }
 
@@ -630,8 +708,8 @@ static bool tell_tile(void *context, size_t name, const Bourse__V1__HistoryRow *
                                       .median_ns = row->median_ns,
                                       .p90_ns = row->has_p90_ns ? row->p90_ns : -1};
     /* The name says nothing of the inner extent: the size of the factors does. */
-    return row->size != tile_work(block, tiles->inner).size || row->samples == 0 ||
-           row->median_ns <= 0 || tiles->visitor(tiles->context, &tile);
+    return row->has_device || row->size != tile_work(block, tiles->inner).size ||
+           row->samples == 0 || row->median_ns <= 0 || tiles->visitor(tiles->context, &tile);
 }
 
 static void add_tile(struct tiles *tiles, uint64_t rows, uint64_t columns)

@@ -18,11 +18,22 @@ struct history_figure {
 };
 bool history_is_by_subtask(const struct bourse_job *job);
 size_t history_units(const struct bourse_job *job);
-/* Asks the market what the work of the job took on devices of these classes, of which the first stands for all devices, and weighs it as
+/* Devices that are expected to take the same: those of a class, or one of them, of which that is known which its class does not say. */
+struct history_kind {
+    const char *device_class; /* instrument; the first kind, of all devices: "" */
+    const char *account,
+        *device; /* the provider's key and the device's id, as market lists have them; "": all of the class */
+};
+/* Asks the market which devices are not of the speed of their class, at the work of this job. False: the broker does not answer, or there is
+ * no memory. */
+typedef bool history_device_visitor(void *context, const char *account, const char *device);
+bool history_unlike(struct bourse *bourse, const struct bourse_job *job,
+                    history_device_visitor *visitor, void *context, struct bourse_error *error);
+/* Asks the market what the work of the job took on devices of these kinds, of which the first stands for all devices, and weighs it as
  * history_learn does, which was before. Changes [class * units + unit] where something was measured; the caller has there what is expected where
  * nothing was. False: the broker does not answer, or there is no memory. */
 bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
-                      const char *const *classes, size_t class_count,
+                      const struct history_kind *kinds, size_t kind_count,
                       struct history_figure *figures, struct bourse_error *error);
 
 struct history_tile { /* what tiles of one shape took on devices of one class */

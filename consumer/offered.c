@@ -115,6 +115,12 @@ struct finding {
     size_t count;
 };
 
+static void identify(struct offered_place *place, const struct bourse_device *device)
+{
+    client_copy(place->account, sizeof place->account, device->account);
+    client_copy(place->device, sizeof place->device, device->id);
+}
+
 static bool take_candidate(void *context, const struct bourse_device *device)
 {
     struct finding *finding = context;
@@ -139,6 +145,7 @@ static bool take_candidate(void *context, const struct bourse_device *device)
                                    .providers = 1,
                                    .is_simulated = device->simulated};
         client_copy(candidate->id, sizeof candidate->id, device->id);
+        identify(&candidate->place, device);
         candidate->place.device_slots = device->slots;
         client_copy(candidate->place.instrument, sizeof candidate->place.instrument,
                     device->instrument);
@@ -257,6 +264,7 @@ static bool take_instrument(void *context, const struct bourse_device *device)
         if (strcmp(place->label, label) == 0) {
             client_copy(place->instrument, sizeof place->instrument, device->instrument);
             place->device_slots = device->slots;
+            identify(place, device);
         }
     }
     return true;
@@ -320,20 +328,50 @@ void offered_set_power(struct offered *offered, const struct offered *named)
     }
 }
 
-/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. */
-static size_t number_classes(struct offered *offered, const char *names[DEAL_CLASSES])
+static bool take_unlike(void *context, const char *account, const char *device)
 {
-    size_t count = 1;
+    struct offered *offered = context;
     for (size_t i = 0; i < offered->count; i++) {
         struct offered_place *place = &offered->places[i];
-        size_t at = 1;
-        while (at < count && strcmp(names[at], place->instrument) != 0) {
-            at++;
+        place->is_unlike = place->is_unlike || (strcmp(place->account, account) == 0 &&
+                                                strcmp(place->device, device) == 0);
+    }
+    return true;
+}
+
+/* Its number, new if there was none; `count` where there are too many. */
+static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count,
+                          const struct history_kind *kind)
+{
+    size_t at = 1;
+    while (at < *count && (strcmp(kinds[at].device_class, kind->device_class) != 0 ||
+                           strcmp(kinds[at].account, kind->account) != 0 ||
+                           strcmp(kinds[at].device, kind->device) != 0)) {
+        at++;
+    }
+    if (at == *count && *count < DEAL_CLASSES) {
+        kinds[(*count)++] = *kind;
+    }
+    return at;
+}
+
+/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. Then devices that are
+ * not of the speed of theirs, as many as there is room for. */
+static size_t number_classes(struct offered *offered, struct history_kind kinds[DEAL_CLASSES])
+{
+    size_t count = 1;
+    for (int of_device = 0; of_device < 2; of_device++) {
+        for (size_t i = 0; i < offered->count; i++) {
+            struct offered_place *place = &offered->places[i];
+            const struct history_kind kind = {.device_class = place->instrument,
+                                              .account = of_device ? place->account : "",
+                                              .device = of_device ? place->device : ""};
+            if (place->instrument[0] == '\0' || (of_device && !place->is_unlike)) {
+                continue;
+            }
+            const size_t at = number_kind(kinds, &count, &kind);
+            place->slots.of_class = at < count ? (uint32_t)at : place->slots.of_class;
         }
-        if (at == count && count < DEAL_CLASSES && place->instrument[0] != '\0') {
-            names[count++] = place->instrument;
-        }
-        place->slots.of_class = at < count ? (uint32_t)at : 0;
     }
     return count;
 }
@@ -359,15 +397,18 @@ static void expect_alike(const struct bourse_job *job, struct offered *offered)
 bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                    struct bourse_error *error)
 {
-    const char *names[DEAL_CLASSES] = {""};
-    const size_t count = number_classes(offered, names);
+    struct history_kind kinds[DEAL_CLASSES] = {{"", "", ""}};
+    if (!history_unlike(bourse, job, take_unlike, offered, error)) {
+        return false;
+    }
+    const size_t count = number_classes(offered, kinds);
     offered->figures = calloc(count * history_units(job), sizeof *offered->figures);
     if (offered->figures == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     offered->class_count = (uint32_t)count;
     expect_alike(job, offered);
-    return history_by_class(bourse, job, names, count, offered->figures, error);
+    return history_by_class(bourse, job, kinds, count, offered->figures, error);
 }
 
 /* ---------------------------------------------------------------- how it would run */

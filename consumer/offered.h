@@ -15,6 +15,8 @@ struct offered_place { /* slots at one price */
     struct deal_device slots;
     char label[2 * BOURSE_NAME_SIZE + 2]; /* "provider/device"; "": of whom is not known */
     char instrument[BOURSE_NAME_SIZE];    /* "": not known */
+    char account[BOURSE_HEX32_SIZE], device[BOURSE_ID_SIZE]; /* whose, and which; "": not known */
+    bool is_unlike;        /* it is not of the speed of its make, at this job's work */
     uint32_t providers;    /* 0: they are leased, and would be taken from their holders */
     uint32_t device_slots; /* of all of the device, offered or not; 0: not known */
     int64_t slot_uw;       /* offered_power, where offered_set_power found it; 0: not known */
@@ -28,7 +30,7 @@ struct offered {
     struct history_figure *
         figures; /* by class of place and unit of the job (history.h); NULL: what it takes is the same everywhere */
     uint32_t
-        class_count; /* of these; class 0: all devices, for a place of which it is not known what it is */
+        class_count; /* of these, makes and devices that are not of their speed; class 0: all devices, for a place of which it is not known what it is */
 };
 
 /* `quotes` has one of each part of the job. NULL without memory. */
@@ -41,7 +43,7 @@ bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct of
 /* Finds out of what make the devices are that have a name, on offer or not. */
 bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
                               struct offered *offered, struct bourse_error *error);
-/* Asks the market what subtasks took on devices of these makes. */
+/* Asks the market what subtasks took on devices of these makes, and on those that are not of the speed of their make. */
 bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                    struct bourse_error *error);
 

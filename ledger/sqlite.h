@@ -188,6 +188,8 @@ struct ledger_measured_row { /* an accepted result, and what its device was trad
     uint8_t *result; /* malloc'ed, the caller frees */
     size_t result_length;
     char instrument[64]; /* "" where the device said none */
+    struct key32 provider;
+    struct id128 device; /* of the provider's */
 };
 /* The first `limit` accepted results after entry `after`, ascending. */
 enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, uint64_t after,

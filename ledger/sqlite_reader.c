@@ -62,10 +62,11 @@ static const char *const statements[STATEMENTS] = {
         "SELECT " OUTCOME " FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
         " WHERE r.job = ?1 AND r.status <> 0 AND r.entry >= ?2 AND r.entry IS NOT o.entry"
         " ORDER BY r.entry LIMIT ?3",
-    [SELECT_MEASURED] =
-        "SELECT r.entry, r.log_time_ns, r.idx, r.paid_ns, r.bytes, f.instrument FROM results r"
-        " JOIN fills f ON f.lease = r.lease WHERE r.entry > ?1 AND r.status = 0"
-        " ORDER BY r.entry LIMIT ?2",
+    [SELECT_MEASURED] = "SELECT r.entry, r.log_time_ns, r.idx, r.paid_ns, r.bytes, f.instrument, "
+                        "f.provider, f.device"
+                        " FROM results r"
+                        " JOIN fills f ON f.lease = r.lease WHERE r.entry > ?1 AND r.status = 0"
+                        " ORDER BY r.entry LIMIT ?2",
     [SELECT_DECIDED] = ("SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry"
                         " WHERE o.job = ?1 AND o.idx = ?2"),
     [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
@@ -392,6 +393,16 @@ enum ledger_store_status ledger_reader_others(struct ledger_reader *reader, cons
 
 /* ---- measured times */
 
+/* All zeros where it is not that long. */
+static void copy_fixed(sqlite3_stmt *select, int column, uint8_t *ret_bytes, size_t length)
+{
+    const void *bytes = sqlite3_column_blob(select, column);
+    memset(ret_bytes, 0, length);
+    if (bytes != NULL && (size_t)sqlite3_column_bytes(select, column) == length) {
+        memcpy(ret_bytes, bytes, length);
+    }
+}
+
 static bool read_measured(sqlite3_stmt *select, struct ledger_measured_row *ret_row)
 {
     struct ledger_measured_row row = {
@@ -405,6 +416,8 @@ static bool read_measured(sqlite3_stmt *select, struct ledger_measured_row *ret_
     if (text != NULL && length < sizeof row.instrument) {
         memcpy(row.instrument, text, length);
     }
+    copy_fixed(select, 6, row.provider.bytes, sizeof row.provider.bytes);
+    copy_fixed(select, 7, row.device.bytes, sizeof row.device.bytes);
     if (!copy_blob(select, 4, &row.result, &row.result_length)) {
         return false;
     }

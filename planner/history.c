@@ -66,8 +66,10 @@ uint32_t history_keep(const int64_t *sorted, uint32_t count, uint32_t *ret_first
     while (sorted[end - 1] - median > allowed) {
         end--;
     }
-    *ret_first = first;
-    return end - first;
+    uint32_t strangers = count - (end - first);
+    bool is_mode = strangers > count / HISTORY_STRANGERS;
+    *ret_first = is_mode ? 0 : first;
+    return is_mode ? count : end - first;
 }
 
 struct history_summary history_summarise(const struct history *history)

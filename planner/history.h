@@ -7,7 +7,8 @@
  * A sample is an outlier when it is further from the median than three times 1.4826 x MAD, the median of all
  * distances from it (Hampel's identifier; 1.4826 makes MAD a standard deviation of normal samples). MAD counts as
  * 2 % of the median at least, so that where most samples are equal the others are no outliers yet. Of fewer than
- * HISTORY_DOUBTED samples none is one. Outliers are left out when it is read, not when it is added: were they
+ * HISTORY_DOUBTED samples none is one, and where more than one in HISTORY_STRANGERS would be none is: so many are no slips but a mode
+ * of their own, as where devices of a class are of unlike speeds. Outliers are left out when it is read, not when it is added: were they
  * refused, a device that changed would never be believed.
  *
  * Against a model the n samples that are left weigh n / (n + 4). Integers only. Pure data. */
@@ -20,6 +21,7 @@
 enum {
     HISTORY_SAMPLES = 32,
     HISTORY_DOUBTED = 4,
+    HISTORY_STRANGERS = 4,    /* at most one sample in so many is an outlier */
     HISTORY_MODEL_WEIGHT = 4, /* samples that a model is worth */
     HISTORY_P90_LEAST = 5,    /* samples without which there is no 90th percentile */
     HISTORY_KEEP_MOST = 256,

@@ -4,9 +4,12 @@
 
 #include "base/cleanup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PLACE_SIZE = BOURSE_NAME_SIZE + BOURSE_ID_SIZE };
 
 struct rows {
     json_t *list; /* NULL: as a table */
@@ -15,30 +18,42 @@ struct rows {
     size_t count;
 };
 
+/* The class, and of one device of it the beginning of its id. */
+static const char *devices_text(const struct bourse_measured *measured, char ret_text[PLACE_SIZE])
+{
+    const char *of_class = measured->device_class[0] != '\0' ? measured->device_class : "-";
+    (void)snprintf(ret_text, PLACE_SIZE, measured->device[0] != '\0' ? "%s %.8s" : "%s", of_class,
+                   measured->device);
+    return plain_text(ret_text);
+}
+
 static bool add_row(void *context, const struct bourse_measured *measured)
 {
     struct rows *rows = context;
+    char devices[PLACE_SIZE];
     rows->count++;
     if (rows->list != NULL) {
         json_t *row = json_pack(
-            "{s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:o, s:I}", "index", (json_int_t)measured->index,
-            "task", measured->task, "bytes", (json_int_t)measured->bytes, "device_class",
-            measured->device_class, "samples", (json_int_t)measured->samples, "outliers",
-            (json_int_t)measured->outliers, "median_ns", (json_int_t)measured->median_ns, "p90_ns",
+            "{s:I, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I}", "index",
+            (json_int_t)measured->index, "task", measured->task, "bytes",
+            (json_int_t)measured->bytes, "device_class", measured->device_class, "provider",
+            measured->account, "device", measured->device, "samples", (json_int_t)measured->samples,
+            "outliers", (json_int_t)measured->outliers, "median_ns",
+            (json_int_t)measured->median_ns, "p90_ns",
             measured->p90_ns < 0 ? json_null() : json_integer((json_int_t)measured->p90_ns),
             "at_ms", (json_int_t)measured->at_ms);
         (void)json_array_append_new(rows->list, row);
     } else if (rows->quiet) {
         (void)printf("%lld\n", (long long)measured->median_ns);
     } else {
-        const char *cells[] = {
-            measured->task[0] != '\0' ? plain_text(measured->task) : count_text(measured->index),
-            bytes_text(measured->bytes),
-            measured->device_class[0] != '\0' ? plain_text(measured->device_class) : "-",
-            count_text(measured->samples),
-            count_text(measured->outliers),
-            duration_ns_text(measured->median_ns),
-            measured->p90_ns < 0 ? "-" : duration_ns_text(measured->p90_ns)};
+        const char *cells[] = {measured->task[0] != '\0' ? plain_text(measured->task)
+                                                         : count_text(measured->index),
+                               bytes_text(measured->bytes),
+                               devices_text(measured, devices),
+                               count_text(measured->samples),
+                               count_text(measured->outliers),
+                               duration_ns_text(measured->median_ns),
+                               measured->p90_ns < 0 ? "-" : duration_ns_text(measured->p90_ns)};
         grid_add(&rows->table, cells);
     }
     return true;

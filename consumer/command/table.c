@@ -326,10 +326,12 @@ static const struct command table[] = {
      .words_min = 1,
      .words_max = 1,
      .run = command_history,
-     .details = JOB_WORDS "\nOf a job, or of a job file, before it is submitted: for each program, "
-                          "size of inputs and class "
-                          "of devices the median of the last measured times, by whomever. plan, "
-                          "quote and submit go by them."},
+     .details = JOB_WORDS
+     "\nOf a job, or of a job file, before it is submitted: for each program, "
+     "size of inputs and class "
+     "of devices the median of the last measured times, by whomever; and of each device (the "
+     "beginning of its id) that takes a fifth more or less than its class. plan, "
+     "quote and submit go by them."},
     {.name = "cancel",
      .arguments = "JOB",
      .summary = "cancel a job; unused money comes back",

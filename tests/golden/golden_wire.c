@@ -759,9 +759,13 @@ static void put_history(struct text *text, struct cast *cast)
     row.has_p90_ns = 1;
     row.p90_ns = 1700000000;
     row.at_ms = 1700000004000;
-    Bourse__V1__HistoryRow *rows[] = {&row};
+    Bourse__V1__HistoryRow of_device = row;
+    of_device.has_provider = of_device.has_device = 1;
+    of_device.provider = binary(identity_key(cast->provider)->bytes, 32);
+    of_device.device = binary(cast->device.bytes, 16);
+    Bourse__V1__HistoryRow *rows[] = {&row, &of_device};
     Bourse__V1__HistoryReply reply = BOURSE__V1__HISTORY_REPLY__INIT;
-    reply.n_rows = 1;
+    reply.n_rows = 2;
     reply.rows = rows;
     put_vector(text, cast, MESSAGE_HISTORY_REPLY, NULL, &reply.base);
 }

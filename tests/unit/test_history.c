@@ -66,6 +66,26 @@ START_TEST(of_few_nobody_can_say_which_is_the_outlier)
 }
 END_TEST
 
+/* Devices of one class of which one takes twice, one three times as long: half of all samples are no slips. */
+START_TEST(a_mode_of_its_own_is_no_outlier)
+{
+    struct history history = {.count = 0};
+    for (int i = 0; i < HISTORY_SAMPLES; i++) {
+        const int64_t took = i % 2 == 0 ? 210 + i % 4 : i % 4 == 1 ? 410 : 610;
+        ck_assert(history_add(&history, took));
+    }
+    const struct history_summary summary = history_summarise(&history);
+    ck_assert_uint_eq(summary.outliers, 0);
+    ck_assert_uint_eq(summary.count, HISTORY_SAMPLES);
+    ck_assert_int_eq(summary.p90, 610);
+    /* Two of eight are, three of nine are not. */
+    struct history two = HISTORY(100, 100, 101, 101, 102, 102, 300, 300);
+    ck_assert_uint_eq(history_summarise(&two).outliers, 2);
+    struct history three = HISTORY(100, 100, 101, 101, 102, 102, 300, 300, 300);
+    ck_assert_uint_eq(history_summarise(&three).outliers, 0);
+}
+END_TEST
+
 START_TEST(nine_of_ten_took_at_most)
 {
     struct history few = HISTORY(10, 11, 12, 13);
@@ -168,6 +188,7 @@ int main(void)
     tcase_add_test(tests, what_is_far_from_the_median_is_left_out);
     tcase_add_test(tests, of_equal_samples_a_little_off_is_no_outlier);
     tcase_add_test(tests, of_few_nobody_can_say_which_is_the_outlier);
+    tcase_add_test(tests, a_mode_of_its_own_is_no_outlier);
     tcase_add_test(tests, nine_of_ten_took_at_most);
     tcase_add_test(tests, n_samples_weigh_n_to_four);
     tcase_add_test(tests, a_device_that_changed_is_believed);

@@ -1,5 +1,6 @@
 /* What work took: by name, size and class; where it is kept; and how it is read out of a ledger. */
 #include "broker/measuring.h"
+#include "planner/deal.h"
 #include "tests/support/small_market.h"
 
 #include "base/checked.h"
@@ -215,15 +216,15 @@ START_TEST(rows_are_by_name_size_and_class)
 {
     struct measured *measured = measured_create();
     struct work work = work_number(1);
-    ck_assert(measured_add(measured, &work, "cpu", 10, 1));
-    ck_assert(measured_add(measured, &work, "cpu", 20, 2));
-    ck_assert(!measured_add(measured, &work, "cpu", 0, 3));
+    ck_assert(measured_add(measured, &work, "cpu", NULL, 10, 1));
+    ck_assert(measured_add(measured, &work, "cpu", NULL, 20, 2));
+    ck_assert(!measured_add(measured, &work, "cpu", NULL, 0, 3));
     ck_assert_uint_eq(count_rows(measured), 1);
     ck_assert_uint_eq(row_of(measured, &work).history.count, 2);
     ck_assert_int_eq(row_of(measured, &work).at_ns, 2);
-    ck_assert(measured_add(measured, &work, "gpu", 10, 1));
+    ck_assert(measured_add(measured, &work, "gpu", NULL, 10, 1));
     work.size++;
-    ck_assert(measured_add(measured, &work, "gpu", 10, 1));
+    ck_assert(measured_add(measured, &work, "gpu", NULL, 10, 1));
     ck_assert_uint_eq(count_rows(measured), 3);
     measured_destroy(&measured);
 }
@@ -236,16 +237,136 @@ START_TEST(what_was_measured_longest_ago_makes_room)
     const struct work second = work_number(1);
     for (uint32_t i = 0; i < MEASURED_ROWS; i++) {
         const struct work work = work_number(i);
-        ck_assert(measured_add(measured, &work, "cpu", 10, i));
+        ck_assert(measured_add(measured, &work, "cpu", NULL, 10, i));
     }
-    ck_assert(measured_add(measured, &first, "cpu", 10, MEASURED_ROWS)); /* now the newest */
+    ck_assert(measured_add(measured, &first, "cpu", NULL, 10, MEASURED_ROWS)); /* now the newest */
     const struct work more = work_number(MEASURED_ROWS);
-    ck_assert(measured_add(measured, &more, "cpu", 10, MEASURED_ROWS + 1));
+    ck_assert(measured_add(measured, &more, "cpu", NULL, 10, MEASURED_ROWS + 1));
     ck_assert_uint_eq(count_rows(measured), MEASURED_ROWS);
     ck_assert_uint_eq(row_of(measured, &first).history.count, 2);
     ck_assert_uint_eq(row_of(measured, &second).history.count, 0);
     ck_assert_uint_eq(row_of(measured, &more).history.count, 1);
     measured_destroy(&measured);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- devices of unlike speeds */
+
+enum { SUBTASKS = 60, DEVICES = 3 };
+#define SUBTASK_NS INT64_C(200000000)
+
+static struct measured *classes, *devices;
+
+static struct measured_device device_number(uint32_t number)
+{
+    struct measured_device device = {.device = {{1}}};
+    device.device.bytes[1] = (uint8_t)number;
+    return device;
+}
+
+/* Of devices of one class, where the first takes SUBTASK_NS, the second twice, the third three times that. */
+static struct deal *dealt(const int64_t takes_ns[DEVICES])
+{
+    static int64_t all_take_ns[DEVICES * SUBTASKS];
+    const struct deal_part part = {.subtasks = SUBTASKS, .slots = 1};
+    struct deal_device places[DEVICES];
+    struct deal *deal = NULL;
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        places[d] = (struct deal_device){.slots = 1, .price_micro = 1, .parts = 1, .of_class = d};
+        for (uint32_t i = 0; i < SUBTASKS; i++) {
+            all_take_ns[d * SUBTASKS + i] = takes_ns[d];
+        }
+    }
+    const struct deal_input job = {.parts = &part,
+                                   .part_count = 1,
+                                   .takes_ns = all_take_ns,
+                                   .class_count = DEVICES,
+                                   .devices = places,
+                                   .device_count = DEVICES};
+    ck_assert_int_eq(deal_make(&job, &deal), DEAL_OK);
+    return deal;
+}
+
+/* As it really runs, in the order in which results come; where it ran is in both tables then. */
+static int64_t run_once(const struct work *work)
+{
+    const int64_t takes_ns[DEVICES] = {SUBTASK_NS, 2 * SUBTASK_NS, 3 * SUBTASK_NS};
+    struct deal *deal = dealt(takes_ns);
+    const int64_t makespan_ns = deal->makespan_ns;
+    for (uint32_t k = 0; k < SUBTASKS; k++) {
+        uint32_t next = k;
+        for (uint32_t i = k + 1; i < SUBTASKS; i++) {
+            next = deal->runs[i].end_ns < deal->runs[next].end_ns ? i : next;
+        }
+        const struct deal_run run = deal->runs[next];
+        const struct measured_device device = device_number(run.device);
+        deal->runs[next] = deal->runs[k];
+        ck_assert(measured_add(classes, work, "cpu", NULL, takes_ns[run.device], run.end_ns));
+        ck_assert(measured_add(devices, work, "cpu", &device, takes_ns[run.device], run.end_ns));
+    }
+    deal_destroy(&deal);
+    return makespan_ns;
+}
+
+/* What is told of a device that is not of the speed of its class, else what is told of the class. */
+static bool take_median(void *context, const struct measured_row *row)
+{
+    int64_t *takes_ns = context;
+    if (measured_is_unlike(measured_of_class(classes, row), row)) {
+        takes_ns[row->device.device.bytes[1]] = history_summarise(&row->history).median;
+    }
+    return true;
+}
+
+static int64_t planned_ns(const struct work *work)
+{
+    int64_t takes_ns[DEVICES];
+    const struct measured_row all = row_of(classes, work);
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        takes_ns[d] = history_summarise(&all.history).median;
+    }
+    (void)measured_each(devices, &work->name, take_median, takes_ns);
+    struct deal *deal = dealt(takes_ns);
+    const int64_t makespan_ns = deal->makespan_ns;
+    deal_destroy(&deal);
+    return makespan_ns;
+}
+
+START_TEST(a_plan_learns_that_devices_of_a_class_are_of_unlike_speeds)
+{
+    const struct work work = work_number(1);
+    classes = measured_create();
+    devices = measured_create();
+    for (int run = 0; run < 4; run++) {
+        const int64_t took_ns = run_once(&work);
+        const int64_t plan_ns = planned_ns(&work);
+        ck_assert_int_ge(plan_ns, took_ns / 100 * 80);
+        ck_assert_int_le(plan_ns, took_ns / 100 * 120);
+    }
+    ck_assert_uint_eq(count_rows(classes), 1);
+    ck_assert_uint_eq(count_rows(devices), DEVICES);
+    measured_destroy(&classes);
+    measured_destroy(&devices);
+}
+END_TEST
+
+START_TEST(a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples)
+{
+    struct measured_row all = {.at_ns = 0};
+    struct measured_row device = {.at_ns = 0};
+    for (int i = 0; i < 8; i++) {
+        ck_assert(history_add(&all.history, 1000));
+    }
+    for (int i = 0; i < MEASURED_TOLD; i++) {
+        ck_assert(!measured_is_unlike(&all, &device));
+        ck_assert(history_add(&device.history, 1201));
+    }
+    ck_assert(measured_is_unlike(&all, &device));
+    device.history = (struct history){.count = 0};
+    for (int i = 0; i < MEASURED_TOLD; i++) {
+        ck_assert(history_add(&device.history, 1200));
+    }
+    ck_assert(!measured_is_unlike(&all, &device));
 }
 END_TEST
 
@@ -327,6 +448,11 @@ static void check_rows(const struct measuring *measuring)
     ck_assert_uint_eq(row.history.count, 3); /* and not the attempt that failed */
     ck_assert_int_eq(row.history.samples[1], 666666667);
     ck_assert_int_gt(row.at_ns, 0);
+    ck_assert_uint_eq(count_rows(measuring_devices(measuring)), 1);
+    const struct measured_row device = row_of(measuring_devices(measuring), &work);
+    ck_assert_str_eq(device.device_class, row.device_class);
+    ck_assert(!id128_is_zero(&device.device.device));
+    ck_assert_int_eq(memcmp(&device.history, &row.history, sizeof row.history), 0);
 }
 
 START_TEST(accepted_results_are_read_out_of_the_ledger_once)
@@ -418,6 +544,8 @@ int main(void)
     TCase *rows = tcase_create("rows");
     tcase_add_test(rows, rows_are_by_name_size_and_class);
     tcase_add_test(rows, what_was_measured_longest_ago_makes_room);
+    tcase_add_test(rows, a_plan_learns_that_devices_of_a_class_are_of_unlike_speeds);
+    tcase_add_test(rows, a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples);
     suite_add_tcase(suite, rows);
     TCase *ledgers = tcase_create("a ledger");
     tcase_add_checked_fixture(ledgers, begin, end);

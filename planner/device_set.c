@@ -440,3 +440,12 @@ enum device_set_status device_set_link(struct device_set *set, const struct devi
     }
     return DEVICE_SET_OK;
 }
+
+bool device_set_are_unified(const struct device_set *set, size_t a, size_t b)
+{
+    const struct device_set_item *left = &set->items[a];
+    const struct device_set_item *right = &set->items[b];
+    assert(set->topology != NULL);
+    return a != b && left->memory == right->memory && is_unified(left->known) &&
+           is_unified(right->known);
+}

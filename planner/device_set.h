@@ -100,4 +100,7 @@ bool device_set_declare(struct device_set *set, const char *name, enum profile_f
 enum device_set_status device_set_link(struct device_set *set, const struct device_set_links *links,
                                        struct problem *ret_problem);
 
+/* Of linked devices: whether both have one unified memory, of which the catalogue gives each all of its size and bandwidth. */
+bool device_set_are_unified(const struct device_set *set, size_t a, size_t b);
+
 #endif

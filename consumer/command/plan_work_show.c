@@ -609,6 +609,27 @@ static void show_slack(const struct work *work)
     (void)printf(", and it ends no later\n");
 }
 
+/* Of devices that are used those of one memory, each of which is counted as if it had it alone. */
+static void show_unified(const struct work *work)
+{
+    const struct plan_use *uses = work->plan->uses;
+    for (size_t i = 0; i < work->set->count; i++) {
+        size_t before = 0;
+        size_t after = 0;
+        for (size_t k = 0; k < work->set->count; k++) {
+            const bool is_with = uses[k].row_count > 0 && device_set_are_unified(work->set, i, k);
+            before += is_with && k < i;
+            after += is_with && k > i;
+        }
+        if (uses[i].row_count > 0 && before == 0 && after > 0) {
+            (void)printf(
+                "one memory   %s and %zu more have one: each is counted as if it had all of "
+                "its size and bandwidth, so together they take longer\n",
+                work_device(work, (uint32_t)i), after);
+        }
+    }
+}
+
 static bool is_same_risk(const struct spot_risk *a, const struct spot_risk *b)
 {
     return a->per_hour == b->per_hour && a->restart_s == b->restart_s &&
@@ -752,6 +773,7 @@ static void show_figures(const struct work *work)
     show_said(work);
     show_slack(work);
     show_below_bound(work);
+    show_unified(work);
     show_risks(work);
     show_links(work);
 }

@@ -156,6 +156,10 @@ static bool overrides(const struct settings_sources *sources, struct settings *s
     for (int i = 0; i < SETTING_COUNT; i++) {
         struct setting_value *item = &settings->items[i];
         const char *variable = sources->environment(known[i].variable);
+        if (sources->flags[i] != NULL && sources->flags[i][0] == '\0') {
+            problem_set(ret_problem, "--%s is empty; it is %s", known[i].name, known[i].meaning);
+            return false;
+        }
         if (sources->flags[i] != NULL) {
             if (!put(item->value, sizeof item->value, ret_problem, "%s", sources->flags[i]) ||
                 !put(item->origin, sizeof item->origin, ret_problem, "flag --%s", known[i].name)) {

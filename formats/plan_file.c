@@ -40,6 +40,15 @@ bool plan_file_link(struct plan_file_link *link, const char *text, struct proble
     return true;
 }
 
+/* By the command line; over what the file says it is meant. */
+static bool refuse_twice(const char *what, struct problem *problem)
+{
+    char shown[2 * PLAN_FILE_WORD_SIZE];
+    text_printable(what, strlen(what), shown, sizeof shown);
+    problem_set(problem, "%s: said twice; say it once", shown);
+    return false;
+}
+
 static bool put_pair(struct plan_file_pair *pairs, size_t most, size_t *count, const char *name,
                      size_t name_length, const char *value, unsigned line, struct problem *problem)
 {
@@ -100,6 +109,9 @@ static bool put_samples(struct plan_file *file, const char *device, size_t devic
     size_t at = 0;
     while (at < file->sample_count && strcmp(file->samples[at].device, entry.device) != 0) {
         at++;
+    }
+    if (at < file->sample_count && !is_of_file && !file->samples[at].is_of_file) {
+        return refuse_twice(entry.device, problem);
     }
     if (at == PLAN_FILE_SAMPLES) {
         problem_set(problem, "at most %d devices may have samples", PLAN_FILE_SAMPLES);
@@ -180,6 +192,9 @@ static bool put_risk(struct plan_file *file, const char *device, size_t device_l
     while (at < file->risk_count && strcmp(file->risks[at].device, risk.device) != 0) {
         at++;
     }
+    if (at < file->risk_count && line == 0 && file->risks[at].line == 0) {
+        return refuse_twice(risk.device[0] == '\0' ? "all of them" : risk.device, problem);
+    }
     if (at == PLAN_FILE_RISKS) {
         problem_set(problem, "at most %d devices may be interruptible", PLAN_FILE_RISKS);
         return false;
@@ -192,6 +207,12 @@ static bool put_risk(struct plan_file *file, const char *device, size_t device_l
 bool plan_file_risk(struct plan_file *file, const char *text, struct problem *ret_problem)
 {
     const char *equals = strchr(text, '=');
+    if (equals == text) {
+        problem_set(ret_problem,
+                    "whose is it? the name of a device stands before =, as in l4=0.5/h; "
+                    "0.5/h alone is of all");
+        return false;
+    }
     return put_risk(file, text, equals != NULL ? (size_t)(equals - text) : 0,
                     equals != NULL ? equals + 1 : text, 0, ret_problem);
 }
@@ -269,6 +290,11 @@ static bool put_figure(struct plan_file *file, const char *device, const char *n
     while (at < file->figure_count && (strcmp(file->figures[at].device, device) != 0 ||
                                        strcmp(file->figures[at].name, name) != 0)) {
         at++;
+    }
+    if (at < file->figure_count && line == 0 && file->figures[at].line == 0) {
+        char said[2 * PLAN_FILE_WORD_SIZE];
+        (void)snprintf(said, sizeof said, "%s=%s", device, name);
+        return refuse_twice(said, problem);
     }
     if (at == PLAN_FILE_FIGURES) {
         problem_set(problem, "at most %d figures may be given", PLAN_FILE_FIGURES);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void work_fini(struct work *work)
 {
@@ -189,14 +190,31 @@ static int find_template(struct work *work, const char *name)
         (void)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
                        template_at(i)->name);
     }
-    char text[500];
-    (void)snprintf(text, sizeof text, "there is no template \"%.64s\"; there are %s", name, names);
+    char text[800];
+    const bool is_file = access(name, F_OK) == 0;
+    (void)snprintf(text, sizeof text,
+                   is_file
+                       ? "\"%.64s\" is a file and no template. A job's file is planned on what is "
+                         "on offer: leave out what is for templates (--devices, --set ...); a "
+                         "plan file is said with --file. Templates are %s"
+                       : "there is no template \"%.64s\"; there are %s",
+                   name, names);
     return refuse(work, BOURSE_USAGE, "TEMPLATE_", "UNKNOWN", text);
 }
 
 static bool is_preset(const struct plan_file_pair *setting)
 {
     return strcmp(setting->name, TEMPLATE_PRESET) == 0;
+}
+
+static const struct plan_file_pair *setting_of(const struct plan_file *request, const char *name)
+{
+    for (size_t i = 0; i < request->setting_count; i++) {
+        if (strcmp(request->settings[i].name, name) == 0) {
+            return &request->settings[i];
+        }
+    }
+    return NULL;
 }
 
 /* The parameter that is the batch, by whatever name the template has for it. */
@@ -211,6 +229,17 @@ static int set_batch(struct work *work)
     if (batch == TEMPLATE_NO_PARAMETER) {
         problem_set(&problem, "%s has no batch", work->template->name);
         return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+    }
+    const struct plan_file_pair *setting =
+        setting_of(&work->request, work->template->parameters[batch].name);
+    const bool is_given = option_given(work->invocation, "batch");
+    if (setting != NULL && (setting->line == 0) == is_given) {
+        problem_set(&problem, "%s is said twice, as the batch and as %s=%s; say it once",
+                    setting->name, setting->name, setting->value);
+        return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
+    }
+    if (setting != NULL && setting->line == 0) {
+        return BOURSE_OK; /* the command line, over the file's batch */
     }
     (void)snprintf(value, sizeof value, "%" PRId64, work->request.batch);
     return template_set(work->template, work->template->parameters[batch].name, value, work->values,

@@ -61,6 +61,11 @@ static bool read_line(char *line, size_t number, struct samples *samples, struct
         return wrong(samples, number, problem, "%s", why.text);
     }
     enum units_status status = units_duration(duration, &ns);
+    if (status == UNITS_INEXACT) {
+        char text[256];
+        units_explain(UNITS_DURATION, status, duration, text, sizeof text);
+        return wrong(samples, number, problem, "%s", text);
+    }
     if (status != UNITS_OK || ns <= 0) {
         char text[64];
         text_printable(duration, strlen(duration), text, sizeof text);

@@ -192,6 +192,21 @@ expect 0 '"interruptible":\{"per_hour":0.5,"restart_s":0.0,"checkpoint_s":null,"
 expect 0 '^prefill 1 +l4 2 ' "$bourse" plan llm --devices l4:2 --interruptible 'l4 1=50/h'
 expect 2 'no such device is among those' "$bourse" plan llm --devices l4 --interruptible h100=1/h
 expect 2 'interruptions an hour' "$bourse" plan llm --devices l4 --interruptible soon
+expect 2 'whose is it\?' "$bourse" plan llm --devices l4 --interruptible =1/h
+expect 2 'l4: said twice' "$bourse" plan llm --devices l4 --interruptible l4=1/h --interruptible l4=2/h
+expect 2 'l4=memory: said twice' "$bourse" plan llm --devices l4 --figure l4=memory=24GB --figure l4=memory=48GB
+
+# A bound holds whatever a batch is made in, and what may be taken away is made in parts where that takes less.
+"$bourse" plan video --set streams=2000 --devices a100 --interruptible 600/h --json >out || fail "in parts"
+grep -q '"parts":500,' out || fail "$(cat out)"
+awk -v t="$(figure makespan_s)" -v b="$(figure time_bound_s)" 'BEGIN {exit !(b <= t && t < 1.6)}' || fail "bound: $(cat out)"
+
+# What is said twice, and a job's file where a template is meant.
+printf 'template: llm\nset: {batch: 8}\nbatch: 4\ndevices: l4\n' >twice.yaml
+expect 2 'batch is said twice' "$bourse" plan --file twice.yaml
+sed -i '/^batch/d' twice.yaml
+expect 0 'batch 4' "$bourse" plan --file twice.yaml --batch 4
+expect 2 'TEMPLATE_UNKNOWN: "twice.yaml" is a file and no template\. .*--file' "$bourse" plan twice.yaml --devices l4
 "$bourse" plan llm --devices l4@0.80 --interruptible 0/h --quiet | cmp - firm || fail "taken away never"
 
 # The batch by whatever name a template has for it; what waits, for what and how long.

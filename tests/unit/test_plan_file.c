@@ -162,24 +162,48 @@ START_TEST(a_name_that_is_set_again_has_the_later_value)
 }
 END_TEST
 
-START_TEST(of_a_device_that_is_named_again_the_later_counts)
+START_TEST(what_is_said_of_a_device_twice_is_refused_but_over_the_file)
+{
+    static const char text[] = "template: llm\ndevices: l4\ninterruptible: {l4: 2/h}\n"
+                               "samples: {h100: a.txt}\nfigures: {l4: {memory: 24GB}}\n";
+    struct plan_file file;
+    struct problem problem;
+    ck_assert_msg(plan_file_parse(text, strlen(text), "plan.yaml", &file, &problem), "%s",
+                  problem.text);
+    ck_assert(plan_file_samples(&file, "h100=c.txt", &problem));
+    ck_assert(plan_file_risk(&file, "l4=3/h", &problem));
+    ck_assert(plan_file_figure(&file, "l4=memory=48GB", &problem));
+    ck_assert_uint_eq(file.sample_count + file.risk_count + file.figure_count, 3);
+    ck_assert_double_eq(file.risks[0].per_hour, 3);
+    ck_assert(!plan_file_samples(&file, "h100=d.txt", &problem));
+    ck_assert(!plan_file_risk(&file, "l4=4/h", &problem));
+    ck_assert_str_eq(problem.text, "l4: said twice; say it once");
+    ck_assert(!plan_file_figure(&file, "l4=memory=96GB", &problem));
+    ck_assert(plan_file_figure(&file, "l4=fp32=1TFLOPS", &problem));
+    ck_assert(plan_file_risk(&file, "1/h", &problem));
+    ck_assert(!plan_file_risk(&file, "2/h", &problem));
+    ck_assert_str_eq(file.samples[0].path, "c.txt");
+    ck_assert_double_eq(file.risks[0].per_hour, 3);
+}
+END_TEST
+
+START_TEST(samples_and_risks_are_of_devices)
 {
     struct plan_file file;
     struct problem problem;
     plan_file_begin(&file);
     ck_assert(plan_file_samples(&file, "h100=a=b.txt", &problem));
-    ck_assert(plan_file_samples(&file, "h100=c.txt", &problem));
     ck_assert_uint_eq(file.sample_count, 1);
-    ck_assert_str_eq(file.samples[0].path, "c.txt");
+    ck_assert_str_eq(file.samples[0].path, "a=b.txt");
     ck_assert(!file.samples[0].is_of_file);
     ck_assert(!plan_file_samples(&file, "h100", &problem));
     ck_assert(!plan_file_samples(&file, "=c.txt", &problem));
     ck_assert(plan_file_risk(&file, "1/h", &problem));
-    ck_assert(plan_file_risk(&file, "l4=2/h", &problem));
     ck_assert(plan_file_risk(&file, "l4=3/h,1m", &problem));
     ck_assert_uint_eq(file.risk_count, 2);
     ck_assert_double_eq(file.risks[1].per_hour, 3);
-    static const char *const wrong[] = {"", "/h", "x/h", "1", "l4=", "l4=1/d", "1/h,", "1/h,1m,"};
+    static const char *const wrong[] = {
+        "", "/h", "x/h", "1", "l4=", "l4=1/d", "1/h,", "1/h,1m,", "=1/h"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(!plan_file_risk(&file, wrong[i], &problem), "taken: %s", wrong[i]);
     }
@@ -195,7 +219,8 @@ int main(void)
     tcase_add_test(tests, what_is_not_said_is_not_said);
     tcase_add_test(tests, what_is_wrong_is_said_with_its_line);
     tcase_add_test(tests, a_name_that_is_set_again_has_the_later_value);
-    tcase_add_test(tests, of_a_device_that_is_named_again_the_later_counts);
+    tcase_add_test(tests, what_is_said_of_a_device_twice_is_refused_but_over_the_file);
+    tcase_add_test(tests, samples_and_risks_are_of_devices);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -190,6 +190,9 @@ START_TEST(mistakes_name_the_place_and_the_nearest_key)
     put(user, "");
     from.flags[SETTING_COLOR] = "blue";
     ck_assert_ptr_nonnull(strstr(refused(&from).text, "flag --color"));
+    from.flags[SETTING_COLOR] = NULL;
+    from.flags[SETTING_MARKET] = "";
+    ck_assert_ptr_nonnull(strstr(refused(&from).text, "--market is empty; it is the market's"));
 }
 END_TEST
 

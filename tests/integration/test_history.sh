@@ -118,4 +118,30 @@ began=$(starts '"planned_s":[0-9.e-]+,"guess":[a-z]+,"device":[0-9]+,"lane":[0-9
 shown=$(starts '"device":[0-9]+,"lane":[0-9]+,"start_s":[0-9.e-]+,"finish_s":[0-9.e-]+,"guess"' alone.report)
 [ "$shown" = "$order" ] || fail "the plan in the report goes by $shown, the plan by $order: $(cat alone.report)"
 
+# Two agents of one class, of which one takes twice as long, for the program is another there: its own times are told beside those of the
+# class, and the plan expects them of it.
+for name in fast:dash slow:bash; do
+    started+=("$agent")
+    agent_join "$work/${name%:*}" --name "${name%:*}" <<END
+slots: 1
+programs: {pace: /usr/bin/${name#*:}}
+END
+    agent_start "$work/${name%:*}"
+done
+pace_offered() { "$bourse" quote unlike.yaml --json --timeout 5s >offered.json 2>/dev/null && [ "$(number slots_now offered.json)" -eq 2 ]; }
+cat >unlike.yaml <<'YAML'
+array: 0-17
+run: [pace, -c, 'if [ -n "$BASH_VERSION" ]; then sleep 1; else sleep 0.5; fi']
+YAML
+until_true 60 pace_offered || fail "the agents do not come: $(cat offered.json "$work"/agent-*.log)"
+told() { "$bourse" history unlike.yaml --json >unlike.json && grep -qE '"device":"[0-9a-f]+"' unlike.json; }
+for _ in 1 2 3 4 5; do
+    told || "$bourse" submit unlike.yaml --wait -y >unlike.log 2>&1 || fail "unlike: $(cat unlike.log)"
+done
+told || fail "nothing is told of the slow agent: $(cat unlike.json)"
+grep -oE '"device":"[0-9a-f]+","samples":[0-9]+,"outliers":[0-9]+,"median_ns":[0-9]+' unlike.json >slow.json || fail "$(cat unlike.json)"
+[ "$(number median_ns slow.json)" -ge 1000000000 ] || fail "sooner than it can be: $(cat unlike.json)"
+LC_ALL=C "$bourse" plan unlike.yaml >unlike.txt || fail "plan of unlike speeds"
+awk '$2 ~ /^slow\// && $1 ~ /^[0-9]+$/ { n++; if ($4 + 0 < 1 || $4 !~ /[0-9]s$/) exit 1 } END { exit !n }' unlike.txt || fail "the slow agent is to be faster than it is: $(cat unlike.txt)"
+
 echo "history of a market: ok"

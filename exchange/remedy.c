@@ -256,6 +256,27 @@ static void judge_type(const struct search *search, struct candidate *candidate)
     }
 }
 
+/* What it would give per slot-hour: without a cap that depends on its term, its slots and its budget, too. */
+static int64_t changed_limit(const struct search *search, const struct candidate *candidate)
+{
+    const int64_t budget_micro = candidate->budget_micro > 0 ? candidate->budget_micro : INT64_MAX;
+    const bool has_cap =
+        search->part->cap_micro >= 0 || candidate->cap_micro != search->need->cap_micro;
+    if (candidate->term_ns == 0) {
+        return candidate->cap_micro; /* that of one who was not asked for a term */
+    }
+    struct job job = *search->part->job;
+    struct part changed = *search->part;
+    if (job.part_count == 1) {
+        job.parts = &changed;
+    }
+    changed.job = &job;
+    changed.width = candidate->slots;
+    changed.term_ns = candidate->term_ns;
+    return part_limit(search->exchange, &changed, has_cap ? candidate->cap_micro : -1,
+                      budget_micro);
+}
+
 /* What is asked for anew has a cap within the band, whatever the bid has that stands. */
 static void judge_band(const struct search *search, struct candidate *candidate)
 {
@@ -268,7 +289,7 @@ static void judge_band(const struct search *search, struct candidate *candidate)
     }
 }
 
-/* Whether the market takes what it would be then, by what it comes to. Without a cap its limit is another, too. */
+/* Whether the market takes what it would be then, by what it comes to. */
 static bool is_within_notional(const struct search *search, const struct candidate *candidate)
 {
     const struct exchange *exchange = search->exchange;
@@ -280,9 +301,7 @@ static bool is_within_notional(const struct search *search, const struct candida
     struct part changed = *search->part;
     changed.width = candidate->slots;
     changed.term_ns = candidate->term_ns;
-    const bool has_cap = changed.cap_micro >= 0 || candidate->cap_micro != search->need->cap_micro;
-    changed.bid_micro =
-        part_limit(exchange, &changed, has_cap ? candidate->cap_micro : -1, budget_micro);
+    changed.bid_micro = changed_limit(search, candidate);
     return part_notional(exchange, &changed, budget_micro) <= most_micro;
 }
 
@@ -341,7 +360,7 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
         add_change(candidate, difference_ppm(need->term_ns, candidate->term_ns));
     }
     if (need->cap_micro >= 0 &&
-        offer->price_micro > search_limit_in(search, candidate->cap_micro, cell)) {
+        offer->price_micro > search_limit_in(search, changed_limit(search, candidate), cell)) {
         const bool is_other = candidate->cap_micro != need->cap_micro; /* counted already */
         if (!search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
             return false; /* nothing that can be said is worth it */
@@ -581,7 +600,7 @@ static bool settle_price(const struct seeking *seeking, struct exchange_remedy *
     const struct candidate *best = &seeking->best;
     const struct altered altered = {
         .slots = best->slots,
-        .cap_micro = best->cap_micro,
+        .cap_micro = changed_limit(seeking->search, best),
         .term_ns = best->term_ns,
         .more_micro = best->budget_micro - seeking->search->need->budget_micro,
         .type = best->type,

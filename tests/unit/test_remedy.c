@@ -175,6 +175,23 @@ START_TEST(of_fewer_slots_it_is_the_most_that_the_budget_covers)
 }
 END_TEST
 
+START_TEST(without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each)
+{
+    struct requirement needs;
+    offer_gpu(1, 2 * price);
+    struct exchange_command job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = -1;
+    job.submit.budget_micro = 60 * MICRO_PER_CREDIT;
+    job.submit.slots = 2; /* of 20 s: at most 1.5 x the price */
+    check_remedy(&job, "with slots: 1 instead of 2 it fills now at 7200.00");
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = -1;
+    job.submit.budget_micro = 150 * MICRO_PER_CREDIT;
+    job.submit.term_ns = 120 * NS_PER_S; /* 1.25 x the price; of a minute 2.5 x */
+    check_remedy(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
+}
+END_TEST
+
 START_TEST(a_list_goes_as_a_whole_and_is_named_so)
 {
     struct requirement needs;
@@ -273,6 +290,7 @@ int main(void)
     tcase_add_test(tests, each_kind_of_change_has_its_words);
     tcase_add_test(tests, from_a_value_of_nothing_the_least_that_fills_is_named);
     tcase_add_test(tests, of_fewer_slots_it_is_the_most_that_the_budget_covers);
+    tcase_add_test(tests, without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each);
     tcase_add_test(tests, a_list_goes_as_a_whole_and_is_named_so);
     tcase_add_test(tests, an_order_type_that_keeps_it_from_filling_is_named);
     tcase_add_test(tests, several_changes_stand_in_one_sentence);

@@ -466,7 +466,7 @@ START_TEST(what_is_suggested_fills)
     printf("seed %d\n", _i);
     struct random random = random_seeded((uint64_t)_i);
     granted = suggested = alone = 0;
-    for (int i = 0; i < BOOKS; i++) {
+    for (int i = 0; i < BOOKS || (alone <= 20 && i < 4 * BOOKS); i++) {
         open_market();
         any_offers(&random, PROVIDER, 1 + (uint32_t)random_below(&random, 12));
         any_offers(&random, OTHER_PROVIDER, (uint32_t)random_below(&random, 12));
@@ -545,7 +545,7 @@ START_TEST(what_is_suggested_fills_within_bands_that_come_and_go)
     printf("seed %d\n", _i);
     struct random random = random_seeded((uint64_t)_i);
     suggested = alone = bounded = 0;
-    for (int i = 0; i < BOOKS; i++) {
+    for (int i = 0; i < BOOKS || (alone == 0 && i < 4 * BOOKS); i++) {
         open_market();
         any_offers(&random, PROVIDER, 1 + (uint32_t)random_below(&random, 12));
         any_offers(&random, OTHER_PROVIDER, (uint32_t)random_below(&random, 12));

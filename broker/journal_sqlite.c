@@ -566,7 +566,13 @@ static enum journal_status check_entries(struct engine *engine,
     struct walk walk = {.head = start->head};
     struct journal_last base;
     uint64_t epoch;
-    if (read_base(engine, &base, &epoch) != JOURNAL_OK) {
+    const enum journal_status found = read_base(engine, &base, &epoch);
+    if (found == JOURNAL_CORRUPT) {
+        problem_set(ret_problem, "table journal_base: its row is damaged; `bourse-broker replay "
+                                 "--verify` says more, docs/operator.md how it is restored");
+        return JOURNAL_CORRUPT;
+    }
+    if (found != JOURNAL_OK) {
         return unreadable(engine, ret_problem);
     }
     walk.last = base;

@@ -165,6 +165,27 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
     return true;
 }
 
+/* What stands below the first entry: nothing, as the journal is whole. */
+static bool verify_base(struct verification *verification, struct problem *ret_problem)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(verification->database,
+                           "SELECT idx = 0 AND chain = zeroblob(32) AND next_command = 1 FROM "
+                           "journal_base",
+                           -1, &rows, NULL) != SQLITE_OK) {
+        return unreadable(verification, ret_problem);
+    }
+    const bool has_row = sqlite3_step(rows) == SQLITE_ROW;
+    const bool is_empty = has_row && sqlite3_column_int(rows, 0) == 1;
+    (void)sqlite3_finalize(rows); /* repeats the error of the step */
+    if (!is_empty) {
+        problem_set(ret_problem, "table journal_base, row 1 %s",
+                    has_row ? "is not that of a journal that begins with its first entry"
+                            : "is missing");
+    }
+    return is_empty;
+}
+
 static bool verify_journal(struct verification *verification, struct problem *ret_problem)
 {
     sqlite3_stmt *rows = NULL;
@@ -331,8 +352,8 @@ static bool verify_all(struct verification *verification, const char *folder,
     replay_presume_limits(verification->database, verification->exchange, 1);
     return compared(verification, ledger_comparison_open(verification->database,
                                                          &verification->comparison, ret_problem)) &&
-           verify_journal(verification, ret_problem) && verify_head(verification, ret_problem) &&
-           verify_state(verification, ret_problem) &&
+           verify_base(verification, ret_problem) && verify_journal(verification, ret_problem) &&
+           verify_head(verification, ret_problem) && verify_state(verification, ret_problem) &&
            compared(verification, ledger_comparison_end(verification->comparison, ret_problem)) &&
            agreement_check(verification->database, verification->exchange, ret_problem) &&
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);

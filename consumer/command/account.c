@@ -215,8 +215,16 @@ static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
                 (void)complain(invocation, BOURSE_USAGE, "--role: no role '%s'; %s%s?",
                                invocation->given[i].value,
                                near != NULL ? "did you mean "
-                                            : "consumer, provider, referee, auditor, risk or ",
-                               near != NULL ? near : "operator");
+                                            : "consumer, provider, referee, auditor or ",
+                               near != NULL ? near : "risk");
+                return false;
+            }
+            if (role == names_role("operator") || role == names_role("replica")) {
+                (void)complain(
+                    invocation, BOURSE_USAGE,
+                    "--role: no invitation gives the role %s: only the genesis names who "
+                    "has it",
+                    invocation->given[i].value);
                 return false;
             }
             *ret_roles |= role;
@@ -358,6 +366,24 @@ static bool read_notional(struct invocation *invocation, int64_t *ret_micro)
     return true;
 }
 
+/* What goes with bounds only, without any, would do nothing. */
+static bool is_band_missing(struct invocation *invocation, bool is_set)
+{
+    if (option_given(invocation, "undo")) {
+        (void)complain(
+            invocation, BOURSE_USAGE,
+            "--undo: a change of bands is undone by setting them to what they were, with "
+            "--least, --most or --notional");
+        return true;
+    }
+    if (!is_set && option_text(invocation, "reason", NULL) != NULL) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--reason: of what change? Give --least, --most or --notional, too");
+        return true;
+    }
+    return false;
+}
+
 /* Sets what is given; shows what is in force. */
 static int admin_bands(struct invocation *invocation)
 {
@@ -370,6 +396,14 @@ static int admin_bands(struct invocation *invocation)
     }
     const bool is_set =
         bands.least_micro >= 0 || bands.most_micro >= 0 || bands.notional_micro >= 0;
+    if (is_band_missing(invocation, is_set)) {
+        return BOURSE_USAGE;
+    }
+    if (bands.most_micro == 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--most: 0 would let in nothing but donations; the least is 0.000001, and "
+                        "`bourse admin halt` stops trade");
+    }
     if (is_set && !bourse_set_bands(invocation->bourse, &bands,
                                     option_text(invocation, "reason", NULL), &error)) {
         return complain_with(invocation, &error);

@@ -199,7 +199,7 @@ static const struct option_spec verify_options[] = {
 static const struct option_spec admin_options[] = {
     {"note", 0, "TEXT", "mint: why"},
     {"role", 0, "ROLE",
-     "invite: consumer, provider, referee, auditor, risk or operator; may be repeated (consumer)"},
+     "invite: consumer, provider, referee, auditor or risk; may be repeated (consumer)"},
     {"credits", 0, "CREDITS", "invite: minted for who redeems it (0)"},
     {"expires", 0, "TIME", "invite: how long it is good for (7d)"},
     {"name", 0, "NAME", "invite: of the account to be"},

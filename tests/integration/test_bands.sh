@@ -10,6 +10,10 @@ market_up --credits 50 # with an ask at 0.10
 expect 0 '^price band 0.00 to 1000.00$' "$bourse" admin bands
 expect 2 'negative|below zero' "$bourse" admin bands --least -1
 expect 2 'none. lifts' "$bourse" admin bands --notional 0
+expect 2 'undo.*--least, --most or --notional' "$bourse" admin bands --undo
+expect 2 'reason: of what change' "$bourse" admin bands --reason 'calm down'
+expect 2 'most: 0 would let in nothing' "$bourse" admin bands --most 0
+expect 2 'no invitation gives the role operator' "$bourse" admin invite --role operator
 expect 4 'PRICE: least: 5.00 credits, limit 2.00' "$bourse" admin bands --least 5 --most 2
 expect 0 '^price band 0.00 to 0.05$' "$bourse" admin bands --most 0.05 --reason 'calm down'
 expect 0 '"least_micro":0,"most_micro":50000,"notional_micro":0' "$bourse" admin bands --json

@@ -131,6 +131,7 @@ static const struct planted planted[] = {
      "journal", "hash"},
     {"DELETE FROM journal WHERE idx = 5", "journal", "missing"},
     {"UPDATE journal_base SET next_command = 99", "journal_base", "first command"},
+    {"UPDATE journal_base SET chain = x'00'", "journal_base", "before the first"},
     {"UPDATE journal SET chain = zeroblob(32) WHERE idx = 2", "journal", "hash"},
 };
 enum { PLANTED = sizeof planted / sizeof planted[0] };

@@ -109,6 +109,21 @@ START_TEST(what_is_appended_is_read_back)
 }
 END_TEST
 
+START_TEST(a_damaged_base_is_told_as_that)
+{
+    struct bench bench;
+    const struct journal_sqlite_start start = {0};
+    open_bench(&bench);
+    append(&bench, 1);
+    ck_assert_int_eq(
+        sqlite3_exec(bench.database, "UPDATE journal_base SET chain = x'00'", NULL, NULL, NULL),
+        SQLITE_OK);
+    ck_assert_int_eq(reopen(&bench, &start), JOURNAL_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(bench.problem.text, "table journal_base: its row is damaged"));
+    close_bench(&bench);
+}
+END_TEST
+
 START_TEST(an_entry_that_was_read_holds_no_transaction_open)
 {
     struct bench bench;
@@ -463,6 +478,7 @@ int main(void)
     Suite *suite = suite_create("sqlite journal");
     TCase *calls = tcase_create("calls");
     tcase_add_test(calls, what_is_appended_is_read_back);
+    tcase_add_test(calls, a_damaged_base_is_told_as_that);
     tcase_add_test(calls, an_entry_that_was_read_holds_no_transaction_open);
     tcase_add_test(calls, only_the_entry_that_follows_is_taken);
     tcase_add_test(calls, an_append_is_all_or_nothing);

@@ -228,6 +228,14 @@ static int64_t said_ms(const struct bourse_job *job, size_t part, uint32_t index
     return job->learned.said_ms[part];
 }
 
+/* By what was known before of a job that was there, or of its part. */
+static int64_t foreseen_ms(const struct bourse_job *job, size_t part, uint32_t index)
+{
+    return job->expect_ms != NULL && index < job->subtasks - job->checks
+               ? job->expect_ms[index]
+               : job->parts[part].expect_ms;
+}
+
 static int64_t at_least_ms(int64_t ns)
 {
     const int64_t ms = ns / NS_PER_MS + (ns % NS_PER_MS > 0);
@@ -269,7 +277,7 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
     struct job_learned *learned = &learning->learner->learned;
     const struct known *known = known_of(learning, index, all_for(&job->parts[part]));
     const int64_t said = said_ms(job, part, index);
-    int64_t expect_ms = said > 0 ? said : job->parts[part].expect_ms;
+    int64_t expect_ms = said > 0 ? said : foreseen_ms(job, part, index);
     if (known != NULL) {
         expect_ms = blended_ms(known, said, job->parts[part].limit_ms);
         learned->subtasks += weight;
@@ -366,7 +374,11 @@ static void learn(struct learning *learning)
         job->expect_ms = learning->expect_ms;
         return;
     }
-    free(learning->expect_ms);
+    if (learning->expect_ms != NULL) { /* alike: what was known before of each says no more */
+        free(learning->expect_ms);
+        free(job->expect_ms);
+        job->expect_ms = NULL;
+    }
     if (!is_tasks) {
         order_graph_fini(&job->graph);
     }
@@ -392,6 +404,12 @@ static void learning_destroy(struct learning *learning)
     free(learning);
 }
 
+/* What was said of tasks that were there is not known apart from what was measured of them. */
+static bool says_of_all(const struct bourse_job *job)
+{
+    return job->file->expect_ms != JOB_ABSENT && (job->graph.count == 0 || job->order != NULL);
+}
+
 static bool learn_from(struct bourse *bourse, struct bourse_job *job,
                        const Bourse__V1__Manifest *manifest, struct bourse_error *error)
 {
@@ -401,7 +419,8 @@ static bool learn_from(struct bourse *bourse, struct bourse_job *job,
     }
     learning->learner = job;
     for (size_t i = 0; i < job->part_count; i++) {
-        job->learned.said_ms[i] = job->file->expect_ms == JOB_ABSENT ? 0 : job->parts[i].expect_ms;
+        job->learned.said_ms[i] =
+            says_of_all(job) ? order_expect(job->file->expect_ms, job->parts[i].limit_ms) : 0;
     }
     struct bourse_error refused = {.status = BOURSE_OK};
     const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);

@@ -518,6 +518,8 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
         planned->items[i].parts = offered->places[i].slots.parts;
         planned->items[i].has_slot_uw = offered->places[i].slot_uw > 0;
         planned->items[i].slot_uw = (uint64_t)offered->places[i].slot_uw;
+        planned->items[i].has_device_slots = offered->places[i].widest > 0;
+        planned->items[i].device_slots = offered->places[i].widest;
         planned->pointers[i] = &planned->items[i];
     }
     terms->n_planned = terms->has_planned_ms ? offered->count : 0;

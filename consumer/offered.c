@@ -328,6 +328,27 @@ void offered_set_power(struct offered *offered, const struct offered *named)
     }
 }
 
+/* Whether a device is one of those that a place without a name stands for. */
+static bool is_of(const struct offered_place *device, const struct offered_place *place)
+{
+    return device->label[0] != '\0' && device->slots.price_micro == place->slots.price_micro &&
+           device->slots.parts == place->slots.parts &&
+           (place->instrument[0] == '\0' || strcmp(device->instrument, place->instrument) == 0);
+}
+
+void offered_set_widest(struct offered *offered, const struct offered *named)
+{
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        for (size_t k = 0; place->providers > 0 && k < named->count; k++) {
+            const uint32_t slots = named->places[k].slots.slots;
+            if (is_of(&named->places[k], place) && slots > place->widest) {
+                place->widest = slots < place->slots.slots ? slots : place->slots.slots;
+            }
+        }
+    }
+}
+
 static bool take_unlike(void *context, const char *account, const char *device)
 {
     struct offered *offered = context;

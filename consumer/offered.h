@@ -20,6 +20,8 @@ struct offered_place { /* slots at one price */
     uint32_t providers;    /* 0: they are leased, and would be taken from their holders */
     uint32_t device_slots; /* of all of the device, offered or not; 0: not known */
     int64_t slot_uw;       /* offered_power, where offered_set_power found it; 0: not known */
+    uint32_t
+        widest; /* slots of these on one device, where offered_set_widest found it; 0: not known */
     bool is_simulated;
 };
 
@@ -51,6 +53,8 @@ bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct o
 struct figure offered_power(const struct offered_place *place);
 /* The same of places without names, where all that `named` has at their price for their parts take as much. */
 void offered_set_power(struct offered *offered, const struct offered *named);
+/* How many slots the device with most has of places without names, among those that `named` has in their stead. */
+void offered_set_widest(struct offered *offered, const struct offered *named);
 
 /* What a subtask takes on devices of a class, and what that rests on. */
 struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,

@@ -393,9 +393,15 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
 }
 
 /* Whether any subtask's time is one. */
-static bool is_guess(const struct job_file *file)
+static bool is_guess(const struct bourse_job *job)
 {
-    bool guess = file->task_count == 0 && file->expect_ms == JOB_ABSENT;
+    const struct job_file *file = job->file;
+    bool guess = file->task_count == 0 && file->expect_ms == JOB_ABSENT && !job->continues;
+    for (size_t i = 0; job->continues && file->expect_ms == JOB_ABSENT && i < job->part_count;
+         i++) {
+        const struct order_part *part = &job->parts[i];
+        guess = guess || part->expect_ms == order_expect(JOB_ABSENT, part->limit_ms);
+    }
     for (size_t i = 0; i < file->task_count; i++) {
         guess = guess || file->tasks[i].expect_ms == JOB_ABSENT;
     }
@@ -436,7 +442,7 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .limit_ms = job->file->limit_ms,
         .term_ms = job->file->term_ms,
         .expect_ms = mean_expect_ms(job),
-        .expect_is_guess = is_guess(job->file) && job->learned.subtasks == 0,
+        .expect_is_guess = is_guess(job) && job->learned.subtasks == 0,
         .measured_subtasks = job->learned.subtasks,
         .measured_samples = job->learned.samples,
         .p90_ms = job->learned.subtasks == 0 || job->learned.has_no_p90 ? -1 : job->learned.p90_ms,

@@ -21,10 +21,28 @@ static int64_t sum_of(int64_t a, int64_t b)
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 struct pace { /* what results were expected to take, and took */
     int64_t planned_ns, took_ns;
     uint64_t results;
 };
+
+/* Whether results say something of the rest: they are as much work as ONLINE_SAMPLES mean subtasks, or are off by more than a fifth of
+ * all. A millisecond more for some small files says nothing of the large one that is left. */
+static bool is_weighty(const struct pace *pace, const struct deal *plan, uint64_t subtasks)
+{
+    int64_t all_ns = 0;
+    for (uint64_t i = 0; i < subtasks && i < plan->subtasks; i++) {
+        all_ns = sum_of(all_ns, plan->runs[i].end_ns - plan->runs[i].start_ns);
+    }
+    const int128 off_ns = (int128)pace->took_ns - pace->planned_ns;
+    return (int128)pace->planned_ns * (int64_t)subtasks >= (int128)all_ns * ONLINE_SAMPLES ||
+           100 * (off_ns < 0 ? -off_ns : off_ns) > (int128)all_ns * ONLINE_SLACK_PERCENT;
+}
 
 /* The row has it by what a part's subtasks are expected to take on average; where the plan is known each counts with what was expected of it. */
 static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
@@ -46,11 +64,14 @@ static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
             pace.results++;
         }
     }
+    bool is_known = true;
     if (report->plan == NULL) {
         pace = (struct pace){row->foreseen_ms, row->took_ms, row->timed};
+    } else {
+        is_known = is_weighty(&pace, report->plan, report->subtasks - report->checks);
     }
     *ret_pace = pace;
-    return online_drifts(pace.planned_ns, pace.took_ns, pace.results) ||
+    return (is_known && online_drifts(pace.planned_ns, pace.took_ns, pace.results)) ||
            client_fail(error, BOURSE_NOT_FOUND, "it goes as it was planned");
 }
 
@@ -106,7 +127,7 @@ static void find_limit(const struct bourse_job *job, struct replan *replan)
 
 static int64_t dearest(const struct job_plan *plan)
 {
-    int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX;
+    int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX; /* without a lease nobody knows */
     for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
         const int64_t price = plan->offered->places[i].slots.price_micro;
         price_micro = price > price_micro ? price : price_micro;
@@ -145,30 +166,88 @@ static struct offered *places_with_more(const struct bourse_job *job,
     return made;
 }
 
-/* Whether more slots at a time than the job may have would end it sooner. False without memory. */
-static bool find_more(struct bourse_job *job, const struct bourse_quote *quotes,
-                      const struct job_plan *plan, struct replan *replan)
+static uint32_t slots_held(const struct job_plan *plan)
+{
+    uint32_t slots = 0;
+    for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
+        slots += plan->offered->places[i].slots.slots;
+    }
+    return slots;
+}
+
+struct bid {
+    const char *job;
+    int64_t price_micro; /* per slot-hour; 0: it has none */
+};
+
+static bool see_order(void *context, const struct bourse_order *order)
+{
+    struct bid *bid = context;
+    if (order->is_bid && order->part == 0 && strcmp(order->job, bid->job) == 0) {
+        bid->price_micro = order->price_micro;
+    }
+    return true;
+}
+
+/* The budget with which so many slots more can be leased: each lease is reserved for all of its term. */
+static int64_t budget_for(const struct bourse_job_row *row, const struct order_part *part,
+                          int64_t price_micro, uint32_t more)
+{
+    int64_t slot_ms = 0;
+    int64_t lease_micro = 0;
+    int64_t leases_micro = 0;
+    const uint32_t leases = more / part->slots;
+    const bool is_known =
+        checked_mul(part->slots, part->term_ms, &slot_ms) &&
+        checked_muldiv_ceil(price_micro, slot_ms, NS_PER_HOUR / NS_PER_MS, &lease_micro) &&
+        checked_mul(lease_micro, leases, &leases_micro);
+    return is_known ? sum_of(sum_of(row->charged_micro, row->reserved_micro), leases_micro)
+                    : INT64_MAX;
+}
+
+/* Whether more slots than the job has would end it sooner, where its `at_most` or its budget keeps them from it. False: the broker does not
+ * answer, or there is no memory. */
+static bool find_more(struct bourse *bourse, struct bourse_job *job,
+                      const struct bourse_quote *quotes, const struct bourse_job_row *row,
+                      const struct job_plan *plan, struct replan *replan,
+                      struct bourse_error *error)
 {
     struct order_part *part = &job->parts[0];
     const uint32_t at_most = part->at_most;
-    if (job->part_count != 1 || at_most == 0) {
+    const uint32_t held = slots_held(plan);
+    if (job->part_count != 1 || (at_most == 0 && held == 0)) {
         return true;
     }
     CLEANUP(offered_destroy) struct offered *offered = places_with_more(job, quotes, plan);
-    struct deal *deal = NULL;
+    CLEANUP(deal_destroy) struct deal *deal = NULL;
     if (offered == NULL) {
-        return false;
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     part->at_most = 0;
     const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
     part->at_most = at_most;
-    if (status == DEAL_OK && deal->lanes * part->slots > at_most &&
-        deal->makespan_ns < replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
-        replan->slots = deal->lanes * part->slots;
-        replan->sooner_ns = deal->makespan_ns;
+    if (status != DEAL_OK) {
+        return status != DEAL_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    deal_destroy(&deal);
-    return status != DEAL_NO_MEMORY;
+    const uint32_t slots = deal->lanes * part->slots;
+    if (slots <= (at_most > 0 ? at_most : held) ||
+        deal->makespan_ns >= replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
+        return true;
+    }
+    struct bid bid = {.job = row->id};
+    if (at_most == 0 && !bourse_orders(bourse, see_order, &bid, error)) {
+        return false;
+    }
+    const int64_t pays_micro = dearest(plan);
+    /* A bid that is replaced takes what is free at its price, one that stands pays its limit for what comes. */
+    const int64_t price_micro = at_most > 0 ? pays_micro : larger(bid.price_micro, pays_micro);
+    const int64_t needs_micro = budget_for(row, part, price_micro, slots > held ? slots - held : 0);
+    replan->budget_micro = needs_micro > row->budget_micro && needs_micro < INT64_MAX
+                               ? larger(needs_micro, replan->cost_micro)
+                               : 0;
+    replan->slots = at_most > 0 ? slots : 0;
+    replan->sooner_ns = replan->slots > 0 || replan->budget_micro > 0 ? deal->makespan_ns : 0;
+    return true;
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -195,8 +274,7 @@ static bool make(struct bourse *bourse, const struct bourse_job_row *row, const 
     replan->left_ns = plan->deal->makespan_ns;
     replan->cost_micro = sum_of(row->charged_micro, plan->deal->cost_micro);
     replan->lanes = plan->deal->lanes;
-    return find_more(job, quotes, plan, replan) ||
-           client_fail(error, BOURSE_LOCAL, "out of memory");
+    return find_more(bourse, job, quotes, row, plan, replan, error);
 }
 
 static int64_t percent_of(int64_t planned, int64_t took)

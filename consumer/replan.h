@@ -17,9 +17,12 @@ struct replan {
     uint32_t lanes;     /* that is on */
     int64_t takes_ms;   /* what the longest subtask that is left takes, and */
     int64_t limit_ms;   /* when such a one is ended */
-    uint32_t slots;     /* with so many at a time, where fewer are allowed now, */
+    uint32_t
+        slots; /* with so many at a time, where fewer are allowed now; 0: they are not in the way; and */
     int64_t
-        sooner_ns; /* all would be done by then; 0: more would not help, or none is free at the prices it pays */
+        budget_micro; /* with such a budget, where its own does not do for their leases; 0: it does */
+    int64_t
+        sooner_ns; /* all would be done by then; 0: more would not help, none is free at the prices it pays, or it will have them anyway */
 };
 
 /* NOT_FOUND: it has ended, or goes as it was planned, or nothing that fits what is left is there. */

@@ -508,6 +508,20 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
     return true;
 }
 
+/* Alone is one device of a place, and not all that ask as much. Changes `devices`, which are the input's. */
+static void find_single(const Bourse__V1__ManifestTerms *terms, const struct deal_input *input,
+                        struct deal_device *devices, struct report *report)
+{
+    for (size_t i = 0; i < terms->n_planned; i++) {
+        const Bourse__V1__ManifestPlace *place = terms->planned[i];
+        devices[i].slots = place->has_device_slots ? place->device_slots : 0;
+        report->single_is_unknown = report->single_is_unknown || !place->has_device_slots;
+    }
+    if (!deal_best_single(input, &report->single, &report->single_ns)) {
+        report->single_ns = 0;
+    }
+}
+
 /* How it would have run on what was on offer, where the manifest says what that was. One that contradicts itself has no plan. False
  * without memory. */
 static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
@@ -539,8 +553,8 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
                                      .devices = planning.devices,
                                      .device_count = terms->n_planned};
     const enum deal_status status = deal_make(&input, &report->plan);
-    if (status == DEAL_OK && !deal_best_single(&input, &report->single, &report->single_ns)) {
-        report->single_ns = 0;
+    if (status == DEAL_OK) {
+        find_single(terms, &input, planning.devices, report);
     }
     return status == DEAL_OK ? read_energy(&planning, terms, report) : status != DEAL_NO_MEMORY;
 }

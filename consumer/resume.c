@@ -274,27 +274,50 @@ static bool is_guess(const Bourse__V1__Manifest *manifest, int64_t expect_ms, in
     return !manifest->has_expect_ms && expect_ms == order_expect(JOB_ABSENT, limit_ms);
 }
 
+/* What each that is left was expected to take, where they are unlike: tasks, and work on files of unlike size. False without memory. */
+static bool expect_apart(const struct resume *resume, struct bourse_job *job)
+{
+    bool is_apart = false;
+    int64_t *expect_ms = calloc(resume->count, sizeof *expect_ms);
+    if (expect_ms == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0, part = 0, end = 0; i < resume->count; i++) {
+        end = i == 0 ? job->parts[0].subtasks : end;
+        if (i == end) {
+            end += job->parts[++part].subtasks;
+        }
+        const Bourse__V1__ManifestSubtask *subtask = &resume->subtasks[i];
+        is_apart = is_apart || subtask->has_expect_ms || subtask->task != NULL;
+        expect_ms[i] = subtask->has_expect_ms ? subtask->expect_ms : job->parts[part].expect_ms;
+    }
+    if (!is_apart) {
+        free(expect_ms);
+        expect_ms = NULL;
+    }
+    job->expect_ms = expect_ms;
+    return true;
+}
+
 static bool make_graph(const struct resume *resume, struct bourse_job *job)
 {
     if (resume->manifest->n_subtasks == 0 || resume->manifest->subtasks[0]->task == NULL) {
         return true;
     }
     struct order_graph *graph = &job->graph;
-    int64_t *expect_ms = calloc(resume->count, sizeof *expect_ms);
+    const int64_t *expect_ms = job->expect_ms;
     graph->rank = calloc(resume->count, sizeof *graph->rank);
     graph->expect_ms = calloc(resume->count, sizeof *graph->expect_ms);
     graph->after_count = calloc(resume->count, sizeof *graph->after_count);
     graph->after = calloc(resume->waits + 1, sizeof *graph->after);
-    bool good = expect_ms != NULL && graph->rank != NULL && graph->expect_ms != NULL &&
-                graph->after_count != NULL && graph->after != NULL;
+    bool good = graph->rank != NULL && graph->expect_ms != NULL && graph->after_count != NULL &&
+                graph->after != NULL;
     for (uint32_t i = 0, part = 0, end = 0; good && i < resume->count; i++) {
         end = i == 0 ? job->parts[0].subtasks : end;
         if (i == end) {
             end += job->parts[++part].subtasks;
         }
-        const Bourse__V1__ManifestSubtask *subtask = &resume->subtasks[i];
-        const Bourse__V1__ManifestTask *task = subtask->task;
-        expect_ms[i] = subtask->has_expect_ms ? subtask->expect_ms : job->parts[part].expect_ms;
+        const Bourse__V1__ManifestTask *task = resume->subtasks[i].task;
         graph->expect_ms[i] = is_guess(resume->manifest, expect_ms[i], job->parts[part].limit_ms)
                                   ? 0
                                   : order_known_ms(expect_ms[i]);
@@ -308,10 +331,7 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
     if (good) {
         graph->count = resume->count;
         order_rank(graph, expect_ms);
-        job->expect_ms = expect_ms;
-        expect_ms = NULL;
     }
-    free(expect_ms);
     return good;
 }
 
@@ -351,7 +371,9 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->at_most = part->at_most;
     file->limit_ms = part->limit_ms;
     file->term_ms = part->term_ms;
-    file->expect_ms = part->expect_ms;
+    if (manifest->has_expect_ms) { /* else nobody said it: the parts have what was foreseen */
+        file->expect_ms = manifest->expect_ms;
+    }
     struct job_file *made = file;
     file = NULL;
     return made;
@@ -386,7 +408,7 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
         return client_fail(error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
     }
     job->file = file_of(resume, cap_micro, value, &job->parts[0]);
-    if (job->file == NULL || !make_graph(resume, job)) {
+    if (job->file == NULL || !expect_apart(resume, job) || !make_graph(resume, job)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     if (!make_manifest(resume, job, error)) {

@@ -496,6 +496,7 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
     }
     offered_set_power(offered, named);
     find_rest(job, ret_quote);
+    offered_set_widest(offered, named);
     return manifest_expect(job, ret_quote, offered, error);
 }
 

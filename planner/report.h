@@ -114,7 +114,8 @@ struct report {
     int64_t *
         planned_mj; /* what each subtask of the plan takes at its device's full load, -1: unknown; the report's; NULL: of none known */
     size_t single;  /* the place of the plan that would be done first alone, and */
-    int64_t single_ns; /* when; 0: there is no plan, or none could do all */
+    int64_t single_ns;      /* when; 0: there is no plan, or none could do all */
+    bool single_is_unknown; /* of places of the plan: nobody knows on which devices they were */
     int64_t
         left_ns; /* until all is done, as the market expects now; -1: it is, or nobody can tell */
     uint32_t subtasks;

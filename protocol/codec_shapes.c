@@ -423,7 +423,8 @@ SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
       MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX, DURATION);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
       DURATION, DURATION);
-SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX), COUNT);
+SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX), COUNT,
+      NUMBER(1, UINT32_MAX));
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
       FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
       NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION, MONEY, MONEY, NUMBER(0, UINT32_MAX),

@@ -678,6 +678,32 @@ static int explain_end(struct invocation *invocation, const char *id)
     return BOURSE_OK;
 }
 
+/* What to type for it, where its bid alone has to change. */
+static void print_replace(FILE *to, const char *id, const struct bourse_explanation *explanation)
+{
+    char options[2 * CELL_SIZE] = "";
+    size_t used = 0;
+    const bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
+    if (explanation->has_fills_at && explanation->starts_at_micro < 0 &&
+        explanation->change_count == 0 && !is_by_value) {
+        used = (size_t)snprintf(options, sizeof options, " --cap %s",
+                                money_text(explanation->fills_at_micro));
+    }
+    for (uint32_t i = 0; i < explanation->change_count; i++) {
+        const struct bourse_change *change = &explanation->changes[i];
+        const bool is_money =
+            strcmp(change->field, "budget") == 0 || strcmp(change->field, "cap") == 0;
+        if (!is_money || !change->has_figures || is_by_value || used >= CELL_SIZE) {
+            return;
+        }
+        used += (size_t)snprintf(options + used, sizeof options - used, " --%s %s", change->field,
+                                 money_text(change->to));
+    }
+    if (used > 0) {
+        (void)fprintf(to, "  `bourse order replace %.8s%s` does that\n", id, options);
+    }
+}
+
 int command_explain(struct invocation *invocation)
 {
     int status = 0;
@@ -718,5 +744,6 @@ int command_explain(struct invocation *invocation)
         return print_json(value, BOURSE_OK);
     }
     print_explanation(stdout, &explanation);
+    print_replace(stdout, id, &explanation);
     return BOURSE_OK;
 }

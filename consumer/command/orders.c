@@ -210,9 +210,11 @@ static void say_what_it_waits_for(struct invocation *invocation, const struct bo
     }
     const bool is_dear = why.asking > 0 && why.affordable == 0;
     if (why.waiting > 0 && (is_dear || is_short(&why))) {
+        char text[BOURSE_TEXT_SIZE];
+        bourse_printable(why.text, text, sizeof text);
         (void)fprintf(stderr,
                       "bourse: as it is now it waits: %s\n        `bourse cancel %.8s` ends it.\n",
-                      plain_text(why.text), bid->job);
+                      text, bid->job);
     }
 }
 

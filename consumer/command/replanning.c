@@ -23,6 +23,27 @@ static bool is_over_budget(const struct replan *replan, const struct bourse_job_
     return replan->cost_micro > row->budget_micro;
 }
 
+/* What it takes for more slots than it has. */
+static void write_more(const struct replan *replan, const struct bourse_job_row *row,
+                       char ret_text[REPLAN_TEXT])
+{
+    char slots[64] = "";
+    char budget[64] = "";
+    if (replan->slots > 0) {
+        (void)snprintf(slots, sizeof slots, " --at-most %" PRIu32, replan->slots);
+    }
+    if (replan->budget_micro > 0) {
+        (void)snprintf(budget, sizeof budget, " --budget %s", money_text(replan->budget_micro));
+    }
+    (void)snprintf(
+        ret_text, REPLAN_TEXT,
+        "within its budget of %s%s; with more slots at a time it takes %s: `bourse order "
+        "replace %.8s%s%s`",
+        money_text(row->budget_micro),
+        replan->budget_micro > 0 ? ", which has no room for another lease" : "",
+        duration_ns_text(replan->sooner_ns), row->id, slots, budget);
+}
+
 /* What keeps it, the budget before all, and what to do; or that nothing does. */
 static void write_advice(const struct replan *replan, const struct bourse_job_row *row,
                          char ret_text[REPLAN_TEXT])
@@ -40,11 +61,7 @@ static void write_advice(const struct replan *replan, const struct bourse_job_ro
             money_text(row->budget_micro), duration_text(replan->takes_ms),
             duration_text(replan->limit_ms), row->id);
     } else if (replan->sooner_ns > 0) {
-        (void)snprintf(ret_text, REPLAN_TEXT,
-                       "within its budget of %s; with more slots at a time it takes %s: `bourse "
-                       "order replace %.8s --at-most %" PRIu32 "`",
-                       money_text(row->budget_micro), duration_ns_text(replan->sooner_ns), row->id,
-                       replan->slots);
+        write_more(replan, row, ret_text);
     } else {
         (void)snprintf(ret_text, REPLAN_TEXT, "within its budget of %s",
                        money_text(row->budget_micro));
@@ -92,8 +109,12 @@ json_t *json_replans(const struct replanning *replanning)
                       "left_ms", (json_int_t)(replan->left_ns / NS_PER_MS), "expected_micro",
                       (json_int_t)replan->cost_micro, "lanes", (int)replan->lanes, "guess",
                       (int)replan->was_guess);
-        if (replan->sooner_ns > 0) {
+        if (replan->slots > 0) {
             (void)json_object_set_new(value, "at_most", json_integer(replan->slots));
+        }
+        if (replan->budget_micro > 0) {
+            (void)json_object_set_new(value, "budget_micro",
+                                      json_integer((json_int_t)replan->budget_micro));
         }
         (void)json_array_append_new(list, value);
     }

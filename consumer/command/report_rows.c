@@ -439,7 +439,9 @@ void add_report_bound(struct grid *table, const struct report *report)
         is_complete(report) ? gap_text(gap_of(report, report->span_ns), measured) : "-", ""};
     grid_add(table, gap);
     const char *single[] = {"best single",
-                            report->single_ns > 0 ? duration_ns_text(report->single_ns) : "none",
+                            report->single_ns > 0       ? duration_ns_text(report->single_ns)
+                            : report->single_is_unknown ? "unknown"
+                                                        : "none",
                             "", ""};
     grid_add(table, single);
 }

@@ -144,4 +144,26 @@ grep -oE '"device":"[0-9a-f]+","samples":[0-9]+,"outliers":[0-9]+,"median_ns":[0
 LC_ALL=C "$bourse" plan unlike.yaml >unlike.txt || fail "plan of unlike speeds"
 awk '$2 ~ /^slow\// && $1 ~ /^[0-9]+$/ { n++; if ($4 + 0 < 1 || $4 !~ /[0-9]s$/) exit 1 } END { exit !n }' unlike.txt || fail "the slow agent is to be faster than it is: $(cat unlike.txt)"
 
+# So is what follows a job of them: small files that take twice what was planned change next to nothing, and what is left of it is the large
+# file, not a mean one.
+mkdir unlike
+for name in a b c d e; do echo "quick $name" >unlike/$name.bin; done
+head -c 3000000 /dev/zero >unlike/z.bin
+cat >unlike.yaml <<'YAML'
+each: "unlike/*.bin"
+run: [sh, -c, 'case $(head -c 4 "$1" | tr -d "\0") in slow) sleep 0.2 ;; quic) sleep 0.1 ;; *) sleep 5 ;; esac', sh, "{in}"]
+YAML
+"$bourse" submit unlike.yaml -y --wait -q || fail "unlike files: $?"
+for name in a b c d e; do echo "slowly $name" >unlike/$name.bin; done
+"$bourse" submit unlike.yaml -y -q >id || fail "unlike files again: $?"
+"$bourse" watch "$(cat id)" >watch.log 2>&1 &
+started+=($!)
+small_done() { "$bourse" ps "$(cat id)" --json >json && [ "$(field accepted json)" -eq 5 ]; }
+until_true 60 small_done || fail "small files: $(cat json)"
+"$bourse" plan "$(cat id)" --json >json || fail "plan of a large file that is left"
+grep -qE '"makespan_s":5[.]' json || fail "what is left takes five seconds: $(cat json)"
+wait "${started[-1]}" || fail "watch: $(cat watch.log)"
+! grep -q 'planned anew' watch.log || fail "it goes as planned: $(cat watch.log)"
+"$bourse" history unlike.yaml --json >json || fail "history of unlike files"
+
 echo "history of a market: ok"

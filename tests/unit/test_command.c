@@ -275,6 +275,18 @@ START_TEST(a_new_plan_says_which_limit_is_in_the_way)
     ck_assert_msg(strstr(text, "it takes 1.0s: `bourse order replace 01234567 --at-most 8`") !=
                       NULL,
                   "%s", text);
+    replan.budget_micro = 2100000;
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(
+        strstr(text, "within its budget of 2.00, which has no room for another lease; ") != NULL,
+        "%s", text);
+    ck_assert_msg(strstr(text, "`bourse order replace 01234567 --at-most 8 --budget 2.10`") != NULL,
+                  "%s", text);
+    replan.slots = 0; /* none is said, the budget alone is in the way */
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(strstr(text, "it takes 1.0s: `bourse order replace 01234567 --budget 2.10`") !=
+                      NULL,
+                  "%s", text);
     replan.takes_ms = replan.limit_ms;
     replanning_text(&replan, &row, text);
     ck_assert_msg(strstr(text, "is ended at its limit of 10m 0s") != NULL, "%s", text);

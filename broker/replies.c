@@ -237,7 +237,7 @@ static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
     ret_wire->expected_micro = quote->expected_micro;
     ret_wire->minimum_micro = quote->minimum_micro;
     ret_wire->suggested_micro = quote->suggested_micro;
-    ret_wire->makespan_ms = quote->makespan_ns / NS_PER_MS + (quote->makespan_ns % NS_PER_MS != 0);
+    ret_wire->makespan_ns = quote->makespan_ns;
     for (uint32_t i = 0; i < quote->level_count; i++) {
         bourse__v1__quote_level__init(&levels[i]);
         levels[i].price_micro = quote->levels[i].price_micro;
@@ -273,6 +273,7 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                                .subtasks = body->subtasks,
                                .slots = body->slots,
                                .at_most = body->at_most,
+                               .expect_ns = body->expect_ns,
                                .cap_micro = value != NULL         ? value->micro
                                             : body->has_cap_micro ? body->cap_micro
                                                                   : -1,
@@ -283,8 +284,7 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                                .budget_micro = body->budget_micro};
     return codec_requirement_from_wire(body->needs, needs) &&
            checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
-           checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns) &&
-           checked_mul(body->expect_ms, NS_PER_MS, &ret_need->expect_ns);
+           checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns);
 }
 
 /* What is paid now and then, but never less than what is there costs. */

@@ -132,13 +132,13 @@ struct bourse_job_summary {
     const char *value_rate;
     int64_t limit_ms;
     int64_t term_ms;
-    int64_t expect_ms;    /* what the quote assumes one subtask takes */
+    int64_t expect_ns;    /* what the quote assumes one subtask takes */
     bool expect_is_guess; /* the job did not say, and nobody measured it */
     /* Once it was quoted: of so many subtasks this market has measured what such work takes, so often; the median of n samples
      * weighs n / (n + 4) against what the job says. */
     uint64_t measured_subtasks, measured_samples;
     int64_t
-        p90_ms; /* of each size of these nine of ten took at most that, on each class of devices; -1: too
+        p90_ns; /* of each size of these nine of ten took at most that, on each class of devices; -1: too
                        few of one were measured to say */
     char manifest[BOURSE_HEX32_SIZE];
     uint32_t parts; /* kinds of devices, or of terms, that it buys for */
@@ -217,7 +217,7 @@ struct bourse_quote {
                                 parts; -1: neither, and only the budget binds */
     int64_t rests_at_micro;  /* then: what it pays at most, if it waits; -1: no budget is known */
     int64_t band_least_micro, band_most_micro; /* the market's price band */
-    int64_t makespan_ms;
+    int64_t makespan_ns;
     uint32_t level_count;
     struct bourse_level
         levels[BOURSE_LEVELS_MAX]; /* cheapest first; what several parts could have is there once */

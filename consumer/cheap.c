@@ -364,7 +364,7 @@ static bool add_part(struct bourse_job *job, const struct cheap_checks *checks,
     }
     part->subtasks = (uint32_t)checks->count;
     part->at_most = 0;
-    part->expect_ms = order_expect(checks->expect_ms, part->limit_ms);
+    part->expect_ns = order_expect_ns(checks->expect_ms, part->limit_ms);
     job->part_count++;
     return true;
 }
@@ -376,7 +376,7 @@ static int64_t expect_of(const struct bourse_job *job, uint32_t index)
     while (index >= job->parts[part].subtasks) {
         index -= job->parts[part++].subtasks;
     }
-    return job->parts[part].expect_ms;
+    return job->parts[part].expect_ns;
 }
 
 static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_error *error)
@@ -386,11 +386,11 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     graph.rank = calloc(graph.count, sizeof *graph.rank);
     graph.after_count = calloc(graph.count, sizeof *graph.after_count);
     graph.after = calloc(graph.edge_count, sizeof *graph.after);
-    int64_t *expect_ms = calloc(graph.count, sizeof *expect_ms);
+    int64_t *expect_ns = calloc(graph.count, sizeof *expect_ns);
     const bool tells_apart = old->count > 0 && old->expect_ms != NULL;
     graph.expect_ms = tells_apart ? calloc(graph.count, sizeof *graph.expect_ms) : NULL;
     bool good = (!tells_apart || graph.expect_ms != NULL) && graph.rank != NULL &&
-                graph.after_count != NULL && graph.after != NULL && expect_ms != NULL;
+                graph.after_count != NULL && graph.after != NULL && expect_ns != NULL;
     if (good && old->count > 0) {
         memcpy(graph.after_count, old->after_count, count * sizeof *graph.after_count);
     }
@@ -403,16 +403,16 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     for (uint32_t i = 0; good && i < count; i++) {
         graph.after_count[count + i] = 1;
         graph.after[old->edge_count + i] = i;
-        expect_ms[i] = expect_of(job, i);
-        expect_ms[count + i] = expect_of(job, count + i);
+        expect_ns[i] = expect_of(job, i);
+        expect_ns[count + i] = expect_of(job, count + i);
     }
     if (!good) {
         order_graph_fini(&graph);
-        free(expect_ms);
+        free(expect_ns);
         return no_memory(error);
     }
-    order_rank(&graph, expect_ms);
-    free(expect_ms);
+    order_rank(&graph, expect_ns);
+    free(expect_ns);
     order_graph_fini(&job->graph);
     job->graph = graph;
     return true;
@@ -491,7 +491,7 @@ bool cheap_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
                                     .slots = wire->slots,
                                     .limit_ms = wire->limit_ms,
                                     .term_ms = wire->term_ms,
-                                    .expect_ms = wire->expect_ms};
+                                    .expect_ns = wire->expect_ns};
     if (!codec_requirement_from_wire(wire->needs, &ret_part->needs)) {
         return false;
     }

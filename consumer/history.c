@@ -212,34 +212,27 @@ struct learning {
     uint32_t stride;
     struct names names;
     struct table table;
-    int64_t *expect_ms;             /* of each subtask, for the ranks of tasks; else NULL */
+    int64_t *expect_ns;             /* of each subtask, for the ranks of tasks; else NULL */
     struct history_figure *figures; /* by class and unit */
 };
 
 /* What the job says; 0: nothing. */
-static int64_t said_ms(const struct bourse_job *job, size_t part, uint32_t index)
+static int64_t said_ns(const struct bourse_job *job, size_t part, uint32_t index)
 {
     const struct job_file *file = job->file;
     if (job->order != NULL && index < file->task_count) {
-        return file->tasks[job->order[index]].expect_ms == JOB_ABSENT
-                   ? 0
-                   : file->tasks[job->order[index]].expect_ms;
+        const int64_t expect_ms = file->tasks[job->order[index]].expect_ms;
+        return expect_ms == JOB_ABSENT ? 0 : expect_ms * NS_PER_MS;
     }
-    return job->learned.said_ms[part];
+    return job->learned.said_ns[part];
 }
 
 /* By what was known before of a job that was there, or of its part. */
-static int64_t foreseen_ms(const struct bourse_job *job, size_t part, uint32_t index)
+static int64_t foreseen_ns(const struct bourse_job *job, size_t part, uint32_t index)
 {
-    return job->expect_ms != NULL && index < job->subtasks - job->checks
-               ? job->expect_ms[index]
-               : job->parts[part].expect_ms;
-}
-
-static int64_t at_least_ms(int64_t ns)
-{
-    const int64_t ms = ns / NS_PER_MS + (ns % NS_PER_MS > 0);
-    return ms > 0 ? ms : 1;
+    return job->expect_ns != NULL && index < job->subtasks - job->checks
+               ? job->expect_ns[index]
+               : job->parts[part].expect_ns;
 }
 
 static const struct known *known_of(const struct learning *learning, uint32_t index,
@@ -254,13 +247,14 @@ static const struct known *known_of(const struct learning *learning, uint32_t in
     return find(&learning->table, name, work.size, of_class);
 }
 
-static int64_t blended_ms(const struct known *known, int64_t said_ms, int64_t limit_ms)
+static int64_t blended_ns(const struct known *known, int64_t said_ns, int64_t limit_ms)
 {
     const struct history_summary summary = {
         .count = known->samples < UINT32_MAX ? (uint32_t)known->samples : UINT32_MAX,
         .median = (int64_t)(known->median_ns / known->samples)};
-    const int64_t takes_ms = at_least_ms(history_blend(&summary, said_ms * NS_PER_MS));
-    return takes_ms < limit_ms ? takes_ms : limit_ms;
+    const int64_t takes_ns = history_blend(&summary, said_ns);
+    const int64_t limit_ns = limit_ms * NS_PER_MS;
+    return takes_ns < 1 ? 1 : takes_ns < limit_ns ? takes_ns : limit_ns;
 }
 
 /* All devices on which a part may run, by what they are. */
@@ -271,28 +265,28 @@ static size_t all_for(const struct order_part *part)
 
 /* One subtask, which stands for `weight` of its part. */
 static void learn_one(struct learning *learning, size_t part, uint32_t index, uint64_t weight,
-                      int128 *sum_ms)
+                      int128 *sum_ns)
 {
     const struct bourse_job *job = learning->job;
     struct job_learned *learned = &learning->learner->learned;
     const struct known *known = known_of(learning, index, all_for(&job->parts[part]));
-    const int64_t said = said_ms(job, part, index);
-    int64_t expect_ms = said > 0 ? said : foreseen_ms(job, part, index);
+    const int64_t said = said_ns(job, part, index);
+    int64_t expect_ns = said > 0 ? said : foreseen_ns(job, part, index);
     if (known != NULL) {
-        expect_ms = blended_ms(known, said, job->parts[part].limit_ms);
+        expect_ns = blended_ns(known, said, job->parts[part].limit_ms);
         learned->subtasks += weight;
         learned->samples = known->samples > learned->samples ? known->samples : learned->samples;
-        const int64_t p90_ms = at_least_ms(known->p90_ns);
+        const int64_t p90_ns = known->p90_ns > 0 ? known->p90_ns : 1;
         learned->has_no_p90 = learned->has_no_p90 || known->has_no_p90;
-        learned->p90_ms = p90_ms > learned->p90_ms ? p90_ms : learned->p90_ms;
+        learned->p90_ns = p90_ns > learned->p90_ns ? p90_ns : learned->p90_ns;
     }
-    if (learning->expect_ms != NULL) {
-        learning->expect_ms[index] = expect_ms;
+    if (learning->expect_ns != NULL) {
+        learning->expect_ns[index] = expect_ns;
     }
     if ((known != NULL || said > 0) && learning->stride == 1 && job->graph.expect_ms != NULL) {
-        job->graph.expect_ms[index] = order_known_ms(expect_ms);
+        job->graph.expect_ms[index] = order_known_ms(expect_ns);
     }
-    *sum_ms += (int128)expect_ms * weight;
+    *sum_ns += (int128)expect_ns * weight;
 }
 
 /* Of the subtasks that `visit` sees of a part: one for all where they are alike. */
@@ -300,13 +294,13 @@ static void learn_part(struct learning *learning, size_t number, uint32_t first)
 {
     struct order_part *part = &learning->learner->parts[number];
     const uint32_t step = learning->manifest->n_subtasks == 0 ? part->subtasks : learning->stride;
-    int128 sum_ms = 0;
+    int128 sum_ns = 0;
     for (uint32_t i = 0; i < part->subtasks; i += step) {
         const uint32_t left = part->subtasks - i;
-        learn_one(learning, number, first + i, left < step ? left : step, &sum_ms);
+        learn_one(learning, number, first + i, left < step ? left : step, &sum_ns);
     }
     assert(part->subtasks > 0);
-    part->expect_ms = (int64_t)((sum_ms + part->subtasks - 1) / part->subtasks);
+    part->expect_ns = (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks);
 }
 
 static void name_part(struct learning *learning, size_t number, uint32_t first)
@@ -336,12 +330,12 @@ static void each_part(struct learning *learning,
 }
 
 /* Whether subtasks of a part are expected to take unlike times. */
-static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ms)
+static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ns)
 {
     uint32_t index = 0;
     for (size_t i = 0; i < parts_of_work(job); i++) {
         for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            if (expect_ms[index] != job->parts[i].expect_ms) {
+            if (expect_ns[index] != job->parts[i].expect_ns) {
                 return true;
             }
         }
@@ -366,18 +360,18 @@ static void learn(struct learning *learning)
     const bool is_listed =
         learning->manifest->n_subtasks > 0 && job->checks == 0 && learning->stride == 1;
     const bool has_list = is_listed && (is_tasks || make_list(job));
-    learning->expect_ms = has_list ? calloc(job->subtasks, sizeof *learning->expect_ms) : NULL;
+    learning->expect_ns = has_list ? calloc(job->subtasks, sizeof *learning->expect_ns) : NULL;
     each_part(learning, learn_part);
-    if (learning->expect_ms != NULL && (is_tasks || are_unlike(job, learning->expect_ms))) {
-        order_rank(&job->graph, learning->expect_ms);
-        free(job->expect_ms);
-        job->expect_ms = learning->expect_ms;
+    if (learning->expect_ns != NULL && (is_tasks || are_unlike(job, learning->expect_ns))) {
+        order_rank(&job->graph, learning->expect_ns);
+        free(job->expect_ns);
+        job->expect_ns = learning->expect_ns;
         return;
     }
-    if (learning->expect_ms != NULL) { /* alike: what was known before of each says no more */
-        free(learning->expect_ms);
-        free(job->expect_ms);
-        job->expect_ms = NULL;
+    if (learning->expect_ns != NULL) { /* alike: what was known before of each says no more */
+        free(learning->expect_ns);
+        free(job->expect_ns);
+        job->expect_ns = NULL;
     }
     if (!is_tasks) {
         order_graph_fini(&job->graph);
@@ -419,8 +413,8 @@ static bool learn_from(struct bourse *bourse, struct bourse_job *job,
     }
     learning->learner = job;
     for (size_t i = 0; i < job->part_count; i++) {
-        job->learned.said_ms[i] =
-            says_of_all(job) ? order_expect(job->file->expect_ms, job->parts[i].limit_ms) : 0;
+        job->learned.said_ns[i] =
+            says_of_all(job) ? order_expect_ns(job->file->expect_ms, job->parts[i].limit_ms) : 0;
     }
     struct bourse_error refused = {.status = BOURSE_OK};
     const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
@@ -453,7 +447,7 @@ bool history_learn(struct bourse *bourse, struct bourse_job *job, struct bourse_
 
 bool history_is_by_subtask(const struct bourse_job *job)
 {
-    return job->expect_ms != NULL || job->order != NULL;
+    return job->expect_ns != NULL || job->order != NULL;
 }
 
 size_t history_units(const struct bourse_job *job)
@@ -463,9 +457,9 @@ size_t history_units(const struct bourse_job *job)
 
 static void add_samples(struct history_figure *figure, const struct known *known)
 {
-    const int64_t p90_ms = at_least_ms(known->p90_ns);
-    const bool is_known = !known->has_no_p90 && (figure->samples == 0 || figure->p90_ms >= 0);
-    figure->p90_ms = !is_known ? -1 : p90_ms > figure->p90_ms ? p90_ms : figure->p90_ms;
+    const int64_t p90_ns = known->p90_ns > 0 ? known->p90_ns : 1;
+    const bool is_known = !known->has_no_p90 && (figure->samples == 0 || figure->p90_ns >= 0);
+    figure->p90_ns = !is_known ? -1 : p90_ns > figure->p90_ns ? p90_ns : figure->p90_ns;
     figure->samples = known->samples > figure->samples ? known->samples : figure->samples;
 }
 
@@ -492,22 +486,22 @@ static void figure_class(struct learning *learning, size_t number, uint32_t firs
     const bool has_list = learning->manifest->n_subtasks > 0;
     const uint32_t step = has_list ? learning->stride : part->subtasks;
     struct history_figure *row = &learning->figures[of_class * history_units(job)];
-    int128 sum_ms = 0;
+    int128 sum_ns = 0;
     for (uint32_t i = 0; i < part->subtasks; i += step) {
         const uint32_t left = part->subtasks - i;
         struct history_figure *figure = &row[by_subtask ? first + i : number];
         const struct known *known = of_class == 0 ? known_of(learning, first + i, all_for(part))
                                                   : known_there(learning, first + i, of_class);
-        int64_t takes_ms = figure->takes_ms;
+        int64_t takes_ns = figure->takes_ns;
         if (known != NULL) {
-            takes_ms = blended_ms(known, said_ms(job, number, first + i), part->limit_ms);
+            takes_ns = blended_ns(known, said_ns(job, number, first + i), part->limit_ms);
             add_samples(figure, known);
-            figure->takes_ms = by_subtask ? takes_ms : figure->takes_ms;
+            figure->takes_ns = by_subtask ? takes_ns : figure->takes_ns;
         }
-        sum_ms += (int128)takes_ms * (left < step ? left : step);
+        sum_ns += (int128)takes_ns * (left < step ? left : step);
     }
     if (!by_subtask) {
-        row[number].takes_ms = (int64_t)((sum_ms + part->subtasks - 1) / part->subtasks);
+        row[number].takes_ns = (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks);
     }
 }
 

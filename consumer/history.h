@@ -12,8 +12,8 @@ bool history_learn(struct bourse *bourse, struct bourse_job *job, struct bourse_
 /* What one subtask of a unit takes on devices of a class. Units are the subtasks, where what each takes is said or known apart, else the
  * parts. */
 struct history_figure {
-    int64_t takes_ms;
-    int64_t p90_ms;   /* so much nine of ten took at most; -1: not known of all that was measured */
+    int64_t takes_ns;
+    int64_t p90_ns;   /* so much nine of ten took at most; -1: not known of all that was measured */
     uint64_t samples; /* of the work with most; 0: nothing was measured there */
 };
 bool history_is_by_subtask(const struct bourse_job *job);

@@ -92,7 +92,7 @@ static bool take_leases(struct job_plan *plan, const struct bourse_job *job,
 
 static bool knows_p90(const struct bourse_job *job)
 {
-    return job->learned.p90_ms > 0 && !job->learned.has_no_p90 &&
+    return job->learned.p90_ns > 0 && !job->learned.has_no_p90 &&
            job->learned.subtasks == job->subtasks - job->checks;
 }
 
@@ -106,8 +106,7 @@ static bool find_times(struct job_plan *plan, const struct bourse_job *job)
     plan->is_too_large = status == DEAL_TOO_MANY;
     if (status == DEAL_OK && knows_p90(job)) {
         struct deal *slow = NULL;
-        status =
-            offered_deal(job, plan->offered, job->learned.p90_ms * NS_PER_MS, &slow, NULL, NULL);
+        status = offered_deal(job, plan->offered, job->learned.p90_ns, &slow, NULL, NULL);
         plan->p90_ns = status == DEAL_OK ? slow->makespan_ns : -1;
         deal_destroy(&slow);
     }

@@ -414,7 +414,7 @@ static bool terms_make(const struct bourse_job *job, struct terms *terms)
         wire->at_most = part->at_most;
         wire->limit_ms = part->limit_ms;
         wire->term_ms = part->term_ms;
-        wire->expect_ms = part->expect_ms;
+        wire->expect_ns = part->expect_ns;
         wire->needs = codec_requirement_to_wire(&part->needs);
         if (wire->needs == NULL) {
             return false;
@@ -490,9 +490,9 @@ bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
 /* Where nothing fits there is no plan. */
 static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quote *quote)
 {
-    const bool is_planned = quote->makespan_ms > 0 && quote->expected_micro >= 0;
-    terms->has_planned_ms = terms->has_planned_micro = is_planned;
-    terms->planned_ms = is_planned ? quote->makespan_ms : 0;
+    const bool is_planned = quote->makespan_ns > 0 && quote->expected_micro >= 0;
+    terms->has_planned_ns = terms->has_planned_micro = is_planned;
+    terms->planned_ns = is_planned ? quote->makespan_ns : 0;
     terms->planned_micro = is_planned ? quote->expected_micro : 0;
     terms->has_planned_slots = is_planned && quote->slots_now > 0;
     terms->planned_slots = terms->has_planned_slots ? quote->slots_now : 0;
@@ -522,7 +522,7 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
         planned->items[i].device_slots = offered->places[i].widest;
         planned->pointers[i] = &planned->items[i];
     }
-    terms->n_planned = terms->has_planned_ms ? offered->count : 0;
+    terms->n_planned = terms->has_planned_ns ? offered->count : 0;
     terms->planned = planned->pointers;
     return true;
 }
@@ -533,13 +533,13 @@ static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *m
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count; i++) {
         for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            const int64_t takes_ms = offered_takes_ms(job, i, index);
-            const bool is_own = takes_ms != job->parts[i].expect_ms;
+            const int64_t takes_ns = offered_takes_ns(job, i, index);
+            const bool is_own = takes_ns != job->parts[i].expect_ns;
             if (index >= manifest->n_subtasks) {
                 return; /* all are alike */
             }
-            manifest->subtasks[index]->has_expect_ms = is_own;
-            manifest->subtasks[index]->expect_ms = is_own ? takes_ms : 0;
+            manifest->subtasks[index]->has_expect_ns = is_own;
+            manifest->subtasks[index]->expect_ns = is_own ? takes_ns : 0;
         }
     }
 }
@@ -557,7 +557,7 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     }
     Bourse__V1__ManifestTerms *terms = manifest->terms;
     for (size_t i = 0; terms != NULL && i < terms->n_parts && i < job->part_count; i++) {
-        terms->parts[i]->expect_ms = job->parts[i].expect_ms;
+        terms->parts[i]->expect_ns = job->parts[i].expect_ns;
     }
     write_subtasks(job, manifest);
     if (terms != NULL) {
@@ -703,8 +703,9 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
     manifest.n_subtasks = subtasks.count;
     manifest.subtasks = subtasks.pointers;
     manifest.subtask_count = (uint32_t)job->subtasks;
-    manifest.has_expect_ms = file->expect_ms != JOB_ABSENT;
-    manifest.expect_ms = manifest.has_expect_ms ? order_expect(file->expect_ms, file->limit_ms) : 0;
+    manifest.has_expect_ns = file->expect_ms != JOB_ABSENT;
+    manifest.expect_ns =
+        manifest.has_expect_ns ? order_expect_ns(file->expect_ms, file->limit_ms) : 0;
     bool ok = fill_lists(job, lists, &manifest, error) && manifest_finish(job, &manifest, error);
     free(lists);
     return ok;

@@ -408,7 +408,7 @@ static void expect_alike(const struct bourse_job *job, struct offered *offered)
             const size_t unit = by_subtask ? index + k : part;
             for (size_t c = 0; c < offered->class_count; c++) {
                 offered->figures[c * units + unit] = (struct history_figure){
-                    .takes_ms = offered_takes_ms(job, part, index + k), .p90_ms = -1};
+                    .takes_ns = offered_takes_ns(job, part, index + k), .p90_ns = -1};
             }
         }
         index += job->parts[part].subtasks;
@@ -434,25 +434,25 @@ bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct o
 
 /* ---------------------------------------------------------------- how it would run */
 
-int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index)
+int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t index)
 {
     const struct job_file *file = job->file;
-    if (job->expect_ms != NULL && index < job->subtasks - job->checks) {
-        return job->expect_ms[index];
+    if (job->expect_ns != NULL && index < job->subtasks - job->checks) {
+        return job->expect_ns[index];
     }
     if (job->order != NULL && index < file->task_count) {
         const struct job_task *task = &file->tasks[job->order[index]];
-        return order_expect(task->expect_ms, task->limit_ms);
+        return order_expect_ns(task->expect_ms, task->limit_ms);
     }
-    return job->parts[part].expect_ms;
+    return job->parts[part].expect_ns;
 }
 
 struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,
                                      uint32_t of_class, size_t part, uint32_t index)
 {
     return offered->figures == NULL
-               ? (struct history_figure){.takes_ms = offered_takes_ms(job, part, index),
-                                         .p90_ms = -1}
+               ? (struct history_figure){.takes_ns = offered_takes_ns(job, part, index),
+                                         .p90_ns = -1}
                : offered->figures[of_class * history_units(job) +
                                   (history_is_by_subtask(job) ? index : part)];
 }
@@ -468,8 +468,8 @@ static int64_t *times_of(const struct bourse_job *job, const struct offered *off
         for (size_t i = 0; i < job->part_count; i++) {
             for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
                 const struct history_figure figure = offered_figure(job, offered, c, i, index);
-                takes_ns[at++] = all_take_ns <= 0     ? figure.takes_ms * NS_PER_MS
-                                 : figure.p90_ms >= 0 ? figure.p90_ms * NS_PER_MS
+                takes_ns[at++] = all_take_ns <= 0     ? figure.takes_ns
+                                 : figure.p90_ns >= 0 ? figure.p90_ns
                                                       : all_take_ns;
             }
         }

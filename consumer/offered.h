@@ -61,7 +61,7 @@ struct history_figure offered_figure(const struct bourse_job *job, const struct 
                                      uint32_t of_class, size_t part, uint32_t index);
 
 /* What a subtask of part `part` is expected to take. */
-int64_t offered_takes_ms(const struct bourse_job *job, size_t part, uint32_t index);
+int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t index);
 
 /* The job on these places: each as long as expected or, with `all_take_ns` above 0, as long as nine of ten took at most there and, where that is
  * not known, all as long as that. DEAL_NOWHERE also where nothing is on offer. `ret_single` (may be NULL): the place that would be done first alone, with ret_single_ns; count: none can do all. */

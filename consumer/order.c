@@ -1,5 +1,6 @@
 #include "consumer/order.h"
 
+#include "base/checked.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,10 +64,10 @@ const char *order_executor(const struct job_file *job)
     return job->is_noop ? "noop" : job->is_tensor ? "tensor" : NULL;
 }
 
-int64_t order_expect(int64_t expect_ms, int64_t limit_ms)
+int64_t order_expect_ns(int64_t expect_ms, int64_t limit_ms)
 {
     int64_t expect = expect_ms != JOB_ABSENT ? expect_ms : ORDER_EXPECT_MS_DEFAULT;
-    return expect < limit_ms ? expect : limit_ms;
+    return (expect < limit_ms ? expect : limit_ms) * NS_PER_MS;
 }
 
 static bool same_node(const struct requirement_node *a, const struct requirement_node *b)
@@ -281,13 +282,13 @@ static bool fill_part(const struct ordering *ordering, size_t index, size_t firs
     part->at_most = kind->like->at_most;
     part->limit_ms = kind->like->limit_ms;
     part->term_ms = kind->like->term_ms;
-    int64_t sum_ms = 0; /* of at most FORMAT_TASKS times a week */
+    int128 sum_ns = 0;
     for (size_t i = 0; i < part->subtasks; i++) {
         const struct job_task *task = &job->tasks[ordering->order->task[first + i]];
-        sum_ms += order_expect(task->expect_ms, task->limit_ms);
+        sum_ns += order_expect_ns(task->expect_ms, task->limit_ms);
     }
     assert(part->subtasks > 0); /* a turn is one's who has somebody ready */
-    part->expect_ms = (sum_ms + part->subtasks - 1) / part->subtasks;
+    part->expect_ns = (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks);
     if (part->at_most > 0 && kind->parts > 1) {
         problem_set(ret_problem,
                     "tasks: %s: at_most holds for tasks with the same needs, and others that need "
@@ -349,17 +350,23 @@ static void fill_graph(const struct job_file *job, struct order *order, const ui
     graph->count = (uint32_t)job->task_count;
 }
 
-uint32_t order_known_ms(int64_t expect_ms)
+static int64_t whole_ms(int64_t ns)
 {
+    return ns / NS_PER_MS + (ns % NS_PER_MS > 0);
+}
+
+uint32_t order_known_ms(int64_t expect_ns)
+{
+    const int64_t expect_ms = whole_ms(expect_ns);
     return expect_ms < UINT32_MAX ? (uint32_t)expect_ms : UINT32_MAX;
 }
 
-void order_rank(struct order_graph *graph, const int64_t *expect_ms)
+void order_rank(struct order_graph *graph, const int64_t *expect_ns)
 {
     size_t edge = graph->edge_count;
     memset(graph->rank, 0, graph->count * sizeof *graph->rank);
     for (uint32_t i = graph->count; i-- > 0;) { /* those that wait for it have been added by now */
-        int64_t way_ms = graph->rank[i] + expect_ms[i];
+        int64_t way_ms = graph->rank[i] + whole_ms(expect_ns[i]);
         graph->rank[i] = way_ms < UINT32_MAX ? (uint32_t)way_ms : UINT32_MAX;
         const uint32_t count = graph->after_count == NULL ? 0 : graph->after_count[i];
         edge -= count;
@@ -472,20 +479,20 @@ static bool make_graph(const struct ordering *ordering)
 {
     const struct job_file *job = ordering->job;
     struct order *order = ordering->order;
-    int64_t *expect_ms = calloc(job->task_count, sizeof *expect_ms);
-    if (expect_ms == NULL) {
+    int64_t *expect_ns = calloc(job->task_count, sizeof *expect_ns);
+    if (expect_ns == NULL) {
         return false;
     }
     for (size_t i = 0; i < job->task_count; i++) {
         const struct job_task *task = &job->tasks[order->task[i]];
-        expect_ms[i] = order_expect(task->expect_ms, task->limit_ms);
+        expect_ns[i] = order_expect_ns(task->expect_ms, task->limit_ms);
         order->graph.expect_ms[i] =
-            task->expect_ms == JOB_ABSENT ? 0 : order_known_ms(task->expect_ms);
+            task->expect_ms == JOB_ABSENT ? 0 : order_known_ms(task->expect_ms * NS_PER_MS);
         ordering->next[order->task[i]] = (uint32_t)i;
     }
     fill_graph(job, order, ordering->next);
-    order_rank(&order->graph, expect_ms);
-    free(expect_ms);
+    order_rank(&order->graph, expect_ns);
+    free(expect_ns);
     return true;
 }
 

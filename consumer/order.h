@@ -24,7 +24,7 @@ struct order_part {
     struct requirement needs; /* its program on offer included */
     uint32_t slots, at_most;
     int64_t limit_ms, term_ms;
-    int64_t expect_ms; /* of one subtask, on average */
+    int64_t expect_ns; /* of one subtask, on average */
 };
 
 /* Who waits for whom, by place in the order, and who goes first. */
@@ -50,11 +50,11 @@ struct order {
 struct order *order_tasks(const struct job_file *job, struct problem *ret_problem);
 void order_destroy(struct order **self);
 
-/* As a graph says what is known of a subtask. */
-uint32_t order_known_ms(int64_t expect_ms);
-/* Sets the ranks from `expect_ms` of each subtask: the longest way from its start to the end of the job, in
+/* As a graph says what is known of a subtask: in whole milliseconds, rounded up. */
+uint32_t order_known_ms(int64_t expect_ns);
+/* Sets the ranks from `expect_ns` of each subtask: the longest way from its start to the end of the job, each in whole
  * milliseconds, UINT32_MAX at most. Where nobody waits, that is what it takes itself. */
-void order_rank(struct order_graph *graph, const int64_t *expect_ms);
+void order_rank(struct order_graph *graph, const int64_t *expect_ns);
 
 /* Sorts the numbers, and drops those that stand there twice; how many are left. */
 uint32_t order_unique(uint32_t *numbers, size_t count);
@@ -68,6 +68,6 @@ const char *order_executor(const struct job_file *job);
 /* The program that a device must offer, or NULL: an image brings it, or the subtask's own file is it. */
 const char *order_program(const struct job_file *job, const struct job_strings *run);
 /* What is assumed of a subtask: `expect_ms`, or without one the default, never above the limit. */
-int64_t order_expect(int64_t expect_ms, int64_t limit_ms);
+int64_t order_expect_ns(int64_t expect_ms, int64_t limit_ms);
 
 #endif

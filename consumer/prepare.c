@@ -31,7 +31,7 @@ void bourse_job_destroy(struct bourse_job **self)
         input_list_fini(&job->image);
         free(job->made.items);
         order_graph_fini(&job->graph);
-        free(job->expect_ms);
+        free(job->expect_ns);
         free(job->parts);
         free(job->order);
         free(job->own_of);
@@ -69,7 +69,7 @@ bool prepare_part(struct bourse_job *job, struct bourse_error *error)
                                 .at_most = file->at_most,
                                 .limit_ms = file->limit_ms,
                                 .term_ms = file->term_ms,
-                                .expect_ms = order_expect(file->expect_ms, file->limit_ms)};
+                                .expect_ns = order_expect_ns(file->expect_ms, file->limit_ms)};
     job->part_count = 1;
     const char *executor = order_executor(file);
     const char *name = executor != NULL ? "executor" : "program";
@@ -400,7 +400,7 @@ static bool is_guess(const struct bourse_job *job)
     for (size_t i = 0; job->continues && file->expect_ms == JOB_ABSENT && i < job->part_count;
          i++) {
         const struct order_part *part = &job->parts[i];
-        guess = guess || part->expect_ms == order_expect(JOB_ABSENT, part->limit_ms);
+        guess = guess || part->expect_ns == order_expect_ns(JOB_ABSENT, part->limit_ms);
     }
     for (size_t i = 0; i < file->task_count; i++) {
         guess = guess || file->tasks[i].expect_ms == JOB_ABSENT;
@@ -408,15 +408,15 @@ static bool is_guess(const struct bourse_job *job)
     return guess;
 }
 
-static int64_t mean_expect_ms(const struct bourse_job *job)
+static int64_t mean_expect_ns(const struct bourse_job *job)
 {
-    int64_t sum_ms = 0; /* of 10 million subtasks times a week at most */
+    int128 sum_ns = 0;
     size_t parts = job->part_count - (job->checks > 0);
     int64_t subtasks = (int64_t)job->subtasks - job->checks;
     for (size_t i = 0; i < parts; i++) {
-        sum_ms += job->parts[i].subtasks * job->parts[i].expect_ms;
+        sum_ns += (int128)job->parts[i].subtasks * job->parts[i].expect_ns;
     }
-    return (sum_ms + subtasks - 1) / subtasks;
+    return (int64_t)((sum_ns + subtasks - 1) / subtasks);
 }
 
 static const char *program_of(const struct job_file *file)
@@ -441,11 +441,11 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .value_rate = rate_name(job->file->value.rate),
         .limit_ms = job->file->limit_ms,
         .term_ms = job->file->term_ms,
-        .expect_ms = mean_expect_ms(job),
+        .expect_ns = mean_expect_ns(job),
         .expect_is_guess = is_guess(job) && job->learned.subtasks == 0,
         .measured_subtasks = job->learned.subtasks,
         .measured_samples = job->learned.samples,
-        .p90_ms = job->learned.subtasks == 0 || job->learned.has_no_p90 ? -1 : job->learned.p90_ms,
+        .p90_ns = job->learned.subtasks == 0 || job->learned.has_no_p90 ? -1 : job->learned.p90_ns,
         .parts = (uint32_t)job->part_count - (job->checks > 0),
         .way_ms = order_longest_ms(&job->graph),
     };

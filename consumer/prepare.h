@@ -29,9 +29,9 @@ struct job_learned {
     uint64_t subtasks; /* of which something was measured */
     uint64_t samples;  /* of the one with most */
     int64_t
-        p90_ms; /* of each size of these on each class of devices nine of ten took at most that */
+        p90_ns; /* of each size of these on each class of devices nine of ten took at most that */
     bool has_no_p90;                  /* of one there are too few samples to say */
-    int64_t said_ms[ORDER_PARTS_MAX]; /* what the job says of a part without tasks; 0: nothing */
+    int64_t said_ns[ORDER_PARTS_MAX]; /* what the job says of a part without tasks; 0: nothing */
 };
 
 struct bourse_job {
@@ -54,7 +54,7 @@ struct bourse_job {
     size_t part_count;
     struct order_graph graph; /* of tasks, and of work on inputs of unlike size */
     int64_t *
-        expect_ms; /* of each subtask but the checks, by what was measured; NULL: as the file says, or its part */
+        expect_ns; /* of each subtask but the checks, by what was measured; NULL: as the file says, or its part */
     uint32_t *order; /* of each subtask: which task of the file it is; NULL without tasks */
     bool continues;  /* the job `continued` */
     struct id128 continued;

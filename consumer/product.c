@@ -297,8 +297,8 @@ static bool write_manifest(const struct bourse_product *product, struct bourse_j
     manifest.n_outputs = job->file->outputs.count;
     manifest.outputs = job->file->outputs.items;
     manifest.limits = &limits;
-    manifest.has_expect_ms = 1;
-    manifest.expect_ms = job->file->expect_ms;
+    manifest.has_expect_ns = 1;
+    manifest.expect_ns = job->file->expect_ms * NS_PER_MS;
     manifest.n_subtasks = (size_t)product->summary.tiles;
     manifest.subtasks = listing.pointers;
     manifest.subtask_count = (uint32_t)product->summary.tiles;

@@ -75,14 +75,13 @@ static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
            client_fail(error, BOURSE_NOT_FOUND, "it goes as it was planned");
 }
 
-/* `expect_ms`, as much longer as results took; as long as a job may say at most. */
-static int64_t at_pace(const struct pace *pace, int64_t expect_ms)
+/* `expect_ns`, as much longer as results took; as long as a job may say at most. */
+static int64_t at_pace(const struct pace *pace, int64_t expect_ns)
 {
-    int64_t ms = 0;
-    if (!checked_muldiv_ceil(expect_ms, pace->took_ns, pace->planned_ns, &ms) || ms > UINT32_MAX) {
-        return UINT32_MAX;
-    }
-    return ms > 0 ? ms : 1;
+    const int64_t most_ns = UINT32_MAX * NS_PER_MS;
+    int64_t ns = 0;
+    const bool is_known = checked_muldiv_ceil(expect_ns, pace->took_ns, pace->planned_ns, &ns);
+    return !is_known || ns > most_ns ? most_ns : ns > 0 ? ns : 1;
 }
 
 /* As far as its parts say. */
@@ -91,7 +90,7 @@ static bool has_guesses_only(const struct bourse_job *job)
     bool guess = true;
     for (size_t i = 0; i < job->part_count; i++) {
         guess =
-            guess && job->parts[i].expect_ms == order_expect(JOB_ABSENT, job->parts[i].limit_ms);
+            guess && job->parts[i].expect_ns == order_expect_ns(JOB_ABSENT, job->parts[i].limit_ms);
     }
     return guess;
 }
@@ -101,10 +100,10 @@ static void set_pace(const struct pace *pace, struct bourse_job *job)
 {
     job->learned.is_done = true;
     for (size_t i = 0; i < job->part_count; i++) {
-        job->parts[i].expect_ms = at_pace(pace, job->parts[i].expect_ms);
+        job->parts[i].expect_ns = at_pace(pace, job->parts[i].expect_ns);
     }
-    for (uint64_t i = 0; job->expect_ms != NULL && i < job->subtasks - job->checks; i++) {
-        job->expect_ms[i] = at_pace(pace, job->expect_ms[i]);
+    for (uint64_t i = 0; job->expect_ns != NULL && i < job->subtasks - job->checks; i++) {
+        job->expect_ns[i] = at_pace(pace, job->expect_ns[i]);
     }
 }
 
@@ -114,7 +113,7 @@ static void find_limit(const struct bourse_job *job, struct replan *replan)
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count; i++) {
         for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            const int64_t takes_ms = offered_takes_ms(job, i, index);
+            const int64_t takes_ms = offered_takes_ns(job, i, index) / NS_PER_MS;
             if (takes_ms > replan->takes_ms) {
                 replan->takes_ms = takes_ms;
                 replan->limit_ms = job->parts[i].limit_ms;
@@ -270,7 +269,7 @@ static bool make(struct bourse *bourse, const struct bourse_job_row *row, const 
     if (plan->deal == NULL) {
         return client_fail(error, BOURSE_NOT_FOUND, "nothing that fits is there for what is left");
     }
-    replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ms;
+    replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ns;
     replan->left_ns = plan->deal->makespan_ns;
     replan->cost_micro = sum_of(row->charged_micro, plan->deal->cost_micro);
     replan->lanes = plan->deal->lanes;

@@ -368,12 +368,10 @@ static void read_groups(const Bourse__V1__Manifest *manifest, struct report *rep
                        first < report->subtasks - report->checks;
          i++) {
         const Bourse__V1__ManifestPart *part = terms->parts[i];
-        const bool is_guess =
-            !manifest->has_expect_ms && part->expect_ms == order_expect(JOB_ABSENT, part->limit_ms);
-        report->groups[report->group_count++] =
-            (struct report_group){.first = first,
-                                  .count = part->subtasks,
-                                  .expect_ns = is_guess ? 0 : ns_of(part->expect_ms)};
+        const bool is_guess = !manifest->has_expect_ns &&
+                              part->expect_ns == order_expect_ns(JOB_ABSENT, part->limit_ms);
+        report->groups[report->group_count++] = (struct report_group){
+            .first = first, .count = part->subtasks, .expect_ns = is_guess ? 0 : part->expect_ns};
         first += part->subtasks;
     }
 }
@@ -382,10 +380,10 @@ static void read_groups(const Bourse__V1__Manifest *manifest, struct report *rep
 static void read_plan(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
-    if (terms == NULL || !terms->has_planned_ms || !terms->has_planned_micro) {
+    if (terms == NULL || !terms->has_planned_ns || !terms->has_planned_micro) {
         return;
     }
-    report->planned_ns = ns_of(terms->planned_ms);
+    report->planned_ns = terms->planned_ns;
     report->planned_micro = terms->planned_micro;
     report->planned_slots = terms->has_planned_slots ? terms->planned_slots : 0;
     report->planned_is_guess = true;
@@ -399,7 +397,7 @@ static void read_plan(const Bourse__V1__Manifest *manifest, struct report *repor
 /* All of one lie in it. */
 struct planning {
     struct deal_part parts[ORDER_PARTS_MAX];
-    int64_t *takes_ns, *takes_ms;
+    int64_t *takes_ns;
     struct deal_device *devices;
     struct order_graph graph;
 };
@@ -407,7 +405,6 @@ struct planning {
 static void planning_fini(struct planning *planning)
 {
     free(planning->takes_ns);
-    free(planning->takes_ms);
     free(planning->devices);
     order_graph_fini(&planning->graph);
 }
@@ -427,14 +424,13 @@ static bool planning_alloc(struct planning *planning, const Bourse__V1__Manifest
     const size_t count = manifest->subtask_count;
     struct order_graph *graph = &planning->graph;
     planning->takes_ns = calloc(count, sizeof *planning->takes_ns);
-    planning->takes_ms = calloc(count, sizeof *planning->takes_ms);
     planning->devices = calloc(manifest->terms->n_planned, sizeof *planning->devices);
     graph->count = (uint32_t)count;
     graph->rank = calloc(count, sizeof *graph->rank);
     graph->after_count = calloc(count, sizeof *graph->after_count);
     graph->after = calloc(count_from(manifest) + 1, sizeof *graph->after);
-    return planning->takes_ns != NULL && planning->takes_ms != NULL && planning->devices != NULL &&
-           graph->rank != NULL && graph->after_count != NULL && graph->after != NULL;
+    return planning->takes_ns != NULL && planning->devices != NULL && graph->rank != NULL &&
+           graph->after_count != NULL && graph->after != NULL;
 }
 
 /* One subtask of a part. */
@@ -445,9 +441,8 @@ static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *
     const Bourse__V1__ManifestSubtask *subtask =
         index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
     const Bourse__V1__ManifestTask *task = subtask != NULL ? subtask->task : NULL;
-    const bool has_own = subtask != NULL && subtask->has_expect_ms;
-    planning->takes_ms[index] = has_own ? subtask->expect_ms : part->expect_ms;
-    planning->takes_ns[index] = ns_of(planning->takes_ms[index]);
+    const bool has_own = subtask != NULL && subtask->has_expect_ns;
+    planning->takes_ns[index] = has_own ? subtask->expect_ns : part->expect_ns;
     uint32_t *after = graph->after + graph->edge_count;
     for (size_t k = 0; task != NULL && k < task->n_from; k++) {
         after[k] = task->from[k]->task;
@@ -543,7 +538,7 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
         planning.devices[i] = (struct deal_device){.slots = terms->planned[i]->slots,
                                                    .parts = terms->planned[i]->parts};
     }
-    order_rank(&planning.graph, planning.takes_ms);
+    order_rank(&planning.graph, planning.takes_ns);
     const struct deal_input input = {.parts = planning.parts,
                                      .part_count = terms->n_parts,
                                      .takes_ns = planning.takes_ns,
@@ -586,8 +581,7 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     report->subtasks = row->subtasks;
     report->left_ns = row->left_ms < 0 ? -1 : ns_of(row->left_ms);
     report->checks = manifest != NULL ? cheap_count(manifest) : 0;
-    report->expect_ns =
-        manifest != NULL && manifest->has_expect_ms ? ns_of(manifest->expect_ms) : 0;
+    report->expect_ns = manifest != NULL && manifest->has_expect_ns ? manifest->expect_ns : 0;
     read_groups(manifest, report);
     read_plan(manifest, report);
     if (!read_deal(manifest, report)) {

@@ -259,7 +259,7 @@ static bool continue_parts(const struct resume *resume, struct bourse_job *job)
                                     .at_most = wire->at_most,
                                     .limit_ms = wire->limit_ms,
                                     .term_ms = wire->term_ms,
-                                    .expect_ms = wire->expect_ms};
+                                    .expect_ns = wire->expect_ns};
         if (!codec_requirement_from_wire(wire->needs, &part->needs)) {
             return false;
         }
@@ -269,17 +269,17 @@ static bool continue_parts(const struct resume *resume, struct bourse_job *job)
 }
 
 /* What is no more than the default was nobody's word, unless the job's own. */
-static bool is_guess(const Bourse__V1__Manifest *manifest, int64_t expect_ms, int64_t limit_ms)
+static bool is_guess(const Bourse__V1__Manifest *manifest, int64_t expect_ns, int64_t limit_ms)
 {
-    return !manifest->has_expect_ms && expect_ms == order_expect(JOB_ABSENT, limit_ms);
+    return !manifest->has_expect_ns && expect_ns == order_expect_ns(JOB_ABSENT, limit_ms);
 }
 
 /* What each that is left was expected to take, where they are unlike: tasks, and work on files of unlike size. False without memory. */
 static bool expect_apart(const struct resume *resume, struct bourse_job *job)
 {
     bool is_apart = false;
-    int64_t *expect_ms = calloc(resume->count, sizeof *expect_ms);
-    if (expect_ms == NULL) {
+    int64_t *expect_ns = calloc(resume->count, sizeof *expect_ns);
+    if (expect_ns == NULL) {
         return false;
     }
     for (uint32_t i = 0, part = 0, end = 0; i < resume->count; i++) {
@@ -288,14 +288,14 @@ static bool expect_apart(const struct resume *resume, struct bourse_job *job)
             end += job->parts[++part].subtasks;
         }
         const Bourse__V1__ManifestSubtask *subtask = &resume->subtasks[i];
-        is_apart = is_apart || subtask->has_expect_ms || subtask->task != NULL;
-        expect_ms[i] = subtask->has_expect_ms ? subtask->expect_ms : job->parts[part].expect_ms;
+        is_apart = is_apart || subtask->has_expect_ns || subtask->task != NULL;
+        expect_ns[i] = subtask->has_expect_ns ? subtask->expect_ns : job->parts[part].expect_ns;
     }
     if (!is_apart) {
-        free(expect_ms);
-        expect_ms = NULL;
+        free(expect_ns);
+        expect_ns = NULL;
     }
-    job->expect_ms = expect_ms;
+    job->expect_ns = expect_ns;
     return true;
 }
 
@@ -305,7 +305,7 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
         return true;
     }
     struct order_graph *graph = &job->graph;
-    const int64_t *expect_ms = job->expect_ms;
+    const int64_t *expect_ns = job->expect_ns;
     graph->rank = calloc(resume->count, sizeof *graph->rank);
     graph->expect_ms = calloc(resume->count, sizeof *graph->expect_ms);
     graph->after_count = calloc(resume->count, sizeof *graph->after_count);
@@ -318,9 +318,9 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
             end += job->parts[++part].subtasks;
         }
         const Bourse__V1__ManifestTask *task = resume->subtasks[i].task;
-        graph->expect_ms[i] = is_guess(resume->manifest, expect_ms[i], job->parts[part].limit_ms)
+        graph->expect_ms[i] = is_guess(resume->manifest, expect_ns[i], job->parts[part].limit_ms)
                                   ? 0
-                                  : order_known_ms(expect_ms[i]);
+                                  : order_known_ms(expect_ns[i]);
         uint32_t *after = graph->after + graph->edge_count;
         for (size_t k = 0; task != NULL && k < task->n_from; k++) {
             after[k] = task->from[k]->task;
@@ -330,7 +330,7 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
     }
     if (good) {
         graph->count = resume->count;
-        order_rank(graph, expect_ms);
+        order_rank(graph, expect_ns);
     }
     return good;
 }
@@ -371,8 +371,8 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->at_most = part->at_most;
     file->limit_ms = part->limit_ms;
     file->term_ms = part->term_ms;
-    if (manifest->has_expect_ms) { /* else nobody said it: the parts have what was foreseen */
-        file->expect_ms = manifest->expect_ms;
+    if (manifest->has_expect_ns) { /* else nobody said it: the parts have what was foreseen */
+        file->expect_ms = (manifest->expect_ns + NS_PER_MS - 1) / NS_PER_MS;
     }
     struct job_file *made = file;
     file = NULL;

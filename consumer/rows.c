@@ -83,7 +83,7 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
         .expected_micro = wire->expected_micro,
         .minimum_micro = wire->minimum_micro,
         .suggested_micro = wire->suggested_micro,
-        .makespan_ms = wire->makespan_ms,
+        .makespan_ns = wire->makespan_ns,
         .has_explanation = wire->explanation != NULL,
         .index = wire->index,
         .band_least_micro = wire->has_least_micro ? wire->least_micro : 0,

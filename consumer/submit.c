@@ -153,7 +153,7 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     body.value = value_of(job->file, &value);
     body.limit_ms = part->limit_ms;
     body.term_ms = part->term_ms;
-    body.expect_ms = part->expect_ms;
+    body.expect_ns = part->expect_ns;
     body.has_apart = apart;
     body.apart = apart;
     add_order(job, suggested_micro, &body);
@@ -259,7 +259,7 @@ static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
         all->suggested_cap_trades = part->suggested_cap_trades;
         all->suggested_cap_since_ms = part->suggested_cap_since_ms;
     }
-    all->makespan_ms = larger(all->makespan_ms, part->makespan_ms);
+    all->makespan_ns = larger(all->makespan_ns, part->makespan_ns);
     all->index = part->index;
     if (explains && part->has_explanation) {
         all->has_explanation = true;
@@ -386,7 +386,8 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
     for (size_t i = 0; i < job->part_count; i++) {
         const struct order_part *part = &job->parts[i];
         int64_t part_ms;
-        planned_ms = checked_mul(part->expect_ms, (int64_t)part->subtasks * part->slots, &part_ms)
+        planned_ms = checked_mul(part->expect_ns / NS_PER_MS, (int64_t)part->subtasks * part->slots,
+                                 &part_ms)
                          ? sum_of(planned_ms, part_ms)
                          : INT64_MAX;
         lease_ms = part->term_ms * part->slots < lease_ms ? part->term_ms * part->slots : lease_ms;
@@ -449,10 +450,10 @@ static bool settle_plan(const struct bourse_job *job, const struct offered *offe
     if (is_array && (job->subtasks > LAID_OUT_MOST || quote->level_count == BOURSE_LEVELS_MAX)) {
         return true; /* what is on offer may be more than the plan knows of */
     }
-    quote->makespan_ms = larger(quote->makespan_ms, order_longest_ms(&job->graph));
+    quote->makespan_ns = larger(quote->makespan_ns, order_longest_ms(&job->graph) * NS_PER_MS);
     const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
     if (status == DEAL_OK) {
-        quote->makespan_ms = deal->makespan_ns / NS_PER_MS;
+        quote->makespan_ns = deal->makespan_ns;
         settle_cost(quote, deal->cost_micro);
     }
     deal_destroy(&deal);
@@ -727,8 +728,8 @@ static bool add_parts(struct message *message, const struct bourse_job *job, con
         wire->at_most = part->at_most;
         wire->limit_ms = part->limit_ms;
         wire->term_ms = part->term_ms;
-        wire->has_expect_ms = 1;
-        wire->expect_ms = part->expect_ms;
+        wire->has_expect_ns = 1;
+        wire->expect_ns = part->expect_ns;
         wire->has_cap_micro = limits[i] >= 0;
         wire->cap_micro = wire->has_cap_micro ? limits[i] : 0;
         wire->value = message->body.value;
@@ -800,8 +801,8 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->has_checkpoint = body->checkpoint = job_file_has_checkpoints(file);
     body->has_order_type = file->order != JOB_ORDER_LIMIT;
     body->order_type = (uint32_t)file->order;
-    body->has_expect_ms = 1;
-    body->expect_ms = part->expect_ms;
+    body->has_expect_ns = 1;
+    body->expect_ns = part->expect_ns;
     body->needs = submit_needs(job, 0, error);
     if (body->needs == NULL || !add_parts(message, job, limits, error)) {
         return NULL;

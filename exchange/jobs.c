@@ -289,7 +289,7 @@ static bool part_in_range(struct exchange *exchange, const char *prefix,
         {"term_ms", part->term_ns / NS_PER_MS,
          part->limit_ns / NS_PER_MS + (part->limit_ns % NS_PER_MS != 0), longest_ms,
          XREJECT_QUANTITY},
-        {"expect_ms", part->expect_ns / NS_PER_MS, 0, longest_ms, XREJECT_QUANTITY},
+        {"expect_ns", part->expect_ns, 0, longest_ms * NS_PER_MS, XREJECT_QUANTITY},
         {"value.rate", part->rate, RATE_NONE, RATES - 1, XREJECT_REQUIREMENT},
         {part->rate == RATE_NONE ? "cap_micro" : "value.micro", part->cap_micro,
          part->rate != RATE_NONE ? 0

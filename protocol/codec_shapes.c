@@ -17,6 +17,7 @@
 #define MONEY NUMBER(0, INT64_MAX)
 #define MOMENT NUMBER(0, LIMIT_TIME_MS)
 #define DURATION NUMBER(1, LIMIT_DURATION_MS)
+#define DURATION_NS NUMBER(1, LIMIT_DURATION_MS * 1000000)
 #define SPAN NUMBER(0, LIMIT_DURATION_MS) /* a duration that may be none */
 #define SIZED(low, high)                                                                           \
     {                                                                                              \
@@ -267,19 +268,19 @@ static bool check_graph(const struct sighting *sighting, struct codec_error *ret
 }
 
 SHAPE(part, part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, MONEY,
-      DURATION, NESTED(value));
+      DURATION_NS, NESTED(value));
 SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS),
               PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_SUBTASKS),
               PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_EDGES),
               PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS));
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
       MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
-      NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
+      NUMBER(0, LIMIT_RETRIES), TALLY, DURATION_NS, MANY(part, LIMIT_PARTS), NESTED(graph),
       NUMBER(0, LIMIT_RETRIES), MOMENT, ORDER_TYPE, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS),
       FLAG);
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
-      DURATION, DURATION, FLAG, NESTED(value), ORDER_TYPE, NUMBER(0, LIMIT_INTERRUPTIONS),
+      DURATION, DURATION_NS, FLAG, NESTED(value), ORDER_TYPE, NUMBER(0, LIMIT_INTERRUPTIONS),
       NUMBER(1, INT64_MAX));
 SHAPE(why_request, why_request, NUMBER(0, LIMIT_DEVICES - 1));
 SHAPE(why_refusal, why_refusal, LINE(0, LIMIT_TEXT_BYTES), COUNT, COUNT, MONEY, ANY);
@@ -420,9 +421,9 @@ SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
       TEXT(0, LIMIT_STANDARD_INPUT_BYTES), MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
       NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES));
 SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
-      MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX, DURATION);
+      MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX, DURATION_NS);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
-      DURATION, DURATION);
+      DURATION, DURATION_NS);
 SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX), COUNT,
       NUMBER(1, UINT32_MAX));
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
@@ -442,7 +443,7 @@ static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              MANY(manifest_input, LIMIT_INPUTS),
                                              MANY(manifest_subtask, LIMIT_SUBTASKS),
                                              SUBTASKS,
-                                             DURATION,
+                                             DURATION_NS,
                                              ID,
                                              NESTED(manifest_terms),
                                              LINE(1, LIMIT_PATH_BYTES)};

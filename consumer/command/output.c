@@ -406,7 +406,7 @@ json_t *json_quote(const struct bourse_quote *quote)
         (json_int_t)quote->price_high_micro, "expected_micro", (json_int_t)quote->expected_micro,
         "minimum_micro", (json_int_t)quote->minimum_micro, "suggested_micro",
         (json_int_t)quote->suggested_micro, "limit_micro", (json_int_t)quote->limit_micro,
-        "makespan_ms", (json_int_t)quote->makespan_ms, "levels", levels, "index",
+        "makespan_ns", (json_int_t)quote->makespan_ns, "levels", levels, "index",
         (json_int_t)quote->index);
     if (quote->slots_taken > 0) {
         (void)json_object_set_new(value, "slots_taken",

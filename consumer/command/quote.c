@@ -47,7 +47,8 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
         (void)fprintf(to, " (%llu matches left out: folders and links)",
                       (unsigned long long)job->skipped);
     }
-    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n", duration_text(job->expect_ms),
+    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n",
+                  duration_ns_text(job->expect_ns),
                   job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
                   duration_text(job->limit_ms));
     if (job->measured_subtasks > 0) {
@@ -57,11 +58,11 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
             (void)fprintf(to, ", work of %llu of the subtasks",
                           (unsigned long long)job->measured_subtasks);
         }
-        if (job->p90_ms < 0) {
+        if (job->p90_ns < 0) {
             (void)fputs(", too seldom to say what nine of ten take at most\n", to);
         } else {
             (void)fprintf(to, "; of each size nine of ten took %s at most\n",
-                          duration_text(job->p90_ms));
+                          duration_ns_text(job->p90_ns));
         }
     }
 }
@@ -82,7 +83,7 @@ static bool estimate_of(const struct bourse_job_summary *job, const struct bours
                                        .width = job->slots,
                                        .at_most = job->at_most,
                                        .cap_micro = job->cap_micro,
-                                       .expect_ns = job->expect_ms * NS_PER_MS};
+                                       .expect_ns = job->expect_ns};
     return estimate_make(&asked, levels, quote->level_count, rows, ret_estimate) == ESTIMATE_OK;
 }
 
@@ -92,7 +93,7 @@ static json_t *json_spread(const struct bourse_job_summary *job, const struct bo
     struct estimate estimate;
     if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
         !estimate_of(job, quote, rows, &estimate) ||
-        estimate.makespan_ns / NS_PER_MS != quote->makespan_ms) { /* they are not alike */
+        estimate.makespan_ns != quote->makespan_ns) { /* they are not alike */
         return json_null();
     }
     json_t *levels = json_array();
@@ -171,7 +172,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
     }
     if (quote->suggested_micro > 0) {
         (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
-                      duration_text(quote->makespan_ms));
+                      duration_ns_text(quote->makespan_ns));
         (void)fprintf(to, "  least         %s credits, or it cannot start\n",
                       money_text(quote->minimum_micro));
     }
@@ -238,7 +239,7 @@ static json_t *json_summary(const struct bourse_job_summary *job)
                   "inputs", (json_int_t)job->inputs, "input_bytes", (json_int_t)job->input_bytes,
                   "skipped", (json_int_t)job->skipped, "slots", (int)job->slots, "at_most",
                   (int)job->at_most, "limit_ms", (json_int_t)job->limit_ms, "term_ms",
-                  (json_int_t)job->term_ms, "expect_ms", (json_int_t)job->expect_ms,
+                  (json_int_t)job->term_ms, "expect_ns", (json_int_t)job->expect_ns,
                   "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
     (void)json_object_set_new(value, "parts", json_integer((json_int_t)job->parts));
     if (job->checks > 0) {
@@ -257,7 +258,7 @@ static json_t *json_summary(const struct bourse_job_summary *job)
         (void)json_object_set_new(value, "measured_samples",
                                   json_integer((json_int_t)job->measured_samples));
         (void)json_object_set_new(
-            value, "p90_ms", job->p90_ms < 0 ? json_null() : json_integer((json_int_t)job->p90_ms));
+            value, "p90_ns", job->p90_ns < 0 ? json_null() : json_integer((json_int_t)job->p90_ns));
     }
     if (job->continues[0] != '\0') {
         (void)json_object_set_new(value, "continues", json_string(job->continues));

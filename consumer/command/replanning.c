@@ -10,6 +10,7 @@ bool replanning_is_due(const struct replanning *replanning, const struct bourse_
 {
     int64_t planned_ms = row->foreseen_ms;
     if (row->state != BOURSE_OPEN || replanning->tries == REPLANS_MOST ||
+        row->timed < (uint64_t)replanning->looked_at + replanning->looked_at / 2 ||
         (replanning->foreseen_ms > 0 &&
          !checked_muldiv_floor(row->foreseen_ms, replanning->took_ms, replanning->foreseen_ms,
                                &planned_ms))) {
@@ -87,11 +88,15 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
 {
     struct bourse_error error;
     struct replan *replan = &replanning->made[replanning->count];
+    const bool is_made = replan_job(invocation->bourse, row->id, replan, &error);
+    if (!is_made && error.status == BOURSE_NOT_FOUND) {
+        replanning->looked_at = row->timed; /* a row knows the mean of a part alone */
+        return false;
+    }
     replanning->tries++;
     replanning->foreseen_ms = row->foreseen_ms;
     replanning->took_ms = row->took_ms;
-    if (!replan_job(invocation->bourse, row->id, replan, &error) ||
-        (replan->was_guess && replan->percent < 0)) {
+    if (!is_made || (replan->was_guess && replan->percent < 0)) {
         return false; /* that a guess was too long is no news */
     }
     replanning->count++;

@@ -53,9 +53,9 @@ tasks:
 YAML
 "$bourse" plan unlike.yaml --json >json || fail "plan of unlike tasks"
 has "$(cat json)" '"makespan_s":7.5,'
-[ "$(number makespan_ms json)" -eq 7500 ] || fail "the quote says something else: $(cat json)"
+[ "$(number makespan_ns json)" -eq 7500000000 ] || fail "the quote says something else: $(cat json)"
 has "$(cat json)" "\"price_micro\":$(number expected_micro json),\"energy_j\":null,\"lanes\":2"
-[ "$("$bourse" quote unlike.yaml --json | number makespan_ms /dev/stdin)" -eq 7500 ] || fail "another quote"
+[ "$("$bourse" quote unlike.yaml --json | number makespan_ns /dev/stdin)" -eq 7500000000 ] || fail "another quote"
 
 # Tasks: who waits for whom, which is urgent, what is handed on, and a guess that is called one.
 cat >tasks.yaml <<'YAML'
@@ -86,7 +86,7 @@ YAML
 "$bourse" plan parts.yaml --json >json || fail "plan of parts"
 has "$(cat json)" '"parts":2'
 has "$(cat json)" '"makespan_s":2.0,'
-[ "$(number makespan_ms json)" -eq 2000 ] || fail "the quote says otherwise: $(cat json)"
+[ "$(number makespan_ns json)" -eq 2000000000 ] || fail "the quote says otherwise: $(cat json)"
 
 # Once it runs, what is left is planned on the lease that it has; once it has ended, on what is on offer.
 "$bourse" submit tasks.yaml -y -q >id || fail "submit"

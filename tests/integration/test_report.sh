@@ -68,7 +68,7 @@ has "$planned" '"best_single":{"device":0,"makespan_s":1.2}'
 grep -qE '"subtask":8,"planned_s":0.2[0-9]*,"guess":false,"device":0,' json || fail "no planned beside measured: $(cat json)"
 grep -qE '"subtask":7,"planned_s":0.2[0-9]*,"guess":false,"device":null,' json || fail "what failed ran: $(cat json)"
 has "$(cat json)" '"accepted":false'
-has "$planned" "\"makespan_ns\":$(number makespan_ms quote.json)000000,"
+has "$planned" "\"makespan_ns\":$(number makespan_ns quote.json),"
 has "$planned" "\"cost_micro\":$(number expected_micro quote.json),"
 has "$planned" "\"measured_cost_micro\":$(number charged_micro ps.json),"
 has "$planned" "\"measured_makespan_ns\":$(number span_ns json),"
@@ -286,7 +286,7 @@ grep -qE '^makespan +6[0-9]{2}ms ' table || fail "not planned on two devices: $(
 grep -qE '^best single +1.2s *$' table || fail "two devices are taken for one: $(cat table)"
 
 # Told to have more slots at a time, it is told the budget that these take, too; with both it has them.
-printf 'name: narrow\narray: 0-23\nat_most: 1\nexpect: 50ms\nrun: [sleep, "0.5"]\n' >narrow.yaml
+printf 'name: narrow\narray: 0-23\nat_most: 1\nexpect: 50ms\nrun: [sleep, "0.45"]\n' >narrow.yaml
 advised() { grep -oE 'order replace [0-9a-f]{8} --at-most 4 --budget [0-9.]+' err >advice; }
 "$bourse" submit narrow.yaml -y -q >id || fail "submit of narrow"
 "$bourse" watch "$(cat id)" >out 2>err &

@@ -81,8 +81,8 @@ static bool put_parts(struct random *dice, struct more *more, Bourse__V1__Submit
         if (!part->has_cap_micro && random_below(dice, 3) == 0) {
             part->value = put_value(dice, &more->values[i]);
         }
-        part->has_expect_ms = true;
-        part->expect_ms = 1000;
+        part->has_expect_ns = true;
+        part->expect_ns = NS_PER_S;
         left -= part->subtasks;
         more->pointers[i] = part;
         body->n_parts++;
@@ -210,8 +210,8 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.retries = (uint32_t)random_below(&dice, 3);
     body.has_error_limit = true;
     body.error_limit = (uint32_t)random_below(&dice, 4);
-    body.has_expect_ms = random_below(&dice, 2) == 0;
-    body.expect_ms = 1000;
+    body.has_expect_ns = random_below(&dice, 2) == 0;
+    body.expect_ns = NS_PER_S;
     body.has_crash_limit = random_below(&dice, 2) == 0;
     body.crash_limit = (uint32_t)random_below(&dice, 4);
     body.has_good_till_ms = request->expires_ms != 0;

@@ -335,8 +335,8 @@ static void part_to_wire(const struct exchange_part *from, Bourse__V1__Part *ret
     ret_part->has_cap_micro = from->cap_micro >= 0 && from->rate == RATE_NONE;
     ret_part->value = value_to_wire(from->cap_micro, from->rate, ret_value);
     ret_part->cap_micro = from->cap_micro;
-    ret_part->has_expect_ms = from->expect_ns != 0;
-    ret_part->expect_ms = from->expect_ns / NS_PER_MS;
+    ret_part->has_expect_ns = from->expect_ns != 0;
+    ret_part->expect_ns = from->expect_ns;
     if (ret_part->needs == NULL) {
         give_up("out of memory");
     }
@@ -380,8 +380,8 @@ static struct body of_submit(const struct exchange_command *command)
     body.retries = submit->retries;
     body.has_error_limit = submit->error_limit != UINT32_MAX;
     body.error_limit = submit->error_limit + 1;
-    body.has_expect_ms = submit->expect_ns != 0;
-    body.expect_ms = submit->expect_ns / NS_PER_MS;
+    body.has_expect_ns = submit->expect_ns != 0;
+    body.expect_ns = submit->expect_ns;
     body.has_crash_limit = submit->crash_limit != EXCHANGE_CRASH_LIMIT;
     body.crash_limit = submit->crash_limit;
     body.has_interruptions = submit->has_interruptions;

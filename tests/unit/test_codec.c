@@ -737,7 +737,7 @@ static bool round_trip(const struct requirement *requirement, struct requirement
     quote.needs = wire;
     quote.subtasks = 1;
     quote.slots = 1;
-    quote.limit_ms = quote.term_ms = quote.expect_ms = 1;
+    quote.limit_ms = quote.term_ms = quote.expect_ns = 1;
     size_t length;
     uint8_t *bytes = codec_encode(&quote.base, &length);
     ProtobufCMessage *body;

@@ -249,6 +249,12 @@ START_TEST(a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan)
     replanning.tries = REPLANS_MOST;
     ck_assert(!replanning_is_due(&replanning, &row));
     replanning.tries = 0;
+    /* What was found to go as planned is not looked at with every result. */
+    ck_assert(replanning_is_due(&replanning, &row));
+    replanning.looked_at = 6;
+    ck_assert(!replanning_is_due(&replanning, &row));
+    row.timed = 9;
+    ck_assert(replanning_is_due(&replanning, &row));
     row.state = BOURSE_DONE;
     ck_assert(!replanning_is_due(&replanning, &row));
 }

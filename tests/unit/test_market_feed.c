@@ -253,7 +253,8 @@ START_TEST(prices_and_a_suggested_cap_outlive_the_broker)
     Bourse__V1__QuoteRequest quote = BOURSE__V1__QUOTE_REQUEST__INIT;
     quote.needs = &anything;
     quote.subtasks = quote.slots = quote.at_most = 1;
-    quote.limit_ms = quote.term_ms = quote.expect_ms = 1000;
+    quote.limit_ms = quote.term_ms = 1000;
+    quote.expect_ns = NS_PER_S;
     answer = read_of(&owner, MESSAGE_QUOTE_REQUEST, &quote.base);
     const Bourse__V1__QuoteReply *quoted = (const void *)answer;
     ck_assert_int_eq(quoted->cap_micro, 900);

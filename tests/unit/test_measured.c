@@ -65,8 +65,8 @@ START_TEST(work_is_named_by_what_decides_it)
     Bourse__V1__Manifest one = manifest_of(slow, 3);
     Bourse__V1__Manifest other = manifest_of(slow, 3);
     other.name = faster; /* what a job is called does not */
-    other.has_expect_ms = 1;
-    other.expect_ms = 7;
+    other.has_expect_ns = 1;
+    other.expect_ns = 7;
     ck_assert(is_same_name(&one, &other));
     other = manifest_of(fast, 3);
     ck_assert(!is_same_name(&one, &other));

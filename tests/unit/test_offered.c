@@ -24,7 +24,7 @@ static struct asked *asked_create(void)
     asked->job.part_count = PARTS;
     asked->job.subtasks = 4;
     for (size_t i = 0; i < PARTS; i++) {
-        asked->parts[i] = (struct order_part){.subtasks = 2, .slots = 1, .expect_ms = 1000};
+        asked->parts[i] = (struct order_part){.subtasks = 2, .slots = 1, .expect_ns = NS_PER_S};
     }
     return asked;
 }
@@ -122,25 +122,25 @@ END_TEST
 START_TEST(checks_take_what_their_part_does)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
-    int64_t *takes_ms = calloc(2, sizeof *takes_ms);
-    ck_assert_ptr_nonnull(takes_ms);
-    takes_ms[0] = takes_ms[1] = 3000;
-    asked->job.expect_ms = takes_ms;
+    int64_t *takes_ns = calloc(2, sizeof *takes_ns);
+    ck_assert_ptr_nonnull(takes_ns);
+    takes_ns[0] = takes_ns[1] = 9000; /* less than a millisecond is no more than that */
+    asked->job.expect_ns = takes_ns;
     asked->job.checks = 2;
     asked->job.graph.count = 4;
-    ck_assert_int_eq(offered_takes_ms(&asked->job, 0, 1), 3000);
-    ck_assert_int_eq(offered_takes_ms(&asked->job, 1, 2), 1000);
-    ck_assert_int_eq(offered_takes_ms(&asked->job, 1, 3), 1000);
-    free(takes_ms);
+    ck_assert_int_eq(offered_takes_ns(&asked->job, 0, 1), 9000);
+    ck_assert_int_eq(offered_takes_ns(&asked->job, 1, 2), NS_PER_S);
+    ck_assert_int_eq(offered_takes_ns(&asked->job, 1, 3), NS_PER_S);
+    free(takes_ns);
 }
 END_TEST
 
 START_TEST(all_may_be_said_to_take_as_long)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
-    int64_t takes_ms[] = {1000, 4000, 1000, 1000};
+    int64_t takes_ns[] = {NS_PER_S, 4 * NS_PER_S, NS_PER_S, NS_PER_S};
     uint32_t after_count[] = {0, 0, 0, 0};
-    asked->job.expect_ms = takes_ms;
+    asked->job.expect_ns = takes_ns;
     asked->job.graph = (struct order_graph){.count = 4, .after_count = after_count};
     offer(&asked->quotes[0], 100, 4, 1);
     offer(&asked->quotes[1], 100, 4, 1);
@@ -172,8 +172,9 @@ START_TEST(what_a_make_was_measured_to_take_it_takes)
     offered->class_count = 2;
     offered->figures = calloc(2, sizeof *offered->figures);
     ck_assert_ptr_nonnull(offered->figures);
-    offered->figures[0] = (struct history_figure){.takes_ms = 1000, .p90_ms = -1};
-    offered->figures[1] = (struct history_figure){.takes_ms = 500, .p90_ms = 600, .samples = 8};
+    offered->figures[0] = (struct history_figure){.takes_ns = NS_PER_S, .p90_ns = -1};
+    offered->figures[1] =
+        (struct history_figure){.takes_ns = NS_PER_S / 2, .p90_ns = 600 * NS_PER_MS, .samples = 8};
     ck_assert_uint_eq(offered_figure(&asked->job, offered, 1, 0, 1).samples, 8);
     struct deal *deal = NULL;
     size_t single = 9;

@@ -58,7 +58,8 @@ START_TEST(each_comes_after_what_it_waits_for)
     check_names(job, order, "split right left join alone");
     ck_assert_uint_eq(order->part_count, 1);
     check_needs(&order->parts[0], 5, "program = x");
-    ck_assert_int_eq(order->parts[0].expect_ms, (1000 + 30000 + 10000 + 2000 + 5000 + 4) / 5);
+    ck_assert_int_eq(order->parts[0].expect_ns,
+                     (1000 + 30000 + 10000 + 2000 + 5000) * NS_PER_MS / 5);
     const struct order_graph *graph = &order->graph;
     const uint32_t counts[] = {0, 1, 1, 2, 0};
     const uint32_t after[] = {0, 0, 1, 2};
@@ -165,7 +166,7 @@ START_TEST(a_very_long_way_is_as_urgent_as_can_be_said)
     uint32_t after[] = {0, 1};
     struct order_graph graph = {
         .count = 3, .rank = rank, .after_count = after_count, .after = after, .edge_count = 2};
-    order_rank(&graph, (const int64_t[]){1, UINT32_MAX, UINT32_MAX});
+    order_rank(&graph, (const int64_t[]){1, UINT32_MAX * NS_PER_MS, UINT32_MAX * NS_PER_MS});
     ck_assert_uint_eq(rank[0], UINT32_MAX);
     ck_assert_uint_eq(rank[2], UINT32_MAX);
 }

@@ -738,7 +738,7 @@ START_TEST(the_price_of_a_job_is_not_in_its_manifest)
     ck_assert_uint_eq(part->at_most, 8);
     ck_assert_int_eq(part->limit_ms, 60000);
     ck_assert_int_eq(part->term_ms, 180000);
-    ck_assert_int_eq(part->expect_ms, 7000);
+    ck_assert_int_eq(part->expect_ns, 7 * NS_PER_S);
     ck_assert(!manifest->has_continues);
 }
 END_TEST
@@ -807,7 +807,7 @@ START_TEST(the_summary_counts_what_will_travel)
     ck_assert_uint_eq(summary.inputs, 3);
     ck_assert_uint_eq(summary.input_bytes, 9);
     ck_assert_int_eq(summary.budget_micro, -1);
-    ck_assert_int_eq(summary.expect_ms, 2000); /* the guess is never above the limit */
+    ck_assert_int_eq(summary.expect_ns, 2 * NS_PER_S); /* the guess is never above the limit */
     ck_assert(summary.expect_is_guess);
 }
 END_TEST

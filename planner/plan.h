@@ -16,7 +16,8 @@
  * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns, there and around again and again, or there
  * and back (plan_line.h), and a stage, also the only one, be held by several devices (plan_team.h).
  *
- * On a device that holds parts of the batch at once, but not all of it, a single does one part after the other.
+ * On a device that holds parts of the batch at once, but not all of it, a single does one part after the other; on one that may be taken
+ * away also where it holds all of it, if less is expected so.
  *
  * None is worse than the best single device, for that is one of them. What is worked out does not depend on the objective, which only
  * chooses: none is beaten in its own terms by the plan of another under the same limits. Some of the devices are planned for as if there
@@ -151,7 +152,7 @@ struct plan_row {
                         of them this is; else 0 or 1, and 0 */
     int64_t items;   /* of the batch: all, or the share */
     int64_t
-        rounds; /* of a share: it is made in so many parts, one after the other, for all of it does not fit; else 0 or 1 */
+        rounds; /* of a share: it is made in so many parts, one after the other, for all of it does not fit, or may be taken away; else 0 or 1 */
     double start_s, finish_s;
     double busy_s; /* finish - start, but for a stage, which waits between micro-batches */
     struct figure

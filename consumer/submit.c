@@ -440,9 +440,26 @@ static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
     quote->suggested_micro = sum_of(with_half(cost_micro), larger(rest_micro, 1));
 }
 
+/* Where devices of a part are of unlike speeds, one of its alike subtasks takes on average what the plan has them take: by that it is seen
+ * later whether they keep to the plan. */
+static void expect_planned(struct bourse_job *job, const struct deal *deal)
+{
+    uint32_t index = 0;
+    for (size_t i = 0; i < job->part_count && job->expect_ns == NULL; i++) {
+        struct order_part *part = &job->parts[i];
+        int128 sum_ns = 0;
+        for (uint32_t k = 0; k < part->subtasks && index < deal->subtasks; k++, index++) {
+            sum_ns += deal->runs[index].end_ns - deal->runs[index].start_ns;
+        }
+        part->expect_ns = part->subtasks > 0 && job->learned.subtasks > 0
+                              ? (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks)
+                              : part->expect_ns;
+    }
+}
+
 /* Quotes of parts spread equal work over what each may have. Parts take each other's devices, and tasks are unlike and wait for each other:
  * how long that takes and what it costs is what the plan says. */
-static bool settle_plan(const struct bourse_job *job, const struct offered *offered,
+static bool settle_plan(struct bourse_job *job, const struct offered *offered,
                         struct bourse_quote *quote)
 {
     struct deal *deal = NULL;
@@ -455,6 +472,7 @@ static bool settle_plan(const struct bourse_job *job, const struct offered *offe
     if (status == DEAL_OK) {
         quote->makespan_ns = deal->makespan_ns;
         settle_cost(quote, deal->cost_micro);
+        expect_planned(job, deal);
     }
     deal_destroy(&deal);
     return status != DEAL_NO_MEMORY;

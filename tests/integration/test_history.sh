@@ -144,6 +144,12 @@ grep -oE '"device":"[0-9a-f]+","samples":[0-9]+,"outliers":[0-9]+,"median_ns":[0
 LC_ALL=C "$bourse" plan unlike.yaml >unlike.txt || fail "plan of unlike speeds"
 awk '$2 ~ /^slow\// && $1 ~ /^[0-9]+$/ { n++; if ($4 + 0 < 1 || $4 !~ /[0-9]s$/) exit 1 } END { exit !n }' unlike.txt || fail "the slow agent is to be faster than it is: $(cat unlike.txt)"
 
+# A job of them is held against what the plan has its subtasks take, on average: more than the class takes.
+"$bourse" submit unlike.yaml --wait -y >unlike.log 2>&1 || fail "unlike, as planned: $(cat unlike.log)"
+"$bourse" report last --json >unlike.report || fail "report of unlike speeds"
+class_ns=$(grep -oE '"median_ns":[0-9]+' unlike.json | cut -d: -f2 | sort -n | head -n 1)
+[ "$(number expect_ns unlike.report)" -gt $((class_ns * 11 / 10)) ] || fail "held against $(number expect_ns unlike.report) ns: $(cat unlike.json unlike.report)"
+
 # So is what follows a job of them: small files that take twice what was planned change next to nothing, and what is left of it is the large
 # file, not a mean one.
 mkdir unlike

@@ -177,7 +177,7 @@ START_TEST(what_nobody_waits_for_is_as_urgent_as_it_is_long)
 {
     uint32_t rank[3] = {9, 9, 9};
     struct order_graph graph = {.count = 3, .rank = rank};
-    order_rank(&graph, (const int64_t[]){7, 30, 1});
+    order_rank(&graph, (const int64_t[]){7 * NS_PER_MS, 30 * NS_PER_MS, NS_PER_MS});
     ck_assert_uint_eq(rank[0], 7);
     ck_assert_uint_eq(rank[1], 30);
     ck_assert_uint_eq(rank[2], 1);

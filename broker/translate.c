@@ -440,6 +440,10 @@ static enum reject_code from_parts(const Bourse__V1__SubmitJob *wire, struct tra
             return bad_time(error, "parts.term_ms", from->term_ms);
         }
         parts[i].expect_ns = from->has_expect_ns ? from->expect_ns : 0;
+        if (!from->has_expect_ns && from->has_expect_ms &&
+            !ms_to_ns(from->expect_ms, &parts[i].expect_ns)) {
+            return bad_time(error, "parts.expect_ms", from->expect_ms);
+        }
     }
     ret->command.submit.parts = parts;
     ret->command.submit.part_count = wire->n_parts;
@@ -488,6 +492,10 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
         return bad_time(error, "term_ms", wire->term_ms);
     }
     submit->expect_ns = wire->has_expect_ns ? wire->expect_ns : 0;
+    if (!wire->has_expect_ns && wire->has_expect_ms &&
+        !ms_to_ns(wire->expect_ms, &submit->expect_ns)) {
+        return bad_time(error, "expect_ms", wire->expect_ms);
+    }
     if (wire->has_good_till_ms && !ms_to_ns(wire->good_till_ms, &submit->good_till_ns)) {
         return bad_time(error, "good_till_ms", wire->good_till_ms);
     }

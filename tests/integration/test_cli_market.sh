@@ -237,7 +237,7 @@ expect 0 'owner' "$bourse" admin accounts
 expect 0 '^bourse-invite-1' "$bourse" admin invite --credits 5 --name ada
 invitation=$(cat out)
 expect 2 'did you mean consumer' "$bourse" admin invite --role consmer
-expect 2 'no role .x.; consumer, provider, referee, auditor, risk or operator' "$bourse" admin invite --role x
+expect 2 'no role .x.; consumer, provider, referee, auditor or risk' "$bourse" admin invite --role x
 expect 0 'consumer' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" join "$invitation" --name ada
 expect 0 'available +5.00' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" balance
 expect 4 '.' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" admin accounts

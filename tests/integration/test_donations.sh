@@ -87,7 +87,7 @@ until_true 60 is_done ada "$hers" || fail "the job that it is for is not done"
 expect 0 '1 is offered to other accounts only' "$bourse" explain "$mine"
 own cancel "$mine" >cancel.log 2>&1 || fail "cancel"
 again 'to: [ada, nobody-here]'
-refused() { grep -q "the broker refused the ask: to: 'nobody-here': Name an account of this market" agent.log; }
+refused() { grep -q "the broker refused the ask: ACCOUNT: to: 'nobody-here': Name an account of this market" agent.log; }
 until_true 60 refused || fail "an account that is none was taken: $(tail -n 3 agent.log)"
 
 # ---------------------------------------------------------------- for short terms

@@ -217,7 +217,9 @@ static int64_t time_quote(const struct requirement *needs, int64_t cap_micro, ui
                                        .term_ns = 3600 * NS_PER_S,
                                        .expect_ns = 60 * NS_PER_S};
     int64_t before_ns = now_ns();
-    exchange_quote(exchange, &need, &answer);
+    if (!exchange_quote(exchange, &need, &answer)) {
+        die("out of memory");
+    }
     exchange_explain(exchange, &need, &explanation);
     return now_ns() - before_ns;
 }

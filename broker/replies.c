@@ -321,9 +321,9 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
         return NULL;
     }
     struct exchange_quote row;
-    exchange_quote(exchange, &need, &row);
+    bool good = exchange_quote(exchange, &need, &row);
     exchange_explain(exchange, &need, &explanation->row);
-    bool good = explanation_to_wire(explanation);
+    good = explanation_to_wire(explanation) && good;
     Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteReply answer;

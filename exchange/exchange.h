@@ -422,6 +422,7 @@ struct exchange_effect {
     uint32_t account;                   /* addressee (or subject, for ACCOUNT) */
     uint64_t origin;                    /* ACCEPT, REJECT */
     enum exchange_command_type refused; /* REJECT: what kind of command */
+    enum rate rate;                     /* REJECT: of `value`, where that is a limit by value */
     struct id128 id;                    /* ACCEPT, REJECT: the command's. JOB: the job's */
     bool repeated;  /* ACCEPT, REJECT: the same id and body had that answer before */
     uint64_t index; /* ACCEPT: log index of the first acceptance */
@@ -628,7 +629,8 @@ struct exchange_quote {
     struct key32 first;   /* who asks least */
     int64_t second_micro; /* the least that another asks; -1: nobody */
 };
-void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
+/* False: memory is short. */
+bool exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
                     struct exchange_quote *ret_quote);
 
 struct exchange_explanation {
@@ -638,7 +640,9 @@ struct exchange_explanation {
     uint32_t
         beyond; /* of the asking: above its limit, and above any that an order may have now, which is: */
     int64_t band_most_micro;
-    uint32_t donated; /* of the affordable: at 0, where the donation queue decides */
+    uint32_t uncovered;  /* of the free: a term of one subtask there is more than its budget */
+    int64_t cover_micro; /* the least that such a term takes */
+    uint32_t donated;    /* of the affordable: at 0, where the donation queue decides */
     uint32_t for_others,
         closed;     /* of the fitting: with an ask, for others, or at other hours or days */
     uint32_t brief; /* of the fitting: with an ask that stands open to it, for shorter terms only */

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct quoting {
@@ -20,7 +21,18 @@ struct quoting {
     int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
     int128 escrow_sum;                             /* what a term of them holds */
     int64_t first_escrow_micro, last_escrow_micro; /* a term of the cheapest, of the dearest */
+    uint64_t *asking;                              /* a bit for each account: in its last level */
+    size_t asking_words;
 };
+
+/* Of the last level; a provider counts once, whatever it has there. */
+static void count_provider(struct quoting *quoting, uint32_t account)
+{
+    uint64_t *word = &quoting->asking[account / 64];
+    const uint64_t bit = UINT64_C(1) << account % 64;
+    quoting->quote->levels[quoting->quote->level_count - 1].providers += (*word & bit) == 0;
+    *word |= bit;
+}
 
 /* Of a need by value, unlike devices stand apart: each has a limit of its own. */
 static void quote_level(struct quoting *quoting, const struct book_ask *ask, int64_t limit_micro,
@@ -32,12 +44,13 @@ static void quote_level(struct quoting *quoting, const struct book_ask *ask, int
     if (last > 0 && quote->levels[last - 1].price_micro == ask->price_micro &&
         (!is_by_value || quote->levels[last - 1].cell == ask->cell)) {
         quote->levels[last - 1].slots += slots;
-        quote->levels[last - 1].providers++;
+        count_provider(quoting, ask->owner);
     } else if (last < EXCHANGE_QUOTE_LEVELS) {
         quote->levels[last].price_micro = ask->price_micro;
         quote->levels[last].slots = slots;
-        quote->levels[last].providers = 1;
         quote->level_count++;
+        memset(quoting->asking, 0, quoting->asking_words * sizeof *quoting->asking);
+        count_provider(quoting, ask->owner);
         if (is_by_value) {
             quote->levels[last].limit_micro = limit_micro;
             quote->levels[last].cell = ask->cell;
@@ -260,11 +273,16 @@ static void quote_all_asks(struct quoting_asks *asks)
     }
 }
 
-void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
+bool exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
                     struct exchange_quote *ret_quote)
 {
+    const size_t words = accounts_count(exchange->accounts) / 64 + 1;
+    uint64_t *asking = calloc(words, 2 * sizeof *asking);
     memset(ret_quote, 0, sizeof *ret_quote);
     assert(need->slots > 0);
+    if (asking == NULL) {
+        return false;
+    }
     uint32_t most = need->at_most == 0 ? UINT32_MAX : need->at_most / need->slots;
     struct exchange_quote if_idle = {0};
     struct quoting quoting = {
@@ -273,6 +291,8 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .quote = ret_quote,
         .limit_micro = need->cap_micro >= 0 ? need->cap_micro : exchange->price_band_micro,
         .lanes_left = need->subtasks < most ? need->subtasks : most,
+        .asking = asking,
+        .asking_words = words,
     };
     struct job asked;
     quoting.part = search_asked(exchange, need, &asked);
@@ -285,6 +305,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
     };
     asks.idle.quote = &if_idle;
     asks.idle.as_if_idle = true;
+    asks.idle.asking = asking + words;
     if (requirement_well_formed(need->needs)) {
         quote_all_asks(&asks);
     }
@@ -304,4 +325,6 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
     if (asks.now.lanes_taken > 0) {
         quote_cost(&asks.now);
     }
+    free(asking);
+    return true;
 }

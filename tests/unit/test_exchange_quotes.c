@@ -23,7 +23,7 @@ START_TEST(a_quote_tells_price_time_and_what_must_be_held)
         .expect_ns = NS_PER_S,
     };
     struct exchange_quote quote;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_uint_eq(quote.slots_now, 4);
     ck_assert_int_eq(quote.price_low_micro, price);
     ck_assert_int_eq(quote.price_high_micro, 2 * price);
@@ -51,7 +51,7 @@ START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
         .expect_ns = NS_PER_S,
     };
     struct exchange_quote quote;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_uint_eq(quote.slots_now, 0);
     ck_assert_int_eq(quote.price_low_micro, price);
     ck_assert_int_eq(quote.expected_micro, 30 * MICRO_PER_CREDIT);
@@ -74,10 +74,10 @@ START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
     ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_RUNNING);
 
     need.slots = 3; /* wider than the device is when idle */
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_int_eq(quote.suggested_micro, 0);
     need.cap_micro = price / 2; /* below every ask: the cap is the only price known */
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_int_eq(quote.minimum_micro, 30 * MICRO_PER_CREDIT);
 }
 END_TEST
@@ -188,25 +188,25 @@ START_TEST(work_for_another_than_the_cheapest_counts_at_what_that_one_asks)
         .apart = true,
     };
     struct exchange_quote quote;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert(quote.is_asked);
     ck_assert_int_eq(quote.second_micro, -1); /* nobody else: as if it were not asked */
     ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
 
     offer(OTHER_PROVIDER, 2, 3 * price);
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_int_eq(quote.second_micro, 3 * price);
     ck_assert_int_eq(quote.price_low_micro, price);
     ck_assert_int_eq(quote.expected_micro, 3 * MICRO_PER_CREDIT);
     ck_assert_int_eq(quote.minimum_micro, 60 * MICRO_PER_CREDIT);
 
     need.cap_micro = 2 * price; /* told, though the cap excludes it */
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_int_eq(quote.second_micro, 3 * price);
     ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
 
     need.account = PROVIDER; /* its own are not for it */
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert(quote.is_asked);
     ck_assert_int_eq(quote.second_micro, -1);
 
@@ -214,8 +214,44 @@ START_TEST(work_for_another_than_the_cheapest_counts_at_what_that_one_asks)
     nobody.nodes[0].op = REQUIREMENT_EQ;
     nobody.nodes[0].attribute = (struct attribute){.name = "kind", .is_text = true, .text = "gpu"};
     need.needs = &nobody;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert(!quote.is_asked);
+}
+END_TEST
+
+START_TEST(a_provider_with_many_devices_at_a_price_is_one)
+{
+    static const struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_device devices[3];
+    for (uint8_t i = 0; i < 3; i++) {
+        devices[i] = (struct exchange_device){.device = {{PROVIDER, i}},
+                                              .slots = 1,
+                                              .attributes = &kind,
+                                              .attribute_count = 1,
+                                              .label = "a cpu"};
+    }
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){devices, 3};
+    apply(&advertise);
+    for (uint8_t i = 0; i < 3;
+         i++) { /* two of them before the other's, one after, and that dearer */
+        if (i == 1) {
+            offer(OTHER_PROVIDER, 2, price);
+        }
+        struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+        ask.ask = (struct exchange_ask){
+            .device = devices[i].device, .slots = 1, .price_micro = i < 2 ? price : 2 * price};
+        apply(&ask);
+    }
+    const struct exchange_need need = {
+        .needs = &anything, .account = CONSUMER, .subtasks = 1, .slots = 1, .cap_micro = -1};
+    struct exchange_quote quote;
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_uint_eq(quote.level_count, 2);
+    ck_assert_uint_eq(quote.levels[0].slots, 4);
+    ck_assert_uint_eq(quote.levels[0].providers, 2);
+    ck_assert_uint_eq(quote.levels[1].slots, 1);
+    ck_assert_uint_eq(quote.levels[1].providers, 1);
 }
 END_TEST
 
@@ -238,7 +274,7 @@ START_TEST(leases_that_it_would_take_are_part_of_a_quote)
     offer_on(PROVIDER, 3, price, &(struct exchange_terms){.is_interruptible = true});
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     (void)submit(2, 100);
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_now, 1);
     ck_assert_uint_eq(quote.slots_taken, 2);
@@ -249,7 +285,7 @@ START_TEST(leases_that_it_would_take_are_part_of_a_quote)
     ck_assert(!why.starts_with_lease);
 
     (void)submit(1, 100);
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_now, 0);
     ck_assert_uint_eq(quote.slots_taken, 3);
@@ -258,7 +294,7 @@ START_TEST(leases_that_it_would_take_are_part_of_a_quote)
     ck_assert(why.starts_with_lease);
 
     need.cap_micro = taken_at - 1; /* it waits, and is told what takes one */
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_taken, 0);
     ck_assert_int_eq(why.starts_at_micro, -1);
@@ -268,14 +304,14 @@ START_TEST(leases_that_it_would_take_are_part_of_a_quote)
 
     need.cap_micro = 2 * price;
     need.type = EXCHANGE_IOC; /* it does not stay for that */
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_taken, 0);
     ck_assert_int_eq(why.starts_at_micro, -1);
     ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_ORDER);
     need.type = EXCHANGE_LIMIT;
     need.is_firm_only = true;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_taken, 0);
     ck_assert_int_eq(why.starts_at_micro, -1);
@@ -370,7 +406,7 @@ START_TEST(a_quote_of_absurd_numbers_is_an_answer)
         .expect_ns = INT64_MAX,
     };
     struct exchange_quote quote;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_int_eq(quote.expected_micro, INT64_MAX);
     ck_assert_int_eq(quote.suggested_micro, INT64_MAX);
 }
@@ -387,6 +423,7 @@ int main(void)
     tcase_add_test(tests, explain_counts_what_fails_under_not);
     tcase_add_test(tests, explain_knows_of_agents_that_offer_nothing);
     tcase_add_test(tests, work_for_another_than_the_cheapest_counts_at_what_that_one_asks);
+    tcase_add_test(tests, a_provider_with_many_devices_at_a_price_is_one);
     tcase_add_test(tests, leases_that_it_would_take_are_part_of_a_quote);
     tcase_add_test(tests, what_would_be_refused_is_told_so);
     tcase_add_test(tests, what_is_filled_at_once_or_not_at_all_starts_with_all_of_it);

@@ -88,7 +88,7 @@ START_TEST(a_default_budget_starts_lost_work_elsewhere_at_once)
         .expect_ns = made.submit.expect_ns,
     };
     struct exchange_quote quote;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     made.submit.budget_micro = quote.suggested_micro;
     apply(&made);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 2);

@@ -106,11 +106,9 @@ static void reject_text(enum reject_code code, const char *field, int64_t value,
     }
 }
 
-struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
-                                 const char *field, int64_t value, int64_t limit)
+static struct outgoing *say_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                   const char *field, int64_t value, int64_t limit, char *text)
 {
-    char text[LIMIT_TEXT_BYTES];
-    reject_text(code, field, value, limit, text, sizeof text);
     Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
     body.code = (uint32_t)code;
     body.text = text;
@@ -130,6 +128,29 @@ struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum 
         outgoing->refused = code;
     }
     return outgoing;
+}
+
+struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit)
+{
+    char text[LIMIT_TEXT_BYTES];
+    reject_text(code, field, value, limit, text, sizeof text);
+    return say_reject(session, id, code, field, value, limit, text);
+}
+
+struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
+                                       enum reject_code code, bool is_of_parts,
+                                       const struct value *value, int64_t limit_micro)
+{
+    char text[LIMIT_TEXT_BYTES];
+    char asked[VALUE_TEXT_SIZE];
+    char most[UNITS_TEXT_SIZE];
+    value_text(value, asked);
+    units_money_text(limit_micro, most);
+    (void)snprintf(text, sizeof text, "%svalue: %s, limit %s credits per slot-hour: %s",
+                   is_of_parts ? "parts." : "", asked, most, reject_advice(code));
+    return say_reject(session, id, code, is_of_parts ? "parts.value.micro" : "value.micro",
+                      value->micro, limit_micro, text);
 }
 
 struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,

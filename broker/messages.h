@@ -13,6 +13,7 @@
 #include "broker/directory.h"
 #include "broker/queue.h"
 #include "broker/translate.h"
+#include "formats/value.h"
 #include "protocol/envelope.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
@@ -96,6 +97,10 @@ struct outgoing *outgoing_reply(const struct request *request, enum message_type
 /* A refusal of a request, with the advice of the code, the field and the limit as its text. */
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);
+/* Of a limit by value: `value` is one of that rate, and the limit is credits per slot-hour. */
+struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
+                                       enum reject_code code, bool is_of_parts,
+                                       const struct value *value, int64_t limit_micro);
 /* The same for `request`: under its id, to its session, of its account. */
 struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);

@@ -99,9 +99,15 @@ static enum message_type message_of(enum exchange_command_type command)
 static struct outgoing *rejected(const struct exchange_effect *effect)
 {
     const struct exchange_reject *reject = &effect->reject;
+    const enum reject_code code = (enum reject_code)reject->code;
+    const struct value value = {reject->value, effect->rate};
     struct outgoing *outgoing =
-        outgoing_reject(effect->origin, &effect->id, (enum reject_code)reject->code, reject->field,
-                        reject->value, reject->limit);
+        code == REJECT_WOULD_TRADE && effect->rate != RATE_NONE
+            ? outgoing_reject_value(effect->origin, &effect->id, code,
+                                    strncmp(reject->field, "parts.", strlen("parts.")) == 0, &value,
+                                    reject->limit)
+            : outgoing_reject(effect->origin, &effect->id, code, reject->field, reject->value,
+                              reject->limit);
     if (outgoing != NULL) {
         outgoing->account = effect->account;
         outgoing->refused_type = message_of(effect->refused);

@@ -153,7 +153,8 @@ static bool take_level(struct following *following, struct level *level)
         return true;
     }
     if (level->depth.of[0] == '\0' && is_known) {
-        level->depth.of = book->items[at].depth.of; /* of a bid that is gone: what it needed */
+        level->depth.of = book->items[at].depth.of;     /* of a bid that is gone: what it needed, */
+        level->depth.rate = book->items[at].depth.rate; /* and in which unit its limit was */
     }
     if (!insert(&following->changes, following->changes.count, level)) {
         return false;

@@ -232,6 +232,24 @@ struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind ki
     return &effect->ledger;
 }
 
+/* In which unit a refused limit is; derived from the command, so that its repetition is answered alike. */
+static enum rate rate_refused(const struct exchange_command *command, const char *field,
+                              int64_t value)
+{
+    uint32_t rate = RATE_NONE;
+    if (command->type == EXCHANGE_REPLACE && strcmp(field, "price_micro") == 0) {
+        rate = command->replace.rate;
+    } else if (command->type == EXCHANGE_SUBMIT && strcmp(field, "cap_micro") == 0) {
+        rate = command->submit.rate;
+    } else if (command->type == EXCHANGE_SUBMIT && strcmp(field, "parts.cap_micro") == 0) {
+        for (size_t i = command->submit.part_count; i-- > 0;) {
+            const struct exchange_part *part = &command->submit.parts[i];
+            rate = part->cap_micro == value ? part->rate : rate;
+        }
+    }
+    return rate < RATES ? (enum rate)rate : RATE_NONE;
+}
+
 struct exchange_effect *reject(struct exchange *exchange, uint32_t code, const char *field,
                                int64_t value, int64_t limit)
 {
@@ -239,6 +257,7 @@ struct exchange_effect *reject(struct exchange *exchange, uint32_t code, const c
     effect->origin = exchange->command->origin;
     effect->id = exchange->command->id;
     effect->refused = exchange->command->type;
+    effect->rate = rate_refused(exchange->command, field, value);
     effect->reject = (struct exchange_reject){.code = code, .value = value, .limit = limit};
     assert(strlen(field) < sizeof effect->reject.field);
     memcpy(effect->reject.field, field, strlen(field));

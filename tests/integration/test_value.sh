@@ -66,7 +66,6 @@ has "$(cat book.txt)" '0.001 per bf16 TFLOP-hour'
 follow=$!
 started+=("$follow")
 until_true 60 grep -q '  bid  0.001 per bf16 TFLOP-hour  ' follow.txt || fail "the feed: $(cat follow.txt err)"
-kill "$follow" 2>/dev/null || true
 "$bourse" explain "$id" >explain.txt
 has "$(cat explain.txt)" 'with a value of 0.0020'
 has "$(cat explain.txt)" 'per bf16 TFLOP-hour instead of 0.001 per bf16 TFLOP-hour it fills now at 2.00'
@@ -87,6 +86,16 @@ done_now() { "$bourse" ps "$id" --json | grep -q '"state":"done"'; }
 until_true 120 done_now || fail "it does not start at the value that was said: $("$bourse" explain "$id")"
 "$bourse" ps "$id" >ps.txt
 has "$(cat ps.txt)" 'sim.nvidia-h100-sxm5'
+
+# Its end is told in the unit of its beginning, as a refusal is.
+until_true 60 grep -q '  bid  0.001 per bf16 TFLOP-hour  .*gone' follow.txt || fail "the end of the bid: $(cat follow.txt err)"
+kill "$follow" 2>/dev/null || true
+job 'value: 0.004 per bf16 TFLOP-hour
+order: post-only'
+status=0
+"$bourse" submit job.yaml -y --budget 1 2>err || status=$?
+[ "$status" -eq 5 ] || fail "post-only by value: $status $(cat err)"
+has "$(cat err)" 'WOULD_TRADE: value: 0.004 per bf16 TFLOP-hour, limit 2.00 credits per slot-hour: '
 
 job 'value: 0.01 per bf16 TFLOP-hour
 cap: 1.00'

@@ -198,6 +198,44 @@ START_TEST(what_is_out_of_bounds_is_refused_without_a_trace)
 }
 END_TEST
 
+START_TEST(a_refusal_says_that_its_limit_is_by_value)
+{
+    static const struct requirement needs = {0};
+    offer_speed(PROVIDER, 4, price, RATE_UNIT);
+    struct exchange_command made = worth(2 * price, 200);
+    made.submit.type = EXCHANGE_POST_ONLY;
+    for (unsigned again = 0; again < 2; again++) { /* is answered alike */
+        apply(&made);
+        check_rejected(REJECT_WOULD_TRADE);
+        ck_assert_int_eq(nth(EFFECT_REJECT, 0)->rate, RATE_BF16);
+        ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, 2 * price);
+        made.index = command(EXCHANGE_SUBMIT, CONSUMER).index;
+    }
+    struct exchange_part part = {.subtasks = 1,
+                                 .needs = &needs,
+                                 .slots = 1,
+                                 .cap_micro = 3 * price,
+                                 .rate = RATE_BF16,
+                                 .limit_ns = NS_PER_S,
+                                 .term_ns = 2 * NS_PER_S};
+    made = submit_of(2, 200);
+    made.submit.type = EXCHANGE_POST_ONLY;
+    made.submit.cap_micro = price / 2;
+    made.submit.parts = &part;
+    made.submit.part_count = 1;
+    apply(&made);
+    check_rejected(REJECT_WOULD_TRADE);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "parts.cap_micro");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->rate, RATE_BF16);
+    made = submit_of(1, 200); /* per slot-hour */
+    made.submit.type = EXCHANGE_POST_ONLY;
+    made.submit.cap_micro = 2 * price;
+    apply(&made);
+    check_rejected(REJECT_WOULD_TRADE);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->rate, RATE_NONE);
+}
+END_TEST
+
 START_TEST(nothing_and_all_there_is_are_values)
 {
     offer_speed(PROVIDER, 1, 0, RATE_UNIT);
@@ -339,7 +377,7 @@ START_TEST(a_quote_shows_for_each_kind_what_the_limit_is)
                                        .term_ns = 20 * NS_PER_S,
                                        .expect_ns = NS_PER_S};
     struct exchange_quote quote;
-    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
     ck_assert_uint_eq(quote.slots_now, 2);
     ck_assert_int_eq(quote.price_low_micro, price);
     ck_assert_int_eq(quote.price_high_micro, price);
@@ -412,6 +450,7 @@ int main(void)
     tcase_add_test(tests, the_budget_binds_whatever_the_work_is_worth);
     tcase_add_test(tests, a_lease_above_what_it_is_worth_now_is_not_renewed);
     tcase_add_test(tests, what_is_out_of_bounds_is_refused_without_a_trace);
+    tcase_add_test(tests, a_refusal_says_that_its_limit_is_by_value);
     tcase_add_test(tests, nothing_and_all_there_is_are_values);
     tcase_add_test(tests, a_limit_is_replaced_in_its_own_unit);
     tcase_add_test(tests, explain_says_what_value_would_do);

@@ -1,6 +1,8 @@
 /* The book of who follows the market: put together from replies, and what cannot be true is not taken. */
 #include "consumer/following.h"
 
+#include "base/rate.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +143,10 @@ START_TEST(a_level_changes_and_goes)
 {
     asks[0] = asks_at("cpu", 3, 1);
     reply.n_asks = reply.n_bids = reply.n_needs = 1;
+    needs.has_rate = true;
+    needs.rate = RATE_FP32;
     expect(FOLLOWING_WHOLE);
-    (void)news();
+    ck_assert_str_eq(news().levels[1].rate, "fp32");
     go_on(4);
     asks[0] = asks_at("cpu", 3, 2);
     asks[1] = asks_at("cpu", 4, 0); /* never heard of: it came and went */
@@ -158,7 +162,8 @@ START_TEST(a_level_changes_and_goes)
     ck_assert_uint_eq(told.change_count, 2);
     ck_assert(told.changes[1].is_bid);
     ck_assert_uint_eq(told.changes[1].orders, 0);
-    ck_assert_uint_gt(strlen(told.changes[1].of), 0); /* it is remembered */
+    ck_assert_uint_gt(strlen(told.changes[1].of), 0); /* it is remembered, */
+    ck_assert_str_eq(told.changes[1].rate, "fp32");   /* with the unit of its limit */
     ck_assert_uint_eq(told.trade_count, 1);
     go_on(0);
     expect(FOLLOWING_WHOLE);

@@ -99,6 +99,39 @@ START_TEST(a_refusal_names_the_message_that_was_refused)
 }
 END_TEST
 
+/* A price for so much work is told as one, beside the price that it would have traded at. */
+START_TEST(a_refused_limit_by_value_is_told_in_its_unit)
+{
+    struct exchange_effect effect = {.type = EFFECT_REJECT,
+                                     .account = 3,
+                                     .refused = EXCHANGE_SUBMIT,
+                                     .rate = RATE_FP32,
+                                     .reject = {.code = REJECT_WOULD_TRADE,
+                                                .field = "cap_micro",
+                                                .value = 600 * MICRO_PER_CREDIT,
+                                                .limit = MICRO_PER_CREDIT / 10}};
+    const struct exchange_effects effects = {.items = &effect, .count = 1, .capacity = 1};
+    static const struct {
+        const char *field, *said, *text;
+    } rows[] = {{"cap_micro", "value.micro",
+                 "value: 0.60 per fp32 TFLOP-hour, limit 0.10 credits per slot-hour: "},
+                {"parts.cap_micro", "parts.value.micro",
+                 "parts.value: 0.60 per fp32 TFLOP-hour, limit 0.10 credits per slot-hour: "}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ProtobufCMessage *body = NULL;
+        (void)snprintf(effect.reject.field, sizeof effect.reject.field, "%s", rows[i].field);
+        ck_assert(release_effects(&effects, keep, NULL));
+        ck_assert_int_eq(
+            codec_decode(MESSAGE_REJECT, released->body, released->length, &body, NULL), CODEC_OK);
+        const Bourse__V1__Reject *reject = (const void *)body;
+        ck_assert_str_eq(reject->field, rows[i].said);
+        ck_assert_mem_eq(reject->text, rows[i].text, strlen(rows[i].text));
+        codec_free(&body);
+        outgoing_destroy(&released);
+    }
+}
+END_TEST
+
 /* ---------------------------------------------------------------- work with what it is given */
 
 enum { PUSHES_MAX = 64 };
@@ -236,6 +269,7 @@ int main(void)
     tcase_add_test(tests, a_term_is_told_in_milliseconds_rounded_down);
     tcase_add_test(tests, a_lease_that_is_all_but_over_can_still_be_read);
     tcase_add_test(tests, a_refusal_names_the_message_that_was_refused);
+    tcase_add_test(tests, a_refused_limit_by_value_is_told_in_its_unit);
     tcase_add_test(tests, the_right_to_read_what_is_given_goes_before_the_work);
     tcase_add_test(tests, work_with_much_to_be_given_takes_several_messages);
     suite_add_tcase(suite, tests);

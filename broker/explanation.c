@@ -329,8 +329,13 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
             row->work.running > 0 ? "more run" : "it starts", queue,
             row->donated > 0 ? "; donated devices go first to who used least lately" : "");
     } else {
-        (void)snprintf(ret_text, capacity, "%u %s free at this price", row->free,
-                       row->free == 1 ? "is" : "are");
+        char least[UNITS_TEXT_SIZE];
+        const bool is_short = row->uncovered == row->free;
+        units_money_text(row->cover_micro, least);
+        (void)snprintf(ret_text, capacity, "%u %s free at this price%s%s", row->free,
+                       row->free == 1 ? "is" : "are",
+                       is_short ? ", and a term of one subtask takes more than its budget: " : "",
+                       is_short ? least : "");
     }
     if (price[0] != '\0' && row->free == 0 && row->affordable > 0) {
         size_t length = strlen(ret_text);

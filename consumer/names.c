@@ -30,7 +30,8 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NONE] = "",
         [JOB_REASON_NO_DEVICE] = "no device on the market fits its needs",
         [JOB_REASON_NO_ASK] = "a device fits, but none is on offer to it now, for its term",
-        [JOB_REASON_PRICE] = "all that is offered for its term is above its limit",
+        [JOB_REASON_PRICE] =
+            "all that is offered for its term is above its limit, or the market's price band",
         [JOB_REASON_BUSY] = "every device that fits is busy",
         [JOB_REASON_BUDGET] = "what is left of its budget buys no more time",
         [JOB_REASON_HALTED] = "the market is halted, or its account frozen",

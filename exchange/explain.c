@@ -209,6 +209,17 @@ static void see(struct explaining *explaining, const struct explained *seen)
     }
 }
 
+/* Of what is free to it, with the escrow of a term there. */
+static void count_uncovered(const struct part *part, int64_t escrow,
+                            struct exchange_explanation *why)
+{
+    if (escrow > job_free_micro(part->job)) {
+        why->cover_micro =
+            why->uncovered == 0 || escrow < why->cover_micro ? escrow : why->cover_micro;
+        why->uncovered++;
+    }
+}
+
 static void explain_device(struct explaining *explaining, const struct device *device)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -272,6 +283,9 @@ static void explain_device(struct explaining *explaining, const struct device *d
     why->affordable += is_affordable;
     why->donated += is_affordable && ask->price_micro == 0;
     why->free += is_affordable && is_free;
+    if (is_affordable && is_free) {
+        count_uncovered(part, escrow_micro(ask->price_micro, need->slots, need->term_ns), why);
+    }
     int64_t fills_micro =
         is_affordable ? ask->price_micro : price_bound(exchange, ask->price_micro);
     bool has_limit = !is_beyond && (need->rate == RATE_NONE ||

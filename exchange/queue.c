@@ -11,6 +11,7 @@ struct queue {
     uint64_t sequence;
     uint32_t *ahead; /* bids by class */
     uint32_t *cells; /* of the devices that it could have */
+    int64_t *least;  /* by cell: what is asked for the cheapest of these */
     uint32_t cell_count, cell_room;
     uint32_t steps;
     bool is_partial;
@@ -46,14 +47,16 @@ static void count_bids(struct queue *queue)
     }
 }
 
-static void add_cell(struct queue *queue, uint32_t cell)
+static void add_cell(struct queue *queue, uint32_t cell, int64_t price_micro)
 {
     for (uint32_t i = queue->cell_count; i-- > 0 && i + 8 > queue->cell_count;) {
         if (queue->cells[i] == cell) {
+            queue->least[i] = price_micro < queue->least[i] ? price_micro : queue->least[i];
             return; /* like devices often stand together; one too many does no harm */
         }
     }
     if (queue->cell_count < queue->cell_room) {
+        queue->least[queue->cell_count] = price_micro;
         queue->cells[queue->cell_count++] = cell;
     }
 }
@@ -75,7 +78,7 @@ static void find_cells(struct queue *queue, const struct search *search)
                  book_limit(queue->exchange->book, need->rate, need->cap_micro, ask.cell)) &&
             (ask.max_term_ns == 0 || ask.max_term_ns >= need->term_ns) &&
             device->slots >= need->slots && device->ask->slots >= need->slots) {
-            add_cell(queue, device->cell);
+            add_cell(queue, device->cell, ask.price_micro);
         }
     }
 }
@@ -101,7 +104,9 @@ static bool is_ahead_somewhere(struct queue *queue, const struct book_bid *bid)
             queue->is_partial = true;
             return false;
         }
-        if (book_class_accepts(book, bid->class_id, cell)) {
+        const bool is_held = !queue->is_any_price && /* by the price band: it has no turn there */
+                             book_limit(book, rate, bid->limit_micro, cell) < queue->least[i];
+        if (!is_held && book_class_accepts(book, bid->class_id, cell)) {
             int128 here = worth_in(book, need->rate, limit, cell);
             int128 there = worth_in(book, rate, bid->limit_micro, cell);
             if (there > here || (there == here && bid->sequence < sequence)) {
@@ -163,7 +168,8 @@ void queue_find(const struct search *search, struct exchange_explanation *why)
     queue.rank = queue.goes_by_rank ? donation_rank(exchange, need->account) : 0;
     queue.ahead = calloc((size_t)book_class_bound(exchange->book) + 1, sizeof *queue.ahead);
     queue.cells = calloc((size_t)queue.cell_room + 1, sizeof *queue.cells);
-    if (queue.ahead != NULL && queue.cells != NULL && search->count > 0) {
+    queue.least = calloc((size_t)queue.cell_room + 1, sizeof *queue.least);
+    if (queue.ahead != NULL && queue.cells != NULL && queue.least != NULL && search->count > 0) {
         count_bids(&queue);
         find_cells(&queue, search);
         why->ahead = count_ahead(&queue);
@@ -173,4 +179,5 @@ void queue_find(const struct search *search, struct exchange_explanation *why)
     }
     free(queue.ahead);
     free(queue.cells);
+    free(queue.least);
 }

@@ -584,6 +584,13 @@ void units_duration_near(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
     write_duration(near - near % step, sign, ret_text);
 }
 
+void units_duration_down(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    const uint64_t value = magnitude(ns, &sign);
+    write_duration(value - value % shown_step(value), sign, ret_text);
+}
+
 void units_slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
 {
     const char *sign;

@@ -64,6 +64,8 @@ void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 /* The same to the nearest: of what is an estimate, or is held against another. */
 void units_duration_near(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE]);
+/* The same, rounded down: of what is left to be used. */
+void units_duration_down(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 /* Slot-time in hours with 2 decimals, rounded down: 1.50. */
 void units_slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 

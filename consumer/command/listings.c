@@ -107,7 +107,7 @@ static void level_conditions(const struct bourse_ask_level *level, char *ret_tex
     if (level->daily_ms > 0) {
         (void)snprintf(daily, sizeof daily, "%s a day", duration_text(level->daily_ms));
         (void)snprintf(daily + strlen(daily), sizeof daily - strlen(daily), ", %s left",
-                       duration_text(level->left_ms));
+                       left_text(level->left_ms));
     }
     const char *const parts[] = {to, level->hours, daily};
     size_t used = 0;

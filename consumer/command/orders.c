@@ -63,7 +63,7 @@ static bool add_order(void *context, const struct bourse_order *order)
     if (order->daily_ms > 0) {
         (void)snprintf(daily, sizeof daily, "%s a day", duration_text(order->daily_ms));
         (void)snprintf(daily + strlen(daily), sizeof daily - strlen(daily), ", %s left",
-                       duration_text(order->left_ms));
+                       left_text(order->left_ms));
     }
     const bool is_after = order->to[0] != '\0' || order->hours[0] != '\0';
     (void)snprintf(conditions, sizeof conditions, "%s%s%s%s%s%s", order->to[0] != '\0' ? "to " : "",

@@ -193,6 +193,14 @@ const char *duration_ns_text(int64_t ns)
     return text;
 }
 
+const char *left_text(int64_t ms)
+{
+    char *text = ring_next();
+    int64_t ns = 0;
+    units_duration_down(checked_mul(ms, NS_PER_MS, &ns) ? ns : INT64_MAX, text);
+    return text;
+}
+
 const char *duration_text(int64_t ms)
 {
     int64_t ns = 0;

@@ -37,6 +37,7 @@ void print_bands(FILE *to, struct bourse_bands bands);
 /* The key of a limit by value and its rate, beside what stands in an object already; nothing where it is none. */
 void json_add_rate(json_t *object, const char *rate);
 const char *duration_text(int64_t ms); /* 1.5s, 1h 31m: to the nearest */
+const char *left_text(int64_t ms);     /* the same, rounded down: of what is left */
 const char *duration_ns_text(int64_t ns);
 const char *time_text(int64_t ms); /* 2026-11-20 14:35:00, local; "-" for 0 */
 const char *bytes_text(uint64_t bytes);

@@ -131,17 +131,21 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
     (void)fputs("Quote\n", to);
-    if (quote->level_count == 0) {
-        bool is_dear = offer_is_too_dear(quote);
+    const bool is_dear = offer_is_too_dear(quote);
+    if (quote->level_count == 0 && is_dear && job->value_micro < 0 && job->cap_micro < 0) {
+        (void)fprintf(to, "  on offer now  nothing within the market's price band, %s to %s\n",
+                      money_text(quote->band_least_micro), money_text(quote->band_most_micro));
+    } else if (quote->level_count == 0) {
         (void)fprintf(to, "  on offer now  nothing %s\n",
                       !is_dear                ? "that fits"
                       : job->value_micro >= 0 ? "that is worth it"
                                               : "within the cap");
     } else if (quote->slots_now == 0) {
-        (void)fprintf(to, "  on offer now  nothing that is %s:\n",
-                      job->value_micro >= 0 && offer_is_too_dear(quote)
-                          ? "worth it; of those that fit"
-                          : "free; of those that fit, once they are");
+        const bool is_closed = quote->has_explanation && quote->explanation.asking == 0;
+        (void)fprintf(to, "  on offer now  nothing%s:\n",
+                      job->value_micro >= 0 && is_dear ? " that is worth it; of those that fit"
+                      : is_closed ? "; of those that fit, at other hours or days"
+                                  : " that is free; of those that fit, once they are");
     } else {
         (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
                       quote->slots_now, text_plural(quote->slots_now),

@@ -37,6 +37,8 @@ expect 0 '^price band 0.00 to 0.12$' "$bourse" admin bands --most 0.12
 printf 'run: ["true"]\n' >plain.yaml
 expect 0 "price +at most 0.12 credits per slot-hour .the market's price band" "$bourse" quote plain.yaml
 expect 0 'done' "$bourse" run -y -- true
+expect 0 '^price band 0.00 to 0.07$' "$bourse" admin bands --most 0.07
+expect 5 'on offer now +nothing within the market.s price band, 0.00 to 0.07$' "$bourse" quote plain.yaml
 expect 0 '^price band 0.20 to 2.00$' "$bourse" admin bands --least 0.20 --most 2
 expect 0 'price +at most 0.20 credits per slot-hour' "$bourse" quote plain.yaml
 printf 'budget: 1\nneeds: {region: xx}\nexpect: 10s\nterm: 1h\nslots: 2\nrun: ["true"]\n' >far.yaml

@@ -222,6 +222,43 @@ START_TEST(a_higher_band_fills_bids_by_value_that_could_not_pay)
 }
 END_TEST
 
+/* A bid by value is worth more than one that came after it at a cap above the lowered band, and has no turn all the same. */
+START_TEST(what_the_band_holds_is_in_nobodys_way)
+{
+    tear_down();
+    set_up_with(64, 4096, 64); /* room for both classes */
+    const struct attribute facts[] = {{.name = "bf16", .number = RATE_UNIT}};
+    struct exchange_device device = {.device = {{PROVIDER}},
+                                     .slots = 1,
+                                     .attributes = facts,
+                                     .attribute_count = 1,
+                                     .label = "fast"};
+    struct exchange_command made = command(EXCHANGE_ADVERTISE, PROVIDER);
+    made.advertise = (struct exchange_advertise){&device, 1};
+    apply(&made);
+    made = ask_at(PROVIDER, 5 * price);
+    apply(&made);
+    made = submit_at(5 * price); /* has it */
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    struct exchange_command by_value = submit_at(8 * price);
+    by_value.submit.rate = RATE_BF16;
+    by_value.submit.budget_micro = 200 * MICRO_PER_CREDIT;
+    apply(&by_value);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    struct exchange_command by_cap = submit_at(6 * price);
+    by_cap.submit.budget_micro = 200 * MICRO_PER_CREDIT;
+    apply(&by_cap);
+    ck_assert(exchange_explain_job(market.exchange, &by_cap.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.affordable, 1);
+    ck_assert_uint_eq(why.ahead, 1);
+    set_band(0, 3 * price);
+    ck_assert(exchange_explain_job(market.exchange, &by_cap.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.affordable, 1);
+    ck_assert_uint_eq(why.ahead, 0);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- what one order comes to */
 
 START_TEST(an_order_that_comes_to_more_than_one_may_is_refused)
@@ -407,6 +444,7 @@ int main(void)
     tcase_add_test(tests, what_rests_outside_of_a_new_band_stays_and_fills_but_is_not_replaced);
     tcase_add_test(tests, what_names_no_price_follows_the_band);
     tcase_add_test(tests, a_higher_band_fills_bids_by_value_that_could_not_pay);
+    tcase_add_test(tests, what_the_band_holds_is_in_nobodys_way);
     tcase_add_test(tests, an_order_that_comes_to_more_than_one_may_is_refused);
     tcase_add_test(tests, an_ask_comes_to_its_longest_term_or_to_an_hour);
     tcase_add_test(tests, explain_names_what_no_order_reaches_and_suggests_no_such_price);

@@ -1,6 +1,7 @@
 /* What explain says in its one line, of bids that wait and of jobs that wait for nothing. */
 #include "broker/explanation.h"
 #include "formats/requirement.h"
+#include "formats/units.h"
 #include "tests/support/hand_market.h"
 
 #include <check.h>
@@ -142,6 +143,31 @@ START_TEST(a_bid_that_waits_for_its_price_knows_who_comes_before_it)
 }
 END_TEST
 
+START_TEST(a_budget_that_buys_no_term_is_named)
+{
+    offer_at(PROVIDER, 1, 1, price, "one");
+    struct exchange_command made = submit_of(1, 100);
+    made.submit.cap_micro = 2 * price;
+    made.submit.budget_micro = 1;
+    apply(&made);
+    const int64_t term_micro = price / 3600 * (made.submit.term_ns / NS_PER_S);
+    char least[UNITS_TEXT_SIZE];
+    char line[200];
+    units_money_text(term_micro, least);
+    (void)snprintf(line, sizeof line,
+                   "1 of 1 device fit; 1 is free at this price, and a term of one subtask takes "
+                   "more than its budget: %s",
+                   least);
+    const char *told = line_of(made.id);
+    ck_assert_msg(strncmp(told, line, strlen(line)) == 0, "%s", told);
+    made = submit_of(1, 100); /* one that it buys is all it takes */
+    made.submit.cap_micro = price / 2;
+    apply(&made);
+    (void)line_of(made.id);
+    ck_assert_uint_eq(explanation->row.uncovered, 0);
+}
+END_TEST
+
 /* The LPU and the GPU of the catalogue as simulations, and a processor. */
 static void offer_simulated(void)
 {
@@ -224,6 +250,7 @@ int main(void)
     tcase_add_test(tests, a_limit_that_meets_its_own_ask_first_fills_nothing);
     tcase_add_test(tests, a_list_is_failed_on_as_a_whole);
     tcase_add_test(tests, a_bid_that_waits_for_its_price_knows_who_comes_before_it);
+    tcase_add_test(tests, a_budget_that_buys_no_term_is_named);
     tcase_add_test(tests, what_is_simulated_is_counted_apart);
     tcase_add_test(tests, a_kind_that_is_only_simulated_says_how_to_ask_for_it);
     tcase_add_test(tests, simulated_devices_that_would_not_do_are_no_advice);

@@ -266,6 +266,22 @@ START_TEST(short_forms_round_and_carry)
 }
 END_TEST
 
+START_TEST(what_is_left_is_never_shown_as_more)
+{
+    char text[UNITS_TEXT_SIZE];
+    units_duration_down(INT64_C(599998000000), text);
+    ck_assert_str_eq(text, "9m 59s");
+    units_duration_down(INT64_C(600000000000), text);
+    ck_assert_str_eq(text, "10m 0s");
+    units_duration_down(INT64_C(5519999999999), text);
+    ck_assert_str_eq(text, "1h 31m");
+    units_duration_down(INT64_C(999999999), text);
+    ck_assert_str_eq(text, "999ms");
+    units_duration_down(0, text);
+    ck_assert_str_eq(text, "0s");
+}
+END_TEST
+
 START_TEST(rates_are_read_and_written_exactly)
 {
     static const struct {
@@ -367,6 +383,7 @@ int main(void)
 {
     Suite *suite = suite_create("units");
     TCase *tests = tcase_create("all");
+    tcase_add_test(tests, what_is_left_is_never_shown_as_more);
     tcase_add_test(tests, durations_are_read_exactly);
     tcase_add_test(tests, wrong_durations_are_refused);
     tcase_add_test(tests, sizes_are_read_exactly);

@@ -172,6 +172,23 @@ static bool print_refused_asks(const json_t *agent)
     return is_refused;
 }
 
+static json_t *refused_asks_json(const json_t *agent)
+{
+    json_t *list = json_array();
+    size_t i;
+    const json_t *ask;
+    json_array_foreach(json_object_get(agent, "asks"), i, ask)
+    {
+        json_t *refusal = json_object_get(ask, "refusal");
+        if (refusal != NULL) {
+            (void)json_array_append_new(list, json_pack("{s:O, s:O}", "device",
+                                                        json_object_get(ask, "device"), "refusal",
+                                                        refusal));
+        }
+    }
+    return list;
+}
+
 /* `frozen`: the account is, as the market says, which the agent may not have heard yet. */
 static void print_agent(const json_t *agent, bool frozen)
 {
@@ -409,9 +426,10 @@ int command_why(const struct command *command)
     }
     good = good && why_devices(bourse, account.key, devices, &last, &error);
     if (good && command->json) {
-        print_json(json_pack("{s:s, s:s, s:b, s:b, s:s, s:O}", "agent", state_of(agent), "provider",
-                             last.state, "frozen", (int)last.frozen, "halted", (int)last.halted,
-                             "text", last.text, "devices", devices));
+        print_json(json_pack("{s:s, s:o, s:s, s:b, s:b, s:s, s:O}", "agent", state_of(agent),
+                             "refused_asks", refused_asks_json(agent), "provider", last.state,
+                             "frozen", (int)last.frozen, "halted", (int)last.halted, "text",
+                             last.text, "devices", devices));
     }
     bourse_close(&bourse);
     json_decref(devices);

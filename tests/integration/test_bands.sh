@@ -99,6 +99,7 @@ expect 0 '^price band 0.01 to 0.05, one order comes to 0.01 at most$' "$bourse" 
 expect_soon 0 'refused, and tried again: PRICE: price: 0.10 credits, limit 0.05: ' "$bin/bourse-provider" status --dir "$market/provider"
 expect 0 'an ask is refused, and tried again: PRICE: price: 0.10 credits, limit 0.05: ' "$bin/bourse-provider" why --dir "$market/provider"
 expect 0 '"refusal":"PRICE: price: ' "$bin/bourse-provider" status --json --dir "$market/provider"
+expect 0 '"refused_asks":\[\{"device":"[0-9a-f]{32}","refusal":"PRICE: price: 0.10 credits, limit 0.05: ' "$bin/bourse-provider" why --json --dir "$market/provider"
 expect 0 '^price band 0.01 to 1.00, one order comes to 0.01 at most$' "$bourse" admin bands --most 1
 expect_soon 0 'refused, and tried again: NOTIONAL: notional: .* credits, limit 0.01: ' "$bin/bourse-provider" status --dir "$market/provider"
 expect 0 '^price band 0.01 to 1.00$' "$bourse" admin bands --notional none

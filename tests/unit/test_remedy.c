@@ -101,6 +101,11 @@ START_TEST(each_kind_of_change_has_its_words)
     job.submit.cap_micro = 2 * price;
     check_remedy(&job, "without not region = eu it fills now at 7200.00");
     ck_assert_uint_eq(why.remedy.needs.count, 0);
+
+    job = wanting("kind = gpu and not memory >= 16GiB", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job, "with not memory > 25800MB instead of not memory >= 16GiB it fills now at "
+                       "7200.00");
 }
 END_TEST
 

@@ -18,7 +18,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS journal_base("
     "  id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, idx INTEGER NOT NULL,"
     "  chain BLOB NOT NULL, state BLOB NOT NULL, next_command INTEGER NOT NULL) STRICT;"
-    "INSERT OR IGNORE INTO journal_base VALUES(1, 0, 0, zeroblob(32), zeroblob(32), 1);";
+    /* Not beside entries: a row that was lost had the epoch, and what stood below the first of them. */
+    "INSERT OR IGNORE INTO journal_base SELECT 1, 0, 0, zeroblob(32), zeroblob(32), 1"
+    "  WHERE NOT EXISTS (SELECT 1 FROM journal);";
 
 enum statement {
     SELECT_LAST,
@@ -568,8 +570,9 @@ static enum journal_status check_entries(struct engine *engine,
     uint64_t epoch;
     const enum journal_status found = read_base(engine, &base, &epoch);
     if (found == JOURNAL_CORRUPT) {
-        problem_set(ret_problem, "table journal_base: its row is damaged; `bourse-broker replay "
-                                 "--verify` says more, docs/operator.md how it is restored");
+        problem_set(ret_problem,
+                    "table journal_base: its row is damaged or missing; `bourse-broker "
+                    "replay --verify` says more, docs/operator.md how it is restored");
         return JOURNAL_CORRUPT;
     }
     if (found != JOURNAL_OK) {

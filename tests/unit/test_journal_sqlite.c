@@ -124,6 +124,21 @@ START_TEST(a_damaged_base_is_told_as_that)
 }
 END_TEST
 
+START_TEST(a_base_that_is_gone_is_not_made_up)
+{
+    struct bench bench;
+    const struct journal_sqlite_start start = {0};
+    open_bench(&bench);
+    append(&bench, 1);
+    ck_assert_int_eq(sqlite3_exec(bench.database, "DELETE FROM journal_base", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(reopen(&bench, &start), JOURNAL_CORRUPT); /* the epoch went with it */
+    ck_assert_ptr_nonnull(
+        strstr(bench.problem.text, "table journal_base: its row is damaged or missing"));
+    close_bench(&bench);
+}
+END_TEST
+
 START_TEST(an_entry_that_was_read_holds_no_transaction_open)
 {
     struct bench bench;
@@ -479,6 +494,7 @@ int main(void)
     TCase *calls = tcase_create("calls");
     tcase_add_test(calls, what_is_appended_is_read_back);
     tcase_add_test(calls, a_damaged_base_is_told_as_that);
+    tcase_add_test(calls, a_base_that_is_gone_is_not_made_up);
     tcase_add_test(calls, an_entry_that_was_read_holds_no_transaction_open);
     tcase_add_test(calls, only_the_entry_that_follows_is_taken);
     tcase_add_test(calls, an_append_is_all_or_nothing);

@@ -22,6 +22,7 @@
 #include <time.h>
 
 enum { PROVIDERS = 20, FIRST_PROVIDER = 4, CONSUMER = 3, FACTS = 14, TEXT_BYTES = 256 };
+enum { MEMORIES = 30, SPEEDS = 60 }; /* that needs_of words apart */
 #define GIB (INT64_C(1) << 30)
 
 struct waiting {
@@ -54,18 +55,23 @@ static struct exchange_command command(enum exchange_command_type type, uint32_t
     return made;
 }
 
-/* How many were accepted or, of jobs, leased at once. */
-static size_t apply(const struct exchange_command *made, enum exchange_effect_type type)
+static size_t count_of(enum exchange_effect_type type)
 {
     size_t count = 0;
-    exchange_effects_clear(&effects);
-    if (exchange_step(exchange, made, &effects) != EXCHANGE_OK) {
-        die("the exchange is out of memory");
-    }
     for (size_t i = 0; i < effects.count; i++) {
         count += effects.items[i].type == type;
     }
     return count;
+}
+
+/* How many effects of that type it has. */
+static size_t apply(const struct exchange_command *made, enum exchange_effect_type type)
+{
+    exchange_effects_clear(&effects);
+    if (exchange_step(exchange, made, &effects) != EXCHANGE_OK) {
+        die("the exchange is out of memory");
+    }
+    return count_of(type);
 }
 
 static void open_market(uint32_t asks, uint32_t jobs, uint32_t cells)
@@ -74,7 +80,7 @@ static void open_market(uint32_t asks, uint32_t jobs, uint32_t cells)
     struct exchange_genesis_account accounts[1 + PROVIDERS];
     memset(accounts, 0, sizeof accounts);
     limits.cells = limits.cells_per_account = cells;
-    limits.classes = limits.classes_per_account = 2 * jobs + 1;
+    limits.classes = limits.classes_per_account = MEMORIES * SPEEDS + 1; /* and `any` */
     limits.jobs = limits.jobs_per_account = 2 * jobs + asks + 1;
     limits.asks = asks + 1;
     limits.devices_per_provider = asks;
@@ -173,7 +179,7 @@ static void needs_of(uint32_t number, struct requirement *ret_needs)
     (void)snprintf(text, sizeof text,
                    "kind = gpu and memory >= %uGiB and fp32 >= %uTFLOPS and bandwidth >= 100GB/s "
                    "and region in (eu, us) and not model = \"Example 8000\"",
-                   20 + number % 30, 50 + number / 30 % 60);
+                   20 + number % MEMORIES, 50 + number / MEMORIES % SPEEDS);
     parse(text, ret_needs);
 }
 
@@ -199,7 +205,10 @@ static struct id128 submit(const struct requirement *needs, int64_t cap_micro, u
         .crash_limit = EXCHANGE_CRASH_LIMIT,
         .verify = EXCHANGE_VERIFY_NONE,
     };
-    *ret_leases = apply(&job, EFFECT_LEASE_GRANT);
+    if (apply(&job, EFFECT_ACCEPT) != 1) {
+        die("a job was refused");
+    }
+    *ret_leases = count_of(EFFECT_LEASE_GRANT);
     return job.id;
 }
 

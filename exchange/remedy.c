@@ -665,6 +665,82 @@ static int64_t budget_for(const struct search *search, int64_t cap_micro, int64_
     return low_micro;
 }
 
+/* The longest term, less than its own, with which its cap and budget come to what all of it asks; 0: none that its subtasks have enough
+ * with. */
+static int64_t payable_term_ns(const struct search *search, const struct whole *whole)
+{
+    const struct part *part = search->part;
+    const int64_t budget_micro = part->job->hold.amount_micro;
+    struct candidate changed = {.slots = part->width,
+                                .cap_micro = part->cap_micro >= 0 ? part->cap_micro
+                                                                  : search->need->cap_micro,
+                                .budget_micro = budget_micro};
+    int64_t low_ms = (search->need->limit_ns + NS_PER_MS - 1) / NS_PER_MS;
+    int64_t high_ms = part->term_ns / NS_PER_MS - 1;
+    if (part->job->type == EXCHANGE_FOK && whole->escrow_micro > budget_micro) {
+        high_ms = (int64_t)((int128)part->term_ns * budget_micro / whole->escrow_micro / NS_PER_MS);
+    }
+    if (low_ms > high_ms) {
+        return 0;
+    }
+    while (low_ms < high_ms) {
+        const int64_t middle_ms = high_ms - (high_ms - low_ms) / 2;
+        changed.term_ns = middle_ms * NS_PER_MS;
+        if (changed_limit(search, &changed) >= whole->dearest_micro) {
+            low_ms = middle_ms;
+        } else {
+            high_ms = middle_ms - 1;
+        }
+    }
+    return low_ms * NS_PER_MS;
+}
+
+/* Whether it is filled with such a term, at the cap and the budget that it has, and at which price, the dearest of them. */
+static bool fills_for(const struct search *search, int64_t term_ns, int64_t *ret_price_micro)
+{
+    struct job job = *search->part->job;
+    struct part changed = *search->part;
+    struct exchange_need need = *search->need;
+    struct search asked = *search;
+    struct whole whole;
+    job.parts = &changed;
+    changed.job = &job;
+    changed.term_ns = need.term_ns = term_ns;
+    changed.bid_micro =
+        part_limit(search->exchange, &changed, changed.cap_micro, job.hold.amount_micro);
+    need.cap_micro = changed.bid_micro;
+    asked.part = &changed;
+    asked.need = &need;
+    const struct candidate candidate = {.slots = changed.width,
+                                        .term_ns = term_ns,
+                                        .cap_micro = need.cap_micro,
+                                        .budget_micro = job.hold.amount_micro};
+    const struct altered altered = search_unaltered(&asked);
+    if (search_meet(&asked, &altered).is_own || !is_within_notional(&asked, &candidate) ||
+        !search_whole(&asked, &whole)) {
+        return false;
+    }
+    *ret_price_micro = whole.price_micro;
+    return whole.fills;
+}
+
+/* Where the market takes no order of the budget that it would need. */
+static void shorten_whole(const struct search *search, const struct whole *whole,
+                          struct exchange_remedy *ret_remedy)
+{
+    const struct part *part = search->part;
+    if (search->need->rate != RATE_NONE || part->job->part_count > 1) {
+        return;
+    }
+    const int64_t term_ns = payable_term_ns(search, whole);
+    if (term_ns > 0 && fills_for(search, term_ns, &ret_remedy->price_micro)) {
+        ret_remedy->term_ns = term_ns;
+        ret_remedy->cap_micro = part->cap_micro;
+        ret_remedy->budget_micro = part->job->hold.amount_micro;
+        add_figure(ret_remedy, REMEDY_TERM, part->term_ns, term_ns);
+    }
+}
+
 /* All of it is there for those who pay that, and its limit is lower, or its budget does not cover it. */
 void remedy_whole(const struct search *search, const struct whole *whole,
                   struct exchange_remedy *ret_remedy)
@@ -696,7 +772,11 @@ void remedy_whole(const struct search *search, const struct whole *whole,
         .cap_micro = whole->limit_micro,
         .budget_micro = ret_remedy->budget_micro,
     };
-    if (search_meet(search, &altered).is_own || !is_within_notional(search, &changed)) {
+    if (search_meet(search, &altered).is_own) {
+        return;
+    }
+    if (!is_within_notional(search, &changed)) {
+        shorten_whole(search, whole, ret_remedy);
         return;
     }
     add_figure(ret_remedy, REMEDY_CAP, part->cap_micro, ret_remedy->cap_micro);

@@ -409,12 +409,33 @@ START_TEST(no_budget_is_suggested_that_no_order_may_have)
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.remedy.count, 1);
     ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
-    set_notional(why.remedy.budget_micro - 1);
+    set_notional(why.remedy.budget_micro - 1); /* then it is a term that the budget covers */
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_TERM);
+    ck_assert_int_eq(why.remedy.term_ns, 15 * NS_PER_S);
+    ck_assert_int_eq(why.remedy.price_micro, price);
     set_notional(40 * MICRO_PER_CREDIT);
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = made.id;
+    apply(&cancel);
+    set_notional(40 * MICRO_PER_CREDIT - 1);
+    struct exchange_command again = submit_of(2, 30);
+    again.submit.type = EXCHANGE_ALL_OR_NONE;
+    again.submit.cap_micro = price;
+    again.submit.term_ns = 15 * NS_PER_S;
+    apply(&again);
+    ck_assert_uint_eq(granted_to(again.id), 2);
+    offer(OTHER_PROVIDER, 2, price);
+    made = submit_of(2, 10); /* which buys less time than one subtask may take */
+    made.submit.type = EXCHANGE_ALL_OR_NONE;
+    made.submit.cap_micro = price;
+    apply(&made);
+    ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.remedy.count, 0);
 }
 END_TEST
 

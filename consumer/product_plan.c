@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A tile has so many tries with the market's crash limit: whom the first two are refuted of, a third may make it right. */
+enum { PROVIDERS_LET_IN = 3 };
+
 struct offered {
     int64_t speed; /* gemm_fp32: Mflop/s of one slot */
     int64_t memory_bytes;
     int64_t price_micro;
     uint32_t slots;
+    bool is_referee;
     char account[BOURSE_HEX32_SIZE];
     char label[ATTRIBUTE_TEXT_SIZE];
 };
@@ -77,7 +81,8 @@ static bool take_device(void *context, const struct bourse_device *device)
     *offered = (struct offered){.speed = speed,
                                 .memory_bytes = memory_bytes,
                                 .price_micro = device->price_micro,
-                                .slots = device->slots};
+                                .slots = device->slots,
+                                .is_referee = number_of(device, "referee") != 0};
     client_copy(offered->account, sizeof offered->account, device->account);
     client_copy(offered->label, sizeof offered->label, device->label);
     return true;
@@ -111,22 +116,62 @@ static void keep_fastest(struct market_view *view)
     }
 }
 
-/* Of the fastest device of another provider than the fastest, of those with so much memory; 0: none. */
-static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
+/* Who alone may judge is kept for that where others multiply (prepare.h, spares_referee), and so is not planned with. */
+static void leave_sole_referee(struct market_view *view)
 {
-    const struct offered *fastest = NULL;
+    const struct offered *referee = NULL;
+    size_t others = 0;
     for (size_t i = 0; i < view->count; i++) {
         const struct offered *at = &view->items[i];
-        if (at->memory_bytes < memory_bytes) {
-            continue;
-        }
-        if (fastest == NULL) {
-            fastest = at;
-        } else if (strcmp(at->account, fastest->account) != 0) {
-            return at->speed;
+        if (!at->is_referee) {
+            others++;
+        } else if (referee != NULL && strcmp(at->account, referee->account) != 0) {
+            return;
+        } else {
+            referee = at;
         }
     }
-    return 0;
+    if (others == 0) {
+        return;
+    }
+    for (size_t i = others = 0; i < view->count; i++) {
+        if (!view->items[i].is_referee) {
+            view->items[others++] = view->items[i];
+        }
+    }
+    view->count = others;
+}
+
+static bool is_among(const struct offered *const *providers, size_t count, const char *account)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(providers[i]->account, account) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is refuted is not given to its provider again, and who lies about results lies about speed too. So of those with so much memory the
+ * fastest are let in until they are of two providers, one of whom is trusted to judge, or of three; the speed of the last of them,
+ * or 0 where there is a single provider. */
+static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
+{
+    const struct offered *providers[PROVIDERS_LET_IN];
+    size_t count = 0;
+    bool has_referee = false;
+    for (size_t i = 0; i < view->count; i++) {
+        const struct offered *at = &view->items[i];
+        if (at->memory_bytes < memory_bytes || is_among(providers, count, at->account)) {
+            continue;
+        }
+        providers[count++] = at;
+        has_referee = has_referee || at->is_referee;
+        if (count == PROVIDERS_LET_IN || (count == 2 && has_referee)) {
+            break;
+        }
+    }
+    return count > 1 ? providers[count - 1]->speed : 0;
 }
 
 /* Of a slot, for the largest tile. */
@@ -188,8 +233,8 @@ static int64_t to_ms(double seconds)
 }
 
 /* Of all that could, only those with a share: the slower ones are kept out by their speed. No device is named, for then
- * nothing could take the place of one that has gone. What is checked may be refuted, and is not given to its provider again:
- * then the fastest device of a second provider is let in too, and if there is none, all who come. */
+ * nothing could take the place of one that has gone. What is checked may be refuted: then others are let in too, and where
+ * there is a single provider, all who come. */
 static int64_t speed_floor(const struct market_view *view, const struct split_share *shares,
                            bool checks, int64_t memory_bytes)
 {
@@ -264,6 +309,9 @@ bool product_choose(struct bourse *bourse, const struct bourse_product_options *
     bool good = bourse_devices_fitting(bourse, "executor = tensor", take_device, &view, error);
     if (good && view.is_out_of_memory) {
         good = client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (options->checks) {
+        leave_sole_referee(&view);
     }
     keep_fastest(&view);
     if (good && (view.count == 0 || !ask_planner(&view, options, product, shares, &split))) {

@@ -227,6 +227,22 @@ await twice
 [ "$(field state ps.json)" = "done" ] || fail "twice: its work was not done again: $(cat ps.json)"
 [ "$(ended_as liar 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twice: who did what: $("$bourse" ps "$id")"
 [ "$(balance_of liar)" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twice: a liar was paid: $("$bourse" admin accounts)"
+# Both the fastest, too, as they say: the speed that keeps slower devices out lets in one of a provider that is trusted.
+kill -TERM "$fibber"
+ended "$fibber" 60 || fail "the second liar does not end"
+until_true 60 multiplying 3 || fail "what the second liar offered still stands"
+cp liar/profile.json fibber/profile.json
+den/bourse-provider run --dir "$work/fibber" >>"$work/agent-fibber.log" 2>&1 &
+fibber=$!
+started+=("$fibber")
+until_true 60 multiplying 4 || fail "the second liar offers nothing again: $(cat agent-fibber.log)"
+[ "$("$bourse" devices --json 2>/dev/null | grep -o 990000000 | wc -l)" -ge 2 ] || fail "the second liar is not as fast: $(cat fibber/profile.json)"
+timeout 300 "$bourse" run -y matmul A.npy M.npy -o twofold.npy --verify cheap --json >twofold.json 2>err ||
+    fail "the product that two liars shut the honest out of is not redone: $(cat err twofold.json; "$bourse" explain last 2>&1)"
+cmp plain.npy twofold.npy || fail "redone after two liars, it is another product"
+id=$(field job twofold.json)
+[ "$(ended_as liar 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twofold: who did what: $("$bourse" ps "$id")"
+[ "$(balance_of liar)" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twofold: a liar was paid: $("$bourse" admin accounts)"
 kill -TERM "$fibber"
 ended "$fibber" 60 || fail "the second liar does not end"
 until_true 60 multiplying 3 || fail "what the second liar offered still stands"

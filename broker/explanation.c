@@ -68,6 +68,19 @@ static uint32_t worst_predicate(const struct exchange_explanation *row)
     return worst;
 }
 
+/* What most of the named devices fail at; predicate_count: there are none, or they fail at nothing more than others do. */
+static uint32_t worst_of_named(const struct exchange_explanation *row)
+{
+    uint32_t worst = row->predicate_count;
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        const uint32_t failing = row->predicates[i].named_failing;
+        if (failing > (worst < row->predicate_count ? row->predicates[worst].named_failing : 0)) {
+            worst = i;
+        }
+    }
+    return row->fitting == 0 ? worst : row->predicate_count;
+}
+
 /* What is filled at once or not at all would not wait. */
 static bool is_gone_at_once(const struct exchange_explanation *row)
 {
@@ -87,6 +100,23 @@ static void simulated_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
+/* "0 of 43 devices fit; the one that it names fails on executor = "tensor"": that others are something else says nothing. */
+static int named_text(const struct exchange_explanation *row, uint32_t worst, char *ret_text,
+                      size_t capacity)
+{
+    char named[64];
+    const uint32_t failing = row->predicates[worst].named_failing;
+    if (row->named == 1) {
+        (void)snprintf(named, sizeof named, "the one that it names fails");
+    } else if (failing == row->named) {
+        (void)snprintf(named, sizeof named, "the %u that it names fail", row->named);
+    } else {
+        (void)snprintf(named, sizeof named, "of the %u that it names %u fail", row->named, failing);
+    }
+    return snprintf(ret_text, capacity, "0 of %u device%s fit; %s on %s", row->devices,
+                    text_plural(row->devices), named, row->predicates[worst].text);
+}
+
 /* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
 static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
@@ -98,6 +128,8 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
     if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
         length = snprintf(ret_text, capacity, "%u of %u device%s fit%s", row->fitting, row->devices,
                           text_plural(row->devices), simulated);
+    } else if (row->predicates[worst].is_name && worst_of_named(row) < row->predicate_count) {
+        length = named_text(row, worst_of_named(row), ret_text, capacity);
     } else {
         if (row->predicates[worst].has_best) {
             (void)explanation_figure(row->predicates[worst].text, row->predicates[worst].best,

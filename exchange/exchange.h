@@ -693,10 +693,14 @@ struct exchange_explanation {
     int64_t past_own_micro;
     char own_device[EXCHANGE_NAME_SIZE];
     int64_t own_device_micro;
+    /* Devices of the instrument, kind, label and nature (simulated or not) that are asked for: where others are on offer, what these lack
+     * is what matters. */
+    uint32_t named;
     uint32_t predicate_count;
     struct {
         char text[160];
-        uint32_t failing;
+        uint32_t failing, named_failing; /* devices, and those among the named */
+        bool is_name;                    /* says which devices are named */
         bool has_best;
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];

@@ -113,6 +113,31 @@ static void keep_best(const struct requirement_node *node, const struct attribut
     }
 }
 
+static bool is_name(const struct requirement_node *node)
+{
+    static const char *const names[] = {"instrument", "kind", "label", "simulated"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(node->attribute.name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a device that fails at these, bit by bit. */
+static void count_named(struct exchange_explanation *why, uint64_t failing)
+{
+    for (uint32_t i = 0; i < why->predicate_count; i++) {
+        if (why->predicates[i].is_name && (failing >> i & 1) != 0) {
+            return;
+        }
+    }
+    why->named++;
+    for (uint32_t i = 0; i < why->predicate_count; i++) {
+        why->predicates[i].named_failing += (failing >> i & 1) != 0;
+    }
+}
+
 /* What is passed over as simulated is counted apart: it fails at nothing, and is no best. */
 static uint32_t explain_predicates(const struct explaining *explaining,
                                    const struct attribute *attributes,
@@ -123,6 +148,7 @@ static uint32_t explain_predicates(const struct explaining *explaining,
     const struct requirement *needs = explaining->need->needs;
     struct exchange_explanation *why = explaining->why;
     uint32_t at = 0; /* every device meets the same predicates in the same order */
+    uint64_t failing = 0;
     *ret_truth = requirement_truth(&explaining->plan, attributes, digests, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
         if ((explaining->lists >> i & 1) != 0) {
@@ -132,8 +158,10 @@ static uint32_t explain_predicates(const struct explaining *explaining,
                 why->predicate_count++;
                 list_text(&needs->nodes[i - arity], arity, why->predicates[at].text,
                           sizeof why->predicates[at].text);
+                why->predicates[at].is_name = is_name(&needs->nodes[i - arity]);
             }
-            why->predicates[at++].failing += !is_simulated && (*ret_truth & items) == 0;
+            failing |= (uint64_t)((*ret_truth & items) == 0) << at;
+            at++;
         }
         if (needs->nodes[i].op < REQUIREMENT_EQ || (explaining->items >> i & 1) != 0) {
             continue;
@@ -144,14 +172,21 @@ static uint32_t explain_predicates(const struct explaining *explaining,
         if (at == why->predicate_count) {
             why->predicate_count++;
             predicate_text(&asked, why->predicates[at].text, sizeof why->predicates[at].text);
+            why->predicates[at].is_name = is_name(&asked);
         }
-        why->predicates[at].failing += !is_simulated && (*ret_truth >> i & 1) == is_negated;
+        failing |= (uint64_t)((*ret_truth >> i & 1) == is_negated) << at;
         if (!is_simulated && !asked.attribute.is_text && asked.op != REQUIREMENT_EQ &&
             asked.op != REQUIREMENT_NE) {
             keep_best(&asked, attributes, digests, first[i], count, &why->predicates[at].has_best,
                       &why->predicates[at].best);
         }
         at++;
+    }
+    for (uint32_t i = 0; i < at && !is_simulated; i++) {
+        why->predicates[i].failing += (failing >> i & 1) != 0;
+    }
+    if (!is_simulated) {
+        count_named(why, failing);
     }
     return at;
 }

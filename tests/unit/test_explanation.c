@@ -179,15 +179,17 @@ static void offer_simulated(void)
     static const struct attribute gpu[] = {
         {.name = "simulated", .number = 1},
         {.name = "kind", .is_text = true, .text = "gpu"},
+        {.name = "executor", .is_text = true, .text = "tensor"},
     };
     static const struct attribute cpu[] = {
         {.name = "simulated"},
         {.name = "kind", .is_text = true, .text = "cpu"},
+        {.name = "executor", .is_text = true, .text = "tensor"},
     };
     const struct exchange_device devices[] = {
         {.device = {{1}}, .slots = 1, .attributes = lpu, .attribute_count = 3},
-        {.device = {{2}}, .slots = 1, .attributes = gpu, .attribute_count = 2},
-        {.device = {{3}}, .slots = 1, .attributes = cpu, .attribute_count = 2},
+        {.device = {{2}}, .slots = 1, .attributes = gpu, .attribute_count = 3},
+        {.device = {{3}}, .slots = 1, .attributes = cpu, .attribute_count = 3},
     };
     struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
     advertise.advertise = (struct exchange_advertise){devices, 3};
@@ -239,6 +241,20 @@ START_TEST(simulated_devices_that_would_not_do_are_no_advice)
 }
 END_TEST
 
+START_TEST(what_is_named_says_what_it_lacks_itself)
+{
+    offer_simulated();
+    const char *line =
+        line_of_needs("kind = lpu and simulated = true and executor = tensor and fp16 > 1TFLOPS");
+    ck_assert_str_eq(line,
+                     "0 of 3 devices fit; the one that it names fails on executor = \"tensor\"; "
+                     "ask for less, or wait for other devices");
+    line = line_of_needs("kind = gpu and simulated = true and program = sh and executor = tensor");
+    ck_assert_str_eq(line, "0 of 3 devices fit; 3 fail on program = \"sh\"; ask for less, or wait "
+                           "for other devices");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("explanation");
@@ -254,6 +270,7 @@ int main(void)
     tcase_add_test(tests, what_is_simulated_is_counted_apart);
     tcase_add_test(tests, a_kind_that_is_only_simulated_says_how_to_ask_for_it);
     tcase_add_test(tests, simulated_devices_that_would_not_do_are_no_advice);
+    tcase_add_test(tests, what_is_named_says_what_it_lacks_itself);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

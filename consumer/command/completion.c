@@ -186,7 +186,10 @@ static const char bash_middle[] =
     "    if [ \"$cur\" = = ]; then cur=''; elif [ \"$before\" = = ]; then "
     "before=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
     "    COMPREPLY=()\n"
-    "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+    "    if [ \"$COMP_CWORD\" -eq 1 ] && [[ $cur == -* ]]; then\n"
+    "        _bourse_add compgen -W '--help --version' -- \"$cur\"\n"
+    "        return\n"
+    "    elif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
     "        _bourse_add compgen -W '";
 static const char bash_loop[] =
     "' -- \"$cur\"\n"
@@ -456,7 +459,10 @@ static void write_zsh(FILE *to)
         (void)fputs("'\n", to);
     }
     (void)fputs("    )\n"
-                "    if ((CURRENT == 2)); then\n"
+                "    if ((CURRENT == 2)) && [[ $words[2] == -* ]]; then\n"
+                "        compadd -- --help --version\n"
+                "        return\n"
+                "    elif ((CURRENT == 2)); then\n"
                 "        _describe command names\n"
                 "        return\n"
                 "    fi\n"
@@ -506,7 +512,9 @@ static const char fish_head[] =
     "function __bourse_orders\n"
     "    bourse order list --quiet --timeout 1s 2>/dev/null </dev/null\n"
     "end\n"
-    "complete -c bourse -f\n";
+    "complete -c bourse -f\n"
+    "complete -c bourse -n __bourse_first -l help -s h -d 'what there is'\n"
+    "complete -c bourse -n __bourse_first -l version -s V -d 'print the version'\n";
 
 static void fish_text(FILE *to, const char *text)
 {

@@ -53,6 +53,8 @@ for command in $commands; do
     [ "$(offer_bash bourse "$command" -- | sort)" = "$(options_of "$command" | sort)" ] ||
         fail "bash: options of $command: $(offer_bash bourse "$command" --)"
 done
+[ "$(offer_bash bourse - | tr '\n' ' ')" = '--help --version ' ] || fail "bash: before the command: $(offer_bash bourse -)"
+lacks "$offered" --version
 [ "$(offer_bash bourse repo)" = report ] || fail "bash: $(offer_bash bourse repo)"
 offered=$(offer_bash bourse fetch -o folder '')
 has "$offered" last
@@ -155,6 +157,8 @@ if command -v fish >/dev/null; then
         line=$(offer_fish "bourse $command --" | sort)
         [ "$line" = "$(options_of "$command" | sort)" ] || fail "fish: options of $command: $line"
     done
+    has "$(offer_fish 'bourse --')" --version
+    lacks "$(offer_fish 'bourse ps --')" --version
     has "$(offer_fish 'bourse report ')" 22bb
     has "$(offer_fish 'bourse report ')" last
     has "$(offer_fish 'bourse submit my')" 'my job.yaml'
@@ -202,7 +206,7 @@ for line in "$@"; do
     zpty -n -w shell $'\C-u'
 done
 END
-    lines=('bourse ' 'bourse report ' 'bourse submit my' 'bourse ps --color a' 'bourse admin ' 'bourse run matmul A --')
+    lines=('bourse ' 'bourse report ' 'bourse submit my' 'bourse ps --color a' 'bourse admin ' 'bourse run matmul A --' 'bourse --')
     for command in $commands; do lines+=("bourse $command --"); done
     lines+=('bourse-provider ' 'bourse-broker ' 'bourse-broker audit f' 'bourse-broker --d' 'bourse-provider run --log w' 'bourse-provider completion ')
     while read -r line; do lines+=("$line --"); done <<<"${others%$'\n'}"
@@ -214,6 +218,7 @@ END
             has "$(offer_zsh "bourse $command --")" "$option"
         done
     done
+    has "$(offer_zsh 'bourse --')" --version
     has "$(offer_zsh 'bourse report ')" 22bb
     has "$(offer_zsh 'bourse report ')" last
     has "$(offer_zsh 'bourse submit my')" 'my\ job.yaml'

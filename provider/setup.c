@@ -289,6 +289,29 @@ static bool is_named(int lock, const char *path)
            held.st_ino == named.st_ino;
 }
 
+static void tell_used(const struct setup *setup, struct problem *problem)
+{
+    problem_set(problem, "another agent runs in %s; `bourse-provider status` shows what it offers",
+                setup->config.folder);
+}
+
+/* Looked at before the agent's control groups are waited for, which another agent has as long as it runs. */
+static bool has_other_agent(const struct setup *setup, struct problem *problem)
+{
+    char path[CONFIG_PATH_SIZE + 16];
+    own_file(setup, "LOCK", path, sizeof path);
+    int lock = setup->is_look ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (lock < 0) {
+        return false; /* what hinders it is found when it is locked */
+    }
+    bool is_locked = flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(lock);
+    if (is_locked) {
+        tell_used(setup, problem);
+    }
+    return is_locked;
+}
+
 static bool lock_folder(struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 16];
@@ -308,9 +331,7 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
         problem_set(problem, "another probe looks at %s; try again when it has ended",
                     setup->config.folder);
     } else {
-        problem_set(problem,
-                    "another agent runs in %s; `bourse-provider status` shows what it offers",
-                    setup->config.folder);
+        tell_used(setup, problem);
     }
     if (lock >= 0) {
         close(lock);
@@ -484,7 +505,8 @@ bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
     ret_setup->signals = -1;
     ret_setup->is_look = options->is_look;
     if (!setup_config(options, &ret_setup->config, ret_problem) ||
-        (!options->is_look && !has_key(&ret_setup->config, ret_problem))) {
+        (!options->is_look && !has_key(&ret_setup->config, ret_problem)) ||
+        has_other_agent(ret_setup, ret_problem)) {
         return false; /* nothing is made in a folder that is no agent's */
     }
     bool prepared = geteuid() == 0 ? prepare_as_root(ret_setup, ret_problem)

@@ -553,9 +553,11 @@ static int no_such_device(struct invocation *invocation, const char *id)
         nearest = strncmp(ids[i], id, strlen(id)) == 0 ? ids[i] : nearest;
     }
     return complain(invocation, BOURSE_NOT_FOUND,
-                    nearest != NULL ? "no device \"%s\" in the catalogue; did you mean \"%s\"?"
-                                    : "no device \"%s\" in the catalogue; `bourse devices "
-                                      "--catalogue` lists them%s",
+                    nearest != NULL
+                        ? "no device \"%s\" in the catalogue; did you mean \"%s\"?"
+                        : "no device \"%s\" in the catalogue; `bourse devices --catalogue` lists "
+                          "them%s, and `bourse plan TEMPLATE --devices market` estimates by "
+                          "devices of the market",
                     plain_text(id), nearest != NULL ? nearest : "");
 }
 

@@ -101,6 +101,7 @@ expect 0 '^nvidia-h100-sxm5 +139 us +0.09[0-9]* J +compute$' "$bourse" devices -
 grep -qE '^google-edge-tpu +- +- +no bf16 rate of google-edge-tpu' out || fail "what cannot be is not said: $(cat out)"
 expect 5 '"feasible":false.*0.23 GB of memory' \
     "$bourse" devices --estimate matmul:8192x8192x8192:fp16 groq-lpu-v1 --json
+expect 3 'no device "vm" in the catalogue.*plan TEMPLATE --devices market' "$bourse" devices --estimate matmul:8x8x8:fp32 vm
 expect 2 'DIMENSION: matmul: m is 0; it may be 1 to 1099511627776' "$bourse" devices --estimate matmul:0x1x1:fp32
 expect 2 'SHAPE: the shape is MxNxK' "$bourse" devices --estimate matmul:1x1:fp32
 expect 2 'the type is one of' "$bourse" devices --estimate matmul:1x1x1:fp31

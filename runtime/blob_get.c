@@ -333,9 +333,12 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
 
 static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
+    /* What is asked for counts against what an account may read in a second, whether there is so much of it or not. */
+    const bool is_small = get->cap > 0 && get->cap < FLIGHT_CHUNK_BYTES;
+    const uint32_t first = is_small ? (uint32_t)get->cap : FLIGHT_CHUNK_BYTES;
     start_over(get);
     while (!get->is_sized || get->done < get->size) {
-        ask(get, FLIGHT_CHUNK_BYTES);
+        ask(get, first);
         struct flight_answer answer;
         switch (flight_await(get->client, &get->flights, MESSAGE_BLOB_DATA, &answer, ret_problem)) {
         case FLIGHT_ANSWERED:

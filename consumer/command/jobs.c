@@ -160,6 +160,11 @@ int command_ps(struct invocation *invocation)
 
 struct log_item {
     uint32_t index;
+    bool is_accepted;
+    struct { /* what is to be printed; size 0: nothing */
+        uint64_t size;
+        char hash[BOURSE_HEX32_SIZE];
+    } stream;
     struct cause {
         char text[BOURSE_TEXT_SIZE + 64]; /* why it failed; empty when it did not */
     } * cause;
@@ -170,7 +175,8 @@ struct log_list {
     size_t count, capacity;
     uint8_t *seen; /* one bit per subtask: printed, or about to be */
     uint32_t subtasks;
-    bool any; /* has been printed */
+    bool standard_error; /* instead of the output */
+    bool any;            /* has been printed */
 };
 
 /* Why the attempt failed, NULL when it did not. The last attempt has the last word. */
@@ -189,10 +195,25 @@ static bool take_cause(const struct bourse_outcome *outcome, struct cause **caus
     return *cause != NULL;
 }
 
+/* The accepted attempt speaks for the subtask; else the last (bourse_log). */
+static void take_stream(const struct bourse_outcome *outcome, bool standard_error,
+                        struct log_item *item)
+{
+    const bool has = standard_error ? outcome->has_standard_error : outcome->has_standard_output;
+    const struct bourse_output *output =
+        standard_error ? &outcome->standard_error : &outcome->standard_output;
+    if (!item->is_accepted) {
+        item->is_accepted = outcome->status == 0;
+        item->stream.size = has ? output->size : 0;
+        memcpy(item->stream.hash, output->hash, sizeof item->stream.hash);
+    }
+}
+
 static bool collect(void *context, const struct bourse_outcome *outcome)
 {
     struct log_list *list = context;
     if (list->count > 0 && list->items[list->count - 1].index == outcome->index) {
+        take_stream(outcome, list->standard_error, &list->items[list->count - 1]);
         return take_cause(outcome, &list->items[list->count - 1].cause);
     }
     if (outcome->index >= list->subtasks ||
@@ -211,6 +232,7 @@ static bool collect(void *context, const struct bourse_outcome *outcome)
     list->seen[outcome->index / 8] |= (uint8_t)(1u << outcome->index % 8);
     struct log_item *item = &list->items[list->count++];
     *item = (struct log_item){.index = outcome->index};
+    take_stream(outcome, list->standard_error, item);
     return take_cause(outcome, &item->cause);
 }
 
@@ -239,15 +261,21 @@ static void print_cause(const struct log_request *request, const struct log_item
     }
 }
 
-static bool print_text(const struct log_request *request, uint32_t index,
+/* One of several; asked for by its hash, as the list of results has it. */
+static bool print_item(const struct log_request *request, const struct log_item *item,
                        struct bourse_error *error)
 {
+    struct bourse_output output = {.size = item->stream.size};
+    memcpy(output.hash, item->stream.hash, sizeof output.hash);
     if (request->headed && !request->invocation->quiet) {
-        (void)printf("==> %s <==\n", subtask_text(request->tasks, index));
+        (void)printf("==> %s <==\n", subtask_text(request->tasks, item->index));
     }
     (void)fflush(stdout);
-    return bourse_log(request->invocation->bourse, request->id, index, request->standard_error,
-                      STDOUT_FILENO, error);
+    if (!bourse_copy_output(request->invocation->bourse, &output, STDOUT_FILENO, error)) {
+        return false;
+    }
+    print_cause(request, item);
+    return true;
 }
 
 static bool keep_one(void *context, const struct bourse_outcome *outcome)
@@ -260,8 +288,10 @@ static bool keep_one(void *context, const struct bourse_outcome *outcome)
 static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
 {
     struct log_item item = {.index = index};
+    (void)fflush(stdout);
     bool ok =
-        print_text(request, index, error) &&
+        bourse_log(request->invocation->bourse, request->id, index, request->standard_error,
+                   STDOUT_FILENO, error) &&
         bourse_outcomes(request->invocation->bourse, request->id, index, keep_one, &item, error);
     if (ok) {
         print_cause(request, &item);
@@ -276,10 +306,7 @@ static bool print_new(const struct log_request *request, struct log_list *list,
     bool ok = bourse_outcomes(request->invocation->bourse, request->id, 0, collect, list, error);
     list->any = list->any || list->count > 0;
     for (size_t i = 0; ok && i < list->count; i++) {
-        ok = print_text(request, list->items[i].index, error);
-        if (ok) {
-            print_cause(request, &list->items[i]);
-        }
+        ok = print_item(request, &list->items[i], error);
     }
     forget_causes(list);
     return ok;
@@ -307,7 +334,8 @@ static bool print_all(const struct log_request *request, bool follow, struct bou
     if (!bourse_jobs(request->invocation->bourse, request->id, &jobs, error)) {
         return false;
     }
-    struct log_list list = {.subtasks = bourse_jobs_row(jobs, 0)->subtasks};
+    struct log_list list = {.subtasks = bourse_jobs_row(jobs, 0)->subtasks,
+                            .standard_error = request->standard_error};
     struct bourse_job_row row = *bourse_jobs_row(jobs, 0);
     struct change change = {.results = row.accepted + row.failed};
     list.seen = calloc(list.subtasks / 8 + 1, 1);

@@ -228,6 +228,9 @@ static void answer_get(struct port *port, const struct router_message *message,
                        const struct envelope *request, const Bourse__V1__BlobGet *get)
 {
     (void)atomic_fetch_add(&port->gets, 1);
+    if (get->length > atomic_load(&port->largest_get)) {
+        atomic_store(&port->largest_get, get->length);
+    }
     struct blob *blob = find_blob(port, get->hash.data);
     if (blob == NULL) {
         refuse(port, message, request, REJECT_NOT_FOUND, 0);

@@ -66,7 +66,8 @@ struct port {
     atomic_int drop_answers; /* the how manieth answer to a get is dropped; 0: none */
     atomic_int puts;
     atomic_int gets;
-    atomic_int hold; /* so many gets at the start, until all of them are there */
+    atomic_uint largest_get; /* bytes that one of them asked for */
+    atomic_int hold;         /* so many gets at the start, until all of them are there */
     struct held held[BLOBS_MAX];
     int held_count;            /* the thread's own */
     atomic_bool gives_tickets; /* instead of the first bytes, */

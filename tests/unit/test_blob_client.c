@@ -420,6 +420,31 @@ START_TEST(refusals_and_lies_are_told)
 }
 END_TEST
 
+/* The broker counts what is asked for against what an account may read in a second, there or not. */
+START_TEST(no_more_is_asked_for_than_may_come)
+{
+    struct port *port = port_open();
+    uint8_t *bytes = pattern_of(100, 6);
+    struct blob_source source = source_of(bytes, 100);
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *got;
+    size_t length;
+
+    ck_assert(put_blobs(port, &source, 1, &reject));
+    ck_assert(blob_client_get_bytes(port->client, &source.hash, NULL, 100, &got, &length, &reject,
+                                    &problem));
+    ck_assert_uint_eq(length, 100);
+    ck_assert_uint_eq(atomic_load(&port->largest_get), 100);
+    free(got);
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, 99, &got, &length, &reject,
+                                     &problem));
+    ck_assert_int_eq(reject, REJECT_TOO_LARGE);
+    free(bytes);
+    port_close(port);
+}
+END_TEST
+
 START_TEST(the_empty_blob_needs_nobody)
 {
     struct port *port = port_open();
@@ -476,6 +501,7 @@ int main(void)
     tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
     tcase_add_test(tests, a_dropped_answer_is_asked_for_again);
     tcase_add_test(tests, refusals_and_lies_are_told);
+    tcase_add_test(tests, no_more_is_asked_for_than_may_come);
     tcase_add_test(tests, the_empty_blob_needs_nobody);
     tcase_add_test(tests, an_interrupted_call_gives_up);
     suite_add_tcase(suite, tests);

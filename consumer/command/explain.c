@@ -2,6 +2,7 @@
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -168,16 +169,28 @@ static int explain_index(struct invocation *invocation, const char *job, uint32_
 bool explain_subtask(struct invocation *invocation, const char *word, int *ret_status)
 {
     char job[BOURSE_ID_SIZE];
+    char id[BOURSE_ID_SIZE];
+    uint32_t index = 0;
+    struct bourse_error error;
     const size_t length = strcspn(word, "/");
-    const char *digits = word + length + 1;
-    if (length == 0 || length >= sizeof job || word[length] == '\0' || digits[0] == '\0' ||
-        digits[strspn(digits, "0123456789")] != '\0' || strlen(digits) > 9 ||
+    const char *subtask = word + length + 1;
+    if (length == 0 || length >= sizeof job || word[length] == '\0' || subtask[0] == '\0' ||
         access(word, F_OK) == 0) {
         return false;
     }
     memcpy(job, word, length);
     job[length] = '\0';
-    *ret_status = explain_index(invocation, job, (uint32_t)strtoul(digits, NULL, 10));
+    if (subtask[strspn(subtask, "0123456789")] == '\0' && strlen(subtask) <= 9) {
+        *ret_status = explain_index(invocation, job, (uint32_t)strtoul(subtask, NULL, 10));
+        return true;
+    }
+    if (!bourse_find_job(invocation->bourse, job, id, &error)) {
+        return false; /* a file that is not there */
+    }
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    if (resolve_subtask(invocation, id, tasks, subtask, &index, ret_status)) {
+        *ret_status = explain_index(invocation, id, index);
+    }
     return true;
 }
 

@@ -350,13 +350,13 @@ static const struct command table[] = {
          JOB_WORDS "\nA new job of what is left; what was accepted stays, and its outputs are "
                    "given to the rest."},
     {.name = "explain",
-     .arguments = "JOB|JOB/INDEX|ORDER|FILE",
+     .arguments = "JOB|JOB/INDEX|JOB/TASK|ORDER|FILE",
      .summary = "why a job, a subtask or an order waits, or would, or how it ended",
      .words_min = 1,
      .words_max = 1,
      .run = command_explain,
      .details =
-         JOB_WORDS "\nJOB/INDEX is one subtask of an open job. ORDER is the bid of one part of a "
+         JOB_WORDS "\nJOB/INDEX or JOB/TASK is one subtask. ORDER is the bid of one part of a "
                    "job, or an ask of this account."},
     {.name = "devices",
      .arguments = "[ID]",

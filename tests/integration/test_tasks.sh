@@ -126,6 +126,9 @@ expect 0 '^subtask 3 waits for 2 others, which have to be accepted first' "$bour
 expect 0 '^subtask 0 is accepted' "$bourse" explain "${odd:0:8}/0"
 expect 0 '"subtask":\{"index":2,"state":"waiting","part":[12],"tries":0,"waits_on":0,' "$bourse" explain "$odd/2" --json
 expect 3 '.' "$bourse" explain "$odd/4"
+expect 0 '^subtask 3 waits for 2 others' "$bourse" explain "$odd/tell"
+expect 3 "no task 'nobody'; there are early, learn, infer, tell" "$bourse" explain "$odd/nobody"
+expect 2 'nowhere/tell: cannot be opened' "$bourse" explain nowhere/tell
 "$bourse" order list --quiet >bids.txt || fail "order list"
 [ "$(wc -l <bids.txt)" -ge 2 ] || fail "one bid for each part: $(cat bids.txt)"
 while read -r bid; do # each of them ends with the job, whose id it may not be

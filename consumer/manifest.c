@@ -502,7 +502,50 @@ static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quo
 struct planned {
     Bourse__V1__ManifestPlace *items;
     Bourse__V1__ManifestPlace **pointers;
+    Bourse__V1__ManifestClass classes[DEAL_CLASSES];
+    Bourse__V1__ManifestClass *class_pointers[DEAL_CLASSES];
+    Bourse__V1__ManifestTime *times; /* of all classes */
+    Bourse__V1__ManifestTime **time_pointers;
 };
+static_assert((int)DEAL_CLASSES <= (int)LIMIT_CLASSES, "a manifest keeps all of them");
+
+static void planned_fini(struct planned *planned)
+{
+    free(planned->items);
+    free(planned->pointers);
+    free(planned->times);
+    free(planned->time_pointers);
+}
+
+/* Where places are of unlike speeds, what each unit of the job takes on those of each class. */
+static bool write_classes(const struct bourse_job *job, const struct offered *offered,
+                          Bourse__V1__ManifestTerms *terms, struct planned *planned)
+{
+    const size_t units = history_units(job);
+    const size_t count = offered->class_count * units;
+    if (terms->n_planned == 0 || offered->figures == NULL) {
+        return true;
+    }
+    planned->times = calloc(count, sizeof *planned->times);
+    planned->time_pointers = calloc(count, sizeof(void *));
+    if (planned->times == NULL || planned->time_pointers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bourse__v1__manifest_time__init(&planned->times[i]);
+        planned->times[i].takes_ns = offered->figures[i].takes_ns;
+        planned->time_pointers[i] = &planned->times[i];
+    }
+    for (size_t i = 0; i < offered->class_count; i++) {
+        bourse__v1__manifest_class__init(&planned->classes[i]);
+        planned->classes[i].n_times = units;
+        planned->classes[i].times = &planned->time_pointers[i * units];
+        planned->class_pointers[i] = &planned->classes[i];
+    }
+    terms->n_classes = offered->class_count;
+    terms->classes = planned->class_pointers;
+    return true;
+}
 
 static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered *offered,
                          struct planned *planned)
@@ -520,6 +563,8 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
         planned->items[i].slot_uw = (uint64_t)offered->places[i].slot_uw;
         planned->items[i].has_device_slots = offered->places[i].widest > 0;
         planned->items[i].device_slots = offered->places[i].widest;
+        planned->items[i].has_of_class = offered->places[i].slots.of_class > 0;
+        planned->items[i].of_class = offered->places[i].slots.of_class;
         planned->pointers[i] = &planned->items[i];
     }
     terms->n_planned = terms->has_planned_ns ? offered->count : 0;
@@ -565,15 +610,17 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     }
     uint8_t *before = job->manifest;
     const size_t length = job->manifest_length;
-    const bool has_room = terms == NULL || write_places(terms, offered, &planned);
+    const bool has_room = terms == NULL || (write_places(terms, offered, &planned) &&
+                                            write_classes(job, offered, terms, &planned));
     const bool good =
         has_room ? encode(job, manifest, error) : client_fail(error, BOURSE_LOCAL, "out of memory");
     if (terms != NULL) { /* these are not the manifest's */
         terms->n_planned = 0;
         terms->planned = NULL;
+        terms->n_classes = 0;
+        terms->classes = NULL;
     }
-    free(planned.items);
-    free(planned.pointers);
+    planned_fini(&planned);
     if (good) {
         free(before);
         job->learned.is_written = true;

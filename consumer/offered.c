@@ -349,6 +349,17 @@ void offered_set_widest(struct offered *offered, const struct offered *named)
     }
 }
 
+void offered_know(struct offered *named)
+{
+    for (size_t i = 0; i < named->count; i++) {
+        struct offered_place *place = &named->places[i];
+        if (place->label[0] != '\0') {
+            place->slot_uw = power_uw(place);
+            place->widest = place->slots.slots;
+        }
+    }
+}
+
 static bool take_unlike(void *context, const char *account, const char *device)
 {
     struct offered *offered = context;
@@ -455,6 +466,35 @@ struct history_figure offered_figure(const struct bourse_job *job, const struct 
                                          .p90_ns = -1}
                : offered->figures[of_class * history_units(job) +
                                   (history_is_by_subtask(job) ? index : part)];
+}
+
+static bool is_unlike_on(const struct bourse_job *job, const struct offered *offered,
+                         uint32_t of_class)
+{
+    const bool by_subtask = history_is_by_subtask(job);
+    uint32_t first = 0;
+    bool is_unlike = false;
+    for (size_t part = 0; part < job->part_count; part++) {
+        for (uint32_t k = 0; k < (by_subtask ? job->parts[part].subtasks : 1); k++) {
+            is_unlike =
+                is_unlike || offered_figure(job, offered, of_class, part, first + k).takes_ns !=
+                                 offered_takes_ns(job, part, first + k);
+        }
+        first += job->parts[part].subtasks;
+    }
+    return is_unlike;
+}
+
+bool offered_is_unlike(const struct bourse_job *job, const struct offered *offered)
+{
+    bool is_seen[DEAL_CLASSES] = {false};
+    bool is_unlike = false;
+    for (size_t i = 0; offered->figures != NULL && i < offered->count; i++) {
+        const uint32_t of_class = offered->places[i].slots.of_class;
+        is_unlike = is_unlike || (!is_seen[of_class] && is_unlike_on(job, offered, of_class));
+        is_seen[of_class] = true;
+    }
+    return is_unlike;
 }
 
 static int64_t *times_of(const struct bourse_job *job, const struct offered *offered,

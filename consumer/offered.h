@@ -53,12 +53,17 @@ bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct o
 struct figure offered_power(const struct offered_place *place);
 /* The same of places without names, where all that `named` has at their price for their parts take as much. */
 void offered_set_power(struct offered *offered, const struct offered *named);
+/* Both of places with names, for what they have themselves. */
+void offered_know(struct offered *named);
 /* How many slots the device with most has of places without names, among those that `named` has in their stead. */
 void offered_set_widest(struct offered *offered, const struct offered *named);
 
 /* What a subtask takes on devices of a class, and what that rests on. */
 struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,
                                      uint32_t of_class, size_t part, uint32_t index);
+
+/* Whether some subtask takes longer or less long on some of the places than the job expects. */
+bool offered_is_unlike(const struct bourse_job *job, const struct offered *offered);
 
 /* What a subtask of part `part` is expected to take. */
 int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t index);

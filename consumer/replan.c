@@ -298,6 +298,18 @@ static bool make_large(const struct bourse_job_row *row, struct replan *replan,
            client_fail(error, BOURSE_NOT_FOUND, "the market cannot tell how long the rest takes");
 }
 
+bool replan_drifts(struct bourse *bourse, const struct bourse_job_row *row, int64_t *ret_percent)
+{
+    struct bourse_error ignored;
+    struct pace pace = {row->foreseen_ms, row->took_ms, row->timed};
+    if (row->state != BOURSE_OPEN || !online_drifts(pace.planned_ns, pace.took_ns, pace.results) ||
+        (row->subtasks <= LAID_OUT_MOST && !find_pace(bourse, row, &pace, &ignored))) {
+        return false;
+    }
+    *ret_percent = percent_of(pace.planned_ns, pace.took_ns);
+    return true;
+}
+
 bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan,
                 struct bourse_error *ret_error)
 {

@@ -397,13 +397,15 @@ static void read_plan(const Bourse__V1__Manifest *manifest, struct report *repor
 /* All of one lie in it. */
 struct planning {
     struct deal_part parts[ORDER_PARTS_MAX];
-    int64_t *takes_ns;
+    int64_t *expect_ns; /* by subtask, as the job has it */
+    int64_t *takes_ns;  /* by class and subtask */
     struct deal_device *devices;
     struct order_graph graph;
 };
 
 static void planning_fini(struct planning *planning)
 {
+    free(planning->expect_ns);
     free(planning->takes_ns);
     free(planning->devices);
     order_graph_fini(&planning->graph);
@@ -419,18 +421,24 @@ static size_t count_from(const Bourse__V1__Manifest *manifest)
     return count;
 }
 
+static size_t classes_of(const Bourse__V1__ManifestTerms *terms)
+{
+    return terms->n_classes == 0 ? 1 : terms->n_classes;
+}
+
 static bool planning_alloc(struct planning *planning, const Bourse__V1__Manifest *manifest)
 {
     const size_t count = manifest->subtask_count;
     struct order_graph *graph = &planning->graph;
-    planning->takes_ns = calloc(count, sizeof *planning->takes_ns);
+    planning->expect_ns = calloc(count, sizeof *planning->expect_ns);
+    planning->takes_ns = calloc(classes_of(manifest->terms) * count, sizeof *planning->takes_ns);
     planning->devices = calloc(manifest->terms->n_planned, sizeof *planning->devices);
     graph->count = (uint32_t)count;
     graph->rank = calloc(count, sizeof *graph->rank);
     graph->after_count = calloc(count, sizeof *graph->after_count);
     graph->after = calloc(count_from(manifest) + 1, sizeof *graph->after);
-    return planning->takes_ns != NULL && planning->devices != NULL && graph->rank != NULL &&
-           graph->after_count != NULL && graph->after != NULL;
+    return planning->expect_ns != NULL && planning->takes_ns != NULL && planning->devices != NULL &&
+           graph->rank != NULL && graph->after_count != NULL && graph->after != NULL;
 }
 
 /* One subtask of a part. */
@@ -442,7 +450,7 @@ static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *
         index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
     const Bourse__V1__ManifestTask *task = subtask != NULL ? subtask->task : NULL;
     const bool has_own = subtask != NULL && subtask->has_expect_ns;
-    planning->takes_ns[index] = has_own ? subtask->expect_ns : part->expect_ns;
+    planning->expect_ns[index] = has_own ? subtask->expect_ns : part->expect_ns;
     uint32_t *after = graph->after + graph->edge_count;
     for (size_t k = 0; task != NULL && k < task->n_from; k++) {
         after[k] = task->from[k]->task;
@@ -467,6 +475,29 @@ static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *ma
         }
     }
     return index == manifest->subtask_count;
+}
+
+/* What each takes on devices of each class; where there are none, what the job expects. False: it contradicts itself. */
+static bool plan_classes(struct planning *planning, const Bourse__V1__Manifest *manifest)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest->terms;
+    const uint32_t count = manifest->subtask_count;
+    for (size_t c = 0; c < classes_of(terms); c++) {
+        const Bourse__V1__ManifestClass *of = c < terms->n_classes ? terms->classes[c] : NULL;
+        if (of != NULL && of->n_times != terms->n_parts && of->n_times != count) {
+            return false;
+        }
+        uint32_t index = 0;
+        for (size_t part = 0; part < terms->n_parts; part++) {
+            for (uint32_t k = 0; k < terms->parts[part]->subtasks; k++, index++) {
+                planning->takes_ns[c * count + index] = of == NULL ? planning->expect_ns[index]
+                                                        : of->n_times == count
+                                                            ? of->times[index]->takes_ns
+                                                            : of->times[part]->takes_ns;
+            }
+        }
+    }
+    return true;
 }
 
 static int64_t energy_mj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns)
@@ -531,17 +562,19 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
     if (!planning_alloc(&planning, manifest)) {
         return false;
     }
-    if (!plan_parts(&planning, manifest)) {
+    if (!plan_parts(&planning, manifest) || !plan_classes(&planning, manifest)) {
         return true;
     }
     for (size_t i = 0; i < terms->n_planned; i++) {
         planning.devices[i] = (struct deal_device){.slots = terms->planned[i]->slots,
-                                                   .parts = terms->planned[i]->parts};
+                                                   .parts = terms->planned[i]->parts,
+                                                   .of_class = terms->planned[i]->of_class};
     }
-    order_rank(&planning.graph, planning.takes_ns);
+    order_rank(&planning.graph, planning.expect_ns);
     const struct deal_input input = {.parts = planning.parts,
                                      .part_count = terms->n_parts,
                                      .takes_ns = planning.takes_ns,
+                                     .class_count = (uint32_t)terms->n_classes,
                                      .rank = planning.graph.rank,
                                      .after_count = planning.graph.after_count,
                                      .after = planning.graph.after,

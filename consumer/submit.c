@@ -496,6 +496,14 @@ static bool find_named(struct bourse *bourse, const struct bourse_job *job,
     return true;
 }
 
+/* Whether the plan is that of the places by name, and a manifest has room for what it knows of them. */
+static bool keeps_named(const struct bourse_job *job, const struct offered *named)
+{
+    return named->count <= LIMIT_PLACES &&
+           named->class_count * history_units(job) <= LIMIT_CLASS_TIMES &&
+           offered_is_unlike(job, named);
+}
+
 bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                         struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
                         int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
@@ -516,7 +524,8 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
     offered_set_power(offered, named);
     find_rest(job, ret_quote);
     offered_set_widest(offered, named);
-    return manifest_expect(job, ret_quote, offered, error);
+    offered_know(named);
+    return manifest_expect(job, ret_quote, keeps_named(job, named) ? named : offered, error);
 }
 
 bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,

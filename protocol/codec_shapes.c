@@ -425,11 +425,13 @@ SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
       DURATION, DURATION_NS);
 SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX), COUNT,
-      NUMBER(1, UINT32_MAX));
+      NUMBER(1, UINT32_MAX), NUMBER(0, LIMIT_CLASSES - 1));
+SHAPE(manifest_time, manifest_time, DURATION_NS);
+SHAPE(manifest_class, manifest_class, MANY(manifest_time, LIMIT_CLASS_TIMES));
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
       FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
       NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION, MONEY, MONEY, NUMBER(0, UINT32_MAX),
-      MANY(manifest_place, LIMIT_PLACES));
+      MANY(manifest_place, LIMIT_PLACES), MANY(manifest_class, LIMIT_CLASSES));
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),

@@ -23,6 +23,8 @@ enum {
     LIMIT_FROM = 65536, /* tasks that one task waits for, and files that it takes from them */
     LIMIT_PLACES =
         1200, /* of a manifest: the levels of the quotes of all its parts, and leases that may be taken */
+    LIMIT_CLASSES = 16,        /* of a manifest: of devices of unlike speeds */
+    LIMIT_CLASS_TIMES = 65536, /* of one of them */
     LIMIT_MANIFEST_PARTS = 17, /* of a job: what SubmitJob says itself, and its further ones */
     LIMIT_SUBTASKS = 10000000, /* per job */
     LIMIT_DEVICES = 1024,      /* per provider */

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/replan.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 
@@ -96,6 +97,13 @@ static void add_tasks(struct invocation *invocation, const struct bourse_job_row
     }
 }
 
+/* Of one that is open, held against its plan. */
+static int64_t drift_of(struct invocation *invocation, const struct bourse_job_row *row)
+{
+    int64_t percent = 0;
+    return replan_drifts(invocation->bourse, row, &percent) ? percent : 0;
+}
+
 static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jobs, bool one)
 {
     size_t count = bourse_jobs_count(jobs);
@@ -105,7 +113,9 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
             (void)json_array_append_new(list, json_job(bourse_jobs_row(jobs, i)));
         }
         if (one) {
-            add_tasks(invocation, bourse_jobs_row(jobs, 0), json_array_get(list, 0));
+            const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+            add_tasks(invocation, row, json_array_get(list, 0));
+            json_set_drifts(json_array_get(list, 0), drift_of(invocation, row) != 0);
         }
         return print_json(json_pack("{s:o}", "jobs", list), BOURSE_OK);
     }
@@ -127,7 +137,7 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
         }
         print_leases(stdout, row, true, invocation->color);
         char left[CELL_SIZE];
-        job_left(row, left);
+        job_left(row, drift_of(invocation, row), left);
         if (left[0] != '\0') {
             (void)printf("\n%s\n", left);
         }

@@ -210,7 +210,9 @@ static bool until_enough(void *context, const struct bourse_job_row *row)
                       "the broker cannot be reached; the job goes on, waiting for it");
         return true;
     }
-    progress_job(&collecting->progress, row);
+    int64_t percent = 0;
+    (void)job_drifts(row, &percent);
+    progress_job(&collecting->progress, row, percent);
     return row->accepted < collecting->enough;
 }
 

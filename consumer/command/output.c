@@ -322,6 +322,11 @@ json_t *json_job(const struct bourse_job_row *row)
     return value;
 }
 
+void json_set_drifts(json_t *job, bool drifts)
+{
+    (void)json_object_set_new(json_object_get(job, "pace"), "drifts", json_boolean(drifts));
+}
+
 static json_t *json_changes(const struct bourse_explanation *explanation)
 {
     json_t *changes = json_array();
@@ -568,26 +573,25 @@ void progress_text(struct progress *progress, bool force, const char *format, ..
     (void)fflush(stderr);
 }
 
-void job_left(const struct bourse_job_row *row, char ret_text[CELL_SIZE])
+void job_left(const struct bourse_job_row *row, int64_t percent, char ret_text[CELL_SIZE])
 {
     size_t used = 0;
-    int64_t percent = 0;
     ret_text[0] = '\0';
     if (row->left_ms >= 0 && row->timed > 0) {
         used =
             (size_t)snprintf(ret_text, CELL_SIZE, "about %.60s left", duration_text(row->left_ms));
     }
-    if (row->state == BOURSE_OPEN && job_drifts(row, &percent)) {
+    if (row->state == BOURSE_OPEN && percent != 0) {
         (void)snprintf(ret_text + used, CELL_SIZE - used,
                        "%ssubtasks take %" PRId64 "%% %s than expected", used > 0 ? ", " : "",
                        percent < 0 ? -percent : percent, percent < 0 ? "less" : "longer");
     }
 }
 
-void job_line(const struct bourse_job_row *row, char ret_text[JOB_LINE_SIZE])
+void job_line(const struct bourse_job_row *row, int64_t percent, char ret_text[JOB_LINE_SIZE])
 {
     char left[CELL_SIZE];
-    job_left(row, left);
+    job_left(row, percent, left);
     char checking[CELL_SIZE] = "";
     if (row->checking > 0) {
         (void)snprintf(checking, sizeof checking, "%u checking, ", row->checking);
@@ -601,10 +605,10 @@ void job_line(const struct bourse_job_row *row, char ret_text[JOB_LINE_SIZE])
                    why[0] != '\0' ? ")" : "");
 }
 
-void progress_job(struct progress *progress, const struct bourse_job_row *row)
+void progress_job(struct progress *progress, const struct bourse_job_row *row, int64_t percent)
 {
     char line[JOB_LINE_SIZE];
-    job_line(row, line);
+    job_line(row, percent, line);
     progress_text(progress, row->state != BOURSE_OPEN, "%s", line);
 }
 

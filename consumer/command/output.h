@@ -54,6 +54,8 @@ const char *subtask_text(const struct bourse_tasks *tasks, uint32_t index);
  * status given. */
 int print_json(json_t *value, int status);
 json_t *json_job(const struct bourse_job_row *row);
+/* What `pace` says of it by the row alone, where it was held against the plan. */
+void json_set_drifts(json_t *job, bool drifts);
 json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);
 json_t *json_outcome(const struct bourse_outcome *outcome);
@@ -61,8 +63,8 @@ json_t *json_outcome(const struct bourse_outcome *outcome);
 /* Whether its subtasks take so much more or less than was expected that what was planned with it no longer holds; by how many percent. */
 bool job_drifts(const struct bourse_job_row *row, int64_t *ret_percent);
 
-/* "about 3m left, subtasks take 35% longer than expected", as far as that is known; or "". */
-void job_left(const struct bourse_job_row *row, char ret_text[CELL_SIZE]);
+/* "about 3m left, subtasks take 35% longer than expected", as far as that is known; or "". `percent` 0: they do not (replan.h). */
+void job_left(const struct bourse_job_row *row, int64_t percent, char ret_text[CELL_SIZE]);
 /* Whether an open job, whose subtasks take longer than was expected, would cost more than its budget if the rest cost as much as what it was charged
  * for so far; how much in all. */
 bool job_outgrows(const struct bourse_job_row *row, int64_t *ret_micro);
@@ -87,11 +89,11 @@ struct progress {
     bool has_line;
 };
 struct progress progress_start(const struct invocation *invocation);
-void progress_job(struct progress *progress, const struct bourse_job_row *row);
+void progress_job(struct progress *progress, const struct bourse_job_row *row, int64_t percent);
 /* What it draws: done, failed, running, waiting (for a device, or behind another one on it), cost, time left, how far subtasks are from what was
  * expected, why it waits. */
 enum { JOB_LINE_SIZE = 512 };
-void job_line(const struct bourse_job_row *row, char ret_text[JOB_LINE_SIZE]);
+void job_line(const struct bourse_job_row *row, int64_t percent, char ret_text[JOB_LINE_SIZE]);
 __attribute__((format(printf, 3, 4))) void progress_text(struct progress *progress, bool force,
                                                          const char *format, ...);
 void progress_end(struct progress *progress);

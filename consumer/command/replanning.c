@@ -88,9 +88,14 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
 {
     struct bourse_error error;
     struct replan *replan = &replanning->made[replanning->count];
+    if (!replan_drifts(invocation->bourse, row, &replanning->percent)) {
+        replanning->percent = 0;
+        replanning->looked_at = row->timed; /* a row knows the mean of a part alone */
+        return false;
+    }
     const bool is_made = replan_job(invocation->bourse, row->id, replan, &error);
     if (!is_made && error.status == BOURSE_NOT_FOUND) {
-        replanning->looked_at = row->timed; /* a row knows the mean of a part alone */
+        replanning->looked_at = row->timed; /* there is nothing for what is left */
         return false;
     }
     replanning->tries++;

@@ -10,6 +10,8 @@ enum { REPLANS_MOST = 8, REPLAN_TEXT = 512 };
 
 struct replanning {               /* of one job; zero to begin with */
     int64_t foreseen_ms, took_ms; /* of the results that it was last planned by; 0: as submitted */
+    int64_t
+        percent; /* its subtasks take so much longer than planned, as far as was looked; 0: they do not */
     uint32_t tries;
     uint32_t
         looked_at; /* so many results there were when it was found to go as planned; it is looked at anew with half as many more */

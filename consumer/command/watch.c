@@ -58,7 +58,7 @@ static bool on_row(void *context, const struct bourse_job_row *row)
         progress_text(&watching->progress, true,
                       "the broker cannot be reached; the job goes on, waiting for it");
     } else {
-        progress_job(&watching->progress, row);
+        progress_job(&watching->progress, row, watching->replanning->percent);
         if (!watching->is_quiet && replanning_is_due(watching->replanning, row)) {
             return false; /* no other call is made while it waits */
         }

@@ -188,7 +188,7 @@ static void print_changes(struct view *view)
         watched->told_done = job_done(&watched->row);
         if (!view->invocation->quiet) {
             char line[JOB_LINE_SIZE];
-            job_line(&watched->row, line);
+            job_line(&watched->row, watched->replanning.percent, line);
             (void)printf("%s%s%s\n", line, is_over ? ": " : "",
                          is_over ? watched->row.state_text : "");
         } else if (is_over) {
@@ -288,6 +288,7 @@ static int finish(const struct view *view)
         json_t *list = json_array();
         for (size_t i = 0; i < view->count; i++) {
             json_t *value = json_job(&view->watched[i].row);
+            json_set_drifts(value, view->watched[i].replanning.percent != 0);
             (void)json_object_set_new(value, "replans", json_replans(&view->watched[i].replanning));
             (void)json_array_append_new(list, value);
         }

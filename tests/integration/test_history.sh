@@ -145,8 +145,17 @@ LC_ALL=C "$bourse" plan unlike.yaml >unlike.txt || fail "plan of unlike speeds"
 awk '$2 ~ /^slow\// && $1 ~ /^[0-9]+$/ { n++; if ($4 + 0 < 1 || $4 !~ /[0-9]s$/) exit 1 } END { exit !n }' unlike.txt || fail "the slow agent is to be faster than it is: $(cat unlike.txt)"
 
 # A job of them is held against what the plan has its subtasks take, on average: more than the class takes.
+"$bourse" plan unlike.yaml --json >unlike.plan || fail "plan of unlike speeds, as JSON"
 "$bourse" submit unlike.yaml --wait -y >unlike.log 2>&1 || fail "unlike, as planned: $(cat unlike.log)"
 "$bourse" report last --json >unlike.report || fail "report of unlike speeds"
+# The plan that it shows is the one that was shown, on devices of both speeds.
+for figure in '"lower_bound":[0-9.e-]+' '"best_single":[{]"device":[0-9]+,"makespan_s":[0-9.e-]+' '"start_s":[0-9.e-]+,"finish_s":[0-9.e-]+,"(source|guess)'; do
+    for file in unlike.plan unlike.report; do
+        grep -oE "$figure" $file | sed -E 's/,"(source|guess)//; s/"device":[0-9]+,//' | sort -u >$file.lines
+    done
+    [ -s unlike.plan.lines ] || fail "no $figure: $(cat unlike.plan)"
+    cmp unlike.plan.lines unlike.report.lines || fail "another plan: $(cat unlike.plan unlike.report)"
+done
 class_ns=$(grep -oE '"median_ns":[0-9]+' unlike.json | cut -d: -f2 | sort -n | head -n 1)
 [ "$(number expect_ns unlike.report)" -gt $((class_ns * 11 / 10)) ] || fail "held against $(number expect_ns unlike.report) ns: $(cat unlike.json unlike.report)"
 
@@ -168,8 +177,12 @@ small_done() { "$bourse" ps "$(cat id)" --json >json && [ "$(field accepted json
 until_true 60 small_done || fail "small files: $(cat json)"
 "$bourse" plan "$(cat id)" --json >json || fail "plan of a large file that is left"
 grep -qE '"makespan_s":5[.]' json || fail "what is left takes five seconds: $(cat json)"
+"$bourse" ps "$(cat id)" >ps.log || fail "ps while a large file is left"
+! grep -q 'than expected' ps.log || fail "ps has it drift: $(cat ps.log)"
+"$bourse" ps "$(cat id)" --json >json || fail "ps while a large file is left, as JSON"
+grep -q '"drifts":false' json || fail "ps has it drift: $(cat json)"
 wait "${started[-1]}" || fail "watch: $(cat watch.log)"
-! grep -q 'planned anew' watch.log || fail "it goes as planned: $(cat watch.log)"
+! grep -qE 'planned anew|than expected' watch.log || fail "it goes as planned: $(cat watch.log)"
 "$bourse" history unlike.yaml --json >json || fail "history of unlike files"
 
 echo "history of a market: ok"

@@ -375,7 +375,7 @@ struct bourse_outcome {
     uint64_t lease; /* started_ms above is the agent's own clock */
     char device[BOURSE_ID_SIZE];
     bool has_energy;
-    int64_t energy_mj;
+    int64_t energy_uj;
     const char *verdict_text; /* of a check: "accept", "reject", "unsure"; else NULL */
     bool checked;             /* a referee's check decided it */
     uint32_t restored;        /* it went on from the checkpoint of this attempt; 0: it began anew */

@@ -285,7 +285,7 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         .charge_micro = outcome->charge_micro,
         .bytes_in = bytes_in(reading, outcome->index),
         .bytes_out = bytes_out(outcome),
-        .energy_mj = outcome->has_energy && outcome->energy_mj >= 0 ? outcome->energy_mj : -1,
+        .energy_uj = outcome->has_energy && outcome->energy_uj >= 0 ? outcome->energy_uj : -1,
     };
     return true;
 }
@@ -374,6 +374,16 @@ static void read_groups(const Bourse__V1__Manifest *manifest, struct report *rep
             .first = first, .count = part->subtasks, .expect_ns = is_guess ? 0 : part->expect_ns};
         first += part->subtasks;
     }
+}
+
+/* Of one subtask, where the job said something: what it was planned with where all are of one part, as that counts what was measured before. */
+static int64_t expected_of(const Bourse__V1__Manifest *manifest, const struct report *report)
+{
+    const bool is_planned = report->group_count == 1 && report->groups[0].expect_ns > 0;
+    if (manifest == NULL || !manifest->has_expect_ns) {
+        return 0;
+    }
+    return is_planned ? report->groups[0].expect_ns : manifest->expect_ns;
 }
 
 /* What the quote said, as the groups know whether that was more than a guess. */
@@ -500,10 +510,10 @@ static bool plan_classes(struct planning *planning, const Bourse__V1__Manifest *
     return true;
 }
 
-static int64_t energy_mj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns)
+static int64_t energy_uj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns)
 {
     const double energy_j = (double)place->slot_uw * (double)slot_ns / NS_PER_S / 1e6;
-    return place->has_slot_uw && energy_j < 1e15 ? llround(energy_j * 1000) : -1;
+    return place->has_slot_uw && energy_j < 1e12 ? llround(energy_j * 1e6) : -1;
 }
 
 /* What subtasks would have taken there, at full load. False without memory. */
@@ -518,16 +528,16 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
     if (!is_any) {
         return true;
     }
-    report->planned_mj = calloc(plan->subtasks, sizeof *report->planned_mj);
-    if (report->planned_mj == NULL) {
+    report->planned_uj = calloc(plan->subtasks, sizeof *report->planned_uj);
+    if (report->planned_uj == NULL) {
         return false;
     }
     uint32_t index = 0;
     for (size_t part = 0; part < terms->n_parts; part++) {
         for (uint32_t k = 0; k < planning->parts[part].subtasks; k++, index++) {
             const struct deal_run *run = &plan->runs[index];
-            report->planned_mj[index] =
-                energy_mj(terms->planned[run->device],
+            report->planned_uj[index] =
+                energy_uj(terms->planned[run->device],
                           (run->end_ns - run->start_ns) * planning->parts[part].slots);
         }
     }
@@ -614,8 +624,8 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     report->subtasks = row->subtasks;
     report->left_ns = row->left_ms < 0 ? -1 : ns_of(row->left_ms);
     report->checks = manifest != NULL ? cheap_count(manifest) : 0;
-    report->expect_ns = manifest != NULL && manifest->has_expect_ns ? manifest->expect_ns : 0;
     read_groups(manifest, report);
+    report->expect_ns = expected_of(manifest, report);
     read_plan(manifest, report);
     if (!read_deal(manifest, report)) {
         return client_fail(ret_error, BOURSE_LOCAL, "out of memory");

@@ -192,8 +192,10 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     outcome->lease = result->lease;
     text_hex(result->device.data, 16, outcome->device);
     outcome->verdict_text = result->has_verdict ? names_verdict(result->verdict) : NULL;
-    outcome->has_energy = result->has_energy_mj;
-    outcome->energy_mj = result->has_energy_mj ? result->energy_mj : 0;
+    outcome->has_energy = result->has_energy_uj || result->has_energy_mj;
+    outcome->energy_uj = result->has_energy_uj                  ? result->energy_uj
+                         : result->energy_mj < INT64_MAX / 1000 ? result->energy_mj * 1000
+                                                                : INT64_MAX;
     if (result->standard_output != NULL) {
         outcome->has_standard_output = true;
         outcome->standard_output = output_from_wire(result->standard_output);

@@ -43,7 +43,7 @@ static bool is_good(const struct report *report)
         const struct report_attempt *attempt = &report->attempts[i];
         if (attempt->device >= report->device_count || attempt->fate > REPORT_LATE ||
             attempt->busy_ns < 0 || attempt->charge_micro < 0 || attempt->bytes_in < -1 ||
-            attempt->bytes_out < 0 || attempt->energy_mj < -1) {
+            attempt->bytes_out < 0 || attempt->energy_uj < -1) {
             return false;
         }
     }
@@ -151,8 +151,8 @@ static void add_attempt(struct report_sum *sum, const struct report_attempt *att
     sum->bytes_out = sum_of(sum->bytes_out, attempt->bytes_out);
     sum->bytes_in =
         sum->bytes_in < 0 || attempt->bytes_in < 0 ? -1 : sum_of(sum->bytes_in, attempt->bytes_in);
-    if (attempt->energy_mj >= 0) {
-        sum->energy_mj = sum_of(sum->energy_mj, attempt->energy_mj);
+    if (attempt->energy_uj >= 0) {
+        sum->energy_uj = sum_of(sum->energy_uj, attempt->energy_uj);
         sum->energy_known++;
     }
 }
@@ -169,7 +169,7 @@ static void add_sum(struct report_sum *total, const struct report_sum *sum)
     total->bytes_in =
         total->bytes_in < 0 || sum->bytes_in < 0 ? -1 : sum_of(total->bytes_in, sum->bytes_in);
     total->bytes_out = sum_of(total->bytes_out, sum->bytes_out);
-    total->energy_mj = sum_of(total->energy_mj, sum->energy_mj);
+    total->energy_uj = sum_of(total->energy_uj, sum->energy_uj);
     total->energy_known += sum->energy_known;
 }
 
@@ -177,7 +177,8 @@ static void set_share(struct report_sum *sum, int64_t span_ns)
 {
     int64_t possible_ns = product_of(span_ns, sum->lanes);
     int64_t share_ppm = -1;
-    if (possible_ns > 0 && checked_muldiv_floor(sum->busy_ns, 1000000, possible_ns, &share_ppm)) {
+    if (possible_ns > 0 && sum->simulated == 0 &&
+        checked_muldiv_floor(sum->busy_ns, 1000000, possible_ns, &share_ppm)) {
         sum->share_ppm = share_ppm > 1000000 ? 1000000 : share_ppm;
     } else {
         sum->share_ppm = -1;
@@ -412,21 +413,21 @@ enum report_status report_make(struct report *report)
     return find_medians(report) ? REPORT_OK : REPORT_NO_MEMORY;
 }
 
-int64_t report_planned_mj(const struct report *report)
+int64_t report_planned_uj(const struct report *report)
 {
-    int64_t sum_mj = report->planned_mj == NULL ? -1 : 0;
-    for (uint32_t i = 0; sum_mj >= 0 && i < report->plan->subtasks; i++) {
-        const int64_t energy_mj = report->planned_mj[i];
-        sum_mj = energy_mj < 0 || !checked_add(sum_mj, energy_mj, &sum_mj) ? -1 : sum_mj;
+    int64_t sum_uj = report->planned_uj == NULL ? -1 : 0;
+    for (uint32_t i = 0; sum_uj >= 0 && i < report->plan->subtasks; i++) {
+        const int64_t energy_uj = report->planned_uj[i];
+        sum_uj = energy_uj < 0 || !checked_add(sum_uj, energy_uj, &sum_uj) ? -1 : sum_uj;
     }
-    return sum_mj;
+    return sum_uj;
 }
 
-int64_t report_measured_mj(const struct report *report)
+int64_t report_measured_uj(const struct report *report)
 {
     const struct report_sum *total = &report->total;
     const uint64_t attempts = (uint64_t)total->accepted + total->failed + total->late;
-    return total->energy_known < attempts || attempts == 0 ? -1 : total->energy_mj;
+    return total->energy_known < attempts || attempts == 0 ? -1 : total->energy_uj;
 }
 
 void report_destroy(struct report **self)
@@ -434,7 +435,7 @@ void report_destroy(struct report **self)
     if (*self != NULL) {
         free((*self)->devices);
         free((*self)->attempts);
-        free((*self)->planned_mj);
+        free((*self)->planned_uj);
         deal_destroy(&(*self)->plan);
         free(*self);
         *self = NULL;

@@ -46,7 +46,7 @@ struct report_attempt {
     int64_t charge_micro; /* >= 0 */
     int64_t bytes_in;     /* -1: unknown */
     int64_t bytes_out;    /* >= 0 */
-    int64_t energy_mj;    /* -1: the result does not say */
+    int64_t energy_uj;    /* -1: the result does not say */
     /* made */
     uint32_t lane;  /* of its device, from 0 */
     int64_t end_ns; /* where it is drawn to; started_ns + busy_ns unless cut */
@@ -58,11 +58,11 @@ struct report_sum {
     uint32_t simulated;              /* of those */
     uint32_t lanes;
     int64_t busy_ns;
-    int64_t share_ppm; /* busy / (lanes x span); -1: there is no span */
+    int64_t share_ppm; /* busy / (lanes x span); -1: there is no span, or busy is a model's */
     int64_t charge_micro;
     int64_t bytes_in; /* -1: unknown of some attempt */
     int64_t bytes_out;
-    int64_t energy_mj;     /* of `energy_known` attempts */
+    int64_t energy_uj;     /* of `energy_known` attempts */
     uint32_t energy_known; /* 0: unknown, which is not none */
 };
 
@@ -112,7 +112,7 @@ struct report {
     struct deal *
         plan; /* how it would have run on what was on offer then: the report's; NULL: nobody knows any more */
     int64_t *
-        planned_mj; /* what each subtask of the plan takes at its device's full load, -1: unknown; the report's; NULL: of none known */
+        planned_uj; /* what each subtask of the plan takes at its device's full load, -1: unknown; the report's; NULL: of none known */
     size_t single;  /* the place of the plan that would be done first alone, and */
     int64_t single_ns;      /* when; 0: there is no plan, or none could do all */
     bool single_is_unknown; /* of places of the plan: nobody knows on which devices they were */
@@ -156,8 +156,8 @@ enum report_status {
  * status but OK leaves the made parts without meaning. Sums that would wrap stop at the largest number. */
 enum report_status report_make(struct report *report);
 /* Energy of all that was planned, and of all attempts; -1: not known of some. */
-int64_t report_planned_mj(const struct report *report);
-int64_t report_measured_mj(const struct report *report);
+int64_t report_planned_uj(const struct report *report);
+int64_t report_measured_uj(const struct report *report);
 /* Frees what malloc gave: report, devices, attempts, and the plan. */
 void report_destroy(struct report **self);
 

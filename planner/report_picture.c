@@ -142,19 +142,19 @@ char *report_timeline(const struct report *report, const struct picture_style *s
 /* "; energy: 4.2 J planned, 4.3 J measured", as far as it is known. */
 static void add_energy(const struct report *report, char *line, size_t size)
 {
-    const int64_t planned_mj = report_planned_mj(report);
-    const int64_t measured_mj = report_measured_mj(report);
+    const int64_t planned_uj = report_planned_uj(report);
+    const int64_t measured_uj = report_measured_uj(report);
     const char *between = "; energy:";
-    if (planned_mj >= 0) {
+    if (planned_uj >= 0) {
         const size_t length = strlen(line);
         (void)snprintf(line + length, size - length, "%s %.4g J planned", between,
-                       (double)planned_mj / 1000);
+                       (double)planned_uj / 1e6);
         between = ",";
     }
-    if (measured_mj >= 0) {
+    if (measured_uj >= 0) {
         const size_t length = strlen(line);
         (void)snprintf(line + length, size - length, "%s %.4g J measured", between,
-                       (double)measured_mj / 1000);
+                       (double)measured_uj / 1e6);
     }
 }
 

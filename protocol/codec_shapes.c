@@ -229,7 +229,8 @@ static const struct rule result_rules[] = {ID,
                                            NUMBER(VERDICT_NONE, VERDICT_UNSURE),
                                            HASH,
                                            NESTED(saved),
-                                           NUMBER(1, UINT32_MAX)};
+                                           NUMBER(1, UINT32_MAX),
+                                           COUNT};
 const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result_rules,
                                          LENGTH(result_rules), NULL};
 

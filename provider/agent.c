@@ -185,8 +185,9 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         ret_result->seed.len = sizeof outcome->given.seed.bytes;
         ret_result->seed.data = (uint8_t *)(uintptr_t)outcome->given.seed.bytes;
     }
-    ret_result->has_energy_mj = outcome->has_energy;
-    ret_result->energy_mj = outcome->energy_mj;
+    ret_result->has_energy_mj = ret_result->has_energy_uj = outcome->has_energy;
+    ret_result->energy_mj = outcome->energy_uj / 1000;
+    ret_result->energy_uj = outcome->energy_uj;
     if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {
         output_to_wire(&outcome->standard_output, &wire->standard_output);
         ret_result->standard_output = &wire->standard_output;

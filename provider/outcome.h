@@ -47,7 +47,7 @@ struct outcome {
     enum result_outcome result;
     int64_t started_ms; /* wall clock */
     int64_t busy_ns;
-    int64_t energy_mj; /* when has_energy */
+    int64_t energy_uj; /* when has_energy */
     bool has_energy;
     int64_t cpu_ns;
     int64_t peak_memory_bytes;

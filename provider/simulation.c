@@ -4,6 +4,7 @@
 #include "formats/npy.h"
 #include "planner/cost.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ bool simulation_end(const struct catalogue_device *device, const struct tensor_o
     bool has_energy = cost.energy_j.source != FIGURE_UNKNOWN && cost.energy_j.value < 1e12;
     *ret_simulation = (struct simulation){
         .busy_ns = busy_ns > SIMULATION_LEAST_NS ? busy_ns : SIMULATION_LEAST_NS,
-        .energy_mj = has_energy ? (int64_t)(cost.energy_j.value * 1000) : -1,
+        .energy_uj = has_energy ? llround(cost.energy_j.value * 1e6) : -1,
     };
     bool is_long = ret_simulation->busy_ns >= NS_PER_MS;
     int length =

@@ -23,7 +23,7 @@ struct simulation_files { /* bytes; 0: not there */
 
 struct simulation {
     int64_t busy_ns;   /* at least SIMULATION_LEAST_NS */
-    int64_t energy_mj; /* -1: unknown */
+    int64_t energy_uj; /* -1: unknown */
     char detail[160];  /* what it rests on, for people */
 };
 

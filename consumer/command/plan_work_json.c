@@ -24,12 +24,14 @@ static json_t *json_above(double value)
 
 static json_t *json_outcome_of(const struct plan_outcome *outcome)
 {
+    const bool is_made = outcome->status == PLAN_OK; /* of another it is that of no plan */
     json_t *value = json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:i}", "status", plan_status_name(outcome->status), "makespan_s",
-        json_figure(&outcome->makespan_s), "p90_s", json_above(outcome->p90_s), "energy_j",
-        json_figure(&outcome->energy_j), "price_micro", json_price(outcome->price_micro), "devices",
-        (int)outcome->device_count);
-    if (outcome->status != PLAN_OK) {
+        is_made ? json_figure(&outcome->makespan_s) : json_null(), "p90_s",
+        json_above(is_made ? outcome->p90_s : 0), "energy_j",
+        is_made ? json_figure(&outcome->energy_j) : json_null(), "price_micro",
+        json_price(is_made ? outcome->price_micro : -1), "devices", (int)outcome->device_count);
+    if (!is_made) {
         (void)json_object_set_new(value, "reason", json_string(plain_text(outcome->problem.text)));
     }
     return value;

@@ -721,22 +721,25 @@ static void show_links(const struct work *work)
     const struct device_set_link *pcie = &links->wires[DEVICE_SET_PCIE];
     const struct device_set_link *peer = &links->wires[DEVICE_SET_PEER];
     const struct device_set_link *network = &links->wires[DEVICE_SET_NETWORK];
-    struct cell fabric_text = {"as catalogued"};
-    if (fabric->bandwidth >= 0) {
-        (void)snprintf(fabric_text.text, sizeof fabric_text.text, "%.4g GB/s",
-                       fabric->bandwidth / 1e9);
+    char fabric_text[4 * FIGURE_SIZE] = "none";
+    if (fabric->bandwidth != 0) {
+        char rate[FIGURE_SIZE] = "as catalogued";
+        if (fabric->bandwidth > 0) {
+            (void)snprintf(rate, sizeof rate, "%.4g GB/s", fabric->bandwidth / 1e9);
+        }
+        (void)snprintf(fabric_text, sizeof fabric_text, "%s, %s%s", rate,
+                       time_cell(fabric->latency_s).text,
+                       work->request.fabric.has_latency ? "" : " (assumed)");
     }
     char peer_text[2 * FIGURE_SIZE] = "";
     if (peer->bandwidth > 0) {
         (void)snprintf(peer_text, sizeof peer_text, "; peer %.4g GB/s, %s", peer->bandwidth / 1e9,
                        time_cell(peer->latency_s).text);
     }
-    (void)printf("links        pcie %.4g GB/s, %s%s%s; fabric %s, %s%s; network %.4g GB/s, %s%s\n",
+    (void)printf("links        pcie %.4g GB/s, %s%s%s; fabric %s; network %.4g GB/s, %s%s\n",
                  pcie->bandwidth / 1e9, time_cell(pcie->latency_s).text,
-                 work->request.pcie.is_given ? "" : " (assumed)", peer_text, fabric_text.text,
-                 time_cell(fabric->latency_s).text,
-                 work->request.fabric.has_latency ? "" : " (assumed)", network->bandwidth / 1e9,
-                 time_cell(network->latency_s).text,
+                 work->request.pcie.is_given ? "" : " (assumed)", peer_text, fabric_text,
+                 network->bandwidth / 1e9, time_cell(network->latency_s).text,
                  work->request.network.is_given ? "" : " (assumed)");
 }
 

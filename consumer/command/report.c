@@ -54,8 +54,7 @@ static const char *energy_text(const struct report_sum *sum, char text[CELL])
     if (sum->energy_known < attempts) {
         (void)snprintf(part, sizeof part, " (%u of %" PRIu64 ")", sum->energy_known, attempts);
     }
-    (void)snprintf(text, CELL, "%" PRId64 ".%" PRId64 " J%s", sum->energy_mj / 1000,
-                   sum->energy_mj % 1000 / 100, part);
+    (void)snprintf(text, CELL, "%.40s%s", energy_uj_text(sum->energy_uj), part);
     return text;
 }
 
@@ -146,7 +145,9 @@ static void print_plan(const struct report *report, bool color)
     CLEANUP(grid_fini) struct grid table = grid_of(4, titles, "lrrr");
     const char *makespan[] = {"makespan", ns_text(report->planned_ns),
                               report->first_ns < 0 ? "-" : ns_text(report->span_ns),
-                              is_whole ? off_text(report->planned_ns, report->span_ns, off) : "-"};
+                              is_whole && report->total.simulated == 0
+                                  ? off_text(report->planned_ns, report->span_ns, off)
+                                  : "-"};
     grid_add(&table, makespan);
     const char *cost[] = {
         "cost", money_text(report->planned_micro), money_text(report->total.charge_micro),
@@ -362,7 +363,7 @@ static json_t *json_sum(const struct report_sum *sum)
                      (json_int_t)sum->busy_ns, "share_ppm", json_known(sum->share_ppm),
                      "charged_micro", (json_int_t)sum->charge_micro, "bytes_in",
                      json_known(sum->bytes_in), "bytes_out", (json_int_t)sum->bytes_out,
-                     "energy_mj", json_known(sum->energy_known > 0 ? sum->energy_mj : -1),
+                     "energy_mj", json_known(sum->energy_known > 0 ? sum->energy_uj / 1000 : -1),
                      "energy_known", (int)sum->energy_known);
 }
 

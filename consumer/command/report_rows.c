@@ -75,7 +75,7 @@ static int64_t planned_ns(const struct report *report, uint32_t index)
 /* In mJ, as all energies here; -1: not known. */
 static int64_t planned_energy(const struct report *report, uint32_t index)
 {
-    return is_planned(report, index) && report->planned_mj != NULL ? report->planned_mj[index] : -1;
+    return is_planned(report, index) && report->planned_uj != NULL ? report->planned_uj[index] : -1;
 }
 
 static bool is_guess(const struct report *report, uint32_t index)
@@ -101,15 +101,15 @@ static const char *known_text(int64_t ns)
     return ns < 0 ? "-" : duration_ns_text(ns);
 }
 
-static struct figure energy_of(int64_t energy_mj)
+static struct figure energy_of(int64_t energy_uj)
 {
-    return (struct figure){.value = (double)energy_mj / 1000,
-                           .source = energy_mj < 0 ? FIGURE_UNKNOWN : FIGURE_DECLARED};
+    return (struct figure){.value = (double)energy_uj / 1e6,
+                           .source = energy_uj < 0 ? FIGURE_UNKNOWN : FIGURE_DECLARED};
 }
 
-const char *energy_mj_text(int64_t energy_mj)
+const char *energy_uj_text(int64_t energy_uj)
 {
-    const struct figure energy = energy_of(energy_mj);
+    const struct figure energy = energy_of(energy_uj);
     return joules_text(&energy);
 }
 
@@ -153,7 +153,7 @@ struct line {
     bool is_guess;
     int64_t bytes_in;                /* -1: unknown */
     int64_t cost_micro;              /* -1: it has cost nothing yet */
-    int64_t planned_mj, measured_mj; /* -1: not known */
+    int64_t planned_uj, measured_uj; /* -1: not known */
 };
 
 static void add_line(struct grid *table, const struct line *line)
@@ -172,15 +172,15 @@ static void add_line(struct grid *table, const struct line *line)
                            : line->bytes_in == 0 ? "-"
                                                  : bytes_text((uint64_t)line->bytes_in),
                            line->cost_micro < 0 ? "-" : money_text(line->cost_micro),
-                           energy_mj_text(line->planned_mj),
-                           energy_mj_text(line->measured_mj)};
+                           energy_uj_text(line->planned_uj),
+                           energy_uj_text(line->measured_uj)};
     grid_add(table, cells);
 }
 
 /* Of most devices nobody knows it: then there are no columns of it. */
 static bool knows_energy(const struct report *report)
 {
-    return report->planned_mj != NULL || report->total.energy_known > 0;
+    return report->planned_uj != NULL || report->total.energy_known > 0;
 }
 
 static struct grid rows_grid(const struct report *report, const char *first, const char *time)
@@ -208,15 +208,15 @@ static void add_subtask(const struct rows *rows, struct grid *table, uint32_t in
                         .measured_ns = -1,
                         .is_guess = is_guess(report, index),
                         .cost_micro = -1,
-                        .planned_mj = planned_energy(report, index),
-                        .measured_mj = -1};
+                        .planned_uj = planned_energy(report, index),
+                        .measured_uj = -1};
     if (attempt != NULL) {
         write_device(report, attempt->device, device);
         line.start_ns = attempt->started_ns - report->first_ns;
         line.measured_ns = attempt->busy_ns;
         line.bytes_in = attempt->bytes_in;
         line.cost_micro = attempt->charge_micro;
-        line.measured_mj = attempt->energy_mj;
+        line.measured_uj = attempt->energy_uj;
     }
     add_line(table, &line);
 }
@@ -238,7 +238,7 @@ struct share { /* what a device has done of a part */
     uint32_t subtasks;
     bool is_guess;
     int64_t planned_start_ns, start_ns;
-    int64_t planned_ns, measured_ns, bytes_in, cost_micro, planned_mj, measured_mj;
+    int64_t planned_ns, measured_ns, bytes_in, cost_micro, planned_uj, measured_uj;
 };
 
 static int64_t both(int64_t a, int64_t b)
@@ -268,8 +268,8 @@ static void add_to_share(const struct rows *rows, const struct report_attempt *a
     share->measured_ns = both(share->measured_ns, attempt->busy_ns);
     share->bytes_in = both(share->bytes_in, attempt->bytes_in);
     share->cost_micro = sum_of(share->cost_micro, attempt->charge_micro);
-    share->planned_mj = both(share->planned_mj, planned_energy(report, index));
-    share->measured_mj = both(share->measured_mj, attempt->energy_mj);
+    share->planned_uj = both(share->planned_uj, planned_energy(report, index));
+    share->measured_uj = both(share->measured_uj, attempt->energy_uj);
 }
 
 static void add_share(const struct rows *rows, struct grid *table, size_t part, size_t number,
@@ -292,8 +292,8 @@ static void add_share(const struct rows *rows, struct grid *table, size_t part, 
                               .is_guess = share->is_guess,
                               .bytes_in = share->bytes_in,
                               .cost_micro = share->cost_micro,
-                              .planned_mj = share->planned_mj,
-                              .measured_mj = share->measured_mj};
+                              .planned_uj = share->planned_uj,
+                              .measured_uj = share->measured_uj};
     add_line(table, &line);
 }
 
@@ -339,8 +339,8 @@ static void add_total(const struct rows *rows, struct grid *table)
                               .is_guess = all.is_guess,
                               .bytes_in = all.bytes_in,
                               .cost_micro = all.cost_micro,
-                              .planned_mj = all.planned_mj,
-                              .measured_mj = all.measured_mj};
+                              .planned_uj = all.planned_uj,
+                              .measured_uj = all.measured_uj};
     if (all.subtasks > 1) {
         add_line(table, &line);
     }
@@ -374,9 +374,9 @@ void print_report_rows(const struct report *report, const struct bourse_tasks *t
 void add_report_energy(struct grid *table, const struct report *report, bool is_whole)
 {
     char off[OFF_SIZE];
-    const int64_t planned = report_planned_mj(report);
-    const int64_t measured = report_measured_mj(report);
-    const char *energy[] = {"energy", energy_mj_text(planned), energy_mj_text(measured),
+    const int64_t planned = report_planned_uj(report);
+    const int64_t measured = report_measured_uj(report);
+    const char *energy[] = {"energy", energy_uj_text(planned), energy_uj_text(measured),
                             is_whole ? off_text(planned, measured, off) : "-"};
     grid_add(table, energy);
 }
@@ -407,9 +407,12 @@ bool report_drifts(const struct report *report, int64_t *ret_percent)
 
 /* ---------------------------------------------------------------- the bound */
 
+/* Whether all of it was done, in a time that can be held beside a plan: subtasks of a simulated device begin by the clock on the wall and take
+ * what a model says. */
 static bool is_complete(const struct report *report)
 {
-    return report->total.accepted - report->checks_accepted == report->subtasks - report->checks;
+    return report->total.simulated == 0 &&
+           report->total.accepted - report->checks_accepted == report->subtasks - report->checks;
 }
 
 /* Of all of it beside the least that the plan's times allow on the plan's places: below 0, where it took less than planned or had more slots. */
@@ -466,9 +469,9 @@ static void add_name(json_t *value, const struct rows *rows, uint32_t index)
     }
 }
 
-static json_t *json_energy(int64_t energy_mj)
+static json_t *json_energy(int64_t energy_uj)
 {
-    return energy_mj < 0 ? json_null() : json_real(energy_of(energy_mj).value);
+    return energy_uj < 0 ? json_null() : json_real(energy_of(energy_uj).value);
 }
 
 /* As it ran; what did not has null. Seconds are from the first start on. */
@@ -497,7 +500,7 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
             attempt == NULL || attempt->bytes_in < 0 ? json_null()
                                                      : json_integer((json_int_t)attempt->bytes_in),
             "planned_energy_j", json_energy(planned_energy(report, index)), "energy_j",
-            json_energy(attempt == NULL ? -1 : attempt->energy_mj), "price_micro",
+            json_energy(attempt == NULL ? -1 : attempt->energy_uj), "price_micro",
             attempt == NULL ? json_null() : json_integer((json_int_t)attempt->charge_micro)));
     add_name(value, rows, index);
     return value;
@@ -546,7 +549,7 @@ static void add_planned(json_t *planned, const struct rows *rows)
                            seconds_of(plan->makespan_ns), "lower_bound", seconds_of(plan->bound_ns),
                            "gap", gap_of(report, plan->makespan_ns), "price_micro",
                            (json_int_t)report->planned_micro, "energy_j",
-                           json_energy(report_planned_mj(report)), "best_single", single, "devices",
+                           json_energy(report_planned_uj(report)), "best_single", single, "devices",
                            json_places(plan), "schedule", schedule));
 }
 
@@ -570,7 +573,7 @@ void add_report_json(json_t *value, json_t *planned, const struct report *report
                   plan == NULL || !is_complete(report) ? json_null()
                                                        : json_real(gap_of(report, report->span_ns)),
                   "price_micro", (json_int_t)report->total.charge_micro, "energy_j",
-                  json_energy(report_measured_mj(report)), "lanes", (int)report->total.lanes,
+                  json_energy(report_measured_uj(report)), "lanes", (int)report->total.lanes,
                   "schedule", schedule));
     if (plan != NULL && json_is_object(planned)) {
         add_planned(planned, &rows);

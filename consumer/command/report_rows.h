@@ -11,7 +11,7 @@ enum { OFF_SIZE = 32 };
 const char *off_text(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE]);
 
 /* "4.2 J", "-" for -1: not known. */
-const char *energy_mj_text(int64_t energy_mj);
+const char *energy_uj_text(int64_t energy_uj);
 
 /* Each subtask that is no check, or of many that have no names what each device has done of each part; then all together. `tasks` may be
  * NULL. */

@@ -804,8 +804,8 @@ static void end_simulation(const struct run *run, const struct tensor_op *operat
         return;
     }
     outcome->busy_ns = simulation.busy_ns;
-    outcome->has_energy = simulation.energy_mj >= 0;
-    outcome->energy_mj = outcome->has_energy ? simulation.energy_mj : 0;
+    outcome->has_energy = simulation.energy_uj >= 0;
+    outcome->energy_uj = outcome->has_energy ? simulation.energy_uj : 0;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", simulation.detail);
 }
 

@@ -125,6 +125,9 @@ expect 0 '"bytes":268[0-9.]*,"by":"peer"' "$bourse" "${apart[@]}" --peer 31.5GB/
 expect 0 '"bytes":268[0-9.]*,"by":"fabric"' "$bourse" plan llm --set batch=2 --place "prefill 1=h100-sxm5 1" --place "decode=h100-sxm5 2" --devices h100:2 --json
 expect 0 'NVLink' "$bourse" devices --catalogue nvidia-h100-sxm5
 expect 0 '; peer 31.5 GB/s, 5 us; fabric' "$bourse" plan llm --devices rtx4090:2 --peer 31.5GB/s
+expect 0 '; fabric none; network' "$bourse" plan llm --devices h100:2 --fabric none
+# A form that is refused has no time, whatever it would have taken elsewhere.
+expect 0 '"single":[{]"status":"NO_ROOM","makespan_s":null,"p90_s":null,"energy_j":null,"price_micro":null,' "$bourse" plan rag --set batch=32 --devices l4:2@1.61 --json
 expect 0 '"peer":null,"fabric":null,' "$bourse" plan llm --devices h100:2 --fabric none --json
 # What is against stages of steps is said beside those of a line.
 expect 0 '^  stages of steps .* there is no batch to divide' "$bourse" plan llm --devices h100:2

@@ -101,11 +101,19 @@ grep -qE '"makespan_s":0\.00080(24|239)' plan.json || fail "a hundred of 8024 ns
 "$bourse" submit hundred.yaml -y --budget 1 --wait --quiet >hundred.id 2>submit.log || fail "a hundred products: $(cat submit.log)"
 "$bourse" report "$(cat hundred.id)" --json >report.json || fail "report of a hundred"
 has "$(cat report.json)" '"planned":{"makespan_ns":802400,'
+# So is their energy, to the microjoule; and a time by the clock on the wall is not held beside a model's.
+LC_ALL=C "$bourse" report "$(cat hundred.id)" >report.txt || fail "report of a hundred"
+grep -qE '^energy +0\.56[0-9]* J +0\.56[0-9]* J +[+-]0%$' report.txt || fail "the energy of a hundred: $(cat report.txt)"
+grep -qE '^makespan +802us +[^ ]+ +-$' report.txt || fail "a makespan that is off: $(cat report.txt)"
+grep -qE '^gap +[0-9.]+% +- *$' report.txt || fail "a gap: $(cat report.txt)"
+grep -qE '^share +[0-9]+% +- *$' report.txt || fail "a share: $(cat report.txt)"
 simulate groq-lpu-v1 sim.lpu.groq.v1 8567 'in 3 passes of fp16'
 
 "$bourse" report "$id" >report.txt || fail "report"
 has "$(cat report.txt)" 'SIM sim.groq-lpu-v1'
 has "$(cat report.txt)" 'those of a model'
+time=$(awk '/^0 +SIM/ {print $6}' report.txt) # as it was planned: what was measured before counts
+has "$(cat report.txt)" "expected $time a subtask"
 "$bourse" report "$id" --json --svg report.svg >report.json || fail "report --json"
 has "$(cat report.json)" '"simulated":true'
 has "$(cat report.svg)" 'SIM lab/sim.groq-lpu-v1'

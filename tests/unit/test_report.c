@@ -79,13 +79,20 @@ END_TEST
 START_TEST(what_is_unknown_is_not_nothing)
 {
     struct report *report = sample_report(2, 1, 10000, 4);
-    sample_attempt(report, 0, 0, 1000)->energy_mj = 5;
+    sample_attempt(report, 0, 0, 1000)->energy_uj = 5;
     (void)sample_attempt(report, 0, 1000, 1000);
     sample_attempt(report, 1, 0, 1000)->bytes_in = -1;
     (void)sample_attempt(report, 1, 1000, 1000);
     ck_assert_int_eq(report_make(report), REPORT_OK);
     ck_assert_uint_eq(report->devices[0].sum.energy_known, 1);
-    ck_assert_int_eq(report->devices[0].sum.energy_mj, 5);
+    ck_assert_int_eq(report->devices[0].sum.energy_uj, 5);
+    ck_assert_int_ge(report->total.share_ppm, 0);
+    report->attempts[0].simulated =
+        true; /* what it took is a model's: no part of a time by the clock on the wall */
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_int_eq(report->devices[0].sum.share_ppm, -1);
+    ck_assert_int_ge(report->devices[1].sum.share_ppm, 0);
+    ck_assert_int_eq(report->total.share_ppm, -1);
     ck_assert_uint_eq(report->devices[1].sum.energy_known, 0);
     ck_assert_int_eq(report->devices[0].sum.bytes_in, 0);
     ck_assert_int_eq(report->devices[1].sum.bytes_in, -1);
@@ -280,7 +287,7 @@ START_TEST(wrong_input_is_an_answer)
     attempt->bytes_out = -1;
     ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
     *attempt = good;
-    attempt->energy_mj = -2;
+    attempt->energy_uj = -2;
     ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
     *attempt = good;
     report->until_ns = report->submitted_ns - 1;

@@ -35,13 +35,13 @@ START_TEST(time_and_energy_are_those_of_the_roofline)
     struct simulation_files files = files_of(4096, 4096, 4096);
     ck_assert(simulation_begin(device("nvidia-h100-sxm5"), &matmul, &files, &problem));
     ck_assert(simulation_end(device("nvidia-h100-sxm5"), &matmul, &files, &simulation, &problem));
-    ck_assert_int_eq(simulation.busy_ns, 2054393); /* 2 x 4096^3 / 66.9e12 */
-    ck_assert_int_eq(simulation.energy_mj, 1438);  /* at 700 W */
+    ck_assert_int_eq(simulation.busy_ns, 2054393);   /* 2 x 4096^3 / 66.9e12 */
+    ck_assert_int_eq(simulation.energy_uj, 1438076); /* at 700 W */
     ck_assert_str_eq(simulation.detail, "simulated nvidia-h100-sxm5: 2.054 ms by the roofline");
 
     ck_assert(simulation_end(device("google-tpu-v5p"), &matmul, &files, &simulation, &problem));
     ck_assert_int_eq(simulation.busy_ns, 1796587); /* 6 passes at 459e12 */
-    ck_assert_int_eq(simulation.energy_mj, -1);    /* its power is not published */
+    ck_assert_int_eq(simulation.energy_uj, -1);    /* its power is not published */
     ck_assert_ptr_nonnull(strstr(simulation.detail, "fp32 in 6 passes of bf16"));
 
     struct simulation_files oblong = files_of(3, 5000, 7); /* each side is found */

@@ -202,6 +202,12 @@ struct bourse_explanation {
     char provider[BOURSE_NAME_SIZE], device[BOURSE_NAME_SIZE]; /* where it was sent; "": nowhere */
     uint32_t behind; /* so many sent there before it have not ended */
 };
+struct bourse_alone {
+    char place[2 * BOURSE_NAME_SIZE + 2]; /* "provider/device"; "": none would be done sooner */
+    char needs[512];                      /* what the job's file is to say to get it */
+    int64_t makespan_ns, cost_micro;
+    int64_t least_micro; /* its budget has to be no less */
+};
 struct bourse_quote {
     uint32_t
         slots_now; /* 0: all below is of slots_taken, or of what is leased, as if it were free */
@@ -234,6 +240,8 @@ struct bourse_quote {
     int64_t suggested_cap_since_ms;
     char checks_problem
         [320]; /* `verify: cheap`: why nobody could check what is made; "": somebody can */
+    struct bourse_alone
+        alone; /* a device that would be done sooner than those that the market gives it */
 };
 /* With `verify: cheap`, the job remembers who is not to make what there is only one to check. */
 bool bourse_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,

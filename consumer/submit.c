@@ -1,5 +1,6 @@
 /* Quotes, and submission: what the broker lacks is stored first, then the job is placed. */
 #include "consumer/submit.h"
+#include "consumer/alone.h"
 #include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/history.h"
@@ -459,23 +460,30 @@ static void expect_planned(struct bourse_job *job, const struct deal *deal)
 
 /* Quotes of parts spread equal work over what each may have. Parts take each other's devices, and tasks are unlike and wait for each other:
  * how long that takes and what it costs is what the plan says. */
-static bool settle_plan(struct bourse_job *job, const struct offered *offered,
-                        struct bourse_quote *quote)
+static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
+                        const struct offered *offered, struct bourse_quote *quote,
+                        struct bourse_error *error)
 {
-    struct deal *deal = NULL;
+    CLEANUP(deal_destroy) struct deal *deal = NULL;
+    size_t single = 0;
+    int64_t single_ns = 0;
     const bool is_array = job->part_count == 1 && job->graph.after_count == NULL;
     if (is_array && (job->subtasks > LAID_OUT_MOST || quote->level_count == BOURSE_LEVELS_MAX)) {
         return true; /* what is on offer may be more than the plan knows of */
     }
     quote->makespan_ns = larger(quote->makespan_ns, order_longest_ms(&job->graph) * NS_PER_MS);
-    const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
-    if (status == DEAL_OK) {
-        quote->makespan_ns = deal->makespan_ns;
-        settle_cost(quote, deal->cost_micro);
-        expect_planned(job, deal);
+    const enum deal_status status = offered_deal(job, offered, 0, &deal, &single, &single_ns);
+    if (status != DEAL_OK) {
+        return status != DEAL_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    deal_destroy(&deal);
-    return status != DEAL_NO_MEMORY;
+    quote->makespan_ns = deal->makespan_ns;
+    settle_cost(quote, deal->cost_micro);
+    if (!alone_find(bourse, job, offered, deal->makespan_ns, single, single_ns, &quote->alone,
+                    error)) {
+        return false;
+    }
+    expect_planned(job, deal);
+    return true;
 }
 
 /* The places by name. Where the market measured such work, with what it takes on each make of devices. */
@@ -517,9 +525,11 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
     if (!find_named(bourse, job, ret_parts, &named, error)) {
         return false;
     }
-    if (offered == NULL ||
-        !settle_plan(job, job->learned.subtasks > 0 ? named : offered, ret_quote)) {
+    if (offered == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!settle_plan(bourse, job, job->learned.subtasks > 0 ? named : offered, ret_quote, error)) {
+        return false;
     }
     offered_set_power(offered, named);
     find_rest(job, ret_quote);

@@ -429,6 +429,15 @@ json_t *json_quote(const struct bourse_quote *quote)
         (void)json_object_set_new(value, "taken_high_micro",
                                   json_integer((json_int_t)quote->taken_high_micro));
     }
+    if (quote->alone.place[0] != '\0') {
+        const struct bourse_alone *alone = &quote->alone;
+        (void)json_object_set_new(value, "alone",
+                                  json_pack("{s:s, s:s, s:I, s:I, s:I}", "device",
+                                            plain_text(alone->place), "needs", alone->needs,
+                                            "makespan_ns", (json_int_t)alone->makespan_ns,
+                                            "cost_micro", (json_int_t)alone->cost_micro,
+                                            "least_micro", (json_int_t)alone->least_micro));
+    }
     if (quote->rests_at_micro >= 0) {
         (void)json_object_set_new(value, "rests_at_micro",
                                   json_integer((json_int_t)quote->rests_at_micro));

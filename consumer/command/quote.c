@@ -127,6 +127,19 @@ static const char *limit_reason(const struct bourse_quote *quote)
                : " (1.5 times what is on offer)";
 }
 
+/* The market goes by price, and of one price by who asked first. */
+static void show_alone(FILE *to, const struct bourse_job_summary *job,
+                       const struct bourse_quote *quote, int64_t budget_micro)
+{
+    const struct bourse_alone *alone = &quote->alone;
+    const bool is_given = job->budget_micro >= 0 || budget_micro != quote->suggested_micro;
+    if (alone->place[0] != '\0' && (!is_given || budget_micro >= alone->least_micro)) {
+        (void)fprintf(to, "  sooner        on %s alone it takes %s and costs %s: `needs: %s`\n",
+                      plain_text(alone->place), duration_ns_text(alone->makespan_ns),
+                      money_text(alone->cost_micro), alone->needs);
+    }
+}
+
 static void show_quote(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
@@ -203,6 +216,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                           ? "the market's price band, as no price is on offer to go by"
                           : "what the budget allows, as no price is on offer to go by");
     }
+    show_alone(to, job, quote, budget_micro);
     if (quote->suggested_cap_micro >= 0) {
         (void)fprintf(
             to,

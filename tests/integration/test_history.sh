@@ -126,6 +126,7 @@ for name in fast:dash slow:bash; do
 slots: 1
 programs: {pace: /usr/bin/${name#*:}}
 END
+    [ "${name%:*}" = fast ] || sed -i 's/^price:.*/price: 0.08/' "$work/slow/provider.yaml"
     agent_start "$work/${name%:*}"
 done
 pace_offered() { "$bourse" quote unlike.yaml --json --timeout 5s >offered.json 2>/dev/null && [ "$(number slots_now offered.json)" -eq 2 ]; }
@@ -158,6 +159,37 @@ for figure in '"lower_bound":[0-9.e-]+' '"best_single":[{]"device":[0-9]+,"makes
 done
 class_ns=$(grep -oE '"median_ns":[0-9]+' unlike.json | cut -d: -f2 | sort -n | head -n 1)
 [ "$(number expect_ns unlike.report)" -gt $((class_ns * 11 / 10)) ] || fail "held against $(number expect_ns unlike.report) ns: $(cat unlike.json unlike.report)"
+
+# A chain goes to the slow one, which asks less: who plans it, or asks for a quote, is told what the fast one alone would take, and by which
+# needs the job gets it; within its cap and its budget.
+cat >chain.yaml <<'YAML'
+needs: cores >= 1
+tasks:
+YAML
+after=
+for name in a b c; do
+    cat >>chain.yaml <<YAML
+- name: $name
+  run: [pace, -c, 'if [ -n "\$BASH_VERSION" ]; then sleep 1; else sleep 0.5; fi']
+$after
+YAML
+    after="  after: [$name]"
+done
+"$bourse" plan chain.yaml >chain.txt 2>&1 || fail "plan of a chain: $(cat chain.txt)"
+grep -qE '^makespan +3[.]' chain.txt || fail "the chain is not on the slow one: $(cat chain.txt)"
+grep -qE '^  sooner +on fast/fast alone it takes 1[.][0-9]s and costs 0[.]000[0-9]*: .needs: cores >= 1 and label = fast.$' chain.txt || fail "no advice: $(cat chain.txt)"
+"$bourse" quote chain.yaml --json >json || fail "quote of a chain"
+grep -qE '"alone":[{]"device":"fast/fast","needs":"cores >= 1 and label = fast","makespan_ns":1[0-9]{9},' json || fail "no advice: $(cat json)"
+for limit in 'cap: 0.09' 'budget: 0.03'; do
+    { cat chain.yaml && echo "$limit"; } >limited.yaml
+    "$bourse" quote limited.yaml >chain.txt || true
+    ! grep -q sooner chain.txt || fail "advice beyond $limit: $(cat chain.txt)"
+done
+sed 's/^needs:.*/needs: cores >= 1 and label = fast/' chain.yaml >fast.yaml
+"$bourse" devices --needs 'cores >= 1 and label = fast' | grep -q fast || fail "no such device"
+"$bourse" plan fast.yaml >chain.txt || fail "plan of the chain on the fast one: $(cat chain.txt)"
+grep -qE '^makespan +1[.]' chain.txt || fail "not as it was told: $(cat chain.txt)"
+! grep -q sooner chain.txt || fail "sooner than on the fast one: $(cat chain.txt)"
 
 # So is what follows a job of them: small files that take twice what was planned change next to nothing, and what is left of it is the large
 # file, not a mean one.

@@ -113,7 +113,8 @@ static void change_text(const struct exchange_remedy *remedy,
     case REMEDY_LOOSEN:
         condition_text(&change->before, before);
         condition_text(&change->after, after);
-        (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.100s instead of %s%.100s", no, after, no, before);
+        (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.100s instead of %s%.100s", no, after, no,
+                       before);
         return;
     case REMEDY_DROP:
         dropped_text(remedy, change, before);

@@ -21,6 +21,7 @@ void part_init(struct part *part, struct job *job, uint32_t number)
     part->straggler_ns = INT64_MAX;
     list_init(&part->wanting);
     list_init(&part->spread);
+    list_init(&part->back);
     list_init(&part->front);
     list_init(&part->challenge);
 }

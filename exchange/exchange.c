@@ -60,7 +60,7 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
         &exchange->job_list,  &exchange->wanting_asks,    &exchange->wanting_parts,
         &exchange->refills,   &exchange->spreads,         &exchange->fronts,
         &exchange->reports,   &exchange->dirty,           &exchange->challenges,
-        &exchange->exposures,
+        &exchange->exposures, &exchange->backs,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);

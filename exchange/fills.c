@@ -536,14 +536,13 @@ static int compare_idle(const void *left, const void *right)
 static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
 {
     const struct job *job = part->job;
-    const int64_t usual_ns = ret_idle == NULL ? 0 : part_usual_ns(part);
+    const struct usual usual = part_usual(part);
     size_t count = 0;
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part == part && lease->state == LEASE_ACTIVE &&
-            lease->live < lease->lane_count) {
+        if (lease->part == part && lease->state == LEASE_ACTIVE && lease_idle_lanes(lease) > 0) {
             if (ret_idle != NULL) {
-                ret_idle[count] = (struct idle_lease){lease, lease_takes_ns(lease, usual_ns)};
+                ret_idle[count] = (struct idle_lease){lease, lease_takes_ns(lease, &usual)};
             }
             count++;
         }
@@ -552,12 +551,12 @@ static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
 }
 
 /* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once, not only
- * when it next has a result; whoever would be done first takes first. Those that came back, and for whom no lane is free, go
- * before what is queued. */
+ * when it next has a result; whoever would be done first takes first, before whoever has a result in this step: that one made them ready, and may be
+ * the slowest of all. Those that came back go where they are done first, idle or not. */
 static void spread(struct exchange *exchange, struct part *part)
 {
-    list_remove(&part->front);
-    list_append(&exchange->fronts, &part->front);
+    list_remove(&part->back);
+    list_append(&exchange->backs, &part->back);
     size_t count = find_idle(part, NULL);
     struct idle_lease *idle = count == 0 ? NULL : allocate(exchange, count * sizeof *idle);
     if (idle == NULL) {
@@ -565,8 +564,8 @@ static void spread(struct exchange *exchange, struct part *part)
     }
     (void)find_idle(part, idle);
     qsort(idle, count, sizeof *idle, compare_idle);
-    for (size_t i = 0; i < count; i++) {
-        lease_refill_later(exchange, idle[i].lease);
+    for (size_t i = count; i-- > 0;) {
+        lease_refill_next(exchange, idle[i].lease);
     }
     free(idle);
 }
@@ -594,6 +593,10 @@ void market_run(struct exchange *exchange)
             } else if (!exchange->is_halted) {
                 match_part(exchange, part);
             }
+        } else if (!list_empty(&exchange->backs)) {
+            struct part *part = LIST_ELEMENT(exchange->backs.next, struct part, back);
+            list_remove(&part->back);
+            part_place_retries(exchange, part);
         } else if (!list_empty(&exchange->refills)) {
             struct lease *lease = LIST_ELEMENT(exchange->refills.next, struct lease, refill);
             list_remove(&lease->refill);
@@ -601,7 +604,7 @@ void market_run(struct exchange *exchange)
         } else if (!list_empty(&exchange->fronts)) {
             struct part *part = LIST_ELEMENT(exchange->fronts.next, struct part, front);
             list_remove(&part->front);
-            part_retries_to_front(exchange, part);
+            part_place_retries(exchange, part);
         } else if (!spot_turn(exchange)) { /* only when nobody can fill from what is free */
             return;
         }

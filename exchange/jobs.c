@@ -204,6 +204,7 @@ void job_forget(struct exchange *exchange, struct job *job)
     for (uint32_t i = 0; i < job->part_count; i++) {
         list_remove(&job->parts[i].wanting);
         list_remove(&job->parts[i].spread);
+        list_remove(&job->parts[i].back);
         list_remove(&job->parts[i].front);
         list_remove(&job->parts[i].challenge);
     }

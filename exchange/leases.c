@@ -1,5 +1,6 @@
 #include "exchange/state.h"
 
+#include "base/apart.h"
 #include "base/checked.h"
 #include "planner/online.h"
 
@@ -157,6 +158,14 @@ void lease_refill_later(struct exchange *exchange, struct lease *lease)
     if (list_empty(&lease->refill)) {
         list_append(&exchange->refills, &lease->refill);
     }
+}
+
+/* In no caller's loop: GCC 12 at -O2 there takes a head that is read both as a member and through a pointer to it for one that
+ * no other store changes, and reads `refills.next` once for all. A lease that was the first would then be put before itself, out of the list. */
+APART void lease_refill_next(struct exchange *exchange, struct lease *lease)
+{
+    list_remove(&lease->refill);
+    list_insert_before(exchange->refills.next, &lease->refill);
 }
 
 /* ---------------------------------------------------------------- handing out subtasks */
@@ -337,21 +346,25 @@ static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t 
     }
 }
 
-/* ---------------------------------------------------------------- retries before what is queued (P18) */
+/* ---------------------------------------------------------------- retries, before what is queued (P18) */
 
-struct busy_lane {
+struct open_lane {
     struct lease *lease;
     uint32_t lane;
+    bool is_busy;
     int64_t finish_ns; /* of one that goes before what it has queued */
     int64_t since_ns;  /* what it runs now began then, as far as is known here */
 };
 
-static int compare_busy(const void *left, const void *right)
+static int compare_open(const void *left, const void *right)
 {
-    const struct busy_lane *a = left;
-    const struct busy_lane *b = right;
+    const struct open_lane *a = left;
+    const struct open_lane *b = right;
     if (a->finish_ns != b->finish_ns) {
         return a->finish_ns < b->finish_ns ? -1 : 1;
+    }
+    if (a->is_busy != b->is_busy) {
+        return a->is_busy ? 1 : -1;
     }
     if (a->since_ns != b->since_ns) {
         return a->since_ns < b->since_ns ? -1 : 1;
@@ -362,59 +375,82 @@ static int compare_busy(const void *left, const void *right)
     return (a->lane > b->lane) - (a->lane < b->lane);
 }
 
-static bool may_take_in_front(const struct exchange *exchange, const struct lease *lease)
+static bool has_time(const struct exchange *exchange, const struct lease *lease)
 {
-    return lease->state == LEASE_ACTIVE &&
-           exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
+    return exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
+}
+
+/* Where nothing is known of a lane what it runs now has run at least so long; of unlike ones that says nothing of another. */
+static struct open_lane open_lane_of(const struct exchange *exchange, struct lease *lease,
+                                     uint32_t lane, int64_t takes_ns)
+{
+    const int64_t since_ns = lease->lanes[lane].unbilled_from_ns;
+    const int64_t so_far_ns = exchange->now_ns - since_ns;
+    const bool is_busy = lease->lanes[lane].in_flight > 0;
+    const bool is_known = takes_ns > so_far_ns || (takes_ns > 0 && graph_tells_apart(lease->job));
+    struct online_lane front = {.takes_ns = is_known || !is_busy ? takes_ns : so_far_ns};
+    front.load_ns = is_busy ? online_left_ns(front.takes_ns, so_far_ns) : 0;
+    return (struct open_lane){lease, lane, is_busy, online_finish_ns(&front), since_ns};
+}
+
+/* The one that goes next, where it matters which: they are not alike. */
+static uint32_t next_of(const struct part *part)
+{
+    if (part->retry_head != NO_SUBTASK || part->job->graph == NULL) {
+        return part->retry_head;
+    }
+    return part->ready_count > 0 ? part->ready[0] : NO_SUBTASK;
 }
 
 /* One more than its depth in every lane that may have it: so a lane has at most one retry in front of what
- * it has queued, and the next when that has started. */
-static size_t lanes_with_room_in_front(const struct exchange *exchange, const struct part *part,
-                                       struct busy_lane *ret_lanes)
+ * it has queued, and the next when that has started. An idle one may have to be renewed for it. */
+static size_t find_open_lanes(const struct exchange *exchange, const struct part *part,
+                              struct open_lane *ret_lanes)
 {
     const struct job *job = part->job;
-    const int64_t usual_ns = part_usual_ns(part);
+    const struct usual usual = part_usual(part);
+    const uint32_t next = next_of(part);
     size_t count = 0;
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part != part || !may_take_in_front(exchange, lease)) {
+        if (lease->part != part || lease->state != LEASE_ACTIVE) {
             continue;
         }
         lease_find_unbilled(exchange, lease);
-        uint32_t depth = lane_depth(lease);
+        const uint32_t depth = lane_depth(lease);
+        const int64_t takes_ns = next == NO_SUBTASK ? lease_takes_ns(lease, &usual)
+                                                    : subtask_takes_ns(lease, next, &usual);
+        const bool may_queue = has_time(exchange, lease);
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
-            if (lease->lanes[lane].in_flight <= depth) {
-                const int64_t since_ns = lease->lanes[lane].unbilled_from_ns;
-                const int64_t takes_ns = lease_takes_ns(lease, usual_ns);
-                const struct online_lane front = {
-                    .load_ns = online_left_ns(takes_ns, exchange->now_ns - since_ns),
-                    .takes_ns = takes_ns};
-                ret_lanes[count++] =
-                    (struct busy_lane){lease, lane, online_finish_ns(&front), since_ns};
+            const uint32_t in_flight = lease->lanes[lane].in_flight;
+            if (in_flight == 0 || (may_queue && in_flight <= depth)) {
+                ret_lanes[count++] = open_lane_of(exchange, lease, lane, takes_ns);
             }
         }
     }
     return count;
 }
 
-/* What came back to the queue and found no free lane goes to the lanes that would be done with it first, of equals those
+/* What came back to the queue goes to the lanes that would be done with it first, of equals to idle ones, then to those
  * that have run longest at what they run, before what they have queued: a subtask lost with its provider has waited long
  * enough. */
-void part_retries_to_front(struct exchange *exchange, struct part *part)
+void part_place_retries(struct exchange *exchange, struct part *part)
 {
     struct job *job = part->job;
     if (job->phase != JOB_PHASE_OPEN || job->is_closing || part->retry_head == NO_SUBTASK ||
         part->lanes == 0) {
         return;
     }
-    struct busy_lane *lanes = allocate(exchange, part->lanes * sizeof *lanes);
+    struct open_lane *lanes = allocate(exchange, part->lanes * sizeof *lanes);
     if (lanes == NULL) {
         return;
     }
-    size_t count = lanes_with_room_in_front(exchange, part, lanes);
-    qsort(lanes, count, sizeof *lanes, compare_busy);
+    size_t count = find_open_lanes(exchange, part, lanes);
+    qsort(lanes, count, sizeof *lanes, compare_open);
     for (size_t i = 0; i < count && exchange->attempt_count < exchange->limits.attempts; i++) {
+        if (!has_time(exchange, lanes[i].lease) && !renew(exchange, lanes[i].lease)) {
+            continue; /* its refill winds it down */
+        }
         uint32_t index = part_next_retry(exchange, part);
         if (index == NO_SUBTASK) {
             break;
@@ -424,6 +460,43 @@ void part_retries_to_front(struct exchange *exchange, struct part *part)
     free(lanes);
     part_wants(exchange, part);
     report_job(exchange, job);
+}
+
+/* A lane, idle while it waits, of another lease that would be done with the next so much sooner than an idle lane of this one that it is worth waiting for; NULL: none. */
+static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, size_t count,
+                                                 const struct lease *lease)
+{
+    const struct open_lane *first = NULL;
+    const struct open_lane *own = NULL;
+    for (size_t i = 0; i < count; i++) {
+        first = first == NULL || compare_open(&lanes[i], first) < 0 ? &lanes[i] : first;
+        own = lanes[i].lease == lease && !lanes[i].is_busy ? &lanes[i] : own;
+    }
+    const bool is_worth_it = own != NULL && first->is_busy && first->lease != lease &&
+                             first->finish_ns <= own->finish_ns - ONLINE_MOVE_NS;
+    return is_worth_it ? first : NULL;
+}
+
+/* The last that wait, one for each lane at most, go where they are done first, be it behind what a faster lane runs: one that begins on the slowest
+ * then would be done long after all others. */
+static void place_last(struct exchange *exchange, struct lease *lease)
+{
+    const struct part *part = lease->part;
+    if (part_is_checks(part) || part->waiting > part->lanes || part->lanes == lease->lane_count ||
+        lease_idle_lanes(lease) == 0) {
+        return;
+    }
+    struct open_lane *lanes = allocate(exchange, part->lanes * sizeof *lanes);
+    const struct open_lane *first = NULL;
+    do {
+        const size_t count = lanes == NULL ? 0 : find_open_lanes(exchange, part, lanes);
+        first = worth_waiting_for(lanes, count, lease);
+        if (first != NULL && exchange->attempt_count < exchange->limits.attempts) {
+            dispatch(exchange, first->lease, first->lane);
+        }
+    } while (first != NULL && has_choice(lease) &&
+             exchange->attempt_count < exchange->limits.attempts);
+    free(lanes);
 }
 
 /* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that they get its place; where
@@ -458,8 +531,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         become_useless(exchange, lease);
         return;
     }
-    bool has_time = exchange->now_ns + part->limit_ns <= lease->term_end_ns;
-    if (!has_time && !renew(exchange, lease)) {
+    if (!has_time(exchange, lease) && !renew(exchange, lease)) {
         lease_wind_down(exchange, lease);
         job_check(exchange, job);
         return;
@@ -467,9 +539,13 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (exchange->attempt_count >= exchange->limits.attempts) {
         leases_make_room(exchange);
     }
+    place_last(exchange, lease);
     fill_lanes(exchange, lease, lane_depth(lease));
     if (part->retry_head != NO_SUBTASK && list_empty(&part->front)) {
         list_append(&exchange->fronts, &part->front);
+    }
+    if (!has_choice(lease)) {
+        part_help(exchange, lease); /* it took the last */
     }
     become_idle(exchange,
                 lease); /* with the attempts at their limit: it ends, and the job tries again */

@@ -109,7 +109,8 @@ enum {
     REFUSALS_KEPT = 256,     /* of one account: its oldest make room for its next */
     ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
-    MOVES_MOST = 4, /* attempts of a subtask that is still taken back from a slow lane */
+    MOVES_MOST = 4,   /* attempts of a subtask that is still taken back from a slow lane */
+    COMING_MOST = 16, /* taken back from lanes of a part and not back yet: then no other is */
     PAGE_SUBTASKS = 256,
     PARTS_MOST = 17,                   /* of a job, the first among them */
     GRAPH_SUBTASKS_MOST = 65536,       /* of a job with a graph */

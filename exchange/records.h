@@ -230,6 +230,7 @@ struct part {
     uint32_t decided;           /* subtasks: accepted, failed or cancelled */
     struct list_link wanting;   /* in exchange->wanting_parts when it may buy more */
     struct list_link spread;    /* in exchange->spreads when subtasks came to its queue */
+    struct list_link back;      /* in exchange->backs when what came back has no lane yet */
     struct list_link front;     /* in exchange->fronts when they may go before what is queued */
     struct list_link challenge; /* in exchange->challenges when it found nothing to fill from */
 };
@@ -472,8 +473,8 @@ struct exchange {
     uint32_t plan_count, plan_capacity;
     struct exchange_totals totals; /* not recorded */
     /* work of this step */
-    struct list_link wanting_asks, wanting_parts, refills, spreads, fronts, reports, challenges,
-        exposures;
+    struct list_link wanting_asks, wanting_parts, refills, spreads, backs, fronts, reports,
+        challenges, exposures;
     struct exchange_effects *effects;
     const struct exchange_command *command;
     uint64_t id_hash; /* of its id under that account, where it was looked for */

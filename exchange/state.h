@@ -6,6 +6,7 @@
 #include "exchange/effort.h"
 #include "exchange/lifecycle.h"
 #include "exchange/records.h"
+#include "planner/online.h"
 
 /* ---- exchange.c */
 struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type,
@@ -285,14 +286,26 @@ bool bid_waits_for_all(const struct exchange *exchange, uint32_t handle);
 void apply_replace(struct exchange *exchange, const struct exchange_replace *replace);
 
 /* ---- stragglers.c */
-/* Nothing of its part waits, and the lease has an idle lane: it may help what holds the part up. */
-void part_help(struct exchange *exchange, struct lease *idle);
+/* The lease took, or ended, what it had. Where nothing of its part waits any more: what is queued in the fullest of the part's lanes is taken back if another
+ * would be done with it sooner, and what an idle lane of this lease may start once more is looked for. */
+void part_help(struct exchange *exchange, struct lease *lease);
 void part_stragglers_due(struct exchange *exchange, struct part *part,
                          int64_t at_ns); /* its timer of that time */
-/* What a subtask of it takes: measured, else what its job expects; 0: nobody knows. */
-int64_t part_usual_ns(const struct part *part);
-/* The same on that lease, where nothing was measured on it as of the part. */
-int64_t lease_takes_ns(const struct lease *lease, int64_t usual_ns);
+/* What subtasks of the part took so far. */
+struct usual {
+    int64_t mean_ns; /* over its leases, of what was accepted */
+    uint64_t samples;
+    struct online_pace pace; /* of those with an expectation of their own */
+    int64_t expect_ns;       /* what its job expects of one; 0: nothing */
+};
+struct usual part_usual(const struct part *part);
+/* What a subtask takes on that lease: measured there, else as of the part, else as expected; 0: nobody knows. Of those that are not alike, one as long as
+ * those were said to be that are done, so that the lease that was given the longest is not taken for the slowest. */
+int64_t lease_takes_ns(const struct lease *lease, const struct usual *usual);
+/* The same of that subtask. */
+int64_t subtask_takes_ns(const struct lease *lease, uint32_t index, const struct usual *usual);
+/* Lanes that have nothing: what is queued behind another is live too, and keeps no lane busy. */
+uint32_t lease_idle_lanes(const struct lease *lease);
 
 /* ---- graph.c */
 /* Whether it is one, of so many subtasks; else what is wrong, as a refusal says it. */
@@ -488,8 +501,9 @@ void lease_release_reserve(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
+void lease_refill_next(struct exchange *exchange, struct lease *lease);  /* before all others */
 /* What came back to the job's queue and found no free lane, before what its lanes have queued (P18). */
-void part_retries_to_front(struct exchange *exchange, struct part *part);
+void part_place_retries(struct exchange *exchange, struct part *part);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);

@@ -8,23 +8,17 @@
 
 #include <stdlib.h>
 
-struct usual {
-    int64_t mean_ns; /* over the part's leases, of what was accepted */
-    uint64_t samples;
-    struct online_pace pace; /* of those with an expectation of their own */
-};
-
 static struct online_pace pace_of(const struct lease *lease)
 {
     return (struct online_pace){.said_ns = lease->said_ns, .took_ns = lease->took_ns};
 }
 
-static struct usual usual_of(const struct part *part)
+struct usual part_usual(const struct part *part)
 {
     int128 sum = 0;
     int128 said = 0;
     int128 took = 0;
-    struct usual usual = {.samples = 0};
+    struct usual usual = {.expect_ns = part->expect_ns};
     const struct job *job = part->job;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
@@ -43,15 +37,39 @@ static struct usual usual_of(const struct part *part)
     return usual;
 }
 
-int64_t part_usual_ns(const struct part *part)
+static bool has_pace(struct online_pace pace)
 {
-    const struct usual usual = usual_of(part);
-    return usual.samples < ONLINE_SAMPLES ? part->expect_ns : usual.mean_ns;
+    return pace.said_ns > 0 && pace.took_ns > 0;
 }
 
-int64_t lease_takes_ns(const struct lease *lease, int64_t usual_ns)
+/* No subtask takes longer than any lease. */
+static int64_t at_pace_ns(int64_t said_ns, struct online_pace pace)
 {
-    return lease->mean_ns > 0 ? lease->mean_ns : usual_ns;
+    const int64_t takes_ns = online_at_pace_ns(said_ns, pace);
+    return takes_ns < LEASE_AGE_MOST_NS ? takes_ns : LEASE_AGE_MOST_NS;
+}
+
+int64_t subtask_takes_ns(const struct lease *lease, uint32_t index, const struct usual *usual)
+{
+    const int64_t said_ns = graph_said_ns(lease->job, index);
+    if (said_ns == 0) {
+        return lease_takes_ns(lease, usual);
+    }
+    const struct online_pace here = pace_of(lease);
+    const int64_t takes_ns = at_pace_ns(said_ns, has_pace(here) ? here : usual->pace);
+    return takes_ns > 0 ? takes_ns : said_ns;
+}
+
+int64_t lease_takes_ns(const struct lease *lease, const struct usual *usual)
+{
+    const struct online_pace here = pace_of(lease);
+    if (has_pace(usual->pace)) {
+        return has_pace(here) ? at_pace_ns(usual->pace.said_ns, here) : usual->pace.took_ns;
+    }
+    if (lease->mean_ns > 0) {
+        return lease->mean_ns;
+    }
+    return usual->samples == 0 ? usual->expect_ns : usual->mean_ns;
 }
 
 static bool is_over(const struct part *part)
@@ -151,7 +169,7 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
 {
     struct straggler first = {NULL, INT64_MAX};
     const struct job *job = part->job;
-    const struct usual usual = usual_of(part);
+    const struct usual usual = part_usual(part);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part && (lease == idle) == of_its_own && lease->live > 0 &&
@@ -235,43 +253,75 @@ static bool may_be_moved(struct exchange *exchange, const struct attempt *attemp
            subtask->attempts < MOVES_MOST;
 }
 
-/* The part's lanes, and of each that can give one what it would give. */
+/* The part's lanes, what each has, and what it would give. */
 struct loads {
     struct online_lane *lanes;
-    struct attempt **last;
+    struct load {
+        struct lease *lease;
+        struct attempt *last;
+        int64_t so_far_ns; /* of the one that runs */
+        uint32_t queued;   /* with that */
+    } * of;
     size_t count;
-    uint32_t coming; /* taken back, and not back yet: lanes that fell idle are theirs */
+    const struct attempt *coming[COMING_MOST]; /* taken back, and not back yet */
+    size_t coming_count;
 };
 
 /* Where nothing is known of a lane what it runs now has run at least so long. */
-static void add_lease(struct exchange *exchange, struct lease *lease, int64_t usual_ns,
+static int64_t takes_there_ns(const struct load *load, uint32_t index, const struct usual *usual)
+{
+    const int64_t takes_ns = subtask_takes_ns(load->lease, index, usual);
+    return takes_ns > load->so_far_ns || graph_said_ns(load->lease->job, index) > 0
+               ? takes_ns
+               : load->so_far_ns;
+}
+
+/* Whether it comes back to the queue: not one whose subtask was decided. */
+static bool comes_back(struct exchange *exchange, const struct attempt *attempt)
+{
+    const struct subtask *subtask = job_subtask(exchange, attempt->lease->job, attempt->key.index);
+    return subtask->state == SUBTASK_RUNNING && subtask->live == 1 && !attempt->is_doubted;
+}
+
+static void add_coming(struct exchange *exchange, struct loads *loads,
+                       const struct attempt *attempt)
+{
+    if (comes_back(exchange, attempt)) {
+        if (loads->coming_count < COMING_MOST) {
+            loads->coming[loads->coming_count] = attempt;
+        }
+        loads->coming_count++;
+    }
+}
+
+static void add_attempt(struct exchange *exchange, const struct usual *usual, struct load *load,
+                        struct online_lane *lane, struct attempt *attempt)
+{
+    const int64_t takes_ns = takes_there_ns(load, attempt->key.index, usual);
+    const bool runs = load->last == NULL;
+    lane->takes_ns = runs ? online_left_ns(takes_ns, load->so_far_ns) : takes_ns;
+    lane->load_ns = online_finish_ns(lane);
+    lane->can_give = !runs && may_be_moved(exchange, attempt);
+    load->last = attempt;
+    load->queued++;
+}
+
+static void add_lease(struct exchange *exchange, struct lease *lease, const struct usual *usual,
                       struct loads *loads)
 {
-    struct online_lane *lanes = &loads->lanes[loads->count];
-    struct attempt **last = &loads->last[loads->count];
+    struct load *of = &loads->of[loads->count];
     lease_find_unbilled(exchange, lease);
     for (uint32_t i = 0; i < lease->lane_count; i++) {
-        const int64_t so_far_ns = exchange->now_ns - lease->lanes[i].unbilled_from_ns;
-        const int64_t takes_ns = lease_takes_ns(lease, usual_ns);
-        lanes[i].takes_ns = takes_ns > so_far_ns ? takes_ns : so_far_ns;
-        if (lease->lanes[i].in_flight > 0) {
-            lanes[i].load_ns = online_left_ns(lanes[i].takes_ns, so_far_ns);
-        }
+        of[i] = (struct load){.lease = lease,
+                              .so_far_ns = exchange->now_ns - lease->lanes[i].unbilled_from_ns};
     }
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        const uint32_t lane = attempt->lane;
-        if (attempt->is_fenced) {
-            continue;
-        }
-        if (attempt->is_withdrawn) {
-            loads->coming++;
-        } else if (last[lane] == NULL) {
-            last[lane] = attempt; /* the one that runs, and is counted */
-        } else {
-            last[lane] = attempt;
-            lanes[lane].load_ns += lanes[lane].takes_ns;
-            lanes[lane].can_give = may_be_moved(exchange, attempt);
+        if (attempt->is_withdrawn && !attempt->is_fenced) {
+            add_coming(exchange, loads, attempt);
+        } else if (!attempt->is_fenced) {
+            add_attempt(exchange, usual, &of[attempt->lane],
+                        &loads->lanes[loads->count + attempt->lane], attempt);
         }
     }
     loads->count += lease->lane_count;
@@ -294,19 +344,7 @@ static bool has_queued(const struct part *part)
     return false;
 }
 
-/* Its first lane that has nothing, among all. */
-static size_t idle_lane(const struct lease *idle, size_t first)
-{
-    for (uint32_t i = 0; i < idle->lane_count; i++) {
-        if (idle->lanes[i].in_flight == 0) {
-            return first + i;
-        }
-    }
-    return ONLINE_NONE;
-}
-
-/* What is queued behind another is live too, and keeps no lane busy. */
-static uint32_t idle_lanes(const struct lease *lease)
+uint32_t lease_idle_lanes(const struct lease *lease)
 {
     uint32_t idle = 0;
     for (uint32_t i = 0; i < lease->lane_count; i++) {
@@ -315,46 +353,84 @@ static uint32_t idle_lanes(const struct lease *lease)
     return idle;
 }
 
-static void take_back(struct exchange *exchange, struct lease *idle)
+/* What that one would take in each lane that could have it: idle, or with nothing queued behind what it runs, as part_place_retries() will find it. */
+static void consider(struct exchange *exchange, const struct usual *usual, struct loads *loads,
+                     uint32_t index)
 {
-    const struct part *part = idle->part;
-    const struct job *job = part->job;
-    if (!has_queued(part)) {
-        return;
+    for (size_t i = 0; i < loads->count; i++) {
+        const struct load *of = &loads->of[i];
+        const bool may_have = of->queued == 0 || (of->queued == 1 && may_take(exchange, of->lease));
+        loads->lanes[i].takes_ns = may_have ? takes_there_ns(of, index, usual) : ONLINE_NEVER;
     }
-    /* More than enough: those of leases that are promised count, too. */
-    struct loads loads = {.lanes = allocate(exchange, part->lanes * sizeof *loads.lanes),
-                          .last = allocate(exchange, part->lanes * sizeof(struct attempt *))};
-    size_t thief = ONLINE_NONE;
-    const int64_t usual_ns = part_usual_ns(part);
-    for (struct list_link *at = job->leases.next;
-         loads.lanes != NULL && loads.last != NULL && at != &job->leases; at = at->next) {
-        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part == part && lease->state == LEASE_ACTIVE) {
-            thief = lease == idle ? idle_lane(idle, loads.count) : thief;
-            assert(loads.count + lease->lane_count <= part->lanes);
-            add_lease(exchange, lease, usual_ns, &loads);
-        }
-    }
-    if (thief != ONLINE_NONE && loads.coming < idle_lanes(idle)) {
-        size_t victim = online_victim(loads.lanes, loads.count, thief);
-        if (victim != ONLINE_NONE) {
-            attempt_withdraw(exchange, loads.last[victim]);
-        }
-    }
-    free(loads.lanes);
-    free(loads.last);
 }
 
-void part_help(struct exchange *exchange, struct lease *idle)
+/* Those that were taken back go where they are done first; so these lanes have them already. */
+static void place_coming(struct exchange *exchange, const struct usual *usual, struct loads *loads)
 {
-    struct part *part = idle->part;
-    if (is_over(part) || part->running == 0 || idle_lanes(idle) == 0) {
+    for (size_t i = 0; i < loads->coming_count; i++) {
+        consider(exchange, usual, loads, loads->coming[i]->key.index);
+        const size_t lane = online_earliest(loads->lanes, loads->count);
+        if (lane != ONLINE_NONE) {
+            loads->lanes[lane].load_ns = online_finish_ns(&loads->lanes[lane]);
+            loads->lanes[lane].can_give = false;
+            loads->of[lane].queued++;
+        }
+    }
+}
+
+/* One at a time is taken back: the next when this is back, or with the next result. */
+static void level(struct exchange *exchange, const struct usual *usual, struct loads *loads)
+{
+    if (loads->coming_count >= COMING_MOST) {
         return;
     }
-    take_back(exchange, idle);
+    place_coming(exchange, usual, loads);
+    const size_t victim = online_fullest(loads->lanes, loads->count);
+    if (victim == ONLINE_NONE) {
+        return;
+    }
+    struct attempt *last = loads->of[victim].last;
+    consider(exchange, usual, loads, last->key.index);
+    const size_t thief = online_thief(loads->lanes, loads->count);
+    if (thief != ONLINE_NONE && online_victim(loads->lanes, loads->count, thief) == victim) {
+        attempt_withdraw(exchange, last);
+    }
+}
+
+static void take_back(struct exchange *exchange, const struct part *part)
+{
+    const struct job *job = part->job;
+    /* More than enough: those of leases that are promised count, too. */
+    struct loads loads = {.lanes = allocate(exchange, part->lanes * sizeof *loads.lanes),
+                          .of = allocate(exchange, part->lanes * sizeof *loads.of)};
+    const struct usual usual = part_usual(part);
+    for (struct list_link *at = job->leases.next;
+         loads.lanes != NULL && loads.of != NULL && at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->part == part && lease->state == LEASE_ACTIVE) {
+            assert(loads.count + lease->lane_count <= part->lanes);
+            add_lease(exchange, lease, &usual, &loads);
+        }
+    }
+    level(exchange, &usual, &loads);
+    free(loads.lanes);
+    free(loads.of);
+}
+
+void part_help(struct exchange *exchange, struct lease *lease)
+{
+    struct part *part = lease->part;
+    if (is_over(part) || part->running == 0) {
+        return;
+    }
+    if (has_queued(part)) {
+        take_back(exchange, part);
+    }
+    if (lease_idle_lanes(lease) == 0) {
+        return;
+    }
     /* With enough samples the next due is the same for all that are idle. */
-    if (part->straggler_ns == INT64_MAX || usual_of(part).samples < ONLINE_SAMPLES) {
-        watch(exchange, part, due_for(exchange, part, idle));
+    if (part->straggler_ns == INT64_MAX || part_usual(part).samples < ONLINE_SAMPLES) {
+        watch(exchange, part, due_for(exchange, part, lease));
     }
 }

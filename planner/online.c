@@ -24,6 +24,27 @@ int64_t online_finish_ns(const struct online_lane *lane)
     return checked_add(lane->load_ns, lane->takes_ns, &finish_ns) ? finish_ns : ONLINE_NEVER;
 }
 
+/* Whether `a` would be done with one more before the lane `first`, or there is none yet. */
+static bool is_done_before(const struct online_lane *lanes, size_t a, size_t first)
+{
+    const int64_t finish_ns = online_finish_ns(&lanes[a]);
+    if (finish_ns == ONLINE_NEVER || first == ONLINE_NONE) {
+        return finish_ns != ONLINE_NEVER;
+    }
+    const int64_t other_ns = online_finish_ns(&lanes[first]);
+    return finish_ns < other_ns ||
+           (finish_ns == other_ns && lanes[a].load_ns < lanes[first].load_ns);
+}
+
+size_t online_earliest(const struct online_lane *lanes, size_t count)
+{
+    size_t first = ONLINE_NONE;
+    for (size_t i = 0; i < count; i++) {
+        first = is_done_before(lanes, i, first) ? i : first;
+    }
+    return first;
+}
+
 uint32_t online_depth(int64_t takes_ns, uint32_t lanes, uint32_t waiting)
 {
     int64_t window = ONLINE_WINDOW_LEAST;
@@ -63,6 +84,35 @@ static int128 share_of(const struct sum *sum, int64_t load_ns)
     return (int128)100 * load_ns * sum->lanes;
 }
 
+static bool is_below(const struct sum *sum, int64_t load_ns)
+{
+    return share_of(sum, load_ns) < (100 - ONLINE_SLACK_PERCENT) * sum->load_ns;
+}
+
+size_t online_fullest(const struct online_lane *lanes, size_t count)
+{
+    size_t fullest = ONLINE_NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (lanes[i].can_give && lanes[i].load_ns != ONLINE_NEVER &&
+            (fullest == ONLINE_NONE || lanes[i].load_ns > lanes[fullest].load_ns)) {
+            fullest = i;
+        }
+    }
+    return fullest;
+}
+
+size_t online_thief(const struct online_lane *lanes, size_t count)
+{
+    const struct sum sum = sum_of(lanes, count);
+    size_t thief = ONLINE_NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (is_below(&sum, lanes[i].load_ns) && is_done_before(lanes, i, thief)) {
+            thief = i;
+        }
+    }
+    return thief;
+}
+
 size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief)
 {
     assert(thief < count);
@@ -81,7 +131,7 @@ size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief
     const struct sum sum = sum_of(lanes, count);
     bool is_uneven =
         share_of(&sum, lanes[victim].load_ns) > (100 + ONLINE_SLACK_PERCENT) * sum.load_ns &&
-        share_of(&sum, lanes[thief].load_ns) < (100 - ONLINE_SLACK_PERCENT) * sum.load_ns;
+        is_below(&sum, lanes[thief].load_ns);
     return is_uneven ? victim : ONLINE_NONE;
 }
 

@@ -53,7 +53,7 @@ bool online_goes_before(struct online_task a, struct online_task b);
 
 struct online_lane {
     int64_t load_ns;  /* >= 0; ONLINE_NEVER: it may not take any */
-    int64_t takes_ns; /* >= 0 */
+    int64_t takes_ns; /* >= 0; ONLINE_NEVER: it may not take any */
     bool can_give;    /* the last task of its load has not begun, and may be taken back */
 };
 
@@ -64,12 +64,22 @@ int64_t online_left_ns(int64_t takes_ns, int64_t so_far_ns);
 /* When one more task of that lane would be done; ONLINE_NEVER where it may not take any. */
 int64_t online_finish_ns(const struct online_lane *lane);
 
+/* Where one more task would be done first: of equals the lane with the smaller load, then the first. ONLINE_NONE: nowhere. */
+size_t online_earliest(const struct online_lane *lanes, size_t count);
+
 /* How many tasks a lane may have in flight, where one takes `takes_ns` (0: unknown), the job has so many lanes, and so many
  * tasks wait: enough work to hide the way there and back, but no more than its share of half of what waits (guided
  * self-scheduling: Polychronopoulos, Kuck, IEEE TC C-36(12), 1987), so that no lane ends long after the others. At least 1. */
 uint32_t online_depth(int64_t takes_ns, uint32_t lanes, uint32_t waiting);
 
 /* ---- balance, where nothing waits any more */
+
+/* The lane with the largest load that can give a task; of equals the first. ONLINE_NONE: none can. */
+size_t online_fullest(const struct online_lane *lanes, size_t count);
+
+/* Who takes one, idle or not: of the lanes whose load is more than ONLINE_SLACK_PERCENT below the mean of all that have one, that where it would
+ * be done first, as above. ONLINE_NONE: nobody. */
+size_t online_thief(const struct online_lane *lanes, size_t count);
 
 /* Whom `thief` takes a task from: the lane with the largest load that can give one, if it is more than ONLINE_SLACK_PERCENT above the
  * mean of all that have one, the thief is as much below it, and the task would be done there ONLINE_MOVE_NS before it would be where it is; of equals the first. ONLINE_NONE: nobody.

@@ -98,6 +98,29 @@ START_TEST(nothing_is_taken_that_would_be_done_as_soon_where_it_is)
 }
 END_TEST
 
+START_TEST(who_takes_need_not_be_idle)
+{
+    struct online_lane lanes[] = {
+        {.load_ns = SECONDS(2), .takes_ns = SECONDS(5)},
+        {.load_ns = SECONDS(3), .takes_ns = SECONDS(1)},
+        {.load_ns = SECONDS(12), .takes_ns = ONLINE_NEVER, .can_give = true},
+        {.load_ns = SECONDS(5), .takes_ns = SECONDS(0)}, /* not 20 % below the mean, 5.5 s */
+    };
+    ck_assert_uint_eq(online_fullest(lanes, 4), 2);
+    ck_assert_uint_eq(online_earliest(lanes, 4), 1);
+    ck_assert_uint_eq(online_thief(lanes, 4), 1);
+    ck_assert_uint_eq(online_victim(lanes, 4, 1), 2);
+    lanes[1].takes_ns = ONLINE_NEVER;
+    ck_assert_uint_eq(online_earliest(lanes, 4), 3);
+    ck_assert_uint_eq(online_thief(lanes, 4), 0);
+    lanes[0].load_ns = lanes[3].load_ns = ONLINE_NEVER;
+    ck_assert_uint_eq(online_earliest(lanes, 4), ONLINE_NONE);
+    ck_assert_uint_eq(online_thief(lanes, 4), ONLINE_NONE);
+    lanes[2].can_give = false;
+    ck_assert_uint_eq(online_fullest(lanes, 4), ONLINE_NONE);
+}
+END_TEST
+
 START_TEST(patience_is_twice_the_mean_and_a_second_at_least)
 {
     ck_assert_int_eq(online_patience_ns(SECONDS(3), ONLINE_SAMPLES), SECONDS(6));
@@ -217,6 +240,7 @@ int main(void)
     tcase_add_test(tests, twenty_percent_about_the_mean_is_level);
     tcase_add_test(tests, an_idle_lane_takes_from_the_one_with_most_before_it);
     tcase_add_test(tests, nothing_is_taken_that_would_be_done_as_soon_where_it_is);
+    tcase_add_test(tests, who_takes_need_not_be_idle);
     tcase_add_test(tests, patience_is_twice_the_mean_and_a_second_at_least);
     tcase_add_test(tests, with_few_samples_a_fifth_more_than_expected_and_than_elsewhere_is_late);
     tcase_add_test(tests, a_guess_makes_nothing_late);

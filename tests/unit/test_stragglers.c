@@ -14,11 +14,15 @@ enum { WORKS_MAX = 64 };
 /* What each provider was sent and has not answered, oldest first. */
 static struct exchange_work held[2][WORKS_MAX];
 static size_t held_count[2];
+/* What was taken back, so often, the last of it. */
+static struct exchange_work withdrawn;
+static size_t withdrawn_count;
 
 static void begin(void)
 {
     set_up();
     held_count[0] = held_count[1] = 0;
+    withdrawn_count = 0;
 }
 
 static void listen(void)
@@ -29,6 +33,9 @@ static void listen(void)
             size_t who = effect->account == PROVIDER ? 0 : 1;
             ck_assert_uint_lt(held_count[who], WORKS_MAX);
             held[who][held_count[who]++] = effect->work;
+        } else if (effect->type == EFFECT_WITHDRAW) {
+            withdrawn = effect->work;
+            withdrawn_count++;
         }
     }
 }
@@ -74,14 +81,38 @@ START_TEST(what_waits_in_a_slow_lane_is_moved_to_an_idle_one)
 {
     struct id128 job = all_but_what_the_other_holds();
     ck_assert_uint_eq(held_count[1], 2);
-    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1); /* of what only waits there */
-    struct exchange_work back = nth(EFFECT_WITHDRAW, 0)->work;
+    ck_assert_uint_eq(withdrawn_count, 1); /* of what only waits there */
+    struct exchange_work back = withdrawn;
     ck_assert_uint_eq(back.index, held[1][1].index);
     tick_and_listen();
     answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
     struct exchange_work moved = take(PROVIDER, held_count[0] - 1);
     ck_assert_uint_eq(moved.index, back.index);
     ck_assert_uint_eq(moved.attempt, 2);
+    check_hash();
+}
+END_TEST
+
+/* It need not be idle for it. */
+START_TEST(what_waits_in_a_slow_lane_is_moved_to_a_busy_one)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct id128 job = submit(8, 400);
+    listen();
+    while (withdrawn_count == 0) {
+        ck_assert_uint_gt(held_count[0], 0);
+        market.now_ns += NS_PER_S;
+        answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    }
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(held_count[1], 2);
+    ck_assert_uint_eq(withdrawn.index, held[1][1].index);
+    answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
+    ck_assert_uint_eq(held_count[1], 1);
+    ck_assert_uint_eq(held_count[0], 2);
+    ck_assert_uint_eq(held[0][1].index, withdrawn.index);
+    ck_assert_uint_eq(held[0][1].attempt, 2);
     check_hash();
 }
 END_TEST
@@ -104,8 +135,8 @@ START_TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner)
     }
     ck_assert_uint_eq(job_row(job).waiting, 0);
     ck_assert_uint_eq(held_count[1], 2);
-    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
-    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.index, held[1][1].index);
+    ck_assert_uint_eq(withdrawn_count, 1);
+    ck_assert_uint_eq(withdrawn.index, held[1][1].index);
     check_hash();
 }
 END_TEST
@@ -128,8 +159,8 @@ START_TEST(what_waits_behind_another_is_moved_within_a_lease)
     }
     ck_assert_uint_eq(held_count[0], 2);
     ck_assert_uint_eq(held[0][1].lane, long_lane);
-    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
-    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.index, held[0][1].index);
+    ck_assert_uint_eq(withdrawn_count, 1);
+    ck_assert_uint_eq(withdrawn.index, held[0][1].index);
     answer(PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
     ck_assert_uint_eq(held_count[0], 2);
     ck_assert_uint_ne(held[0][1].lane, long_lane);
@@ -543,6 +574,7 @@ int main(void)
     TCase *tests = tcase_create("the end of a job");
     tcase_add_checked_fixture(tests, begin, tear_down);
     tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_an_idle_one);
+    tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_a_busy_one);
     tcase_add_test(tests, what_waits_behind_another_is_moved_where_it_is_done_sooner);
     tcase_add_test(tests, what_waits_behind_another_is_moved_within_a_lease);
     tcase_add_test(tests, what_waits_is_not_moved_where_it_is_done_later);

@@ -31,6 +31,7 @@
 #define CAPTURE_KEPT_BYTES (UINT64_C(4) << 20) /* more than this is given back after a run */
 
 static_assert((int)JAIL_NOOPS_MAX <= (int)WIRE_NOOPS_MAX, "one packet carries them all");
+static_assert((int)JAIL_MAPPED_MAX <= (int)WIRE_MAPPED_MAX, "one GO carries them all");
 
 enum {
     GRACE_MS = 10000, /* beyond the worker's own limits, then the jail is killed */
@@ -67,6 +68,7 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
 {
     char text[128];
     uint64_t total = request->stdin_size;
+    size_t mapped = 0;
     if (request->argv == NULL || request->argv[0] == NULL || request->argv[0][0] == '\0') {
         return conclude(reply, OUTCOME_PROGRAM_MISSING, "no program is named");
     }
@@ -83,7 +85,11 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
         }
         total = request->inputs[i].size > UINT64_MAX - total ? UINT64_MAX
                                                              : total + request->inputs[i].size;
+        mapped += request->inputs[i].is_mapped;
+        assert(!request->inputs[i].is_mapped ||
+               (request->inputs[i].hash != NULL && request->tensor_threads > 0));
     }
+    assert(mapped <= JAIL_MAPPED_MAX);
     for (size_t i = 0; i < request->output_count; i++) {
         if (!wire_name_valid(request->outputs[i])) {
             return conclude(reply, OUTCOME_REFUSED,
@@ -229,6 +235,33 @@ static bool fill_hashed(int place, const struct jail_input *input)
     return good && hash32_equal(&hash, input->hash);
 }
 
+/* The same of a file that stays where it is. False with errno. */
+static bool has_hash(const struct jail_input *input)
+{
+    enum { PIECE_BYTES = 128 << 10 };
+    uint8_t *piece = malloc(PIECE_BYTES);
+    struct placing placing = {.place = -1, .source = input->fd};
+    struct sha256 sum;
+    bool good = piece != NULL;
+    sha256_start(&sum);
+    for (uint64_t done = 0; good && done < input->size;) {
+        uint64_t left = input->size - done;
+        size_t length = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        good = read_source(&placing, done, piece, length);
+        if (good) {
+            sha256_add(&sum, piece, length);
+            done += length;
+        }
+    }
+    free(piece);
+    struct hash32 hash = sha256_end(&sum);
+    errno = good ? EBADMSG : ENOMEM;
+    if (!good && atomic_load(&placing.failed) != 0) {
+        errno = atomic_load(&placing.failed);
+    }
+    return good && hash32_equal(&hash, input->hash);
+}
+
 static const char *why_unfilled(int error)
 {
     switch (error) {
@@ -251,6 +284,7 @@ static void fill_failed(struct jail_reply *reply, const char *name)
 
 struct staging {
     const struct jail_request *request;
+    size_t next; /* input to be placed, if it has a place */
     size_t done; /* places filled so far */
     bool failed; /* the reply says why; the run is being cancelled */
 };
@@ -260,7 +294,11 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     const struct jail_request *request = staging->request;
     size_t total = request->input_count + (request->stdin_size > 0 ? 1 : 0);
     for (size_t i = 0; i < count && !staging->failed; i++) {
-        size_t which = staging->done++;
+        while (staging->next < request->input_count && request->inputs[staging->next].is_mapped) {
+            staging->next++;
+        }
+        size_t which = staging->next++;
+        staging->done++;
         if (which >= total) {
             errno = EBADF;
             fill_failed(reply, "that was not asked for");
@@ -283,6 +321,38 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
         }
     }
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
+}
+
+/* What is mapped has its hash before anything is computed with it; afterwards root or our own user could change it. */
+static bool check_mapped(struct staging *staging, struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    for (size_t i = 0; i < request->input_count && !staging->failed; i++) {
+        const struct jail_input *input = &request->inputs[i];
+        if (input->is_mapped && !has_hash(input)) {
+            fill_failed(reply, input->name);
+            staging->failed = true;
+        }
+    }
+    return !staging->failed;
+}
+
+/* When all places are filled. False: the jail is gone. */
+static bool tell_to_go(struct jail *jail, struct staging *staging, struct jail_reply *reply)
+{
+    bool goes = !staging->failed && check_mapped(staging, reply);
+    return goes ? wire_send_go(jail->socket, jail->number, staging->request)
+                : wire_send(jail->socket, WIRE_CANCEL, jail->number);
+}
+
+/* Used memory is at hand sooner than new memory, for what comes next. */
+static void release_mapped(const struct jail_request *request)
+{
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (request->inputs[i].is_mapped && request->inputs[i].is_last) {
+            (void)posix_fadvise(request->inputs[i].fd, 0, 0, POSIX_FADV_DONTNEED);
+        }
+    }
 }
 
 static void keep_captured(struct jail *jail, struct jail_output *output, size_t which,
@@ -328,16 +398,25 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
     }
 }
 
+static size_t place_count(const struct jail_request *request)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < request->input_count; i++) {
+        count += !request->inputs[i].is_mapped;
+    }
+    return count;
+}
+
 /* From RUN to REPLY. */
 static void converse(struct jail *jail, const struct jail_request *request, bool stdin_given,
                      struct jail_reply *reply)
 {
     struct staging staging = {.request = request};
-    size_t places = request->input_count + (!stdin_given && request->stdin_size > 0 ? 1 : 0);
+    size_t places = place_count(request) + (!stdin_given && request->stdin_size > 0 ? 1 : 0);
     int64_t grace_ns = (int64_t)GRACE_MS * 1000000;
     int64_t end_ns = clock_monotonic_ns() + (int64_t)request->wall_ns + grace_ns;
     bool gone = false;
-    if (places == 0 && !wire_send(jail->socket, WIRE_GO, jail->number)) {
+    if (places == 0 && !tell_to_go(jail, &staging, reply)) {
         broken(jail, reply, "the jail has ended");
         return;
     }
@@ -355,8 +434,7 @@ static void converse(struct jail *jail, const struct jail_request *request, bool
         if (bytes[0] == WIRE_PLACES) {
             fill_places(&staging, files, file_count, reply);
             if (staging.failed || staging.done == places) {
-                gone =
-                    !wire_send(jail->socket, staging.failed ? WIRE_CANCEL : WIRE_GO, jail->number);
+                gone = !tell_to_go(jail, &staging, reply);
             }
             continue;
         }
@@ -463,6 +541,7 @@ static void run(struct jail *jail, const struct jail_request *request, bool stdi
     int64_t started_ns = clock_monotonic_ns();
     if (begin(jail, &full, stdin_given)) {
         converse(jail, &full, stdin_given, ret_reply);
+        release_mapped(&full);
         finish(jail, ret_reply);
     } else if (errno == E2BIG) {
         (void)conclude(ret_reply, OUTCOME_REFUSED, "arguments and environment are too long");

@@ -76,6 +76,8 @@ struct jail_input {
     uint64_t size;
     const struct hash32 *hash; /* what is placed must have it; NULL: that is known already */
     bool is_last;              /* with a hash: its memory may go to others when it is placed */
+    /* With a hash, of a tensor operation, if jail_may_map: it is not placed. The file is hashed, and then mapped there. */
+    bool is_mapped;
     bool executable; /* else read-only data; either way the program may not be able to write it */
     bool is_state;   /* a file of a checkpoint: it may */
 };
@@ -141,6 +143,11 @@ struct jail_reply {
     char detail[LIMIT_TEXT_BYTES]; /* one printable line, e.g. which output is missing */
     bool jail_ended;
 };
+
+/* Whether a file may be mapped by the jail's bourse-tensor: nobody could change it but root and our own user, who may change
+ * ourselves as well, and nothing in the jail could, neither through the mapping nor by opening the descriptor again. */
+enum { JAIL_MAPPED_MAX = 3 }; /* inputs of a request */
+bool jail_may_map(const struct jail *jail, int fd);
 
 /* Runs one subtask and fills the reply, whatever happens: wrong input, a limit, a broken jail
  * are all outcomes. jail_reply_fini closes the descriptors; do it before the next run, for open

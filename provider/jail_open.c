@@ -17,6 +17,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define MEMORY_DEFAULT_BYTES (UINT64_C(1) << 30)
@@ -313,6 +314,27 @@ void jail_close(struct jail **self)
     (void)pthread_mutex_destroy(&jail->lock);
     free(jail);
     *self = NULL;
+}
+
+enum {
+    LANDLOCK_TRUNCATES =
+        3, /* the ABI from which on it knows truncating, as it always knew opening */
+    FUSE_MAGIC = 0x65735546, /* whoever mounts one says himself whose its files are */
+};
+
+bool jail_may_map(const struct jail *jail, int fd)
+{
+    struct stat status;
+    struct statfs system;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) != O_RDONLY || fstat(fd, &status) != 0 ||
+        !S_ISREG(status.st_mode) || (status.st_mode & 0022) != 0 || fstatfs(fd, &system) != 0 ||
+        system.f_type == FUSE_MAGIC) {
+        return false;
+    }
+    /* The jail's user is ours, and opens our own file for writing where only its mode is asked. */
+    return status.st_uid == 0 ||
+           (status.st_uid == geteuid() && jail->landlock_abi >= LANDLOCK_TRUNCATES);
 }
 
 int jail_landlock_abi(const struct jail *jail)

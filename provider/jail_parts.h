@@ -56,6 +56,7 @@ bool wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret
 bool wire_send_run(int socket, uint32_t number, const struct jail_request *request,
                    const struct jail_limits *limits, bool keep, bool stdin_given);
 bool wire_send(int socket, unsigned kind, uint32_t number);
+bool wire_send_go(int socket, uint32_t number, const struct jail_request *request);
 /* False when it does not decode or does not answer `request` (NULL: a NOOP or CLEAN). Takes the
  * files over. */
 bool wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_request *request,

@@ -6,6 +6,7 @@
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -104,7 +105,8 @@ static void write_body(struct writer *out, const struct run_source *source)
     write_environment(out, request->env);
     writer_u32(out, (uint32_t)request->input_count);
     for (size_t i = 0; i < request->input_count; i++) {
-        writer_u8(out, request->inputs[i].is_state     ? WIRE_INPUT_STATE
+        writer_u8(out, request->inputs[i].is_mapped    ? WIRE_INPUT_MAPPED
+                       : request->inputs[i].is_state   ? WIRE_INPUT_STATE
                        : request->inputs[i].executable ? WIRE_INPUT_PROGRAM
                                                        : WIRE_INPUT_DATA);
         write_text(out, request->inputs[i].name);
@@ -174,13 +176,32 @@ bool wire_send_run(int socket, uint32_t number, const struct jail_request *reque
     return sent;
 }
 
-bool wire_send(int socket, unsigned kind, uint32_t number)
+static bool send_short(int socket, unsigned kind, uint32_t number, const int *files,
+                       size_t file_count)
 {
     uint8_t bytes[8];
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_u8(&out, (uint8_t)kind);
     writer_u32(&out, number);
-    return packet_send(socket, bytes, out.position, NULL, 0);
+    return packet_send(socket, bytes, out.position, files, file_count);
+}
+
+bool wire_send(int socket, unsigned kind, uint32_t number)
+{
+    return send_short(socket, kind, number, NULL, 0);
+}
+
+bool wire_send_go(int socket, uint32_t number, const struct jail_request *request)
+{
+    int files[WIRE_MAPPED_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (request->inputs[i].is_mapped) {
+            assert(count < WIRE_MAPPED_MAX); /* jail.c, acceptable */
+            files[count++] = request->inputs[i].fd;
+        }
+    }
+    return send_short(socket, WIRE_GO, number, files, count);
 }
 
 /* A regular file of a memory file system: reading it cannot block, and it is nothing of the

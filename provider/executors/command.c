@@ -573,6 +573,38 @@ static uint64_t asked(protobuf_c_boolean has, int64_t value)
     return has && value > 0 ? (uint64_t)value : 0;
 }
 
+static bool brings_back(const struct run *run, const char *name)
+{
+    for (size_t i = 0; i < run->outputs.count; i++) {
+        if (strcmp(run->outputs.items[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_argument(const struct run *run, const char *name)
+{
+    bool found = false;
+    for (size_t i = 1; i < run->arguments.count && !found; i++) {
+        found = strcmp(run->arguments.items[i], name) == 0;
+    }
+    return found;
+}
+
+/* Inputs that a tensor operation reads where they are: no copy is made. */
+static void settle_mapped(struct run *run)
+{
+    size_t count = 0;
+    for (size_t i = 0; run->command->tensor_threads > 0 && i < run->input_count; i++) {
+        struct jail_input *input = &run->inputs[i];
+        input->is_mapped = input->hash != NULL && count < JAIL_MAPPED_MAX &&
+                           is_argument(run, input->name) && !brings_back(run, input->name) &&
+                           jail_may_map(run->command->jail, input->fd);
+        count += input->is_mapped;
+    }
+}
+
 static void settle_limits(struct run *run)
 {
     const Bourse__V1__ManifestLimits *limits = run->terms.limits;
@@ -597,6 +629,7 @@ static bool prepare(struct run *run, struct outcome *outcome)
         !gather_inputs(run, outcome) || !settle_standard_input(run, outcome)) {
         return false;
     }
+    settle_mapped(run);
     settle_limits(run);
     run->request.tensor_threads = command->tensor_threads;
     run->request.argv = (const char *const *)run->arguments.items;
@@ -754,16 +787,6 @@ static uint64_t output_bytes(const struct outcome *outcome, const char *name)
         }
     }
     return 0;
-}
-
-static bool brings_back(const struct run *run, const char *name)
-{
-    for (size_t i = 0; i < run->outputs.count; i++) {
-        if (strcmp(run->outputs.items[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool begin_simulation(const struct run *run, struct tensor_op *operation,

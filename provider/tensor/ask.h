@@ -3,7 +3,7 @@
  * base/cursor.h. What an operation prints goes to standard output and standard error before its answer.
  *
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length with its
- *              NUL and the bytes
+ *              NUL and the bytes, u32 count, for each input that comes as a descriptor its name likewise
  *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u64 peak memory of the program so far, u32
  *              length, the problem's text */
 #ifndef BOURSE_PROVIDER_TENSOR_ASK_H

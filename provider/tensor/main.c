@@ -69,38 +69,54 @@ static enum operation_status measure(struct problem *problem)
     return OPERATION_OK;
 }
 
-static enum operation_status carry_out(const char *const *arguments, size_t count,
-                                       uint64_t memory_bytes, enum result_verdict *ret_verdict,
+struct ask {
+    uint64_t memory_bytes;
+    const char *arguments[ASK_ARGUMENTS];
+    size_t count;
+    struct operation_files files;
+};
+
+static enum operation_status carry_out(const struct ask *ask, enum result_verdict *ret_verdict,
                                        struct problem *problem)
 {
     struct operation_answer answer;
-    if (count == 1 && strcmp(arguments[0], TENSOR_MEASURE) == 0) {
+    if (ask->count == 1 && strcmp(ask->arguments[0], TENSOR_MEASURE) == 0) {
         return measure(problem);
     }
     enum operation_status status =
-        operation_run(AT_FDCWD, arguments, count, memory_bytes, &answer, problem);
+        operation_run(&ask->files, ask->arguments, ask->count, ask->memory_bytes, &answer, problem);
     (void)fputs(answer.line, stdout);
     *ret_verdict = answer.verdict;
     return status;
 }
 
+static const char *read_text(struct reader *in)
+{
+    uint32_t size = reader_u32(in);
+    const uint8_t *text = reader_view(in, size);
+    if (text == NULL || size == 0 || text[size - 1] != '\0') {
+        in->failed = true;
+        return NULL;
+    }
+    return (const char *)text;
+}
+
 /* False: it does not decode. */
-static bool read_ask(const uint8_t *bytes, size_t length, const char *ret_arguments[ASK_ARGUMENTS],
-                     size_t *ret_count, uint64_t *ret_memory_bytes)
+static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size_t file_count,
+                     struct ask *ret_ask)
 {
     struct reader in = reader_over(bytes, length);
-    *ret_memory_bytes = reader_u64(&in);
-    *ret_count = reader_u32(&in);
-    if (*ret_count > ASK_ARGUMENTS) {
-        return false;
+    *ret_ask = (struct ask){.memory_bytes = reader_u64(&in), .files = {.folder = AT_FDCWD}};
+    ret_ask->count = reader_u32(&in);
+    in.failed = in.failed || ret_ask->count > ASK_ARGUMENTS;
+    for (size_t i = 0; i < ret_ask->count && !in.failed; i++) {
+        ret_ask->arguments[i] = read_text(&in);
     }
-    for (size_t i = 0; i < *ret_count; i++) {
-        uint32_t size = reader_u32(&in);
-        const uint8_t *text = reader_view(&in, size);
-        if (text == NULL || size == 0 || text[size - 1] != '\0') {
-            return false;
-        }
-        ret_arguments[i] = (const char *)text;
+    ret_ask->files.given_count = reader_u32(&in);
+    in.failed = in.failed || ret_ask->files.given_count != file_count;
+    for (size_t i = 0; i < file_count && !in.failed; i++) {
+        ret_ask->files.given[i] =
+            (struct operation_given){.name = read_text(&in), .file = files[i]};
     }
     return reader_finished(&in);
 }
@@ -127,23 +143,20 @@ int main(void)
     (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error like others */
     (void)signal(SIGPIPE, SIG_IGN);
     for (;;) {
-        int files[1];
+        int files[OPERATION_GIVEN_MOST];
         size_t file_count;
-        const char *arguments[ASK_ARGUMENTS];
-        size_t count;
-        uint64_t memory_bytes;
+        struct ask ask;
         struct problem problem = {""};
         enum result_verdict verdict = VERDICT_NONE;
-        ssize_t length = packet_receive(STDIN_FILENO, bytes, sizeof bytes, files, 1, &file_count);
+        ssize_t length = packet_receive(STDIN_FILENO, bytes, sizeof bytes, files,
+                                        OPERATION_GIVEN_MOST, &file_count);
         if (length <= 0) {
             return 0;
         }
-        packet_close_files(files, file_count);
-        if (!read_ask(bytes, (size_t)length, arguments, &count, &memory_bytes)) {
+        if (!read_ask(bytes, (size_t)length, files, file_count, &ask)) {
             return 1;
         }
-        enum operation_status status =
-            carry_out(arguments, count, memory_bytes, &verdict, &problem);
+        enum operation_status status = carry_out(&ask, &verdict, &problem);
         if (status != OPERATION_OK) {
             (void)fprintf(stderr, "%s\n", problem.text);
         }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct matrix {
@@ -23,8 +24,18 @@ struct matrix {
     float *values; /* in the file */
 };
 
+struct mapped { /* an input */
+    const char *name;
+    void *bytes; /* MAP_FAILED: it could not be, and `error` says why */
+    size_t size; /* 0: there is nothing to map */
+    int error;
+    bool is_regular;
+};
+
 struct operation {
     int folder;
+    struct mapped given[OPERATION_GIVEN_MOST], opened[OPERATION_GIVEN_MOST];
+    size_t given_count, opened_count;
     struct tensor_op op;
     uint64_t memory_bytes;
     struct matrix a, b, c;
@@ -37,14 +48,6 @@ static enum operation_status fail(const struct operation *operation, enum operat
 {
     problem_set(operation->problem, "%.200s: %s", name, what);
     return status;
-}
-
-static void unmap(struct matrix *matrix)
-{
-    if (matrix->file != NULL) {
-        (void)munmap(matrix->file, matrix->file_bytes);
-        matrix->file = NULL;
-    }
 }
 
 /* ---------------------------------------------------------------- operands */
@@ -64,34 +67,67 @@ static bool take_header(const struct operation *operation, const char *name, str
     return true;
 }
 
-static enum operation_status map_input(const struct operation *operation, const char *name,
-                                       struct matrix *matrix)
+/* Takes the file over. */
+static struct mapped map_file(const char *name, int file)
 {
     struct stat status;
-    int file = openat(operation->folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) {
-        return fail(operation, OPERATION_FAILED, name,
-                    errno == ENOENT ? "no such file in the work folder; list it under `files`"
-                                    : strerror(errno));
+    struct mapped mapped = {.name = name, .bytes = MAP_FAILED};
+    mapped.is_regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    mapped.size = mapped.is_regular ? (size_t)status.st_size : 0;
+    if (mapped.size > 0) {
+        mapped.bytes = mmap(NULL, mapped.size, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    mapped.error = errno;
+    (void)close(file);
+    return mapped;
+}
+
+static void unmap_all(struct mapped *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].bytes != MAP_FAILED) {
+            (void)munmap(list[i].bytes, list[i].size);
+        }
+    }
+}
+
+static const struct mapped *find_given(const struct operation *operation, const char *name)
+{
+    for (size_t i = 0; i < operation->given_count; i++) {
+        if (strcmp(operation->given[i].name, name) == 0) {
+            return &operation->given[i];
+        }
+    }
+    return NULL;
+}
+
+/* Of the folder, or given. */
+static enum operation_status map_input(struct operation *operation, const char *name,
+                                       struct matrix *matrix)
+{
+    const struct mapped *found = find_given(operation, name);
+    if (found == NULL) {
+        int file = openat(operation->folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (file < 0) {
+            return fail(operation, OPERATION_FAILED, name,
+                        errno == ENOENT ? "no such file in the work folder; list it under `files`"
+                                        : strerror(errno));
+        }
+        operation->opened[operation->opened_count] = map_file(name, file);
+        found = &operation->opened[operation->opened_count++];
     }
     matrix->is_there = true;
-    bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-    void *bytes = MAP_FAILED;
-    if (regular && status.st_size > 0) {
-        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    }
-    int error = errno;
-    (void)close(file);
-    if (!regular || status.st_size == 0) {
+    if (found->size == 0) {
         return fail(operation, OPERATION_FAILED, name,
-                    regular ? "it is empty; np.save writes a .npy file" : "it is no regular file");
+                    found->is_regular ? "it is empty; np.save writes a .npy file"
+                                      : "it is no regular file");
     }
-    if (bytes == MAP_FAILED) {
-        return fail(operation, error == ENOMEM ? OPERATION_MEMORY : OPERATION_FAILED, name,
-                    strerror(error));
+    if (found->bytes == MAP_FAILED) {
+        return fail(operation, found->error == ENOMEM ? OPERATION_MEMORY : OPERATION_FAILED, name,
+                    strerror(found->error));
     }
-    matrix->file = bytes;
-    matrix->file_bytes = (size_t)status.st_size;
+    matrix->file = found->bytes;
+    matrix->file_bytes = found->size;
     return take_header(operation, name, matrix) ? OPERATION_OK : OPERATION_FAILED;
 }
 
@@ -150,6 +186,24 @@ static enum operation_status no_room(const struct operation *operation, uint64_t
                 strerror(error));
 }
 
+/* What was given has room left where it would have lain. */
+static bool fits_beside_given(const struct operation *operation, int file, uint64_t bytes)
+{
+    struct statvfs disk;
+    uint64_t given = 0;
+    for (size_t i = 0; i < operation->given_count; i++) {
+        given += operation->given[i].size;
+    }
+    if (given == 0) {
+        return true;
+    }
+    if (fstatvfs(file, &disk) != 0) {
+        return false;
+    }
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return given <= room && bytes <= room - given;
+}
+
 /* A new file with its header, its room taken: writing through the mapping cannot fail then. */
 static enum operation_status make_result(struct operation *operation, struct matrix *result)
 {
@@ -166,13 +220,18 @@ static enum operation_status make_result(struct operation *operation, struct mat
         return OPERATION_FAILED;
     }
     bytes += NPY_MATRIX_BYTES;
-    int file = openat(operation->folder, operation->op.result,
+    int file = -1;
+    errno = EEXIST;
+    if (find_given(operation, operation->op.result) == NULL) {
+        file = openat(operation->folder, operation->op.result,
                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    }
     if (file < 0) {
         return fail(operation, OPERATION_FAILED, operation->op.result,
                     errno == EEXIST ? "it is there already; name a new file" : strerror(errno));
     }
-    int error = posix_fallocate(file, 0, (off_t)bytes);
+    int error =
+        fits_beside_given(operation, file, bytes) ? posix_fallocate(file, 0, (off_t)bytes) : ENOSPC;
     void *mapped = MAP_FAILED;
     if (error == 0) {
         mapped = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -225,7 +284,7 @@ static enum operation_status multiply(struct operation *operation)
                       "the library refused the product");
         break;
     }
-    unmap(&result);
+    (void)munmap(result.file, result.file_bytes);
     if (status != OPERATION_OK) {
         (void)unlinkat(operation->folder, operation->op.result, 0);
     }
@@ -287,29 +346,38 @@ static enum operation_status check_product(struct operation *operation)
     return OPERATION_OK;
 }
 
-enum operation_status operation_run(int folder, const char *const *arguments, size_t count,
+static enum operation_status carry_out(struct operation *operation)
+{
+    enum operation_status status = take_factors(operation);
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    return operation->op.verb == TENSOR_FREIVALDS ? check_product(operation) : multiply(operation);
+}
+
+enum operation_status operation_run(const struct operation_files *files,
+                                    const char *const *arguments, size_t count,
                                     uint64_t memory_bytes, struct operation_answer *ret_answer,
                                     struct problem *ret_problem)
 {
-    struct operation operation = {.folder = folder,
+    struct operation operation = {.folder = files->folder,
                                   .memory_bytes = memory_bytes,
                                   .answer = ret_answer,
                                   .problem = ret_problem};
+    enum operation_status status = OPERATION_FAILED;
     *ret_answer = (struct operation_answer){.verdict = VERDICT_NONE};
-    if (!tensor_op_read(arguments, count, false, &operation.op, ret_problem)) {
-        return OPERATION_FAILED;
+    for (size_t i = 0; i < files->given_count; i++) { /* all, before anything of them is read */
+        operation.given[operation.given_count++] =
+            map_file(files->given[i].name, files->given[i].file);
     }
-    if (operation.op.is_drawn) {
-        problem_set(ret_problem, "the seed of the check has not been drawn");
-        return OPERATION_FAILED;
+    if (tensor_op_read(arguments, count, false, &operation.op, ret_problem)) {
+        if (operation.op.is_drawn) {
+            problem_set(ret_problem, "the seed of the check has not been drawn");
+        } else {
+            status = carry_out(&operation);
+        }
     }
-    enum operation_status status = take_factors(&operation);
-    if (status == OPERATION_OK) {
-        status = operation.op.verb == TENSOR_FREIVALDS ? check_product(&operation)
-                                                       : multiply(&operation);
-    }
-    unmap(&operation.a);
-    unmap(&operation.b);
-    unmap(&operation.c);
+    unmap_all(operation.opened, operation.opened_count);
+    unmap_all(operation.given, operation.given_count);
     return status;
 }

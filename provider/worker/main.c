@@ -125,7 +125,10 @@ static void read_inputs(struct reader *in, struct run *run)
         run->inputs[i].name = read_text(in);
         in->failed = in->failed || run->inputs[i].kind >= WIRE_INPUT_KINDS ||
                      !wire_name_valid(run->inputs[i].name);
+        run->mapped_count += run->inputs[i].kind == WIRE_INPUT_MAPPED;
     }
+    in->failed =
+        in->failed || run->mapped_count > (run->tensor_threads > 0 ? (size_t)WIRE_MAPPED_MAX : 0);
 }
 
 static bool read_run(const uint8_t *body, size_t length, struct run *run)
@@ -189,8 +192,10 @@ static void send_places(const struct worker *worker, const struct run *run)
     size_t count = 0;
     size_t total = run->input_count + (run->wants_stdin ? 1 : 0);
     for (size_t i = 0; i < total; i++) {
-        files[count++] = i < run->input_count ? run->inputs[i].file : run->stdin_file;
-        if (count == PACKET_FILES || i + 1 == total) {
+        if (i >= run->input_count || run->inputs[i].kind != WIRE_INPUT_MAPPED) {
+            files[count++] = i < run->input_count ? run->inputs[i].file : run->stdin_file;
+        }
+        if (count == PACKET_FILES || (i + 1 == total && count > 0)) {
             uint8_t bytes[16];
             struct writer out = message_over(bytes, sizeof bytes, WIRE_PLACES, run->number);
             writer_u32(&out, (uint32_t)count);
@@ -201,24 +206,29 @@ static void send_places(const struct worker *worker, const struct run *run)
 }
 
 /* Until the agent has filled the places (true) or gives up (false). */
-static bool filled(const struct worker *worker, const struct run *run, struct outcome *outcome)
+static bool filled(const struct worker *worker, struct run *run, struct outcome *outcome)
 {
     for (;;) {
         uint8_t bytes[64];
-        int files[1];
+        int files[WIRE_MAPPED_MAX];
         size_t file_count;
-        ssize_t length = packet_receive(worker->socket, bytes, sizeof bytes, files, 1, &file_count);
+        ssize_t length = packet_receive(worker->socket, bytes, sizeof bytes, files, WIRE_MAPPED_MAX,
+                                        &file_count);
         if (length <= 0) {
             _exit(0);
         }
-        packet_close_files(files, file_count);
         struct reader in = reader_over(bytes, (size_t)length);
         uint8_t kind = reader_u8(&in);
-        if (reader_u32(&in) != run->number || in.failed) {
-            continue; /* about an earlier run */
-        }
-        if (kind == WIRE_GO) {
+        bool is_ours = reader_u32(&in) == run->number && !in.failed;
+        if (is_ours && kind == WIRE_GO) {
+            if (!stage_map(run, files, file_count)) {
+                _exit(1);
+            }
             return true;
+        }
+        packet_close_files(files, file_count);
+        if (!is_ours) {
+            continue; /* about an earlier run */
         }
         if (kind == WIRE_CANCEL) {
             outcome->outcome = OUTCOME_CANCELLED;
@@ -253,6 +263,7 @@ static void stage_and_run(struct worker *worker, struct run *run, struct outcome
         return;
     }
     run_program(worker, run, outcome);
+    stage_unmap(run);
     if (outcome->outcome == OUTCOME_OK) {
         stage_outputs(worker, run, outcome);
     }

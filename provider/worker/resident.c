@@ -7,12 +7,15 @@
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+static_assert((int)WIRE_MAPPED_MAX <= (int)OPERATION_GIVEN_MOST, "one ask carries them all");
 
 #define ADDRESS_SPARE_BYTES (UINT64_C(1) << 30) /* libraries and the stacks of threads */
 
@@ -91,8 +94,17 @@ bool resident_ready(struct worker *worker, const struct run *run, struct outcome
     return false;
 }
 
+static void write_text(struct writer *out, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    writer_u32(out, (uint32_t)size);
+    writer_bytes(out, text, size);
+}
+
 bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome)
 {
+    int files[WIRE_MAPPED_MAX];
+    size_t file_count = 0;
     uint8_t bytes[ASK_BYTES];
     struct writer out = writer_over(bytes, sizeof bytes);
     uint32_t count = 0;
@@ -102,14 +114,19 @@ bool resident_ask(const struct worker *worker, const struct run *run, struct out
     writer_u64(&out, run->memory_bytes);
     writer_u32(&out, count);
     for (uint32_t i = 0; i < count; i++) {
-        size_t size = strlen(run->argv[i]) + 1;
-        writer_u32(&out, (uint32_t)size);
-        writer_bytes(&out, run->argv[i], size);
+        write_text(&out, run->argv[i]);
+    }
+    writer_u32(&out, (uint32_t)run->mapped_count);
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (run->inputs[i].kind == WIRE_INPUT_MAPPED) {
+            write_text(&out, run->inputs[i].name);
+            files[file_count++] = run->inputs[i].file;
+        }
     }
     if (out.failed || count > ASK_ARGUMENTS) {
         return failed(outcome, OUTCOME_REFUSED, "the operation's arguments are too long");
     }
-    return packet_send(worker->resident.socket, bytes, out.position, NULL, 0) ||
+    return packet_send(worker->resident.socket, bytes, out.position, files, file_count) ||
            failed(outcome, OUTCOME_JAIL_FAILED, "the tensor program has ended");
 }
 

@@ -135,7 +135,7 @@ static bool passed_limit(struct watch *watch)
     const struct run *run = watch->run;
     struct usage usage = stage_usage(watch->worker, !run->keep);
     watch->disk_full = watch->disk_full || usage.full;
-    if (usage.used_bytes + usage.files * ENTRY_BYTES > run->disk_bytes) {
+    if (usage.used_bytes + run->mapped_bytes + usage.files * ENTRY_BYTES > run->disk_bytes) {
         verdict(watch->outcome, OUTCOME_DISK_LIMIT, "files take more room than the disk limit");
         return true;
     }

@@ -56,11 +56,27 @@ static bool refuse(struct outcome *outcome, const char *name)
     return false;
 }
 
+static bool is_named_twice(const struct run *run, size_t which)
+{
+    bool found = false;
+    for (size_t i = 0; i < run->input_count && !found; i++) {
+        found = i != which && strcmp(run->inputs[i].name, run->inputs[which].name) == 0;
+    }
+    errno = EEXIST;
+    return found;
+}
+
 /* The inputs may be more than one message carries; stdin goes last. */
 bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome)
 {
     int work = worker->folders[FOLDER_WORK];
     for (size_t i = 0; i < run->input_count; i++) {
+        if (run->inputs[i].kind == WIRE_INPUT_MAPPED) {
+            if (is_named_twice(run, i) || !make_folders(work, run->inputs[i].name)) {
+                return refuse(ret_outcome, run->inputs[i].name);
+            }
+            continue;
+        }
         run->inputs[i].file = open_place(work, run->inputs[i].name);
         if (run->inputs[i].file < 0) {
             return refuse(ret_outcome, run->inputs[i].name);
@@ -86,7 +102,7 @@ void stage_seal(struct run *run)
     static const mode_t modes[WIRE_INPUT_KINDS] = {
         [WIRE_INPUT_DATA] = 0444, [WIRE_INPUT_PROGRAM] = 0555, [WIRE_INPUT_STATE] = 0644};
     for (size_t i = 0; i < run->input_count; i++) {
-        if (run->inputs[i].file >= 0) {
+        if (run->inputs[i].file >= 0 && run->inputs[i].kind != WIRE_INPUT_MAPPED) {
             (void)fchmod(run->inputs[i].file, modes[run->inputs[i].kind]);
             (void)close(run->inputs[i].file);
             run->inputs[i].file = -1;
@@ -94,6 +110,33 @@ void stage_seal(struct run *run)
     }
     if (run->stdin_file >= 0) {
         (void)lseek(run->stdin_file, 0, SEEK_SET); /* the agent's writing moved the shared offset */
+    }
+}
+
+bool stage_map(struct run *run, const int *files, size_t file_count)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < run->input_count; i++) {
+        struct stat status;
+        if (run->inputs[i].kind != WIRE_INPUT_MAPPED) {
+            continue;
+        }
+        if (taken == file_count || fstat(files[taken], &status) != 0) {
+            return false;
+        }
+        run->inputs[i].file = files[taken++];
+        run->mapped_bytes += (uint64_t)status.st_size;
+    }
+    return taken == file_count;
+}
+
+void stage_unmap(struct run *run)
+{
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (run->inputs[i].kind == WIRE_INPUT_MAPPED && run->inputs[i].file >= 0) {
+            (void)close(run->inputs[i].file);
+            run->inputs[i].file = -1;
+        }
     }
 }
 

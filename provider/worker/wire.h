@@ -9,7 +9,7 @@
  *       |  SETUP (2 or 3 descriptors) ---> |  where stdout and stderr are kept, and what counts its memory
  *       |  RUN --------------------------> |
  *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then stdin, if any
- *       |  GO ---------------------------> |  the agent has filled and closed them
+ *       |  GO (descriptors) -------------> |  the agent has filled and closed them; inputs that are mapped
  *       |  CANCEL -----------------------> |  at any time of the run
  *       |  NOTICE -----------------------> |  likewise: its program is sent SIGTERM
  *       |  <-- SAVED (descriptor) ... ---- |  files of the checkpoint, opened for reading
@@ -19,8 +19,9 @@
  *       |  NOOPS ------------------------> |  subtasks that do nothing
  *       |  <------------------------- DONE |
  *
- * The agent fills the inputs itself, so that nothing in the jail ever holds a descriptor of the
- * agent's files: with one, a program of the same user could open the file again for writing. */
+ * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
+ * agent's files: with one, a program of the same user could open the file again for writing. Only bourse-tensor, which is
+ * ours, is given descriptors of files that it cannot open so (provider/jail.h, jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -31,12 +32,13 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 6,
+    WIRE_VERSION = 7,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */
     WIRE_CAPTURE_BYTES = 64 << 20, /* size of the files that keep stdout and stderr */
     WIRE_NOOPS_MAX = 1024,
+    WIRE_MAPPED_MAX = 3, /* inputs of a run */
     WIRE_NOOPS_BYTES = 16 + 4 * WIRE_NOOPS_MAX
 };
 
@@ -48,7 +50,7 @@ enum wire_kind {
     WIRE_RUN,    /* u8 whether the body is in the first descriptor, u64 its length, else the body
                        itself; a further descriptor is stdin as it is */
     WIRE_PLACES, /* u32 count of descriptors in this message */
-    WIRE_GO,
+    WIRE_GO,     /* a descriptor for each WIRE_INPUT_MAPPED */
     WIRE_CANCEL,
     WIRE_NOOP,
     WIRE_CLEAN,
@@ -62,7 +64,8 @@ enum wire_kind {
 enum wire_input_kind { /* of each input in a RUN */
                        WIRE_INPUT_DATA,
                        WIRE_INPUT_PROGRAM,
-                       WIRE_INPUT_STATE, /* a file of a checkpoint: the program may write to it */
+                       WIRE_INPUT_STATE,  /* a file of a checkpoint: the program may write to it */
+                       WIRE_INPUT_MAPPED, /* has no place: a tensor operation reads another's file */
                        WIRE_INPUT_KINDS
 };
 

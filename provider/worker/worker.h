@@ -40,7 +40,7 @@ struct worker {
 struct input {
     const char *name;
     uint8_t kind; /* enum wire_input_kind */
-    int file;     /* until it is filled */
+    int file;     /* until it is filled; mapped: from GO to the end of the run */
 };
 
 struct run {
@@ -53,6 +53,8 @@ struct run {
     char **argv, **env;      /* NULL-terminated, into the request's body */
     struct input *inputs;
     size_t input_count;
+    size_t mapped_count;
+    uint64_t mapped_bytes; /* they count as if they had been placed */
     const char *outputs[LIMIT_OUTPUTS];
     size_t output_count;
     const char
@@ -92,6 +94,8 @@ int confine_execute(const struct child *child);
 /* stage.c */
 bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome);
 void stage_seal(struct run *run); /* inputs become read-only and are closed */
+bool stage_map(struct run *run, const int *files, size_t file_count); /* takes them over */
+void stage_unmap(struct run *run);
 void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);
 /* A file or folder below `folder`, whatever the job has made of it, to be looked at and read: -1 with errno. And why not. */
 int stage_open(int folder, const char *name);

@@ -2,14 +2,17 @@
  * gone when it must be. */
 #include "fixture.h"
 
+#include "base/sha256.h"
 #include "formats/npy.h"
 #include "provider/executors/tensor.h"
+#include "provider/jail_parts.h"
 #include "provider/tensor/freivalds.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 
 #define SEED "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
@@ -70,6 +73,7 @@ struct job { /* an operation on up to three inputs a.npy, b.npy, c.npy; the resu
     struct jail *jail;
     struct jail_request bounds;
     struct file inputs[3];
+    const struct hash32 *hashes[3]; /* of those that are mapped */
     const char *const *arguments;
     struct jail_reply reply;
 };
@@ -87,8 +91,11 @@ static void *perform(void *argument)
     request.inputs = inputs;
     while (request.input_count < 3 && job->inputs[request.input_count].size > 0) {
         size_t i = request.input_count++;
-        inputs[i] = (struct jail_input){
-            .name = names[i], .fd = job->inputs[i].fd, .size = job->inputs[i].size};
+        inputs[i] = (struct jail_input){.name = names[i],
+                                        .fd = job->inputs[i].fd,
+                                        .size = job->inputs[i].size,
+                                        .hash = job->hashes[i],
+                                        .is_mapped = job->hashes[i] != NULL};
     }
     request.outputs = outputs;
     request.output_count = strcmp(job->arguments[0], "freivalds") == 0 ? 0 : 1;
@@ -145,7 +152,7 @@ static void multiply_small(struct fixture *fixture, float value)
 static struct job long_check(struct fixture *fixture)
 {
     return (struct job){
-        .jail = fixture->jail,
+        .jail = fixture == NULL ? NULL : fixture->jail,
         .inputs = {matrix(2000, 80, 1), matrix(80, 2000, NAN), matrix(2000, 2000, NAN)},
         .arguments = check};
 }
@@ -380,6 +387,188 @@ START_TEST(memory_that_the_kernel_counts_is_the_memory_limit)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- files that are mapped */
+
+/* As the broker's store has it, to be read only. Takes the other over. */
+static struct file on_disk(struct file file, uid_t owner, mode_t mode)
+{
+    char name[] = "/tmp/bourse-jail-lent-XXXXXX";
+    char path[64];
+    int place = mkostemp(name, O_CLOEXEC);
+    ck_assert_int_ge(place, 0);
+    for (off_t offset = 0; (uint64_t)offset < file.size;) {
+        ck_assert_int_gt(sendfile(place, file.fd, &offset, (size_t)file.size), 0);
+    }
+    ck_assert_int_eq(fchown(place, owner, (gid_t)-1), 0);
+    ck_assert_int_eq(fchmod(place, mode), 0);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+    (void)close(file.fd);
+    file.fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(file.fd, 0);
+    (void)close(place);
+    (void)unlink(name);
+    return file;
+}
+
+static struct hash32 hash_of(struct file file)
+{
+    uint8_t *bytes = malloc((size_t)file.size);
+    ck_assert_int_eq(pread(file.fd, bytes, (size_t)file.size, 0), (ssize_t)file.size);
+    struct hash32 hash = sha256_of(bytes, (size_t)file.size);
+    free(bytes);
+    return hash;
+}
+
+START_TEST(only_files_that_root_or_we_alone_can_change_are_mapped)
+{
+    const bool is_root = getuid() == 0;
+    const uid_t us = getuid();
+    struct file by_us = on_disk(matrix(2, 2, 1), us, 0600); /* root's own, where we are root now */
+    struct file by_group = on_disk(matrix(2, 2, 1), us, 0620);
+    struct file by_all = on_disk(matrix(2, 2, 1), us, 0602);
+    struct file by_another = on_disk(matrix(2, 2, 1), is_root ? 12345 : us, 0600);
+    struct file writable = matrix(2, 2, 1);
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    struct fixture fixture = open_with_tensor(_i); /* an agent is nobody from here on */
+    const bool ours = jail_landlock_abi(fixture.jail) >= 3;
+    ck_assert_int_eq(jail_may_map(fixture.jail, by_us.fd), is_root || ours);
+    ck_assert_int_eq(jail_may_map(fixture.jail, by_another.fd), !is_root && ours);
+    ck_assert(!jail_may_map(fixture.jail, by_group.fd));
+    ck_assert(!jail_may_map(fixture.jail, by_all.fd));
+    ck_assert(!jail_may_map(fixture.jail, writable.fd));
+    ck_assert(!jail_may_map(fixture.jail, ends[0]));
+    ck_assert(!jail_may_map(fixture.jail, -1));
+    int folder = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert(!jail_may_map(fixture.jail, folder));
+    (void)close(folder);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    const struct file all[] = {by_us, by_group, by_all, by_another, writable};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        (void)close(all[i].fd);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(what_is_mapped_is_computed_with_when_it_has_its_hash)
+{
+    struct file a = on_disk(matrix(20, 30, 3), getuid(), 0600);
+    struct file b = on_disk(matrix(30, 10, 2), getuid(), 0600);
+    struct hash32 a_hash = hash_of(a);
+    struct hash32 b_hash = hash_of(b);
+    struct fixture fixture = open_with_tensor(_i);
+    struct job job = {.jail = fixture.jail, .inputs = {a, b}, .hashes = {&a_hash, &b_hash}};
+    job.arguments = product;
+    for (int i = 0; i < 2; i++) { /* the second time with one of them in the folder */
+        job.hashes[1] = i == 0 ? &b_hash : NULL;
+        (void)perform(&job);
+        ck_assert_msg(job.reply.outcome == OUTCOME_OK, "%d: %s", job.reply.outcome,
+                      job.reply.detail);
+        expect_value(&job.reply, 20, 10, 180);
+        jail_reply_fini(&job.reply);
+    }
+    const char *const over[] = {"matmul", "b.npy", "c.npy", "a.npy", NULL};
+    struct job taken = {.jail = fixture.jail,
+                        .inputs = {a, b, matrix(10, 3, 1)},
+                        .hashes = {&a_hash, &b_hash},
+                        .arguments = over};
+    (void)perform(&taken);
+    ck_assert_ptr_nonnull(strstr(taken.reply.detail, "a.npy: it is there already"));
+    jail_reply_fini(&taken.reply);
+
+    job.arguments = product;
+    job.hashes[0] = &b_hash;
+    (void)perform(&job);
+    ck_assert_str_eq(job.reply.detail, "input a.npy: the broker's file does not have its hash");
+    ck_assert_int_eq(job.reply.outcome, OUTCOME_INPUT_MISSING);
+    jail_reply_fini(&job.reply);
+    job.hashes[0] = &a_hash;
+    job.inputs[0].size++;
+    (void)perform(&job);
+    ck_assert_str_eq(job.reply.detail, "input a.npy: is shorter than it was said to be");
+    ck_assert_int_eq(job.reply.outcome, OUTCOME_INPUT_MISSING);
+    jail_reply_fini(&job.reply);
+    close_inputs(&taken);
+    multiply_small(&fixture, 1);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(what_is_mapped_counts_as_if_it_lay_in_the_folder)
+{
+    struct file a = on_disk(matrix(2000, 2000, 1), getuid(), 0600); /* 16 MB of 32 MiB */
+    struct hash32 hash = hash_of(a);
+    struct file row = matrix(2000, 1, 1);
+    struct fixture fixture = open_with_tensor(_i);
+    struct job fits = {
+        .jail = fixture.jail, .inputs = {a, row}, .hashes = {&hash}, .arguments = product};
+    (void)perform(&fits);
+    ck_assert_msg(fits.reply.outcome == OUTCOME_OK, "%s", fits.reply.detail);
+    jail_reply_fini(&fits.reply);
+    struct job large = {.jail = fixture.jail,
+                        .inputs = {matrix(2100, 1, 1), matrix(1, 2100, 1), a}, /* none reads it */
+                        .hashes = {NULL, NULL, &hash},
+                        .arguments = product};
+    ends_as(&large, OUTCOME_DISK_LIMIT, "the result of 17640128 bytes does not fit");
+    (void)close(row.fd);
+    multiply_small(&fixture, 1);
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* Until the process has mapped a file of on_disk. */
+static void await_mapping(long pid)
+{
+    char path[64];
+    char line[512];
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/maps", pid);
+    for (int tries = 0; tries < 120000 && !found; tries++) {
+        FILE *maps = fopen(path, "re");
+        ck_assert_ptr_nonnull(maps);
+        while (!found && fgets(line, sizeof line, maps) != NULL) {
+            found = strstr(line, "/bourse-jail-lent-") != NULL;
+        }
+        (void)fclose(maps);
+        (void)usleep(500);
+    }
+    ck_assert(found);
+}
+
+START_TEST(a_mapped_file_that_becomes_shorter_fails_its_subtask_only)
+{
+    struct job job = long_check(NULL);
+    char path[64];
+    struct file c = on_disk(job.inputs[2], getuid(), 0600);
+    struct hash32 hash = hash_of(c);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", c.fd);
+    int owners = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(owners, 0);
+    struct fixture fixture = open_with_tensor(_i);
+    multiply_small(&fixture, 1);
+    long pid = find_program();
+    pthread_t thread;
+    job.jail = fixture.jail;
+    job.inputs[2] = c;
+    job.hashes[2] = &hash;
+    ck_assert_int_eq(pthread_create(&thread, NULL, perform, &job), 0);
+    await_mapping(pid);
+    ck_assert_int_eq(ftruncate(owners, 0), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_msg(job.reply.outcome == OUTCOME_SIGNALLED, "%d: %s", job.reply.outcome,
+                  job.reply.detail);
+    ck_assert_int_eq(job.reply.signal, SIGBUS);
+    ck_assert(!job.reply.jail_ended);
+    jail_reply_fini(&job.reply);
+    close_inputs(&job);
+    (void)close(owners);
+    multiply_small(&fixture, 3);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_subtask_is_cancelled_and_the_next_one_runs)
 {
     struct fixture fixture = open_with_tensor(_i);
@@ -481,6 +670,10 @@ int main(void)
         a_crash_fails_the_subtask_and_the_next_one_runs,
         limits_hold_for_each_subtask,
         memory_that_the_kernel_counts_is_the_memory_limit,
+        only_files_that_root_or_we_alone_can_change_are_mapped,
+        what_is_mapped_is_computed_with_when_it_has_its_hash,
+        what_is_mapped_counts_as_if_it_lay_in_the_folder,
+        a_mapped_file_that_becomes_shorter_fails_its_subtask_only,
         a_subtask_is_cancelled_and_the_next_one_runs,
         threads_are_the_lesser_of_slots_and_processors,
         only_jails_that_have_it_know_the_program,

@@ -26,14 +26,18 @@
 
 enum { LIE_BYTES = 32 };
 
-enum operation_status __real_operation_run(int folder, const char *const *arguments, size_t count,
+enum operation_status __real_operation_run(const struct operation_files *files,
+                                           const char *const *arguments, size_t count,
                                            uint64_t memory_bytes,
                                            struct operation_answer *ret_answer,
                                            struct problem *ret_problem);
-enum operation_status __wrap_operation_run(int folder, const char *const *arguments, size_t count,
+enum operation_status __wrap_operation_run(const struct operation_files *files,
+                                           const char *const *arguments, size_t count,
                                            uint64_t memory_bytes,
                                            struct operation_answer *ret_answer,
                                            struct problem *ret_problem);
+
+static struct operation_files kept; /* those that were given are closed when it has read them */
 
 struct matrix {
     uint8_t *file;
@@ -58,19 +62,29 @@ static void read_lie(char ret_lie[LIE_BYTES])
     (void)snprintf(ret_lie, LIE_BYTES, "%s", line != NULL ? line + 1 : "");
 }
 
+static int open_input(const char *name)
+{
+    for (size_t i = 0; i < kept.given_count; i++) {
+        if (strcmp(kept.given[i].name, name) == 0) {
+            return dup(kept.given[i].file);
+        }
+    }
+    return open(name, O_RDONLY | O_CLOEXEC);
+}
+
 static struct matrix load(const char *name)
 {
     struct matrix matrix = {.file = NULL};
     struct stat status;
     struct npy npy;
-    int file = open(name, O_RDONLY | O_CLOEXEC);
+    int file = open_input(name);
     if (file < 0 || fstat(file, &status) != 0 || status.st_size <= 0) {
         exit(1);
     }
     matrix.file_bytes = (size_t)status.st_size;
     matrix.file = malloc(matrix.file_bytes);
     if (matrix.file == NULL ||
-        read(file, matrix.file, matrix.file_bytes) != (ssize_t)matrix.file_bytes ||
+        pread(file, matrix.file, matrix.file_bytes, 0) != (ssize_t)matrix.file_bytes ||
         !npy_read(matrix.file, matrix.file_bytes, matrix.file_bytes, &npy, NULL) ||
         !npy_is_matrix(&npy, NULL)) {
         exit(1);
@@ -155,19 +169,27 @@ static void lie_about(const struct tensor_op *op, const char *lie)
     free(product.file);
 }
 
-enum operation_status __wrap_operation_run(int folder, const char *const *arguments, size_t count,
+enum operation_status __wrap_operation_run(const struct operation_files *files,
+                                           const char *const *arguments, size_t count,
                                            uint64_t memory_bytes,
                                            struct operation_answer *ret_answer,
                                            struct problem *ret_problem)
 {
     char lie[LIE_BYTES];
     struct tensor_op op;
+    kept = *files;
+    for (size_t i = 0; i < kept.given_count; i++) {
+        kept.given[i].file = dup(files->given[i].file);
+    }
     enum operation_status status =
-        __real_operation_run(folder, arguments, count, memory_bytes, ret_answer, ret_problem);
+        __real_operation_run(files, arguments, count, memory_bytes, ret_answer, ret_problem);
     if (status == OPERATION_OK && tensor_op_read(arguments, count, false, &op, NULL) &&
         op.result != NULL) {
         read_lie(lie);
         lie_about(&op, lie);
+    }
+    for (size_t i = 0; i < kept.given_count; i++) {
+        (void)close(kept.given[i].file);
     }
     return status;
 }

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -287,7 +288,7 @@ static void put_golden(const char *name, const char *golden)
 }
 
 #define RUN(answer, problem, ...)                                                                  \
-    operation_run(folder, (const char *const[]){__VA_ARGS__},                                      \
+    operation_run(&(struct operation_files){.folder = folder}, (const char *const[]){__VA_ARGS__}, \
                   COUNT(((const char *const[]){__VA_ARGS__})), UINT64_C(1) << 30, (answer),        \
                   (problem))
 
@@ -418,10 +419,44 @@ START_TEST(a_check_prints_its_verdict_and_knows_its_memory)
     ck_assert_int_eq(answer.verdict, VERDICT_REJECT);
 
     const char *const check[] = {"freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"};
-    ck_assert_int_eq(operation_run(folder, check, COUNT(check), 100, &answer, &problem),
+    ck_assert_int_eq(operation_run(&(struct operation_files){.folder = folder}, check, COUNT(check),
+                                   100, &answer, &problem),
                      OPERATION_MEMORY);
     ck_assert_msg(strstr(problem.text, "bytes of memory, and 100 may be used") != NULL, "%s",
                   problem.text);
+    drop_folder();
+}
+END_TEST
+
+START_TEST(what_is_given_is_read_and_counts_though_it_is_not_in_the_folder)
+{
+    static const float a[] = {1, 2, 3, 4};
+    static const float square[] = {7, 10, 15, 22};
+    struct operation_answer answer;
+    struct problem problem = {""};
+    make_folder();
+    put_matrix("other.npy", 2, 2, a);
+    int file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);
+    struct operation_files files = {.folder = folder,
+                                    .given = {{"a.npy", file}, {"e.npy", memfd_create("", 0)}},
+                                    .given_count = 2};
+    const char *const twice[] = {"matmul", "a.npy", "a.npy", "c.npy"};
+    ck_assert_msg(operation_run(&files, twice, COUNT(twice), 0, &answer, &problem) == OPERATION_OK,
+                  "%s", problem.text);
+    ck_assert_int_eq(fcntl(file, F_GETFD), -1); /* closed */
+    expect_matrix("c.npy", 2, 2, square);
+    const char *const bad[][4] = {{"matmul", "a.npy", "e.npy", "d.npy"},
+                                  {"matmul", "a.npy", "a.npy", "e.npy"},
+                                  {"matmul", "a.npy", "none.npy", "d.npy"}};
+    static const char *const says[] = {"e.npy: it is empty", "it is there already",
+                                       "none.npy: no such file"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        files.given[0].file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);
+        files.given[1].file = memfd_create("", MFD_CLOEXEC);
+        ck_assert_int_eq(operation_run(&files, bad[i], COUNT(bad[i]), 0, &answer, &problem),
+                         OPERATION_FAILED);
+        ck_assert_msg(strstr(problem.text, says[i]) != NULL, "%s", problem.text);
+    }
     drop_folder();
 }
 END_TEST
@@ -483,6 +518,7 @@ int main(void)
     tcase_add_test(tcase, an_operation_goes_from_files_to_a_file);
     tcase_add_test(tcase, operands_that_do_not_fit_are_refused_and_nothing_is_made);
     tcase_add_test(tcase, a_check_prints_its_verdict_and_knows_its_memory);
+    tcase_add_test(tcase, what_is_given_is_read_and_counts_though_it_is_not_in_the_folder);
     tcase_add_test(
         tcase, a_claim_that_is_no_matrix_of_the_shape_is_rejected_and_wrong_factors_blame_nobody);
     suite_add_tcase(suite, tcase);

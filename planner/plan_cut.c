@@ -4,7 +4,8 @@
  *
  *     there          sum of the stages + (m - 1) x the slowest                              m micro-batches
  *     around         sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
- *     there, back    sum of both + (m - 1) x the slowest of both, and what is done once
+ *     there, back    sum of both + (m - 1) x the slowest of both, and what is done once; the slowest is at least what one takes
+ *                    from any stage to the end and back over the stages that there are, since no more are under way there
  *
  * and what is better than all others in time, price or energy is run micro-batch by micro-batch (plan_relay.c), with memory and
  * links as plan.h has them. The best of that is taken.
@@ -233,7 +234,8 @@ static struct rough rough_of(const struct line_cuts *cuts, const struct stages *
                              double often)
 {
     struct rough rough = {0, 0};
-    for (uint32_t k = 0; k < stages->stage_count; k++) {
+    for (uint32_t left = 1; left <= stages->stage_count; left++) { /* from the last on */
+        const uint32_t k = stages->stage_count - left;
         const struct stages_stage *stage = &stages->stages[k];
         double time_s = 0;
         for (uint32_t c = stage->first; c < stage->first + stage->count; c++) {
@@ -242,11 +244,15 @@ static struct rough rough_of(const struct line_cuts *cuts, const struct stages *
                     (phases >> p & 1) != 0 ? cuts->figures->takes_s[p][c + first][stage->group] : 0;
             }
         }
-        if (k > 0 && ways != NULL) {
-            rough.sum_s += often * ways->takes_s[stages->stages[k - 1].group][stage->group];
+        if (left > 1 && ways != NULL) {
+            rough.sum_s += often * ways->takes_s[stage->group][stages->stages[k + 1].group];
         }
         rough.sum_s += time_s;
         rough.slowest_s = fmax(rough.slowest_s, time_s);
+        if ((phases >> STEP_BACK & 1) != 0 && cuts->has_back && left < cuts->micro_batches) {
+            /* So many are under way from here to the end and back, and no more. */
+            rough.slowest_s = fmax(rough.slowest_s, rough.sum_s / left);
+        }
     }
     return rough;
 }

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    STARTS = 3,       /* of what was found: so many of the best are made better */
+    CLIMB = 16000000, /* the effort of all of that; a unit takes a nanosecond or so */
+};
+
 /* ---------------------------------------------------------------- posts */
 
 static bool is_of_post(const struct line *line, const struct line_post *post,
@@ -521,22 +526,32 @@ static bool has_slow(const struct line *line)
     return has;
 }
 
-/* Runs it, and keeps it in `found` if it is better than what is there. */
-static bool weigh(const struct line *line, struct line_run *run, struct plan_found *found)
+/* What it comes to, once run. False: it does not fit, or something cannot be carried or kept. */
+static bool time_line(const struct line *line, struct line_run *run,
+                      struct plan_use uses[PLAN_DEVICES], struct plan_outcome *ret_outcome)
+{
+    struct figure makespan_s;
+    if (!line_run(run, line, false) || !fill_uses(run, uses, &makespan_s)) {
+        return false;
+    }
+    plan_sum_up(line->one->input, uses, &makespan_s, ret_outcome);
+    return true;
+}
+
+/* Runs it, and keeps it in `found` if it is better than what is there. `ret_outcome`: unknown, where it cannot be. */
+static bool weigh(const struct line *line, struct line_run *run, struct plan_found *found,
+                  struct plan_outcome *ret_outcome)
 {
     const struct plan_input *input = line->one->input;
     struct plan_use uses[PLAN_DEVICES];
     struct plan_outcome outcome;
-    struct figure makespan_s;
     double p90_s = has_slow(line) && line_run(run, line, true) ? run->makespan_s : 0;
-    if (!line_run(run, line, false)) {
+    ret_outcome->makespan_s.source = FIGURE_UNKNOWN;
+    if (!time_line(line, run, uses, &outcome)) {
         return !run->is_out_of_memory;
     }
-    if (!fill_uses(run, uses, &makespan_s)) {
-        return true;
-    }
-    plan_sum_up(input, uses, &makespan_s, &outcome);
     outcome.p90_s = p90_s;
+    *ret_outcome = outcome;
     plan_note(&found->variants, input,
               &(struct plan_variant){PLAN_PIPELINE, way_of(line), outcome});
     if (found->outcome.makespan_s.source == FIGURE_UNKNOWN ||
@@ -553,22 +568,130 @@ static bool weigh(const struct line *line, struct line_run *run, struct plan_fou
 
 /* ---------------------------------------------------------------- whole */
 
+/* So much is scanned to run it, roughly. */
+static uint64_t effort_of(const struct line *line)
+{
+    const uint64_t count = (uint64_t)line->micro_batches;
+    const uint64_t rounds = line->rounds < LINE_ROUNDS ? (uint64_t)line->rounds : LINE_ROUNDS;
+    const uint64_t hops =
+        line->there_count * (line->has_back ? 2u : 1u) + rounds * (line->post_count - line->ring);
+    return 3 * count * count * hops + line->post_count * line->one->steps->step_count;
+}
+
+/* Devices of each group that a part of the line may have, and has not. */
+static void count_spare(const struct line_cuts *cuts, const struct line_candidate *candidate,
+                        bool is_around, uint32_t spare[STAGES_GROUPS])
+{
+    const struct stages *stages = is_around ? &candidate->around : &candidate->there;
+    for (size_t g = 0; g < STAGES_GROUPS; g++) {
+        const uint32_t all = g < cuts->group_count ? cuts->groups[g].count : 0;
+        spare[g] = !candidate->is_apart ? all
+                   : is_around          ? all - candidate->first_of[g]
+                                        : candidate->first_of[g];
+    }
+    for (uint32_t k = 0; k < stages->stage_count; k++) {
+        spare[stages->stages[k].group]--;
+    }
+}
+
+/* One move after the other for as long as it helps: of the stages there, or of those around where these are apart. False without
+ * memory. */
+static bool climb(struct line_cuts *cuts, bool is_around, struct line_candidate *candidate,
+                  struct plan_outcome *best, struct line *line, struct line_run *run)
+{
+    struct line_candidate *next = cuts->next;
+    struct stages *now = is_around ? &candidate->around : &candidate->there;
+    struct plan_use uses[PLAN_DEVICES];
+    struct plan_outcome outcome;
+    uint32_t spare[STAGES_GROUPS];
+    uint32_t since = 0; /* the last that helped */
+    count_spare(cuts, candidate, is_around, spare);
+    for (uint32_t move = 0; since < line_moves(now) && cuts->effort > 0; move++) {
+        since++;
+        *next = *candidate;
+        if (!line_move(now, move % line_moves(now), spare,
+                       is_around ? &next->around : &next->there)) {
+            continue;
+        }
+        if (!lay_out(cuts, next, line)) {
+            return false;
+        }
+        const uint64_t effort = effort_of(line);
+        cuts->effort -= effort < cuts->effort ? effort : cuts->effort;
+        bool can =
+            line->row_count > 1 && line->post_count > 0 && time_line(line, run, uses, &outcome);
+        if (!can && run->is_out_of_memory) {
+            return false;
+        }
+        if (can && plan_outcome_is_better(cuts->whole->input, &outcome, best)) {
+            *candidate = *next;
+            *best = outcome;
+            since = 0;
+            count_spare(cuts, candidate, is_around, spare);
+        }
+    }
+    return true;
+}
+
+/* What was cut for a limit alone has its first stage of what is left, and devices in the order in which the fewest keep to it. */
+static bool improve(struct line_cuts *cuts, struct line_candidate *candidate,
+                    struct plan_outcome *outcome, struct line *line, struct line_run *run,
+                    struct plan_found *found)
+{
+    struct plan_outcome again;
+    run->is_out_of_memory = false;
+    return line_cut_at(cuts, candidate->micro_batches, candidate->variation) &&
+           climb(cuts, false, candidate, outcome, line, run) &&
+           (!candidate->is_apart || climb(cuts, true, candidate, outcome, line, run)) &&
+           (!plan_outcome_is_better(cuts->whole->input, outcome, &found->outcome) ||
+            (lay_out(cuts, candidate, line) && line->post_count > 0 &&
+             weigh(line, run, found, &again)));
+}
+
+/* Of those that are known; all of them: none. */
+static size_t best_of(const struct line_cuts *cuts, const struct plan_outcome *outcomes)
+{
+    size_t best = cuts->kept_count;
+    for (size_t i = 0; i < cuts->kept_count; i++) {
+        bool is_known = outcomes[i].makespan_s.source != FIGURE_UNKNOWN;
+        if (is_known &&
+            (best == cuts->kept_count ||
+             plan_outcome_is_better(cuts->whole->input, &outcomes[i], &outcomes[best]))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
 static bool run_candidates(struct line_cuts *cuts, struct plan_found *found)
 {
     struct line *line = calloc(1, sizeof *line);
     struct line_run *run = calloc(1, sizeof *run);
-    bool ok = line != NULL && run != NULL && line_run_init(run, cuts->whole->input);
+    struct plan_outcome *outcomes = calloc(cuts->kept_count + 1, sizeof *outcomes);
+    bool ok =
+        line != NULL && run != NULL && outcomes != NULL && line_run_init(run, cuts->whole->input);
     for (size_t i = 0; ok && i < cuts->kept_count; i++) {
-        const struct line_candidate *candidate = &cuts->kept[i];
+        struct line_candidate *candidate = &cuts->kept[i];
+        outcomes[i].makespan_s.source = FIGURE_UNKNOWN;
         ok = line_cut_at(cuts, candidate->micro_batches, candidate->variation) &&
              lay_out(cuts, candidate, line);
         if (ok && line->row_count > 1 && line->post_count > 0) {
-            ok = weigh(line, run, found);
+            ok = weigh(line, run, found, &outcomes[i]);
         }
+    }
+    cuts->effort = CLIMB;
+    for (int i = 0; ok && i < STARTS && cuts->effort > 0; i++) {
+        size_t best = best_of(cuts, outcomes);
+        if (best == cuts->kept_count) {
+            break;
+        }
+        ok = improve(cuts, &cuts->kept[best], &outcomes[best], line, run, found);
+        outcomes[best].makespan_s.source = FIGURE_UNKNOWN;
     }
     if (run != NULL) {
         line_run_fini(run);
     }
+    free(outcomes);
     free(run);
     free(line);
     return ok;

@@ -189,6 +189,13 @@ const struct plan_case *line_one(const struct line_cuts *cuts, size_t group);
 /* Whether a step can be done with its weights there. */
 bool line_can_run(const struct plan_case *one, size_t step, uint32_t device);
 
+/* Ways to change stages a little: a column from one to another, those between keeping as many as they have; a device with as many columns
+ * as it has to another's place; one that is spare (so many of each group are) in place of one, or for half of its columns; and one
+ * left out. How many there are; and the stages after one of them, false: it changes nothing, or cannot be. Sums are not worked out. */
+uint32_t line_moves(const struct stages *stages);
+bool line_move(const struct stages *stages, uint32_t move, const uint32_t spare[STAGES_GROUPS],
+               struct stages *ret_stages);
+
 /* ---------------------------------------------------------------- from post to post */
 
 /* Into how many parts it goes what is divided over the devices of both; and the device that has a part of so many. */

@@ -187,6 +187,17 @@ bool matrix_read(const struct matrix *matrix, const struct matrix_block *block, 
     return read_elements(matrix, block, 0, length, (uint8_t *)ret_elements, ret_problem);
 }
 
+uint64_t matrix_find_blob(const struct matrix *matrix, const struct matrix_block *block,
+                          uint64_t offset, uint64_t *ret_at)
+{
+    if (offset < NPY_MATRIX_BYTES || offset >= matrix_blob_bytes(block)) {
+        return 0;
+    }
+    struct run run = run_at(matrix, block, offset - NPY_MATRIX_BYTES, SIZE_MAX);
+    *ret_at = run.at;
+    return run.length;
+}
+
 bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
                       uint64_t offset, size_t length, uint8_t *ret_bytes,
                       struct problem *ret_problem)

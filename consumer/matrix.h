@@ -43,6 +43,9 @@ static inline uint64_t matrix_blob_bytes(const struct matrix_block *block)
 bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
                       uint64_t offset, size_t length, uint8_t *ret_bytes,
                       struct problem *ret_problem);
+/* Where the bytes of it from `offset` on lie in the matrix's file: how many together, and where. 0: nowhere. */
+uint64_t matrix_find_blob(const struct matrix *matrix, const struct matrix_block *block,
+                          uint64_t offset, uint64_t *ret_at);
 /* Where the elements begin in such a file of `size` bytes, whose first `length` are given: all, or NPY_PREFIX_BYTES at
  * least. It must have exactly the block's shape; the problem says what it has instead. */
 bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,

@@ -19,6 +19,7 @@ struct made_blobs {
     struct made_blob *items; /* owned */
     size_t count;
     blob_read *read;
+    blob_locate *locate;
     void *context; /* outlives the job */
 };
 

@@ -178,6 +178,15 @@ static bool read_block(void *context, size_t index, uint64_t offset, size_t leng
     return matrix_read_blob(matrix, &block, offset, length, ret_bytes, ret_problem);
 }
 
+static bool locate_block(void *context, size_t index, uint64_t offset, struct blob_place *ret_place)
+{
+    struct matrix_block block;
+    const struct matrix *matrix = block_of(context, index, &block);
+    ret_place->fd = matrix->fd;
+    ret_place->length = matrix_find_blob(matrix, &block, offset, &ret_place->at);
+    return ret_place->length > 0;
+}
+
 static bool hash_block(struct bourse_product *product, size_t index, uint8_t *buffer,
                        struct made_blob *blob, struct problem *problem)
 {
@@ -206,6 +215,7 @@ static bool hash_blocks(struct bourse_product *product, struct made_blobs *made,
     bool good = buffer != NULL && made->items != NULL;
     made->count = good ? count : 0;
     made->read = read_block;
+    made->locate = locate_block;
     made->context = product;
     for (size_t i = 0; good && i < count; i++) {
         struct matrix_block block;

@@ -688,6 +688,7 @@ static bool put_made(struct put *put, const struct made_blobs *made)
                                                     .size = made->items[i].size,
                                                     .fd = -1,
                                                     .read = made->read,
+                                                    .locate = made->locate,
                                                     .context = made->context,
                                                     .index = i};
         }

@@ -32,6 +32,13 @@ void blob_client_close(struct blob_client **self);
 /* Writes `length` bytes from `offset` of blob `index` to ret_bytes. */
 typedef bool blob_read(void *context, size_t index, uint64_t offset, size_t length,
                        uint8_t *ret_bytes, struct problem *ret_problem);
+/* Where the bytes of blob `index` from `offset` on lie as they are, so many of them together. False: in no file. */
+struct blob_place {
+    int fd;
+    uint64_t at, length;
+};
+typedef bool blob_locate(void *context, size_t index, uint64_t offset,
+                         struct blob_place *ret_place);
 struct
     blob_source { /* what to store: a descriptor (read with pread), memory, or what `read` makes */
     struct hash32 hash;
@@ -39,6 +46,7 @@ struct
     int fd;               /* -1: memory, or made */
     const uint8_t *bytes; /* NULL: made */
     blob_read *read;
+    blob_locate *locate; /* NULL, or for some of what `read` makes: it need not be read by us */
     void *context;
     size_t index;
 };

@@ -1,13 +1,17 @@
 /* Puts to a broker on this machine: instead of pieces, each of which is sealed, copied and answered, the bytes of a large
  * blob go through a socket that the broker hands over for a ticket (broker/intake.h). Some go at a time, so that several of
- * its threads store them. A stream decides nothing: whatever goes wrong with one, its blob goes in pieces. */
+ * its threads store them. What lies in a file goes from there into the socket without being read by us. A stream decides nothing:
+ * whatever goes wrong with one, its blob goes in pieces. */
 #include "runtime/blob_sending.h"
 #include "runtime/descriptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +20,9 @@ enum {
     STREAMS = 2, /* at a time; some of which all was sent may not have ended yet */
     LEAST_BYTES = FLIGHT_CHUNK_BYTES, /* of a blob: what one piece holds goes as one */
     BUFFER_BYTES = 256 << 10,
-    SLICE_MS = 100, /* how long an interruption may go unnoticed */
+    SENT_BYTES = 1 << 20,        /* of a file, at a time */
+    FILE_LEAST_BYTES = 64 << 10, /* lying together: less is gathered in the buffer */
+    SLICE_MS = 100,              /* how long an interruption may go unnoticed */
 };
 
 struct stream {
@@ -26,6 +32,7 @@ struct stream {
     uint64_t read;     /* of the source, up to here */
     size_t length, at; /* of the buffer: what was read, and what of it was sent */
     uint8_t *bytes;    /* BUFFER_BYTES */
+    bool is_copied;    /* the kernel cannot send its file */
 };
 
 struct streams {
@@ -161,7 +168,8 @@ static void take_end(struct put *put, struct stream *stream)
     if (files != NULL && !descriptor_ask(files, &stream->ticket, DESCRIPTOR_WAIT_MS, &stream->fd)) {
         flight_no_files(put->client);
     }
-    if (stream->fd >= 0 && !is_socket(stream->fd)) {
+    if (stream->fd >= 0 &&
+        (!is_socket(stream->fd) || fcntl(stream->fd, F_SETFL, O_NONBLOCK) != 0)) {
         (void)close(stream->fd);
         stream->fd = -1;
     }
@@ -226,27 +234,83 @@ static bool fill(struct put *put, struct stream *stream, struct problem *ret_pro
     return true;
 }
 
+/* As send with MSG_NOSIGNAL, which sendfile does not know: no SIGPIPE comes of it. */
+static ssize_t send_file(int socket, const struct blob_place *place)
+{
+    static const struct timespec at_once = {0};
+    sigset_t pipe;
+    sigset_t before;
+    sigset_t pending;
+    off_t at = (off_t)place->at;
+    (void)sigemptyset(&pipe);
+    (void)sigaddset(&pipe, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    (void)sigpending(&pending);
+    ssize_t sent = sendfile(socket, place->fd, &at,
+                            place->length < SENT_BYTES ? (size_t)place->length : SENT_BYTES);
+    int error = errno;
+    if (sent < 0 && error == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
+        (void)sigtimedwait(&pipe, NULL, &at_once); /* ours, if it is not ignored */
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return sent;
+}
+
+/* What lies in a file next, when all that was read has been sent. */
+static bool find_place(const struct put *put, const struct stream *stream,
+                       struct blob_place *ret_place)
+{
+    const struct blob_source *source = &put->sources[stream->index];
+    const uint64_t left = source->size - stream->read;
+    *ret_place = (struct blob_place){.fd = source->fd, .at = stream->read, .length = left};
+    if (stream->is_copied || stream->at < stream->length || left == 0 ||
+        (source->fd < 0 &&
+         (source->bytes != NULL || source->locate == NULL ||
+          !source->locate(source->context, source->index, stream->read, ret_place)))) {
+        return false;
+    }
+    ret_place->length = ret_place->length < left ? ret_place->length : left;
+    return ret_place->length >= FILE_LEAST_BYTES || ret_place->length == left;
+}
+
+/* Without a copy of ours. Whatever is wrong with the file, reading it says. */
+static ssize_t send_place(struct stream *stream, const struct blob_place *place)
+{
+    ssize_t sent = send_file(stream->fd, place);
+    stream->read += sent > 0 ? (uint64_t)sent : 0;
+    if (sent == 0 ||
+        (sent < 0 && errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)) {
+        stream->is_copied = true;
+        return 0;
+    }
+    return sent;
+}
+
 /* As much as the socket takes now. */
 static bool send_on(struct put *put, struct stream *stream, struct problem *ret_problem)
 {
     while (stream->fd >= 0) {
-        if (!fill(put, stream, ret_problem)) {
+        struct blob_place place;
+        const bool is_placed = find_place(put, stream, &place);
+        if (!is_placed && !fill(put, stream, ret_problem)) {
             return false;
         }
-        if (stream->at == stream->length) {
+        if (!is_placed && stream->at == stream->length) {
             drop(stream);                                   /* all of it was sent */
             (void)ask(put, stream->index, &stream->ticket); /* or it goes in pieces, and is there */
             return true;
         }
-        ssize_t sent = send(stream->fd, stream->bytes + stream->at, stream->length - stream->at,
-                            MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t sent = is_placed ? send_place(stream, &place)
+                                 : send(stream->fd, stream->bytes + stream->at,
+                                        stream->length - stream->at, MSG_NOSIGNAL);
         if (sent < 0 && errno == EAGAIN) {
             return true;
         }
         if (sent < 0 && errno != EINTR) {
             drop(stream); /* the broker wants no more of it */
         }
-        stream->at += sent > 0 ? (size_t)sent : 0;
+        stream->at += sent > 0 && !is_placed ? (size_t)sent : 0;
     }
     return true;
 }

@@ -251,6 +251,58 @@ START_TEST(large_blobs_go_through_streams)
 }
 END_TEST
 
+/* Of a blob that is made, the first bytes lie in no file, the others in stretches, some too short to be sent by themselves. */
+enum { LIES_FROM = 100, LIES_AT = 7, STRETCH_BYTES = 700000, SHORT_BYTES = 1000 };
+struct lying {
+    const uint8_t *bytes;
+    int fd;
+};
+
+static bool read_lying(void *context, size_t index, uint64_t offset, size_t length,
+                       uint8_t *ret_bytes, struct problem *ret_problem)
+{
+    const struct lying *lying = context;
+    (void)index;
+    (void)ret_problem;
+    memcpy(ret_bytes, lying->bytes + offset, length);
+    return true;
+}
+
+static bool locate_lying(void *context, size_t index, uint64_t offset, struct blob_place *ret_place)
+{
+    const struct lying *lying = context;
+    const uint64_t within = offset % STRETCH_BYTES;
+    (void)index;
+    ret_place->fd = lying->fd;
+    ret_place->at = LIES_AT + offset;
+    ret_place->length = within < SHORT_BYTES ? SHORT_BYTES - within : STRETCH_BYTES - within;
+    return offset >= LIES_FROM;
+}
+
+START_TEST(what_lies_in_a_file_is_sent_from_there)
+{
+    struct local local = open_local();
+    uint8_t *bytes = pattern_of(2 * SENT_BYTES, 60);
+    struct lying lying = {.bytes = bytes, .fd = memfd_create("lying", MFD_CLOEXEC)};
+    struct blob_source source = source_of(bytes, 2 * SENT_BYTES);
+    struct blob_source made = source;
+    enum reject_code reject;
+    ck_assert_int_eq(pwrite(lying.fd, bytes, 2 * SENT_BYTES, LIES_AT), 2 * SENT_BYTES);
+    made.bytes = NULL;
+    made.read = read_lying;
+    made.locate = locate_lying;
+    made.context = &lying;
+    atomic_store(&local.port->gives_tickets, false);
+    atomic_store(&local.port->gives_streams, true);
+    atomic_store(&local.port->stream_fault, (enum stream_fault)_i);
+    ck_assert(put_blobs(local.port, &made, 1, &reject));
+    check_get(local.port, &source);
+    (void)close(lying.fd);
+    free(bytes);
+    close_local(&local);
+}
+END_TEST
+
 START_TEST(what_does_not_go_through_a_stream_goes_in_pieces)
 {
     struct local local = open_local();
@@ -299,6 +351,7 @@ int main(void)
     tcase_add_test(tests, large_blobs_go_through_streams);
     tcase_add_loop_test(tests, what_does_not_go_through_a_stream_goes_in_pieces, STREAM_NOT_HANDED,
                         STREAM_FAULTS);
+    tcase_add_loop_test(tests, what_lies_in_a_file_is_sent_from_there, STREAM_GOOD, STREAM_FAULTS);
     tcase_add_test(tests, a_source_that_ends_early_ends_a_stream);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

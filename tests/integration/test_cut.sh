@@ -48,13 +48,14 @@ END
 row_of() { "$bourse" ps --json --timeout 10s >ps.json 2>/dev/null && tr '{' '\n' <ps.json | grep "\"name\":\"$1\"" >row.json; }
 # A look that comes too late to see it run does not make it a job that does not.
 runs() { row_of "$1" && [ $(($(number running row.json) + $(number accepted row.json))) -ge 1 ]; }
-# Every subtask ran once, and the client knows. Attempts may be more: what only waited in a lane is taken back for one that is done sooner.
+# Every subtask ran to its end once, and the client knows. Outcome 14: what waited in a lane was taken back for one that would be done with it sooner, and had
+# just begun when the agent heard of it.
 job_must_end() { # SUBTASKS HOW
     local subtasks=$1
     ended "$client" 180 || fail "$2: the client still waits; $(row_of "$name"; cat row.json)"
     wait "$client" || fail "$2: the client ended with $?: $(cat "$name.log")"
     sqlite3 -readonly -separator ' ' "$market/ledger.db" "
-        SELECT idx, status FROM results WHERE lower(hex(job)) = '$(cat "$name.id")' AND (status = 0 OR paid_ns > 0)
+        SELECT idx, status FROM results WHERE lower(hex(job)) = '$(cat "$name.id")' AND outcome <> 14
         ORDER BY idx, attempt" >attempts
     seq 0 $((subtasks - 1)) | sed 's/$/ 0/' | cmp -s - attempts ||
         fail "$2: subtasks did not run once (index, status): $(cat attempts)"

@@ -1,14 +1,18 @@
 /* base/list.h - an intrusive, circular, doubly linked list.
  *
  * A `struct list_link` inside an element is its place in one list. The head is a link too; an empty
- * head points to itself. All operations are O(1). Pure. */
+ * head points to itself. All operations are O(1). Pure.
+ *
+ * Links may alias: at -O2 GCC 12 takes a head that a loop reads both as a member of what owns it and through a pointer to it for one
+ * that no other store in that loop changes, and reads its `next` once for all; the first element was then put before itself, out of its
+ * list. (Loop invariant motion by the types of access paths.) */
 #ifndef BOURSE_BASE_LIST_H
 #define BOURSE_BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct list_link {
+struct __attribute__((may_alias)) list_link {
     struct list_link *previous;
     struct list_link *next;
 };

@@ -1,6 +1,5 @@
 #include "exchange/state.h"
 
-#include "base/apart.h"
 #include "base/checked.h"
 #include "planner/online.h"
 
@@ -160,9 +159,7 @@ void lease_refill_later(struct exchange *exchange, struct lease *lease)
     }
 }
 
-/* In no caller's loop: GCC 12 at -O2 there takes a head that is read both as a member and through a pointer to it for one that
- * no other store changes, and reads `refills.next` once for all. A lease that was the first would then be put before itself, out of the list. */
-APART void lease_refill_next(struct exchange *exchange, struct lease *lease)
+void lease_refill_next(struct exchange *exchange, struct lease *lease)
 {
     list_remove(&lease->refill);
     list_insert_before(exchange->refills.next, &lease->refill);
@@ -174,6 +171,7 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
 {
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         lease->lanes[i].unbilled_from_ns = exchange->now_ns;
+        lease->lanes[i].is_ending = false;
     }
     for (const struct list_link *at = lease->attempts.previous; at != &lease->attempts;
          at = at->previous) { /* newest first: the first of each lane stays */
@@ -183,6 +181,7 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
             lane->unbilled_from_ns = attempt->dispatched_ns > lane->seen_until_ns
                                          ? attempt->dispatched_ns
                                          : lane->seen_until_ns;
+            lane->is_ending = attempt->is_withdrawn;
         }
     }
 }
@@ -309,9 +308,12 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     }
 }
 
+/* Its idle lanes take one each before any waits behind another: what is queued is asked for no more, and slots that become free would stand idle beside it. */
 static uint32_t lane_depth(const struct lease *lease)
 {
-    return online_depth(lease->mean_ns, lease->part->lanes, lease->part->waiting);
+    const uint32_t idle = lease_idle_lanes(lease);
+    const uint32_t waiting = lease->part->waiting;
+    return online_depth(lease->mean_ns, lease->part->lanes, waiting > idle ? waiting - idle : 0);
 }
 
 static void become_idle(struct exchange *exchange, struct lease *lease)
@@ -380,7 +382,8 @@ static bool has_time(const struct exchange *exchange, const struct lease *lease)
     return exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
 }
 
-/* Where nothing is known of a lane what it runs now has run at least so long; of unlike ones that says nothing of another. */
+/* Where nothing is known of a lane what it runs now has run at least so long; of unlike ones that says nothing of another. What was
+ * withdrawn is ended at once. */
 static struct open_lane open_lane_of(const struct exchange *exchange, struct lease *lease,
                                      uint32_t lane, int64_t takes_ns)
 {
@@ -389,7 +392,8 @@ static struct open_lane open_lane_of(const struct exchange *exchange, struct lea
     const bool is_busy = lease->lanes[lane].in_flight > 0;
     const bool is_known = takes_ns > so_far_ns || (takes_ns > 0 && graph_tells_apart(lease->job));
     struct online_lane front = {.takes_ns = is_known || !is_busy ? takes_ns : so_far_ns};
-    front.load_ns = is_busy ? online_left_ns(front.takes_ns, so_far_ns) : 0;
+    front.load_ns =
+        is_busy && !lease->lanes[lane].is_ending ? online_left_ns(front.takes_ns, so_far_ns) : 0;
     return (struct open_lane){lease, lane, is_busy, online_finish_ns(&front), since_ns};
 }
 

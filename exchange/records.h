@@ -373,6 +373,7 @@ struct lane {
     int64_t seen_until_ns;
     int64_t seen_ns, paid_ns;
     int64_t unbilled_from_ns; /* scratch of a renewal */
+    bool is_ending;           /* likewise: what it runs was withdrawn */
 };
 
 struct lease {

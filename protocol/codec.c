@@ -120,10 +120,11 @@ static struct arena *arena_of(ProtobufCMessage *root)
     return (struct arena *)(void *)((uint8_t *)root - aligned(sizeof(struct arena)));
 }
 
-static size_t decoded_cap(size_t length)
+static size_t decoded_cap(const struct shape *shape, size_t length)
 {
-    size_t cap = LIMIT_DECODED_FLOOR_BYTES +
-                 length * LIMIT_DECODED_FACTOR; /* length <= LIMIT_MANIFEST_BYTES */
+    const size_t factor =
+        shape == &codec_manifest_shape ? LIMIT_DECODED_MANIFEST_FACTOR : LIMIT_DECODED_FACTOR;
+    size_t cap = LIMIT_DECODED_FLOOR_BYTES + length * factor; /* length <= LIMIT_MANIFEST_BYTES */
     return cap < (size_t)LIMIT_DECODED_BYTES ? cap : (size_t)LIMIT_DECODED_BYTES;
 }
 
@@ -134,7 +135,7 @@ static enum codec_status unpack(const struct shape *shape, const uint8_t *bytes,
     if (first < ARENA_BLOCK_LEAST) {
         first = ARENA_BLOCK_LEAST;
     }
-    struct arena *arena = arena_create(first, decoded_cap(length));
+    struct arena *arena = arena_create(first, decoded_cap(shape, length));
     if (arena == NULL) {
         return CODEC_OUT_OF_MEMORY;
     }

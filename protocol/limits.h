@@ -74,6 +74,7 @@ enum {
     /* memory of one decoded body: a floor, and so many bytes for each byte on the wire */
     LIMIT_DECODED_FLOOR_BYTES = 64 << 10,
     LIMIT_DECODED_FACTOR = 24,
+    LIMIT_DECODED_MANIFEST_FACTOR = 96, /* of a manifest: one subtask is two bytes at least */
 };
 
 /* Wider than an int, so not in the enum. */

@@ -551,6 +551,44 @@ START_TEST(arguments_may_hold_newlines_and_tabs_but_no_escapes)
 }
 END_TEST
 
+static void check_tasks_fit(const char *name)
+{
+    enum { TASKS = LIMIT_GRAPH_SUBTASKS };
+    Bourse__V1__ManifestTask task = BOURSE__V1__MANIFEST_TASK__INIT;
+    task.name = (char *)(uintptr_t)name;
+    Bourse__V1__ManifestSubtask subtask = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    subtask.task = name == NULL ? NULL : &task;
+    Bourse__V1__ManifestSubtask **subtasks = malloc(TASKS * sizeof(Bourse__V1__ManifestSubtask *));
+    for (size_t i = 0; i < TASKS; i++) {
+        subtasks[i] = &subtask;
+    }
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.version = 1;
+    manifest.executor = "noop";
+    manifest.name = "x";
+    manifest.n_subtasks = manifest.subtask_count = TASKS;
+    manifest.subtasks = subtasks;
+    size_t length;
+    uint8_t *bytes = codec_encode(&manifest.base, &length);
+    Bourse__V1__Manifest *decoded = NULL;
+    struct codec_error error = {0};
+    const enum codec_status status = codec_decode_manifest(bytes, length, &decoded, &error);
+    ck_assert_msg(status == CODEC_OK, "%zu bytes: %d (%lld of %lld)", length, (int)status,
+                  (long long)error.value, (long long)error.limit);
+    codec_manifest_free(&decoded);
+    free(bytes);
+    free(subtasks);
+}
+
+START_TEST(as_many_tasks_as_a_job_may_have_fit_however_little_they_say)
+{
+    check_tasks_fit(NULL);
+    check_tasks_fit("t");
+    check_tasks_fit("t1");
+    check_tasks_fit("build-the-tests");
+}
+END_TEST
+
 START_TEST(a_manifest_lists_all_subtasks_or_none)
 {
     Bourse__V1__ManifestSubtask subtask = BOURSE__V1__MANIFEST_SUBTASK__INIT;
@@ -894,6 +932,7 @@ int main(void)
     tcase_add_test(tests, a_job_is_checked_field_by_field);
     tcase_add_test(tests, names_hold_no_surprises);
     tcase_add_test(tests, arguments_may_hold_newlines_and_tabs_but_no_escapes);
+    tcase_add_test(tests, as_many_tasks_as_a_job_may_have_fit_however_little_they_say);
     tcase_add_test(tests, a_manifest_lists_all_subtasks_or_none);
     tcase_add_test(tests, an_attribute_is_a_number_or_a_text);
     tcase_add_test(tests, what_a_newer_peer_adds_is_let_through);

@@ -648,10 +648,8 @@ START_TEST(an_idle_referee_that_comes_back_takes_what_waits_in_another_part)
 {
     offer(MAKER, 1, price);
     struct id128 job = submit_checked(2);
-    const struct exchange_effect *queued = nth(EFFECT_DISPATCH, 1);
-    ck_assert_ptr_nonnull(queued);
-    const struct exchange_work work = queued->work;
     done(MAKER, job, sent_to(MAKER));
+    const struct exchange_work work = sent_to(MAKER); /* its next */
     offer(REFEREE, 1, price);
     (void)answer(REFEREE, job, sent_to(REFEREE), OUTCOME_OK, VERDICT_ACCEPT);
     presence(EXCHANGE_SUSPECT, REFEREE);

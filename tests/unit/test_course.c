@@ -18,6 +18,7 @@ static struct agent {
     struct exchange_work works[IN_LANE_MAX]; /* the first runs */
     size_t count;
     int64_t ends_ns; /* of the first */
+    bool is_ending;  /* the first was taken back, and is given back then */
 } agents[AGENTS];
 
 static struct course {
@@ -26,6 +27,7 @@ static struct course {
     int64_t begun_ns;
     int64_t
         slows_ns; /* what the last agent begins from then on takes ten times as long; 0: never */
+    int64_t heeds_ns;      /* how long an agent takes to end what runs and is taken back */
     int ran[SUBTASKS_MAX]; /* the agent whose result was accepted, first come */
     uint32_t moves;        /* taken back */
 } course;
@@ -74,6 +76,7 @@ static int64_t first_takes_ns(const struct agent *agent)
 
 static void start_first(struct agent *agent)
 {
+    agent->is_ending = false;
     if (agent->count > 0) {
         agent->is_slow =
             agent == &agents[AGENTS - 1] && course.slows_ns > 0 && market.now_ns >= course.slows_ns;
@@ -105,7 +108,18 @@ static struct exchange_work drop(struct agent *agent, size_t at)
 
 static void answer(struct agent *agent, size_t at, uint8_t outcome, int64_t busy_ns);
 
-/* What the last command sent, and then what comes of it: an agent gives back at once what is taken back. */
+static void give_back(struct agent *agent, size_t at)
+{
+    course.moves += at > 0;
+    if (at == 0 && course.heeds_ns > 0) {
+        agent->is_ending = true;
+        agent->ends_ns = market.now_ns + course.heeds_ns;
+        return;
+    }
+    answer(agent, at, OUTCOME_CANCELLED, 0);
+}
+
+/* What the last command sent, and then what comes of it: an agent gives back at once what is taken back and has not begun. */
 static void listen(void)
 {
     struct exchange_work back[IN_LANE_MAX];
@@ -124,8 +138,7 @@ static void listen(void)
     for (size_t i = 0; i < count; i++) {
         for (size_t at = 0; at < from[i]->count; at++) {
             if (from[i]->works[at].index == back[i].index) {
-                course.moves += at > 0;
-                answer(from[i], at, OUTCOME_CANCELLED, 0);
+                give_back(from[i], at);
                 break;
             }
         }
@@ -170,7 +183,8 @@ static int64_t run_job(void)
             continue;
         }
         market.now_ns = first->ends_ns;
-        answer(first, 0, OUTCOME_OK, first_takes_ns(first));
+        answer(first, 0, first->is_ending ? OUTCOME_CANCELLED : OUTCOME_OK,
+               first->is_ending ? 0 : first_takes_ns(first));
         check_hash();
     }
     return (market.now_ns - course.begun_ns) / NS_PER_MS;
@@ -281,6 +295,41 @@ START_TEST(a_fork_runs_on_two_lanes)
 }
 END_TEST
 
+/* Two short ones on the agents of percent 100 and 200, and a long one on the third, which is started once more on the first. It ends all the same,
+ * and makes a short one ready: that goes to the first, which has not given its copy back yet, and not to the second, which is idle. */
+START_TEST(what_was_taken_back_and_has_not_ended_yet_holds_up_nothing)
+{
+    static const uint32_t counts[] = {0, 0, 0, 3};
+    static const uint32_t after[] = {0, 1, 2};
+    static const int64_t ms[] = {500, 500, 3000, 500};
+    static const uint32_t expect_ms[] = {500, 500, 3000, 500};
+    const struct exchange_graph graph = {.after_count = counts,
+                                         .after_count_count = 4,
+                                         .after = after,
+                                         .after_length = 3,
+                                         .expect_ms = expect_ms,
+                                         .expect_count = 4};
+    mean_ms(ms, 4);
+    course.heeds_ns = 10 * NS_PER_MS;
+    struct exchange_command made = submit_of(4, 900);
+    made.submit.graph = &graph;
+    begin_job(&made);
+    struct agent *fast = NULL;
+    for (size_t i = 0; i < AGENTS; i++) {
+        ck_assert_uint_eq(agents[i].count, 1);
+        agents[i].percent = 200;
+        if (agents[i].works[0].index != 2 && fast == NULL) {
+            fast = &agents[i];
+            fast->percent = 100;
+        }
+        start_first(&agents[i]);
+    }
+    ck_assert_ptr_nonnull(fast);
+    ck_assert_int_eq(run_job(), 6000 + 10 + 500);
+    ck_assert_int_eq(course.ran[3], (int)(fast - agents));
+}
+END_TEST
+
 static int64_t run_array(uint32_t count, int64_t each_ms)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -349,6 +398,7 @@ int main(void)
     tcase_add_test(tests, the_same_where_each_says_what_it_is_expected_to_take);
     tcase_add_test(tests, how_fast_a_lane_is_goes_by_what_was_said_of_what_it_did);
     tcase_add_test(tests, a_fork_runs_on_two_lanes);
+    tcase_add_test(tests, what_was_taken_back_and_has_not_ended_yet_holds_up_nothing);
     tcase_add_test(tests, the_last_that_waits_goes_behind_what_a_faster_lane_runs);
     tcase_add_test(tests,
                    what_waits_behind_a_slow_one_goes_to_a_busy_lane_that_is_done_with_it_sooner);

@@ -502,7 +502,7 @@ END_TEST
 START_TEST(a_real_device_has_no_simulated_results)
 {
     offer(PROVIDER, 1, price);
-    struct id128 job = submit(2, 100);
+    struct id128 job = submit(3, 100); /* one runs, one is queued behind it */
     struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
     struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
     struct exchange_lease_row lease;

@@ -47,9 +47,9 @@ START_TEST(a_cut_off_provider_is_waited_for_when_the_budget_buys_no_other)
     offer(PROVIDER, 1, price);
     struct id128 job = submit(2, 25); /* a term is 20 credits */
     struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
-    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
     market.now_ns += NS_PER_S;
     result(PROVIDER, job, first, OUTCOME_OK, NS_PER_S);
+    struct exchange_work second = nth(EFFECT_DISPATCH, 0)->work;
     offer(OTHER_PROVIDER, 1, price);
     presence(EXCHANGE_SUSPECT, PROVIDER);
     ck_assert_uint_eq(job_row(job).state, JOB_OPEN);
@@ -107,23 +107,51 @@ START_TEST(lanes_that_can_no_longer_be_renewed_are_bought_elsewhere)
     made.submit.limit_ns = made.submit.term_ns = 60 * NS_PER_S;
     apply(&made);
     struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
-    size_t sent = count_of(EFFECT_DISPATCH);
+    uint32_t sent = (uint32_t)count_of(EFFECT_DISPATCH);
     ck_assert_uint_ge(sent, 2);
+    ck_assert_uint_lt(sent, 8);
     offer(PROVIDER, 1, price); /* withdraws the ask that the lease came from ... */
     struct exchange_command gone = command(EXCHANGE_ADVERTISE, PROVIDER);
     apply(&gone); /* ... and every other */
     offer(OTHER_PROVIDER, 2, price / 4);
     market.now_ns += NS_PER_S;
     result(PROVIDER, made.id, first, OUTCOME_OK, NS_PER_S);
-    ck_assert_uint_eq(job_row(made.id).waiting, 0);
+    ck_assert_uint_eq(job_row(made.id).waiting, 8 - sent - 2); /* two lanes took one each */
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
     ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->account, OTHER_PROVIDER);
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 1)->account, OTHER_PROVIDER);
+}
+END_TEST
+
+/* Of twice as many as there are slots none waits behind another: the job goes on asking, and what comes takes them. */
+START_TEST(what_could_run_beside_is_not_queued_behind)
+{
+    for (uint32_t slots = 1; slots <= 8; slots *= 2) {
+        tear_down();
+        set_up();
+        offer(PROVIDER, slots, price / 10);
+        struct id128 job = submit(2 * slots, 900);
+        ck_assert_uint_eq(count_of(EFFECT_DISPATCH), slots);
+        ck_assert_uint_eq(job_row(job).running, slots);
+        ck_assert_uint_eq(job_row(job).queued, 0);
+        ck_assert_uint_eq(job_row(job).waiting, slots);
+        market.now_ns += 5 * NS_PER_S;
+        offer(OTHER_PROVIDER, slots, price / 10);
+        ck_assert_uint_eq(granted_to(job), slots);
+        ck_assert_uint_eq(count_of(EFFECT_DISPATCH), slots);
+        for (size_t i = 0; i < slots; i++) {
+            ck_assert_uint_eq(nth(EFFECT_DISPATCH, i)->account, OTHER_PROVIDER);
+        }
+        ck_assert_uint_eq(job_row(job).running, 2 * slots);
+        ck_assert_uint_eq(job_row(job).queued, 0);
+    }
 }
 END_TEST
 
 START_TEST(what_is_next_in_a_lane_does_not_run_yet)
 {
     offer(PROVIDER, 2, price);
-    struct id128 job = submit(5, 100);
+    struct id128 job = submit(6, 100);
     ck_assert_uint_gt(job_row(job).running, 2);
     ck_assert_uint_eq(job_row(job).running - job_row(job).queued, 2);
     struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
@@ -267,6 +295,7 @@ int main(void)
     tcase_add_test(tests, a_budget_that_no_longer_buys_a_term_ends_the_job_when_an_ask_says_so);
     tcase_add_test(tests, an_ask_the_budget_cannot_pay_hides_none_that_it_can);
     tcase_add_test(tests, lanes_that_can_no_longer_be_renewed_are_bought_elsewhere);
+    tcase_add_test(tests, what_could_run_beside_is_not_queued_behind);
     tcase_add_test(tests, what_is_next_in_a_lane_does_not_run_yet);
     tcase_add_test(tests, a_job_says_what_was_foreseen_what_it_took_and_what_is_left);
     tcase_add_test(tests, of_each_lane_the_first_runs_and_the_others_are_queued);

@@ -105,7 +105,7 @@ END_TEST
 START_TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front)
 {
     offer(PROVIDER, 4, price / 2);
-    struct id128 job = submit(20, 500);
+    struct id128 job = submit(22, 500);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 8);
     offer(OTHER_PROVIDER, 2, price / 2);
     struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
@@ -196,14 +196,16 @@ END_TEST
 START_TEST(who_comes_back_is_not_sent_again_what_it_had)
 {
     offer(PROVIDER, 1, price);
-    struct id128 job = submit(2, 100);
+    struct id128 job = submit(3, 100);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
     struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
     market.now_ns += 3 * NS_PER_S;
     suspect(PROVIDER);
+    ck_assert_uint_eq(job_row(job).waiting, 3);
     market.now_ns += 4 * NS_PER_S;
     presence(EXCHANGE_RETURNED, PROVIDER);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0); /* nobody else has begun it: it still counts */
-    ck_assert_uint_eq(job_row(job).waiting, 0);
+    ck_assert_uint_eq(job_row(job).waiting, 1);
     reload();
 
     /* Its statement says otherwise: then the subtask is begun again. */
@@ -234,7 +236,7 @@ END_TEST
 START_TEST(an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once)
 {
     offer(PROVIDER, 1, price);
-    struct id128 job = submit(2, 100);
+    struct id128 job = submit(3, 100);
     struct exchange_work kept = nth(EFFECT_DISPATCH, 0)->work;
     struct exchange_work lost = nth(EFFECT_DISPATCH, 1)->work;
     struct exchange_held held = held_of(kept);
@@ -251,6 +253,9 @@ START_TEST(an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once)
     result(PROVIDER, job, kept, OUTCOME_OK, NS_PER_S);
     market.now_ns += NS_PER_S;
     result(PROVIDER, job, again, OUTCOME_OK, NS_PER_S);
+    struct exchange_work last = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, last, OUTCOME_OK, NS_PER_S);
     ck_assert_uint_eq(job_row(job).state, JOB_DONE);
     reload();
 }
@@ -259,7 +264,7 @@ END_TEST
 START_TEST(an_attempt_sent_since_the_welcome_is_said_again)
 {
     offer(PROVIDER, 1, price);
-    (void)submit(2, 100);
+    (void)submit(3, 100);
     struct exchange_work sent = nth(EFFECT_DISPATCH, 0)->work;
     state(PROVIDER, NULL, 0, market.now_ns); /* greeted before; what it holds is on its way */
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
@@ -271,7 +276,7 @@ END_TEST
 START_TEST(an_agent_that_restarted_gets_its_lease_and_new_attempts)
 {
     offer(PROVIDER, 1, price);
-    struct id128 job = submit(2, 100);
+    struct id128 job = submit(3, 100);
     market.now_ns += NS_PER_S;
     offer(PROVIDER, 1, price);
     state(PROVIDER, NULL, 0, market.now_ns);
@@ -324,7 +329,7 @@ END_TEST
 START_TEST(a_withdrawal_that_was_lost_is_said_again)
 {
     offer(PROVIDER, 1, price);
-    struct id128 job = submit(2, 100);
+    struct id128 job = submit(3, 100);
     struct exchange_held held[] = {held_of(nth(EFFECT_DISPATCH, 0)->work),
                                    held_of(nth(EFFECT_DISPATCH, 1)->work)};
     struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);

@@ -380,7 +380,7 @@ START_TEST(the_notice_is_all_that_the_holder_has)
 {
     advertise(1, 1);
     ask(1, 1, spot);
-    struct id128 low = bid(LOW, 2, price);
+    struct id128 low = bid(LOW, 3, price);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2); /* one runs, and one is on its way */
     struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
     struct exchange_work next = nth(EFFECT_DISPATCH, 1)->work;

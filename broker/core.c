@@ -66,7 +66,8 @@ static void add_events(struct core *core)
     struct watch_event event;
     while (core->open->reply_count < GROUP_REPLIES_MAX &&
            watches_next_event(core->watches, &event)) {
-        struct outgoing *reply = replies_job_event(core->config.exchange, &event.job);
+        struct outgoing *reply =
+            replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
         if (reply != NULL) { /* a job may be forgotten before its watchers hear */
             reply->session = event.session;
             add_reply(core, reply);
@@ -316,7 +317,8 @@ static void answer(struct core *core, struct request *request)
         pass_to_reader(core, request);
         return;
     }
-    struct outgoing *reply = replies_to_read(core->config.exchange, request);
+    struct outgoing *reply =
+        replies_to_read(core->config.exchange, request, logtime_now(core->config.clock));
     if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
         watch(core, request);
     }

@@ -67,9 +67,11 @@ static void job_reply_free(struct job_reply *job)
     free(job);
 }
 
-static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
-                        Bourse__V1__JobRow *ret_wire)
+/* `now_ns`: log time. */
+static void job_to_wire(const struct exchange *exchange, const struct exchange_job_row *row,
+                        int64_t now_ns, Bourse__V1__JobRow *ret_wire)
 {
+    const int64_t left_ns = exchange_job_left_ns(exchange, &row->job, now_ns);
     bourse__v1__job_row__init(ret_wire);
     ret_wire->job = view(&row->job, sizeof row->job);
     ret_wire->name = (char *)(uintptr_t)row->name; /* packed, never written */
@@ -88,15 +90,15 @@ static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
     ret_wire->ended_ms = row->ended_ns / NS_PER_MS;
     ret_wire->reason = row->reason;
     ret_wire->manifest = view(&row->manifest, sizeof row->manifest);
-    ret_wire->index = index;
+    ret_wire->index = exchange_index(exchange);
     ret_wire->has_checking = row->checking > 0;
     ret_wire->checking = row->checking;
     ret_wire->has_saved = row->saved > 0;
     ret_wire->saved = row->saved;
     ret_wire->has_queued = row->queued > 0;
     ret_wire->queued = row->queued;
-    ret_wire->has_left_ms = row->left_ns >= 0;
-    ret_wire->left_ms = row->left_ns / NS_PER_MS;
+    ret_wire->has_left_ms = left_ns >= 0;
+    ret_wire->left_ms = left_ns / NS_PER_MS;
     ret_wire->has_timed = ret_wire->has_foreseen_ms = ret_wire->has_took_ms = row->timed > 0;
     ret_wire->timed = row->timed < UINT32_MAX ? (uint32_t)row->timed : UINT32_MAX;
     ret_wire->foreseen_ms = row->foreseen_ns / NS_PER_MS;
@@ -154,7 +156,7 @@ static bool add_subtasks(const struct exchange *exchange, struct job_reply *job)
 }
 
 static struct outgoing *one_job(const struct exchange *exchange, const struct request *request,
-                                const Bourse__V1__JobsRequest *body)
+                                const Bourse__V1__JobsRequest *body, int64_t now_ns)
 {
     struct job_reply *job = calloc(1, sizeof *job);
     if (job == NULL) {
@@ -162,7 +164,7 @@ static struct outgoing *one_job(const struct exchange *exchange, const struct re
     }
     struct outgoing *outgoing = NULL;
     if (own_job(exchange, request, body->job, &job->row)) {
-        job_to_wire(&job->row, exchange_index(exchange), &job->wire);
+        job_to_wire(exchange, &job->row, now_ns, &job->wire);
         add_leases(exchange, job);
         if (body->has_subtasks && body->subtasks && !add_subtasks(exchange, job)) {
             job_reply_free(job);
@@ -181,11 +183,12 @@ static struct outgoing *one_job(const struct exchange *exchange, const struct re
     return outgoing;
 }
 
-static struct outgoing *jobs(const struct exchange *exchange, const struct request *request)
+static struct outgoing *jobs(const struct exchange *exchange, const struct request *request,
+                             int64_t now_ns)
 {
     const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
     if (body->has_job) {
-        return one_job(exchange, request, body);
+        return one_job(exchange, request, body, now_ns);
     }
     uint32_t limit = row_limit(body->has_limit, body->limit);
     struct exchange_job_row *rows = calloc(limit, sizeof *rows);
@@ -195,7 +198,7 @@ static struct outgoing *jobs(const struct exchange *exchange, const struct reque
     if (rows != NULL && wires != NULL && pointers != NULL) {
         size_t count = exchange_jobs(exchange, request->account, rows, limit);
         for (size_t i = 0; i < count; i++) {
-            job_to_wire(&rows[i], exchange_index(exchange), &wires[i]);
+            job_to_wire(exchange, &rows[i], now_ns, &wires[i]);
             pointers[i] = &wires[i];
         }
         Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
@@ -210,14 +213,15 @@ static struct outgoing *jobs(const struct exchange *exchange, const struct reque
     return outgoing;
 }
 
-struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job)
+struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job,
+                                   int64_t now_ns)
 {
     struct exchange_job_row row;
     if (!exchange_job(exchange, job, &row)) {
         return NULL;
     }
     Bourse__V1__JobRow wire;
-    job_to_wire(&row, exchange_index(exchange), &wire);
+    job_to_wire(exchange, &row, now_ns, &wire);
     Bourse__V1__JobEvent event = BOURSE__V1__JOB_EVENT__INIT;
     event.job = &wire;
     return outgoing_message(OUTGOING_EVENT, MESSAGE_JOB_EVENT, &event.base);
@@ -562,11 +566,12 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
 
 /* ---------------------------------------------------------------- doors */
 
-struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request)
+struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
+                                 int64_t now_ns)
 {
     switch ((int)request->envelope.type) {
     case MESSAGE_JOBS_REQUEST:
-        return jobs(exchange, request);
+        return jobs(exchange, request, now_ns);
     case MESSAGE_QUOTE_REQUEST:
         return quote(exchange, request);
     case MESSAGE_EXPLAIN_REQUEST:

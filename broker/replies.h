@@ -11,8 +11,9 @@
 
 #include <stdbool.h>
 
-/* The answer to a read that the exchange can give; NULL when out of memory. */
-struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request);
+/* The answer to a read that the exchange can give; NULL when out of memory. `now_ns`: log time. */
+struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
+                                 int64_t now_ns);
 
 /* Reads of committed data (statement, outcomes, receipt, checkpoint) are the reader's; the core only sees
  * to it that the asker may: NULL when so, else the refusal. */
@@ -21,6 +22,7 @@ struct outgoing *replies_refuse_read(const struct exchange *exchange,
                                      const struct request *request);
 
 /* The row of a job for its watchers, without leases; NULL when the job is gone or memory is short. */
-struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job);
+struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job,
+                                   int64_t now_ns);
 
 #endif

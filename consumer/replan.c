@@ -31,17 +31,16 @@ struct pace { /* what results were expected to take, and took */
     uint64_t results;
 };
 
-/* Whether results say something of the rest: they are as much work as ONLINE_SAMPLES mean subtasks, or are off by more than a fifth of
- * all. A millisecond more for some small files says nothing of the large one that is left. */
 static bool is_weighty(const struct pace *pace, const struct deal *plan, uint64_t subtasks)
 {
     int64_t all_ns = 0;
     for (uint64_t i = 0; i < subtasks && i < plan->subtasks; i++) {
         all_ns = sum_of(all_ns, plan->runs[i].end_ns - plan->runs[i].start_ns);
     }
-    const int128 off_ns = (int128)pace->took_ns - pace->planned_ns;
-    return (int128)pace->planned_ns * (int64_t)subtasks >= (int128)all_ns * ONLINE_SAMPLES ||
-           100 * (off_ns < 0 ? -off_ns : off_ns) > (int128)all_ns * ONLINE_SLACK_PERCENT;
+    return online_is_weighty(&(struct online_done){.sum = {pace->planned_ns, pace->took_ns},
+                                                   .samples = pace->results,
+                                                   .all_ns = all_ns,
+                                                   .subtasks = subtasks});
 }
 
 /* The row has it by what a part's subtasks are expected to take on average; where the plan is known each counts with what was expected of it. */

@@ -543,11 +543,13 @@ struct exchange_job_row {
     /* Of so many results, but for checks, as far as their leases are known: what they were expected to take, and what they took. */
     uint64_t timed;
     int64_t foreseen_ns, took_ns;
-    int64_t
-        left_ns; /* until all is done, at that pace, on the lanes that it has; -1: it has none */
 };
 bool exchange_job(const struct exchange *exchange, const struct id128 *job,
                   struct exchange_job_row *ret_row);
+/* From `now_ns` of log time, which may be later than the last command, until all is done, at the pace measured, on the lanes that it has;
+ * -1: it has none, or has ended or is about to. */
+int64_t exchange_job_left_ns(const struct exchange *exchange, const struct id128 *job,
+                             int64_t now_ns);
 /* False too where there is none. */
 bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *job);
 /* The newest `limit` jobs of an account, newest first; returns how many. */

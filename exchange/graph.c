@@ -239,9 +239,16 @@ static uint8_t state_of(const struct job *job, uint32_t index)
     return subtask == NULL ? SUBTASK_WAITING : subtask->state;
 }
 
+/* In whole milliseconds, as a graph says it. */
+static uint64_t expected_ms(const struct job *job, uint32_t index)
+{
+    return (uint64_t)(graph_expects_ns(job, index) + NS_PER_MS - 1) / NS_PER_MS;
+}
+
 void graph_start(struct job *job)
 {
     for (uint32_t i = 0; i < job->subtasks; i++) {
+        part_of(job, i)->undecided_ms += expected_ms(job, i);
         if (job->graph->blocked[i] == 0) {
             struct part *part = part_of(job, i);
             part->waiting++;
@@ -255,6 +262,7 @@ void graph_restore(struct job *job)
     struct graph *graph = job->graph;
     for (uint32_t i = 0; i < job->subtasks; i++) {
         uint8_t state = state_of(job, i);
+        part_of(job, i)->undecided_ms += state >= SUBTASK_ACCEPTED ? 0 : expected_ms(job, i);
         for (uint32_t k = graph->first_next[i];
              state == SUBTASK_ACCEPTED && k < graph->first_next[i + 1]; k++) {
             graph->blocked[graph->next[k]]--;
@@ -282,6 +290,17 @@ bool graph_tells_apart(const struct job *job)
 int64_t graph_said_ns(const struct job *job, uint32_t index)
 {
     return graph_tells_apart(job) ? job->graph->expect_ms[index] * NS_PER_MS : 0;
+}
+
+int64_t graph_expects_ns(const struct job *job, uint32_t index)
+{
+    const int64_t said_ns = graph_said_ns(job, index);
+    return said_ns > 0 ? said_ns : part_of(job, index)->expect_ns;
+}
+
+int64_t graph_way_ns(const struct job *job, uint32_t index)
+{
+    return job->graph == NULL ? 0 : task_of(job->graph, index).rank * NS_PER_MS;
 }
 
 /* ---------------------------------------------------------------- what is handed on */
@@ -395,9 +414,10 @@ bool exchange_each_given(const struct exchange *exchange, exchange_on_given *vis
 
 /* ---------------------------------------------------------------- decided */
 
-/* It needs nothing any more of what it waited for. */
+/* It needs nothing any more of what it waited for, and takes no time any more. */
 static void let_go(struct exchange *exchange, struct graph *graph, uint32_t index)
 {
+    part_of(graph->job, index)->undecided_ms -= expected_ms(graph->job, index);
     exchange->totals.edges += graph->first_after[index + 1] - graph->first_after[index];
     for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
         uint32_t from = graph->after[k];

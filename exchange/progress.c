@@ -2,8 +2,6 @@
  * it: agents do not say when they begin, but begin in a known order (P18). */
 #include "exchange/state.h"
 
-#include "planner/online.h"
-
 #include <stdlib.h>
 
 /* Attempts that wait in their lane for another one, as far as anybody knows: of one that is not heard nothing is known. */
@@ -35,15 +33,14 @@ static int64_t within(int128 ns)
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
-/* Of a part, over its leases. */
-struct part_sum {
+/* Over leases. */
+struct result_sum {
     int128 said_ns, took_ns; /* of those timed */
     uint64_t timed;
-    uint32_t behind; /* of those that run: in their lane */
 };
 
 /* What results of a lease took, and what was said of just these: short tasks that end first say nothing of the mean. */
-static void add_results(struct part_sum *sum, const struct lease *lease)
+static void add_results(struct result_sum *sum, const struct lease *lease)
 {
     const bool is_apart = lease->said_ns > 0;
     sum->timed += lease->accepted;
@@ -51,63 +48,16 @@ static void add_results(struct part_sum *sum, const struct lease *lease)
     sum->took_ns += (int128)(is_apart ? lease->took_ns : lease->mean_ns) * lease->accepted;
 }
 
-static int64_t usual_of(const struct job *job, const struct part *part, const struct part_sum *sum)
-{
-    if (sum->timed < ONLINE_SAMPLES) {
-        return part->expect_ns;
-    }
-    if (graph_tells_apart(job)) {
-        return online_at_pace_ns(part->expect_ns,
-                                 (struct online_pace){within(sum->said_ns), within(sum->took_ns)});
-    }
-    return within(sum->took_ns / (int128)sum->timed);
-}
-
-/* Of those open, what runs is half done, as far as anybody knows. */
-static int128 left_of(const struct job *job, const struct part *part, const struct part_sum *sum,
-                      uint32_t open)
-{
-    const uint32_t behind = sum->behind < part->running ? sum->behind : part->running;
-    const int128 usual_ns = usual_of(job, part, sum);
-    return (2 * (int128)open - (part->running - behind)) * usual_ns / 2;
-}
-
 struct job_pace job_pace(const struct job *job)
 {
-    struct job_pace pace = {.left_ns = -1};
-    struct part_sum sums[PARTS_MOST] = {{.timed = 0}};
-    int128 foreseen_ns = 0;
-    int128 took_ns = 0;
-    int128 left_ns = 0;
-    uint64_t lanes = 0;
-    uint64_t open = 0;
-    assert(job->part_count <= PARTS_MOST);
+    struct result_sum sum = {.timed = 0};
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        struct part_sum *sum = &sums[lease->part->number];
-        sum->behind += behind_in(lease);
-        if (lease->mean_ns > 0) {
-            add_results(sum, lease);
+        if (lease->mean_ns > 0 && !part_is_checks(lease->part)) {
+            add_results(&sum, lease);
         }
     }
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        const struct part *part = &job->parts[i];
-        const uint32_t waiting = part->end - part->first - part->decided - part->checking;
-        lanes += part->lanes;
-        open += waiting;
-        left_ns += left_of(job, part, &sums[i], waiting);
-        if (!part_is_checks(part)) {
-            pace.timed += sums[i].timed;
-            foreseen_ns += sums[i].said_ns;
-            took_ns += sums[i].took_ns;
-        }
-    }
-    pace.foreseen_ns = within(foreseen_ns);
-    pace.took_ns = within(took_ns);
-    if (job->phase == JOB_PHASE_OPEN && !job->is_closing && lanes > 0 && open > 0) {
-        pace.left_ns = within(left_ns / (int128)(lanes < open ? lanes : open));
-    }
-    return pace;
+    return (struct job_pace){sum.timed, within(sum.said_ns), within(sum.took_ns)};
 }
 
 /* Whether `later`, dispatched after `earlier` to the same lane, was begun before it: both waited there when the lane last had a
@@ -119,8 +69,7 @@ static bool overtakes(const struct attempt *later, const struct attempt *earlier
            earlier->key.attempt == 1;
 }
 
-/* Of each lane the attempt that it runs, as far as is known, into `ret_first`. */
-static void find_first(const struct lease *lease, const struct attempt **ret_first)
+void lease_find_first(const struct lease *lease, const struct attempt **ret_first)
 {
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         ret_first[i] = NULL;
@@ -151,7 +100,7 @@ static void mark_lanes(const struct job *job, const struct attempt **first, bool
         if (lease->live == 0) {
             continue;
         }
-        find_first(lease, first);
+        lease_find_first(lease, first);
         for (const struct list_link *link = lease->attempts.next; link != &lease->attempts;
              link = link->next) {
             const struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
@@ -165,7 +114,7 @@ static void mark_lanes(const struct job *job, const struct attempt **first, bool
     }
 }
 
-static uint32_t most_lanes(const struct job *job)
+uint32_t job_most_lanes(const struct job *job)
 {
     uint32_t most = 0;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -192,7 +141,7 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
                                           : subtask->state;
         ret_tries[i] = subtask == NULL ? 0 : subtask->attempts;
     }
-    const struct attempt **first = calloc(most_lanes(job) + 1, sizeof *first);
+    const struct attempt **first = calloc(job_most_lanes(job) + 1, sizeof *first);
     if (first != NULL) { /* else all of them are said to run */
         mark_lanes(job, first, false, ret_states);
         mark_lanes(job, first, true, ret_states);

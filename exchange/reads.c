@@ -351,7 +351,6 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
     row->timed = pace.timed;
     row->foreseen_ns = pace.foreseen_ns;
     row->took_ns = pace.took_ns;
-    row->left_ns = pace.left_ns;
     copy_name(row->name, job->name);
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         row->lease_count++;

@@ -224,7 +224,8 @@ struct part {
     /* not recorded */
     uint32_t *ready; /* with a graph: a heap of those that wait for a lane and were never started */
     uint32_t ready_count;
-    uint32_t lanes; /* of leases that take work */
+    uint64_t undecided_ms; /* likewise: what is expected of its subtasks that are not decided */
+    uint32_t lanes;        /* of leases that take work */
     /* Of its bid while it stands, else BOOK_NONE. Between steps the bid rests; one that arrives fills first. */
     uint32_t handle;
     uint32_t decided;           /* subtasks: accepted, failed or cancelled */

@@ -260,14 +260,15 @@ uint32_t part_refusal(const struct exchange *exchange, const struct part *part, 
                       int64_t *ret_micro);
 /* Of the subtasks that run, how many wait in their lane for another one; of one part, or NULL: of all. */
 uint32_t job_queued(const struct job *job, const struct part *part);
-/* What was expected of the results that its leases brought so far, what these took, and how long the rest will take at that pace on the
- * lanes that it has. */
+/* What was expected of the results that its leases brought so far, and what these took. */
 struct job_pace {
     uint64_t timed; /* results, but for checks */
     int64_t foreseen_ns, took_ns;
-    int64_t left_ns; /* -1: it has no lane, or has ended or is about to */
 };
 struct job_pace job_pace(const struct job *job);
+/* Of each lane the attempt that it runs, as far as is known, into `ret_first`; NULL: none. */
+void lease_find_first(const struct lease *lease, const struct attempt **ret_first);
+uint32_t job_most_lanes(const struct job *job); /* of one lease */
 /* What it wants may be another number now: its bid is queued for matching when it wants some. */
 void part_wants(struct exchange *exchange, struct part *part);
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
@@ -318,6 +319,10 @@ void graph_destroy(struct graph *graph);
 /* Whether its subtasks have expectations of their own, because they are not alike; and that one's: 0: nothing is known of it. */
 bool graph_tells_apart(const struct job *job);
 int64_t graph_said_ns(const struct job *job, uint32_t index);
+/* Its own expectation, else that of its part. */
+int64_t graph_expects_ns(const struct job *job, uint32_t index);
+/* The longest way from its start to the end of the job, as the job says it; 0: it does not. */
+int64_t graph_way_ns(const struct job *job, uint32_t index);
 void graph_start(struct job *job); /* none was started */
 /* After a snapshot: what follows from the states of the subtasks. */
 void graph_restore(struct job *job);

@@ -196,6 +196,33 @@ int64_t online_own_late_ns(const struct online_own *own)
     return online_late_ns(&late);
 }
 
+bool online_is_weighty(const struct online_done *done)
+{
+    const int128 off_ns = (int128)done->sum.took_ns - done->sum.said_ns;
+    return (int128)done->sum.said_ns * (int64_t)done->subtasks >=
+               (int128)done->all_ns * ONLINE_SAMPLES ||
+           100 * (off_ns < 0 ? -off_ns : off_ns) > (int128)done->all_ns * ONLINE_SLACK_PERCENT;
+}
+
+struct online_pace online_pace_of_rest(const struct online_done *done)
+{
+    const bool is_known = done->samples >= ONLINE_SAMPLES && done->sum.said_ns > 0 &&
+                          done->sum.took_ns > 0 && online_is_weighty(done);
+    return is_known ? done->sum : (struct online_pace){1, 1};
+}
+
+int64_t online_ends_in_ns(int64_t takes_ns, int64_t so_far_ns)
+{
+    assert(takes_ns >= 0 && so_far_ns >= 0);
+    return so_far_ns < takes_ns ? takes_ns - so_far_ns : so_far_ns - takes_ns;
+}
+
+int64_t online_rest_ns(const struct online_rest *rest)
+{
+    const uint32_t busy = rest->lanes < rest->open ? rest->lanes : rest->open;
+    return larger(rest->way_ns, busy > 0 ? rest->work_ns / busy : 0);
+}
+
 bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples)
 {
     if (samples < ONLINE_SAMPLES || predicted_ns <= 0 || measured_ns <= 0) {

@@ -125,6 +125,30 @@ struct online_own {
  * one that is not like them. */
 int64_t online_own_late_ns(const struct online_own *own);
 
+struct online_done {        /* results of a job, or of a part of it */
+    struct online_pace sum; /* of all of them: what was said, and what they took */
+    uint64_t samples;
+    int64_t all_ns;    /* what was said of all its subtasks, done or not, and */
+    uint64_t subtasks; /* how many these are */
+};
+/* Whether they say something of the rest: they are as much work as ONLINE_SAMPLES mean subtasks, or are off by more than
+ * ONLINE_SLACK_PERCENT of all. A millisecond more for some small files says nothing of the large one that is left. */
+bool online_is_weighty(const struct online_done *done);
+/* The pace at which the rest is expected to go: theirs, where they are ONLINE_SAMPLES and weighty; else as was said. */
+struct online_pace online_pace_of_rest(const struct online_done *done);
+
+/* What is left of a task that has run for `so_far_ns`. One that is overdue is supposed to take as long again as it is: so it counts down,
+ * and no jump tells that it will be late. */
+int64_t online_ends_in_ns(int64_t takes_ns, int64_t so_far_ns);
+
+struct online_rest {
+    int64_t work_ns; /* what all that is not done takes, without what is done of those that run */
+    int64_t way_ns;  /* the longest way from what runs or may begin to the end */
+    uint32_t lanes, open; /* that it has, and tasks that are not done */
+};
+/* How long it takes: no less than the work over the lanes that have a task, and the longest way. */
+int64_t online_rest_ns(const struct online_rest *rest);
+
 /* Whether what was measured is more than ONLINE_SLACK_PERCENT of the prediction away from it: whoever planned with it should
  * plan anew. Never while samples are too few, or nothing was predicted (0). */
 bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples);

@@ -202,6 +202,7 @@ run: [sh, -c, 'case $(head -c 4 "$1" | tr -d "\0") in slow) sleep 0.2 ;; quic) s
 YAML
 "$bourse" submit unlike.yaml -y --wait -q || fail "unlike files: $?"
 for name in a b c d e; do echo "slowly $name" >unlike/$name.bin; done
+submitted_ms=$(now_ms)
 "$bourse" submit unlike.yaml -y -q >id || fail "unlike files again: $?"
 "$bourse" watch "$(cat id)" >watch.log 2>&1 &
 started+=($!)
@@ -213,6 +214,14 @@ grep -qE '"makespan_s":5[.]' json || fail "what is left takes five seconds: $(ca
 ! grep -q 'than expected' ps.log || fail "ps has it drift: $(cat ps.log)"
 "$bourse" ps "$(cat id)" --json >json || fail "ps while a large file is left, as JSON"
 grep -q '"drifts":false' json || fail "ps has it drift: $(cat json)"
+# The time left is that of the large one, and not of a mean one; it counts down.
+left_ms=$(field left_ms json)
+[ "$left_ms" -ge $((4800 - $(now_ms) + submitted_ms)) ] || fail "less than what is left of five seconds: $(cat json)"
+counts_down() {
+    "$bourse" ps "$(cat id)" --json >json
+    [ "$(field state json)" = done ] || [ "$(field left_ms json)" -lt "$left_ms" ]
+}
+until_true 60 counts_down || fail "$left_ms ms are left all the time: $(cat json)"
 wait "${started[-1]}" || fail "watch: $(cat watch.log)"
 ! grep -qE 'planned anew|than expected' watch.log || fail "it goes as planned: $(cat watch.log)"
 "$bourse" history unlike.yaml --json >json || fail "history of unlike files"

@@ -133,6 +133,11 @@ struct exchange_job_row job_row(struct id128 job)
     return row;
 }
 
+int64_t left_of(struct id128 job)
+{
+    return exchange_job_left_ns(market.exchange, &job, market.now_ns);
+}
+
 void open_market_of(const struct exchange_limits *limits, int64_t price_band_micro,
                     const struct exchange_genesis_account *accounts, size_t count)
 {

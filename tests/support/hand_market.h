@@ -52,6 +52,7 @@ void reload(void);
 struct account_balance balance(uint32_t account);
 bool account_with(const struct key32 *key, uint32_t *ret_number); /* false: nobody's */
 struct exchange_job_row job_row(struct id128 job);
+int64_t left_of(struct id128 job); /* now */
 
 /* One device of `slots`, all of it asked for. */
 void offer(uint32_t provider, uint32_t slots, int64_t at_price);

@@ -229,6 +229,49 @@ START_TEST(more_than_twenty_percent_off_is_drift)
 }
 END_TEST
 
+static struct online_pace pace_ms(int64_t said, int64_t took, uint64_t samples, int64_t all,
+                                  uint64_t subtasks)
+{
+    return online_pace_of_rest(&(struct online_done){
+        .sum = {said, took}, .samples = samples, .all_ns = all, .subtasks = subtasks});
+}
+
+START_TEST(results_tell_the_pace_of_the_rest_where_they_are_many_and_weigh_something)
+{
+    /* Of ten alike of 100, as much work as four of them. */
+    ck_assert_int_eq(pace_ms(400, 800, 4, 1000, 10).took_ns, 800);
+    ck_assert_int_eq(pace_ms(300, 600, 3, 1000, 10).took_ns, 1); /* as was said */
+    /* Of six, of which five are short: only where they take a fifth of all more. */
+    ck_assert_int_eq(pace_ms(250, 500, 5, 4250, 6).took_ns, 1);
+    ck_assert_int_eq(pace_ms(250, 1100, 5, 4250, 6).took_ns, 1);
+    ck_assert_int_eq(pace_ms(250, 1101, 5, 4250, 6).took_ns, 1101);
+    ck_assert_int_eq(pace_ms(0, 500, 5, 0, 6).took_ns, 1);
+}
+END_TEST
+
+START_TEST(what_runs_counts_down_and_when_overdue_takes_as_long_again_as_it_is)
+{
+    ck_assert_int_eq(online_ends_in_ns(SECONDS(4), 0), SECONDS(4));
+    ck_assert_int_eq(online_ends_in_ns(SECONDS(4), SECONDS(3)), SECONDS(1));
+    ck_assert_int_eq(online_ends_in_ns(SECONDS(4), SECONDS(4)), 0);
+    ck_assert_int_eq(online_ends_in_ns(SECONDS(4), SECONDS(6)), SECONDS(2));
+}
+END_TEST
+
+START_TEST(the_rest_takes_its_work_over_the_lanes_and_its_longest_way_at_least)
+{
+    struct online_rest rest = {
+        .work_ns = SECONDS(12), .way_ns = SECONDS(2), .lanes = 3, .open = 30};
+    ck_assert_int_eq(online_rest_ns(&rest), SECONDS(4));
+    rest.way_ns = SECONDS(5);
+    ck_assert_int_eq(online_rest_ns(&rest), SECONDS(5));
+    rest.open = 2; /* the third has nothing */
+    ck_assert_int_eq(online_rest_ns(&rest), SECONDS(6));
+    rest.lanes = 0;
+    ck_assert_int_eq(online_rest_ns(&rest), SECONDS(5));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("online");
@@ -248,6 +291,10 @@ int main(void)
     tcase_add_test(tests, one_that_is_not_like_the_others_is_late_by_what_was_said_of_it);
     tcase_add_test(tests, one_of_which_nothing_is_known_is_never_late);
     tcase_add_test(tests, more_than_twenty_percent_off_is_drift);
+    tcase_add_test(tests,
+                   results_tell_the_pace_of_the_rest_where_they_are_many_and_weigh_something);
+    tcase_add_test(tests, what_runs_counts_down_and_when_overdue_takes_as_long_again_as_it_is);
+    tcase_add_test(tests, the_rest_takes_its_work_over_the_lanes_and_its_longest_way_at_least);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

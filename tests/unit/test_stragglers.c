@@ -442,8 +442,56 @@ START_TEST(what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done)
     ck_assert_uint_eq(row.timed, 5);
     ck_assert_int_eq(row.foreseen_ns, NS_PER_S);
     ck_assert_int_eq(row.took_ns, NS_PER_S / 2);
-    /* One open, of which half is done: half of the mean of 1 s that was said, at half of the time. */
-    ck_assert_int_eq(row.left_ns, NS_PER_S / 4);
+    /* One is open, of 3 s, and has run for half a second: a second of short ones at twice the pace says nothing of it. */
+    ck_assert_int_eq(left_of(job), 5 * NS_PER_S / 2);
+    market.now_ns += 2 * NS_PER_S; /* nothing is heard, and it counts down */
+    ck_assert_int_eq(left_of(job), NS_PER_S / 2);
+    market.now_ns += NS_PER_S; /* overdue */
+    ck_assert_int_eq(left_of(job), NS_PER_S / 2);
+    reload();
+    ck_assert_int_eq(left_of(job), NS_PER_S / 2);
+}
+END_TEST
+
+/* As much work as four mean ones at half of the time: so is the rest. */
+START_TEST(what_is_left_of_unlike_ones_goes_at_the_pace_of_those_done)
+{
+    static const uint32_t expect_ms[] = {3000, 600, 600, 600, 600, 600};
+    struct id128 job = unlike(expect_ms, 6);
+    ck_assert_int_eq(left_of(job), 3 * NS_PER_S); /* the longest, and the others beside it */
+    finish_all_but_the_first(job, 6, 3 * NS_PER_S / 10);
+    /* 1.5 s of 3 s, as measured, which it has run. */
+    ck_assert_int_eq(left_of(job), 0);
+}
+END_TEST
+
+/* A chain ends no sooner than its links one after the other, however many lanes there are. */
+START_TEST(what_is_left_of_a_chain_is_the_way_to_its_end)
+{
+    static const uint32_t expect_ms[] = {100, 200, 4000, 100};
+    static const uint32_t ranks[] = {4300, 4200, 4000, 100};
+    static const uint32_t after_count[] = {0, 1, 1, 0};
+    static const uint32_t after[] = {0, 1};
+    const struct exchange_graph graph = {.rank = ranks,
+                                         .rank_count = 4,
+                                         .expect_ms = expect_ms,
+                                         .expect_count = 4,
+                                         .after_count = after_count,
+                                         .after_count_count = 4,
+                                         .after = after,
+                                         .after_length = 2};
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct exchange_command made = submit_of(4, 400);
+    made.submit.expect_ns = 11 * NS_PER_S / 10;
+    made.submit.graph = &graph;
+    apply(&made);
+    listen();
+    ck_assert_int_eq(left_of(made.id), 43 * NS_PER_S / 10);
+    market.now_ns += 50 * NS_PER_MS;
+    ck_assert_int_eq(left_of(made.id), 425 * NS_PER_S / 100);
+    reload();
+    ck_assert_int_eq(left_of(made.id), 425 * NS_PER_S / 100);
 }
 END_TEST
 
@@ -590,6 +638,8 @@ int main(void)
     tcase_add_test(tests, a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it);
     tcase_add_test(tests, how_fast_others_are_done_tells_how_long_the_long_one_may_take);
     tcase_add_test(tests, what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done);
+    tcase_add_test(tests, what_is_left_of_unlike_ones_goes_at_the_pace_of_those_done);
+    tcase_add_test(tests, what_is_left_of_a_chain_is_the_way_to_its_end);
     tcase_add_test(tests, what_is_late_by_its_own_is_started_once_more_on_its_own_device);
     tcase_add_test(tests, what_is_late_by_others_alone_is_not_started_once_more_on_its_own_device);
     tcase_add_test(tests, what_is_late_by_few_is_not_started_once_more_on_its_own_device);

@@ -172,6 +172,7 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         lease->lanes[i].unbilled_from_ns = exchange->now_ns;
         lease->lanes[i].is_ending = false;
+        lease->lanes[i].runs = 0;
     }
     for (const struct list_link *at = lease->attempts.previous; at != &lease->attempts;
          at = at->previous) { /* newest first: the first of each lane stays */
@@ -182,6 +183,7 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
                                          ? attempt->dispatched_ns
                                          : lane->seen_until_ns;
             lane->is_ending = attempt->is_withdrawn;
+            lane->runs = attempt->key.index;
         }
     }
 }
@@ -382,19 +384,31 @@ static bool has_time(const struct exchange *exchange, const struct lease *lease)
     return exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
 }
 
-/* Where nothing is known of a lane what it runs now has run at least so long; of unlike ones that says nothing of another. What was
- * withdrawn is ended at once. */
-static struct open_lane open_lane_of(const struct exchange *exchange, struct lease *lease,
-                                     uint32_t lane, int64_t takes_ns)
+/* What a lane's load and the next take there. Where nothing is known of a lane what it runs now has run at least so long; of unlike ones that says
+ * nothing of another, and each takes its own time. What was withdrawn is ended at once. */
+static struct online_lane front_of(const struct exchange *exchange, const struct lease *lease,
+                                   const struct lane *lane, int64_t takes_ns,
+                                   const struct usual *usual)
 {
-    const int64_t since_ns = lease->lanes[lane].unbilled_from_ns;
-    const int64_t so_far_ns = exchange->now_ns - since_ns;
-    const bool is_busy = lease->lanes[lane].in_flight > 0;
-    const bool is_known = takes_ns > so_far_ns || (takes_ns > 0 && graph_tells_apart(lease->job));
-    struct online_lane front = {.takes_ns = is_known || !is_busy ? takes_ns : so_far_ns};
-    front.load_ns =
-        is_busy && !lease->lanes[lane].is_ending ? online_left_ns(front.takes_ns, so_far_ns) : 0;
-    return (struct open_lane){lease, lane, is_busy, online_finish_ns(&front), since_ns};
+    const int64_t so_far_ns = exchange->now_ns - lane->unbilled_from_ns;
+    if (lane->in_flight == 0) {
+        return (struct online_lane){.takes_ns = takes_ns};
+    }
+    const bool is_apart = graph_tells_apart(lease->job) && !part_is_checks(lease->part);
+    const bool is_known = takes_ns > so_far_ns || (takes_ns > 0 && is_apart);
+    const int64_t next_ns = is_known ? takes_ns : so_far_ns;
+    const int64_t runs_ns = is_apart ? subtask_takes_ns(lease, lane->runs, usual) : 0;
+    const int64_t left_ns = online_left_ns(runs_ns > 0 ? runs_ns : next_ns, so_far_ns);
+    return (struct online_lane){.takes_ns = next_ns, .load_ns = lane->is_ending ? 0 : left_ns};
+}
+
+static struct open_lane open_lane_of(const struct exchange *exchange, struct lease *lease,
+                                     uint32_t lane, int64_t takes_ns, const struct usual *usual)
+{
+    const struct lane *of = &lease->lanes[lane];
+    const struct online_lane front = front_of(exchange, lease, of, takes_ns, usual);
+    return (struct open_lane){lease, lane, of->in_flight > 0, online_finish_ns(&front),
+                              of->unbilled_from_ns};
 }
 
 /* The one that goes next, where it matters which: they are not alike. */
@@ -428,7 +442,7 @@ static size_t find_open_lanes(const struct exchange *exchange, const struct part
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
             const uint32_t in_flight = lease->lanes[lane].in_flight;
             if (in_flight == 0 || (may_queue && in_flight <= depth)) {
-                ret_lanes[count++] = open_lane_of(exchange, lease, lane, takes_ns);
+                ret_lanes[count++] = open_lane_of(exchange, lease, lane, takes_ns, &usual);
             }
         }
     }
@@ -466,14 +480,16 @@ void part_place_retries(struct exchange *exchange, struct part *part)
     report_job(exchange, job);
 }
 
-/* A lane, idle while it waits, of another lease that would be done with the next so much sooner than an idle lane of this one that it is worth waiting for; NULL: none. */
+/* A lane with nothing queued, of another lease, that would be done with the next so much sooner than an idle lane of this one that it is worth waiting for; NULL: none. */
 static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, size_t count,
                                                  const struct lease *lease)
 {
     const struct open_lane *first = NULL;
     const struct open_lane *own = NULL;
     for (size_t i = 0; i < count; i++) {
-        first = first == NULL || compare_open(&lanes[i], first) < 0 ? &lanes[i] : first;
+        if (lanes[i].lease->lanes[lanes[i].lane].in_flight <= 1) {
+            first = first == NULL || compare_open(&lanes[i], first) < 0 ? &lanes[i] : first;
+        }
         own = lanes[i].lease == lease && !lanes[i].is_busy ? &lanes[i] : own;
     }
     const bool is_worth_it = own != NULL && first->is_busy && first->lease != lease &&
@@ -481,13 +497,19 @@ static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, 
     return is_worth_it ? first : NULL;
 }
 
-/* The last that wait, one for each lane at most, go where they are done first, be it behind what a faster lane runs: one that begins on the slowest
- * then would be done long after all others. */
-static void place_last(struct exchange *exchange, struct lease *lease)
+/* Of a part whose subtasks are alike it matters only of the last that wait, one for each lane at most. */
+static bool matters_where(const struct part *part)
+{
+    const bool is_ranked = graph_tells_apart(part->job) && part->lanes <= PLACED_LANES_MOST;
+    return !part_is_checks(part) && (part->waiting <= part->lanes || is_ranked);
+}
+
+/* What goes next goes where it is done first, be it behind what a faster lane runs: one that begins on the slowest could be done long after
+ * all others. An idle lane then has the one after it. */
+static void place_next(struct exchange *exchange, struct lease *lease)
 {
     const struct part *part = lease->part;
-    if (part_is_checks(part) || part->waiting > part->lanes || part->lanes == lease->lane_count ||
-        lease_idle_lanes(lease) == 0) {
+    if (!matters_where(part) || part->lanes == lease->lane_count || lease_idle_lanes(lease) == 0) {
         return;
     }
     struct open_lane *lanes = allocate(exchange, part->lanes * sizeof *lanes);
@@ -543,7 +565,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (exchange->attempt_count >= exchange->limits.attempts) {
         leases_make_room(exchange);
     }
-    place_last(exchange, lease);
+    place_next(exchange, lease);
     fill_lanes(exchange, lease, lane_depth(lease));
     if (part->retry_head != NO_SUBTASK && list_empty(&part->front)) {
         list_append(&exchange->fronts, &part->front);

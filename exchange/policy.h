@@ -102,12 +102,13 @@ enum {
 #define REFUTED_NS (60 * NS_PER_S) /* one whose result was refuted, likewise */
 #define SERVES_NS (60 * NS_PER_S)  /* blobs stay readable after a lease ended */
 enum {
-    VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
-    ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */
-    LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
-    AVOIDED_PROVIDERS = 8,   /* per job */
-    REFUSALS_KEPT = 256,     /* of one account: its oldest make room for its next */
-    ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
+    VANISHED_MOST = 16,     /* attempts of one subtask after which one that vanished is the last */
+    ATTEMPTS_MOST = 1000,   /* of one subtask, whatever ended them: with one more it has failed */
+    PLACED_LANES_MOST = 64, /* of a part: with more it is not looked for where each is done first */
+    LEASE_FAILURES_MOST = 2,       /* in a row, by the provider's fault */
+    AVOIDED_PROVIDERS = 8,         /* per job */
+    REFUSALS_KEPT = 256,           /* of one account: its oldest make room for its next */
+    ENDED_JOBS_KEPT = 10000,       /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     MOVES_MOST = 4,   /* attempts of a subtask that is still taken back from a slow lane */
     COMING_MOST = 16, /* taken back from lanes of a part and not back yet: then no other is */

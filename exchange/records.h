@@ -374,7 +374,8 @@ struct lane {
     int64_t seen_until_ns;
     int64_t seen_ns, paid_ns;
     int64_t unbilled_from_ns; /* scratch of a renewal */
-    bool is_ending;           /* likewise: what it runs was withdrawn */
+    uint32_t runs;            /* likewise: what it was given first, */
+    bool is_ending;           /* and that it was withdrawn */
 };
 
 struct lease {

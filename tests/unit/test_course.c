@@ -330,6 +330,38 @@ START_TEST(what_was_taken_back_and_has_not_ended_yet_holds_up_nothing)
 }
 END_TEST
 
+/* At 0.6 s the slowest ends what the longest waited for, and five short ones; the fastest is busy until 0.7 s. */
+START_TEST(the_longest_that_becomes_ready_waits_for_the_fastest)
+{
+    enum { LAST_ROOT = 5, LONGEST = 6, ALL = 12 };
+    static const int64_t ms[ALL] = {100, 100, 100, 600, 300, 100, 1000, 100, 100, 100, 100, 100};
+    static const uint32_t ranks[ALL] = {2000, 2000, 2000, 1300, 1200, 1100,
+                                        1000, 100,  100,  100,  100,  100};
+    static uint32_t expect_ms[ALL];
+    static uint32_t counts[ALL];
+    static uint32_t after[ALL];
+    for (uint32_t i = 0; i < ALL; i++) {
+        expect_ms[i] = (uint32_t)ms[i];
+        counts[i] = i > LAST_ROOT;
+        after[i] = LAST_ROOT;
+    }
+    const struct exchange_graph graph = {.after_count = counts,
+                                         .after_count_count = ALL,
+                                         .after = after,
+                                         .after_length = ALL - LONGEST,
+                                         .rank = ranks,
+                                         .rank_count = ALL,
+                                         .expect_ms = expect_ms,
+                                         .expect_count = ALL};
+    mean_ms(ms, ALL);
+    struct exchange_command made = submit_of(ALL, 900);
+    made.submit.graph = &graph;
+    begin_job(&made);
+    ck_assert_int_eq(run_job(), 700 + 1000);
+    ck_assert_int_eq(course.ran[LONGEST], FAST);
+}
+END_TEST
+
 static int64_t run_array(uint32_t count, int64_t each_ms)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -398,6 +430,7 @@ int main(void)
     tcase_add_test(tests, the_same_where_each_says_what_it_is_expected_to_take);
     tcase_add_test(tests, how_fast_a_lane_is_goes_by_what_was_said_of_what_it_did);
     tcase_add_test(tests, a_fork_runs_on_two_lanes);
+    tcase_add_test(tests, the_longest_that_becomes_ready_waits_for_the_fastest);
     tcase_add_test(tests, what_was_taken_back_and_has_not_ended_yet_holds_up_nothing);
     tcase_add_test(tests, the_last_that_waits_goes_behind_what_a_faster_lane_runs);
     tcase_add_test(tests,

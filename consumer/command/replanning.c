@@ -19,6 +19,13 @@ bool replanning_is_due(const struct replanning *replanning, const struct bourse_
     return online_drifts(planned_ms, row->took_ms, row->timed);
 }
 
+bool replanning_is_news(const struct replanning *replanning, int64_t percent)
+{
+    return replanning->count == 0 ||
+           online_drifts(100 + replanning->made[replanning->count - 1].percent, 100 + percent,
+                         ONLINE_SAMPLES);
+}
+
 static bool is_over_budget(const struct replan *replan, const struct bourse_job_row *row)
 {
     return replan->cost_micro > row->budget_micro;
@@ -91,6 +98,10 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
     if (!replan_drifts(invocation->bourse, row, &replanning->percent)) {
         replanning->percent = 0;
         replanning->looked_at = row->timed; /* a row knows the mean of a part alone */
+        return false;
+    }
+    if (!replanning_is_news(replanning, replanning->percent)) {
+        replanning->looked_at = row->timed;
         return false;
     }
     const bool is_made = replan_job(invocation->bourse, row->id, replan, &error);

@@ -21,6 +21,8 @@ struct replanning {               /* of one job; zero to begin with */
 
 /* Whether results are more than a fifth off what they were to take by the last plan; no more than REPLANS_MOST times. */
 bool replanning_is_due(const struct replanning *replanning, const struct bourse_job_row *row);
+/* Whether that is a fifth more or less than what was told last: by the plan, which knows each subtask, where a row knows means. */
+bool replanning_is_news(const struct replanning *replanning, int64_t percent);
 /* Plans anew by what this row says, which is due. False: there is nothing to tell; what cannot be planned goes on as it is. */
 bool replanning_make(struct invocation *invocation, struct replanning *replanning,
                      const struct bourse_job_row *row, char ret_text[REPLAN_TEXT]);

@@ -222,6 +222,21 @@ START_TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost)
 }
 END_TEST
 
+START_TEST(what_was_told_of_a_job_is_told_again_when_it_has_changed_by_a_fifth)
+{
+    struct replanning replanning = {.count = 0};
+    ck_assert(replanning_is_news(&replanning, -34));
+    replanning.made[replanning.count++].percent = -34;
+    ck_assert(!replanning_is_news(&replanning, -34));
+    ck_assert(!replanning_is_news(&replanning, -21)); /* 79 for 66 */
+    ck_assert(replanning_is_news(&replanning, -20));
+    ck_assert(replanning_is_news(&replanning, 30));
+    replanning.made[replanning.count++].percent = 900;
+    ck_assert(!replanning_is_news(&replanning, 1100));
+    ck_assert(replanning_is_news(&replanning, 1101));
+}
+END_TEST
+
 START_TEST(a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan)
 {
     struct replanning replanning = {.count = 0};
@@ -434,6 +449,7 @@ int main(void)
     tcase_add_test(all, every_refusal_of_the_broker_has_one_of_them);
     tcase_add_test(all, a_job_that_ended_has_its_exit_status);
     tcase_add_test(all, a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost);
+    tcase_add_test(all, what_was_told_of_a_job_is_told_again_when_it_has_changed_by_a_fifth);
     tcase_add_test(all, a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan);
     tcase_add_test(all, a_new_plan_says_which_limit_is_in_the_way);
     tcase_add_test(all, every_number_that_travels_has_a_word);

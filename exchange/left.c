@@ -95,7 +95,8 @@ static void add_running(const struct part *part, struct online_pace pace, int64_
                         const struct attempt **first, struct left *left)
 {
     const struct job *job = part->job;
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+    for (const struct list_link *at = job->leases.next; part->running > 0 && at != &job->leases;
+         at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part != part || lease->live == 0) {
             continue;
@@ -111,6 +112,9 @@ static void add_running(const struct part *part, struct online_pace pace, int64_
 
 static struct left left_of(const struct part *part, int64_t now_ns, const struct attempt **first)
 {
+    if (open_of(part) == 0) {
+        return (struct left){.lanes = part->lanes};
+    }
     const struct online_pace pace = pace_of(part);
     struct left left = {.work_ns = online_at_pace_ns(said_of_open(part), pace),
                         .lanes = part->lanes,

@@ -285,7 +285,8 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                                .apart = body->has_apart && body->apart,
                                .type = (uint8_t)body->order_type,
                                .is_firm_only = body->has_interruptions && body->interruptions == 0,
-                               .budget_micro = body->budget_micro};
+                               .budget_micro = body->budget_micro,
+                               .holds_nothing = body->has_budget_micro && body->budget_micro == 0};
     return codec_requirement_from_wire(body->needs, needs) &&
            checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
            checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns);

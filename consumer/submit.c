@@ -25,6 +25,40 @@ enum {
     LAID_OUT_MOST = 1 << 16, /* subtasks of an array: of more the quote is near enough */
 };
 
+/* The dearest of what its slots would be had at, donations left out on demand, and at how many slots; -1: nothing. */
+static int64_t dearest_of(const struct order_part *part, const struct bourse_quote *quote,
+                          bool is_paid, int64_t *ret_slots)
+{
+    int64_t wanted = part->at_most != 0 ? part->at_most : INT64_MAX;
+    if (part->subtasks < wanted / part->slots) {
+        wanted = (int64_t)part->subtasks * part->slots;
+    }
+    int64_t dearest_micro = -1;
+    *ret_slots = 0;
+    for (uint32_t i = 0; i < quote->level_count && *ret_slots < wanted; i++) {
+        const struct bourse_level *level = &quote->levels[i];
+        const bool is_dear = level->worth_micro >= 0 && level->worth_micro < level->price_micro;
+        if (is_paid && (level->price_micro == 0 || is_dear)) {
+            continue;
+        }
+        dearest_micro = level->price_micro;
+        *ret_slots += level->slots;
+    }
+    *ret_slots = *ret_slots < wanted ? *ret_slots : wanted;
+    return dearest_micro;
+}
+
+/* What it pays where all that it gets is given away, and goes: for lost work goes elsewhere. 0: it pays anyhow, or there is nothing else. */
+static int64_t price_elsewhere(const struct order_part *part, const struct bourse_quote *quote,
+                               int64_t *ret_slots)
+{
+    if (dearest_of(part, quote, false, ret_slots) != 0) {
+        return 0;
+    }
+    const int64_t price_micro = dearest_of(part, quote, true, ret_slots);
+    return price_micro > 0 ? price_micro : 0;
+}
+
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
  * at all that its budget allows, and the next ask to arrive would fill at that. Where results are checked, the cap lets in a
  * second account, too: checks may not be for who asks least, and what is found wrong is made again by another. */
@@ -37,14 +71,10 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
     if (file->value.rate != RATE_NONE) {
         return -1; /* it is another on each device */
     }
-    int64_t wanted = part->at_most != 0 ? part->at_most : INT64_MAX;
-    if (part->subtasks < wanted / part->slots) {
-        wanted = (int64_t)part->subtasks * part->slots;
-    }
-    int64_t dearest_micro = -1;
-    for (uint32_t i = 0; i < quote->level_count && wanted > 0; i++) {
-        dearest_micro = quote->levels[i].price_micro;
-        wanted -= quote->levels[i].slots;
+    int64_t slots;
+    int64_t dearest_micro = dearest_of(part, quote, false, &slots);
+    if (dearest_micro == 0) {
+        dearest_micro = price_elsewhere(part, quote, &slots);
     }
     if (strcmp(file->verify, "cheap") == 0 && quote->second_micro > dearest_micro) {
         dearest_micro = quote->second_micro;
@@ -93,31 +123,78 @@ Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
     return wire;
 }
 
-/* An order that is filled whole or not at all starts with no less than a term of all that it asks for at a time, and its bid is
- * no more than the budget covers of that: the suggestion is for its limit. */
-static void cover_whole(const struct job_file *file, const struct order_part *part,
-                        struct bourse_quote *quote)
+static int64_t sum_of(int64_t a, int64_t b)
 {
-    if ((file->order != JOB_ORDER_FOK && file->order != JOB_ORDER_ALL_OR_NONE) ||
-        quote->suggested_micro <= 0) {
-        return;
-    }
-    const int64_t most = part->at_most > 0 ? part->at_most / part->slots : part->subtasks;
-    const int64_t lanes = most < part->subtasks ? most : part->subtasks;
-    int64_t slot_ms;
-    int64_t whole_micro;
-    const bool is_price = file->value.rate == RATE_NONE && quote->limit_micro > 0;
-    if (!checked_mul(lanes * part->slots, part->term_ms, &slot_ms) ||
-        !checked_muldiv_ceil(is_price ? quote->limit_micro : quote->price_high_micro, slot_ms,
-                             NS_PER_HOUR / NS_PER_MS, &whole_micro) ||
-        !checked_add(whole_micro, lanes, &whole_micro) || /* each lease is rounded up by itself */
-        !checked_mul(quote->minimum_micro, lanes, &quote->minimum_micro)) {
-        return; /* more than anybody has: the broker says so */
-    }
-    quote->suggested_micro = larger(quote->suggested_micro, whole_micro);
+    int64_t sum;
+    return checked_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
-/* A budget is of all parts; what a part alone has of it is not known. Without one it is what was suggested, 0: nothing was yet. */
+static int64_t with_half(int64_t micro)
+{
+    return sum_of(micro, micro / 2 + (micro & 1));
+}
+
+/* Rounded up; INT64_MAX: more than anybody has. */
+static int64_t price_of(int64_t price_micro, int64_t slots, int64_t each_ms)
+{
+    int64_t slot_ms;
+    int64_t micro;
+    return checked_mul(slots, each_ms, &slot_ms) &&
+                   checked_muldiv_ceil(price_micro, slot_ms, NS_PER_HOUR / NS_PER_MS, &micro)
+               ? micro
+               : INT64_MAX;
+}
+
+static bool is_whole(const struct job_file *file)
+{
+    return file->order == JOB_ORDER_FOK || file->order == JOB_ORDER_ALL_OR_NONE;
+}
+
+static int64_t lanes_of(const struct order_part *part)
+{
+    const int64_t most = part->at_most > 0 ? part->at_most / part->slots : part->subtasks;
+    return most < part->subtasks ? most : part->subtasks;
+}
+
+/* As the market suggests where nothing is given away: 1.5 times what it costs, a term of the slots in use, and one more. */
+static int64_t budget_elsewhere(const struct order_part *part, const struct bourse_quote *quote)
+{
+    int64_t slots;
+    const int64_t price_micro = price_elsewhere(part, quote, &slots);
+    if (price_micro == 0) {
+        return 0;
+    }
+    const int64_t expect_ms = part->expect_ns / NS_PER_MS + (part->expect_ns % NS_PER_MS > 0);
+    const int64_t lanes = slots / part->slots > 0 ? slots / part->slots : 1;
+    const int64_t cost_micro =
+        price_of(price_micro, (int64_t)part->subtasks * part->slots, expect_ms);
+    const int64_t lease_micro = price_of(price_micro, part->slots, part->term_ms);
+    int64_t leases_micro;
+    return checked_mul(lease_micro, lanes + 1, &leases_micro)
+               ? sum_of(with_half(cost_micro), leases_micro)
+               : INT64_MAX;
+}
+
+/* An order that is filled whole or not at all starts with no less than a term of all that it asks for at a time, and its bid is
+ * no more than the budget covers of that: the suggestion is for its limit. */
+static int64_t budget_for(const struct job_file *file, const struct order_part *part,
+                          const struct bourse_quote *quote, int64_t limit_micro)
+{
+    if (quote->suggested_micro <= 0) {
+        return 0; /* no price is known */
+    }
+    const int64_t least_micro = larger(quote->suggested_micro, budget_elsewhere(part, quote));
+    if (!is_whole(file)) {
+        return least_micro;
+    }
+    const bool is_price = file->value.rate == RATE_NONE && limit_micro > 0;
+    const int64_t lanes = lanes_of(part);
+    const int64_t whole_micro = price_of(is_price ? limit_micro : quote->price_high_micro,
+                                         lanes * part->slots, part->term_ms);
+    return larger(least_micro, sum_of(whole_micro, lanes)); /* each lease is rounded up by itself */
+}
+
+/* A budget is of all parts; what a part alone has of it is not known. Without one it is what was suggested, -1: nothing was yet. */
 static void add_order(const struct bourse_job *job, int64_t suggested_micro,
                       Bourse__V1__QuoteRequest *body)
 {
@@ -126,8 +203,8 @@ static void add_order(const struct bourse_job *job, int64_t suggested_micro,
     body->order_type = (uint32_t)file->order;
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
-    const int64_t budget_micro = file->budget_micro > 0 ? file->budget_micro : suggested_micro;
-    body->has_budget_micro = job->part_count == 1 && budget_micro > 0;
+    const int64_t budget_micro = file->budget_micro >= 0 ? file->budget_micro : suggested_micro;
+    body->has_budget_micro = job->part_count == 1 && budget_micro >= 0;
     body->budget_micro = body->has_budget_micro ? budget_micro : 0;
 }
 
@@ -167,38 +244,66 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     return true;
 }
 
-/* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. What the market
- * would refuse is asked about as it would be submitted. */
+static bool is_over_notional(const struct bourse_quote *quote)
+{
+    return strcmp(quote->explanation.refusal, reject_name(REJECT_NOTIONAL)) == 0;
+}
+
+/* What the market would refuse is asked about as it would be submitted: with the budget that is suggested, which is no more than
+ * one order may come to where that makes the market take it. */
+static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *job, size_t index,
+                               int64_t cap_micro, int64_t limit_micro,
+                               struct bourse_quote *ret_quote, struct bourse_error *error)
+{
+    const struct order_part *part = &job->parts[index];
+    const int64_t budget_micro = budget_for(job->file, part, ret_quote, limit_micro);
+    const int64_t asked_micro = budget_micro > 0 ? budget_micro : -1;
+    if (!quote_at(bourse, job, index, cap_micro, asked_micro, ret_quote, error)) {
+        return false;
+    }
+    const bool is_bounded = is_over_notional(ret_quote) && job->part_count == 1 &&
+                            job->file->budget_micro == JOB_ABSENT && asked_micro > 0;
+    struct bourse_bands bands = {.notional_micro = 0};
+    if (is_bounded && !bourse_bands(bourse, &bands, error)) {
+        return false;
+    }
+    const int64_t most_micro = bands.notional_micro;
+    if (most_micro > 0 && most_micro < asked_micro) {
+        if (!quote_at(bourse, job, index, cap_micro, most_micro, ret_quote, error)) {
+            return false;
+        }
+        ret_quote->most_micro = most_micro;
+    }
+    return true;
+}
+
+/* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. */
 static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
                        struct bourse_quote *ret_quote, struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
     const int64_t cap_micro = job->file->cap_micro;
-    if (!quote_at(bourse, job, index, cap_micro, 0, ret_quote, error)) {
+    if (!quote_at(bourse, job, index, cap_micro, -1, ret_quote, error)) {
         return false;
     }
     const int64_t limit_micro = limit_of(job->file, part, ret_quote);
     const bool is_refused = ret_quote->explanation.refusal[0] != '\0';
     const bool gets_cap = limit_micro >= 0 && cap_micro == JOB_ABSENT;
     if (((gets_cap && (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0)) || is_refused) &&
-        !quote_at(bourse, job, index, gets_cap ? limit_micro : cap_micro,
-                  ret_quote->suggested_micro, ret_quote, error)) {
+        !quote_as_submitted(bourse, job, index, gets_cap ? limit_micro : cap_micro, limit_micro,
+                            ret_quote, error)) {
         return false;
     }
     ret_quote->limit_micro = limit_micro;
-    cover_whole(job->file, part, ret_quote);
+    const int64_t budget_micro = budget_for(job->file, part, ret_quote, limit_micro);
+    const int64_t most_micro = ret_quote->most_micro;
+    ret_quote->suggested_micro =
+        most_micro > 0 && most_micro < budget_micro ? most_micro : budget_micro;
+    if (is_whole(job->file) &&
+        !checked_mul(ret_quote->minimum_micro, lanes_of(part), &ret_quote->minimum_micro)) {
+        ret_quote->minimum_micro = INT64_MAX;
+    }
     return true;
-}
-
-static int64_t sum_of(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return checked_add(a, b, &sum) ? sum : INT64_MAX;
-}
-
-static int64_t with_half(int64_t micro)
-{
-    return sum_of(micro, micro / 2 + (micro & 1));
 }
 
 static bool has_level(const struct bourse_quote *quote, const struct bourse_level *level)
@@ -402,6 +507,42 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
     }
 }
 
+/* Who has fewer credits than would be suggested takes what is given away all the same, with what there is, or with none. */
+static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
+                           struct bourse_quote *quote, int64_t ret_limits[ORDER_PARTS_MAX],
+                           struct bourse_error *error)
+{
+    struct bourse_balance balance;
+    if (job->file->budget_micro != JOB_ABSENT || quote->minimum_micro > 0 ||
+        quote->suggested_micro <= 0 || quote->level_count == 0) {
+        return true;
+    }
+    if (!bourse_balance(bourse, &balance, error)) {
+        return false;
+    }
+    if (balance.available_micro >= quote->suggested_micro) {
+        return true;
+    }
+    quote->suggested_micro = larger(balance.available_micro, 0);
+    quote->is_all_there_is = true;
+    for (size_t i = 0; i < job->part_count && quote->suggested_micro == 0; i++) {
+        const bool is_capped = job->file->cap_micro != JOB_ABSENT;
+        ret_limits[i] = is_capped ? ret_limits[i] : -1;
+        quote->limit_micro = is_capped ? quote->limit_micro : -1;
+    }
+    if (job->part_count > 1) {
+        return true;
+    }
+    struct bourse_quote asked;
+    const int64_t cap_micro = ret_limits[0] >= 0 ? ret_limits[0] : job->file->cap_micro;
+    if (!quote_at(bourse, job, 0, cap_micro, quote->suggested_micro, &asked, error)) {
+        return false;
+    }
+    quote->has_explanation = asked.has_explanation;
+    quote->explanation = asked.explanation;
+    return true;
+}
+
 /* Each part on its own. */
 static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *parts,
                         struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
@@ -529,6 +670,9 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     if (!settle_plan(bourse, job, job->learned.subtasks > 0 ? named : offered, ret_quote, error)) {
+        return false;
+    }
+    if (!fit_to_account(bourse, job, ret_quote, ret_limits, error)) {
         return false;
     }
     offered_set_power(offered, named);

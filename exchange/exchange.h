@@ -602,7 +602,8 @@ struct exchange_need {
     enum rate rate; /* the cap is the value of a unit of its work; NONE: it is per slot-hour */
     bool
         apart; /* the cheapest account is not the one to take it: nothing counts below the next one's price */
-    int64_t budget_micro; /* 0: not said */
+    int64_t budget_micro; /* 0: not said, or */
+    bool holds_nothing;   /* it is 0: only what is given away is for it */
     uint8_t type;         /* enum exchange_order_type */
     bool is_firm_only;    /* it takes no interruptible leases */
 };

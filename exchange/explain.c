@@ -432,8 +432,7 @@ static bool foretell_bands(const struct search *search, struct exchange_explanat
 {
     const struct exchange *exchange = search->exchange;
     const struct part *part = search->part;
-    const int64_t budget_micro =
-        search->need->budget_micro > 0 ? search->need->budget_micro : INT64_MAX;
+    const int64_t budget_micro = search_budget(search->need, search->need->budget_micro);
     const int64_t notional_most_micro = exchange->notional_most_micro;
     if (part->rate == RATE_NONE && part->cap_micro >= 0 &&
         price_bound(exchange, part->cap_micro) != part->cap_micro) {
@@ -602,7 +601,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     const bool is_filed = part != NULL;
     struct exchange_need bidding = *need;
     part = is_filed ? part : search_asked(exchange, need, &asked);
-    if (need->budget_micro > 0 || need->cap_micro < 0) {
+    if (need->budget_micro > 0 || need->holds_nothing || need->cap_micro < 0) {
         bidding.cap_micro = part->bid_micro; /* what the budget covers, or the band allows */
     }
     need = &bidding;
@@ -685,6 +684,7 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         .limit_ns = part->limit_ns,
         .term_ns = part->term_ns,
         .budget_micro = job->hold.amount_micro,
+        .holds_nothing = job->hold.amount_micro == 0,
     };
     explain(exchange, &need, part, ret_explanation);
     ret_explanation->part = part->number;

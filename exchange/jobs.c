@@ -389,7 +389,7 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         .rate = submit->rate,
     };
     const struct range rules[] = {
-        {"budget_micro", submit->budget_micro, 1, INT64_MAX, XREJECT_BUDGET},
+        {"budget_micro", submit->budget_micro, 0, INT64_MAX, XREJECT_BUDGET},
         {"retries", submit->retries, 0, 100, XREJECT_QUANTITY},
         {"crash_limit", submit->crash_limit, 0, 100, XREJECT_QUANTITY},
         {"interruptions", submit->interruptions, 0, 1000000, XREJECT_QUANTITY},

@@ -192,6 +192,9 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
 static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
 {
     int64_t lane_ns = 0; /* LEASE_AGE_MOST_NS on all lanes fits */
+    if (lease->price_micro == 0) {
+        return 0; /* nothing is charged, so that nothing is rounded */
+    }
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         const struct lane *lane = &lease->lanes[i];
         lane_ns += end_ns - lane->unbilled_from_ns + lane->seen_ns - lane->paid_ns;

@@ -259,7 +259,7 @@ static void judge_type(const struct search *search, struct candidate *candidate)
 /* What it would give per slot-hour: without a cap that depends on its term, its slots and its budget, too. */
 static int64_t changed_limit(const struct search *search, const struct candidate *candidate)
 {
-    const int64_t budget_micro = candidate->budget_micro > 0 ? candidate->budget_micro : INT64_MAX;
+    const int64_t budget_micro = search_budget(search->need, candidate->budget_micro);
     const bool has_cap =
         search->part->cap_micro >= 0 || candidate->cap_micro != search->need->cap_micro;
     if (candidate->term_ns == 0) {
@@ -294,7 +294,7 @@ static bool is_within_notional(const struct search *search, const struct candida
 {
     const struct exchange *exchange = search->exchange;
     const int64_t most_micro = exchange->notional_most_micro;
-    const int64_t budget_micro = candidate->budget_micro > 0 ? candidate->budget_micro : INT64_MAX;
+    const int64_t budget_micro = search_budget(search->need, candidate->budget_micro);
     if (most_micro == 0) {
         return true;
     }

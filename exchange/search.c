@@ -4,6 +4,11 @@
 
 /* ---------------------------------------------------------------- who asks */
 
+int64_t search_budget(const struct exchange_need *need, int64_t budget_micro)
+{
+    return budget_micro > 0 || need->holds_nothing ? budget_micro : INT64_MAX;
+}
+
 const struct part *search_asked(const struct exchange *exchange, const struct exchange_need *need,
                                 struct job *ret_job)
 {
@@ -16,7 +21,7 @@ const struct part *search_asked(const struct exchange *exchange, const struct ex
         .parts = part,
         .part_count = 1,
         .hold = {.account = need->account,
-                 .amount_micro = need->budget_micro > 0 ? need->budget_micro : INT64_MAX,
+                 .amount_micro = search_budget(need, need->budget_micro),
                  .is_open = true},
         .interruptions_left = need->is_firm_only ? 0 : UINT32_MAX,
     };
@@ -31,7 +36,7 @@ const struct part *search_asked(const struct exchange *exchange, const struct ex
     part->term_ns = need->term_ns;
     part->expect_ns = need->expect_ns > 0 ? need->expect_ns : 0;
     part->sequence = exchange->sequence;
-    const bool is_bounded = need->budget_micro > 0 && need->term_ns > 0;
+    const bool is_bounded = (need->budget_micro > 0 || need->holds_nothing) && need->term_ns > 0;
     part->bid_micro = is_bounded ? part_limit(exchange, part, need->cap_micro, need->budget_micro)
                       : need->cap_micro >= 0 ? need->cap_micro
                                              : exchange->price_band_micro;

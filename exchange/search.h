@@ -74,6 +74,9 @@ struct meeting {
 /* Of a bid that is not filled all at once: search_whole. */
 struct meeting search_meet(const struct search *search, const struct altered *altered);
 
+/* INT64_MAX: not said. */
+int64_t search_budget(const struct exchange_need *need, int64_t budget_micro);
+
 /* The least limit with which it would take a lease, and the least budget, at the limit that it has; -1: there is none. */
 void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t *ret_budget_micro);
 

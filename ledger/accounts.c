@@ -147,7 +147,7 @@ static enum accounts_status set_apart(struct accounts *accounts, uint32_t accoun
                                       int64_t amount_micro)
 {
     struct account_balance *balance = balance_of(accounts, account);
-    if (amount_micro <= 0) {
+    if (amount_micro < 0) {
         return ACCOUNTS_BAD_AMOUNT;
     }
     if (balance->available_micro < amount_micro) {
@@ -177,6 +177,9 @@ enum accounts_status hold_raise(struct accounts *accounts, struct hold *hold, in
 {
     assert(hold->is_open);
     int64_t amount;
+    if (more_micro <= 0) {
+        return ACCOUNTS_BAD_AMOUNT;
+    }
     if (!checked_add(hold->amount_micro, more_micro, &amount)) {
         return ACCOUNTS_OVERFLOW;
     }

@@ -64,9 +64,10 @@ struct hold {
     bool is_open;
 };
 
+/* Of 0, too: who pays nothing has a hold all the same. */
 enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
                                struct hold *ret_hold);
-/* Sets more apart. The hold must be open. */
+/* Sets more apart (> 0). The hold must be open. */
 enum accounts_status hold_raise(struct accounts *accounts, struct hold *hold, int64_t more_micro);
 /* Pays `amount_micro` (> 0, at most what the hold has left: a hold that has ended has nothing)
  * out of the hold to `credit`. */

@@ -119,8 +119,26 @@ bool offer_is_too_dear(const struct bourse_quote *quote)
            why->starts_at_micro < 0;
 }
 
+/* All that it would get is given away. */
+static bool is_donated(const struct bourse_quote *quote)
+{
+    return quote->level_count > 0 && quote->expected_micro == 0;
+}
+
+static const char *budget_reason(const struct bourse_quote *quote)
+{
+    return quote->is_all_there_is                        ? " (all that the account has)"
+           : quote->most_micro == quote->suggested_micro ? " (what one order may come to)"
+           : is_donated(quote) && quote->limit_micro > 0
+               ? " (for what else is on offer, if what is given away goes)"
+               : " (1.5 times the expected cost, a lease of each slot, and one more)";
+}
+
 static const char *limit_reason(const struct bourse_quote *quote)
 {
+    if (is_donated(quote)) {
+        return " (if what is given away goes: 1.5 times what else is on offer)";
+    }
     return quote->limit_micro == quote->band_most_micro ||
                    quote->limit_micro == quote->band_least_micro
                ? " (the market's price band)"
@@ -197,8 +215,10 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
         (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
                       money_text(budget_micro),
                       budget_micro == quote->suggested_micro && job->budget_micro < 0
-                          ? " (1.5 times the expected cost, a lease of each slot, and one more)"
+                          ? budget_reason(quote)
                           : "");
+    } else if (quote->level_count > 0 && quote->minimum_micro == 0) {
+        (void)fputs("  budget        none held: the job takes only what is given away\n", to);
     }
     if (job->value_micro >= 0) {
         (void)fprintf(to, "  value         at most %s\n",
@@ -209,12 +229,13 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                       money_text(quote->limit_micro),
                       job->cap_micro >= 0 ? "" : limit_reason(quote));
     } else if (quote->rests_at_micro >= 0) {
-        (void)fprintf(to,
-                      "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
-                      money_text(quote->rests_at_micro),
-                      quote->rests_at_micro == quote->band_most_micro
-                          ? "the market's price band, as no price is on offer to go by"
-                          : "what the budget allows, as no price is on offer to go by");
+        (void)fprintf(
+            to, "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
+            money_text(quote->rests_at_micro),
+            quote->rests_at_micro == quote->band_most_micro
+                ? "the market's price band, as no price is on offer to go by"
+            : is_donated(quote) ? "what the budget allows, as all on offer is given away"
+                                : "what the budget allows, as no price is on offer to go by");
     }
     show_alone(to, job, quote, budget_micro);
     if (quote->suggested_cap_micro >= 0) {

@@ -25,6 +25,9 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     bool can_wait = command_takes(invocation->command, "anyway");
     bool fits = quote->slots_now > 0 || quote->slots_taken > 0 || !quote->has_explanation ||
                 quote->explanation.fitting > 0;
+    const bool is_given_away = quote->minimum_micro == 0 && quote->level_count > 0;
+    const bool is_said = offer->summary.budget_micro == 0 || option_given(invocation, "budget");
+    const bool is_unpaid = offer->budget_micro == 0 && !is_given_away && !(is_said && waits);
     if (quote->checks_problem[0] != '\0' && !waits) {
         *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->checks_problem,
                                can_wait ? "; with --anyway the job waits for that" : "");
@@ -32,21 +35,22 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
         *ret_status =
             complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
                      can_wait ? "; with --anyway the job waits for a device that fits" : "");
-    } else if (offer->budget_micro == 0 && quote->suggested_micro == 0 &&
-               offer_is_too_dear(quote)) {
+    } else if (is_unpaid && quote->suggested_micro == 0 && offer_is_too_dear(quote)) {
         *ret_status = complain(
             invocation, BOURSE_USAGE,
             "every ask for what fits is above what the job would pay, so that no budget can be "
             "suggested; raise its limit, or say with --budget how many credits to hold");
-    } else if (offer->budget_micro == 0 && quote->suggested_micro == 0) {
+    } else if (is_unpaid && quote->suggested_micro == 0) {
         *ret_status =
             complain(invocation, BOURSE_USAGE,
                      "nobody asks a price for what fits, so that none can be suggested; say "
                      "with --budget how many credits to hold");
-    } else if (offer->budget_micro == 0) {
+    } else if (is_unpaid) {
         *ret_status = complain(invocation, BOURSE_USAGE,
-                               "a budget of 0 holds nothing; it takes %s credits to start",
-                               money_text(quote->minimum_micro));
+                               "a budget of 0 holds nothing, and nothing that fits is given away "
+                               "now: it takes %s credits to start%s",
+                               money_text(quote->minimum_micro),
+                               can_wait ? "; with --anyway the job waits for a donation" : "");
     } else if (offer->budget_micro < quote->minimum_micro && !waits) {
         *ret_status = complain(invocation, BOURSE_REFUSED,
                                "budget: %s credits, a lease takes %s: hold that or more%s",

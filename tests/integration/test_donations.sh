@@ -130,4 +130,65 @@ more=$(submit own more 0 0.01)
 expect 0 '1 is used up for today: the next day begins in' "$bourse" explain "$more"
 again 'daily: 3m' 'term: 1m' "utc_offset: \"$offset\"" # a restart is not another day, but there is more of it
 until_true 60 is_done own "$more" || fail "it does not run with more of the day: $(cat ps.json)"
+
+# ---------------------------------------------------------------- who has no credits
+
+again
+until_true 60 offered 1 || fail "nothing on offer"
+own admin invite --role consumer --name zoe >invitation 2>invite.log || fail "invite"
+mkdir -m 700 "$work/zoe"
+own join "$(cat invitation)" --key "$work/zoe/key" --market "$work/zoe/market.yaml" >join.log 2>&1 ||
+    fail "join: $(cat join.log)"
+zoe() { "$bourse" "$@" --key "$work/zoe/key" --market "$work/zoe/market.yaml"; }
+as_zoe=(--key "$work/zoe/key" --market "$work/zoe/market.yaml")
+printf 'name: gift\nlimit: 20s\nrun: ["true"]\n' >gift.yaml
+for order in limit ioc fok all-or-none; do
+    expect 0 'budget +none held: the job takes only what is given away' "$bourse" submit gift.yaml -y --order "$order" "${as_zoe[@]}"
+    gift=$(grep -oE '^[0-9a-f]{8}' out)
+    until_true 60 is_done zoe "$gift" || fail "a donation takes credits: $(cat ps.json)"
+    until_true 60 offered 1 || fail "the slot does not come back"
+done
+printf 'name: gift\nlimit: 20s\nbudget: 0\ncap: 1\nrun: ["true"]\n' >nothing.yaml
+expect 0 'would start now at 0.00' "$bourse" explain nothing.yaml "${as_zoe[@]}"
+expect 0 '' "$bourse" submit nothing.yaml -y --wait "${as_zoe[@]}"
+expect 0 'available +0.00' "$bourse" balance "${as_zoe[@]}"
+
+# ---------------------------------------------------------------- what is given away goes, and there is another at a price
+
+agent_join "$work/second" --name second <<END
+slots: 1
+programs: [sh, sleep, "true"]
+END
+"$provider" run --dir "$work/second" >>agent-second.log 2>&1 &
+second=$!
+started+=("$second")
+until_true 60 offered 2 || fail "the second is not on offer"
+printf 'name: movable\nlimit: 60s\nrun: [sleep, "4"]\n' >movable.yaml
+expect 0 'price +at most 0.15 credits per slot-hour .if what is given away goes' "$bourse" quote movable.yaml
+expect 0 'for what else is on offer, if what is given away goes' "$bourse" quote movable.yaml
+moved=$(own submit movable.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+until_true 60 runs own "$moved" || fail "it does not run"
+"$provider" pause --now --market "$market" >pause.log 2>&1 || fail "pause: $(cat pause.log)"
+until_true 60 is_done own "$moved" || fail "it does not go elsewhere: $(cat ps.json)"
+expect 0 '"charged_micro":[1-9]' "$bourse" ps "$moved" --json
+expect 2 'nothing that fits is given away now: it takes 0\.[0-9]+ credits to start; with --anyway' "$bourse" submit nothing.yaml -y "${as_zoe[@]}"
+expect 5 'with a budget of 0[.][0-9]+ instead of 0.00' "$bourse" explain nothing.yaml "${as_zoe[@]}"
+late=$(zoe submit nothing.yaml -y --anyway --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+"$provider" resume --market "$market" >resume.log 2>&1 || fail "resume: $(cat resume.log)"
+until_true 60 is_done zoe "$late" || fail "a budget of 0 takes no donation that comes: $(cat ps.json)"
+
+# ---------------------------------------------------------------- within what one order may come to
+
+until_true 60 offered 2 || fail "the slots do not come back"
+own admin invite --role risk --name rita >invitation 2>invite.log || fail "invite"
+mkdir -m 700 "$work/rita"
+own join "$(cat invitation)" --key "$work/rita/key" --market "$work/rita/market.yaml" >join.log 2>&1 || fail "join: $(cat join.log)"
+expect 0 'one order comes to 0.01 at most' "$bourse" admin bands --notional 0.01 --key "$work/rita/key" --market "$work/rita/market.yaml"
+for order in all-or-none fok limit; do
+    printf 'name: bounded\nlimit: 60s\nterm: 3h\ncap: 0.03\norder: %s\nrun: ["true"]\n' "$order" >bounded.yaml
+    expect 0 'would start now at 0.00' "$bourse" explain bounded.yaml
+    expect 0 '' "$bourse" submit bounded.yaml -y --wait
+    until_true 60 offered 2 || fail "the slot does not come back"
+done
+market_audit
 echo passed

@@ -61,7 +61,7 @@ static enum accounts_status model_transfer(struct model *model, uint32_t debit, 
 static enum accounts_status model_open(struct model *model, struct model_hold *hold,
                                        uint32_t account, int64_t amount)
 {
-    if (amount <= 0) {
+    if (amount < 0) {
         return ACCOUNTS_BAD_AMOUNT;
     }
     if (model->available[account] < amount) {

@@ -203,7 +203,8 @@ static void any_wish(struct random *random, struct wish *ret_wish)
         ret_wish->cap_micro =
             (int64_t)random_below(random, 10) * price / 4 * (RATE_UNIT / (200 * TERA));
     }
-    ret_wish->budget_micro = (int64_t)(1 + random_below(random, 2000)) * MICRO_PER_CREDIT;
+    ret_wish->budget_micro = (int64_t)random_below(random, 2000) * MICRO_PER_CREDIT;
+    ret_wish->budget_micro = random_below(random, 8) == 0 ? 0 : ret_wish->budget_micro;
     size_t term = (size_t)random_below(random, TERMS);
     ret_wish->term_ns = terms_ns[term];
     ret_wish->limit_ns = terms_ns[random_below(random, term + 1)];
@@ -823,6 +824,7 @@ static void check_foretold(const struct wish *wish, const struct requirement *ne
                                        .term_ns = wish->term_ns,
                                        .rate = wish->rate,
                                        .budget_micro = wish->budget_micro,
+                                       .holds_nothing = wish->budget_micro == 0,
                                        .type = (uint8_t)wish->type,
                                        .is_firm_only = wish->is_firm_only};
     exchange_explain(market.exchange, &need, &why);

@@ -430,7 +430,7 @@ static struct slow_job draw_job(struct pair *pair)
                            .is_firm_only = draw(pair, 4) == 0};
     const bool is_valued =
         pair->has_values && draw(pair, 2) == 0; /* each: or they arrive by kind */
-    job.budget = draw(pair, 4) == 0 ? (1 + draw(pair, 30)) * unit_micro : 10000 * unit_micro;
+    job.budget = draw(pair, 4) == 0 ? draw(pair, 31) * unit_micro : 10000 * unit_micro;
     job.free_micro = job.budget;
     for (uint32_t i = 0; i < job.part_count; i++) {
         job.parts[i] = draw_part(pair, is_valued);

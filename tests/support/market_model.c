@@ -339,7 +339,8 @@ static void make_submit(struct model *model)
         .name = "job",
         .manifest = {{(uint8_t)draw(model, 256)}},
         .subtasks = 1 + draw(model, draw(model, 8) == 0 ? MODEL_SUBTASKS : 20),
-        .budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 200000)),
+        .budget_micro =
+            draw(model, 16) == 0 ? 0 : or_extreme(model, 1 + (int64_t)draw(model, 200000)),
         .cap_micro = draw(model, 2) == 0 ? (int64_t)draw(model, 5) * 250000 : -1,
         .needs = &model->needs,
         .slots = width,

@@ -66,9 +66,10 @@ START_TEST(amounts_are_above_zero)
     struct hold hold;
     ck_assert_int_eq(accounts_transfer(accounts, alice, ACCOUNT_FEES, 0), ACCOUNTS_BAD_AMOUNT);
     ck_assert_int_eq(accounts_transfer(accounts, alice, ACCOUNT_FEES, -5), ACCOUNTS_BAD_AMOUNT);
-    ck_assert_int_eq(hold_open(accounts, alice, 0, &hold), ACCOUNTS_BAD_AMOUNT);
+    ck_assert_int_eq(hold_open(accounts, alice, -1, &hold), ACCOUNTS_BAD_AMOUNT);
     ck_assert_int_eq(hold_open(accounts, alice, INT64_MIN, &hold), ACCOUNTS_BAD_AMOUNT);
     ck_assert_int_eq(hold_open(accounts, alice, 10, &hold), ACCOUNTS_OK);
+    ck_assert_int_eq(hold_raise(accounts, &hold, 0), ACCOUNTS_BAD_AMOUNT);
     ck_assert_int_eq(hold_capture(accounts, &hold, ACCOUNT_FEES, 0), ACCOUNTS_BAD_AMOUNT);
     assert_balance(accounts, alice, 990, 10);
 }
@@ -152,6 +153,20 @@ START_TEST(a_restored_balance_that_does_not_sum_is_noticed)
 }
 END_TEST
 
+/* Who takes only what is given away. */
+START_TEST(a_hold_may_be_of_nothing)
+{
+    CLEANUP(accounts_destroy) struct accounts *accounts = accounts_create();
+    uint32_t alice = account_with(accounts, 0);
+    struct hold hold;
+    ck_assert_int_eq(hold_open(accounts, alice, 0, &hold), ACCOUNTS_OK);
+    ck_assert_int_eq(hold_left(&hold), 0);
+    ck_assert_int_eq(hold_capture(accounts, &hold, ACCOUNT_FEES, 1), ACCOUNTS_FUNDS);
+    ck_assert_int_eq(hold_release(accounts, &hold), 0);
+    assert_balance(accounts, alice, 0, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("accounts");
@@ -160,6 +175,7 @@ int main(void)
     tcase_add_test(tests, minting_debits_the_mint);
     tcase_add_test(tests, only_the_mint_may_overdraw);
     tcase_add_test(tests, amounts_are_above_zero);
+    tcase_add_test(tests, a_hold_may_be_of_nothing);
     tcase_add_test(tests, no_balance_can_wrap);
     tcase_add_test(tests, a_hold_is_captured_in_parts_and_the_rest_released);
     tcase_add_test(tests, an_ended_hold_pays_nothing);

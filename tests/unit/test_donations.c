@@ -233,6 +233,38 @@ START_TEST(a_lease_is_not_renewed_when_another_is_due)
 }
 END_TEST
 
+/* All that it has is held, and a donation takes none of it: not for its first term, nor for the next. */
+START_TEST(a_donation_takes_no_credits)
+{
+    struct exchange_command all = submit_of(1, 100);
+    all.account = SECOND;
+    all.submit.cap_micro = 1;
+    apply(&all);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    offer(OTHER_PROVIDER, 1, 1);
+    struct exchange_command made = submit_of(100, 0);
+    made.account = SECOND;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_uint_eq(granted_to(made.id), 0); /* what has a price is not for it */
+    offer(PROVIDER, 1, 0);
+    ck_assert(granted_to(made.id) > 0);
+    reload();
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    for (uint32_t i = 0; i < 2; i++) {
+        work.index = i;
+        work.attempt = 1;
+        market.now_ns += 8 * NS_PER_S;
+        result(PROVIDER, made.id, work, 0, 8 * NS_PER_S);
+    }
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_RENEW), 1);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, SECOND);
+    cancel.cancel_job.job = made.id;
+    apply(&cancel);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("donations");
@@ -248,6 +280,7 @@ int main(void)
     tcase_add_test(tests, who_had_more_long_ago_goes_before_who_had_less_of_late);
     tcase_add_test(tests, of_equals_the_first_to_come);
     tcase_add_test(tests, paid_use_is_none);
+    tcase_add_test(tests, a_donation_takes_no_credits);
     tcase_add_test(tests, what_a_lease_may_use_counts_until_it_ends);
     tcase_add_test(tests, a_lease_is_not_renewed_when_another_is_due);
     suite_add_tcase(suite, tests);

@@ -248,7 +248,7 @@ START_TEST(a_refusal_names_what_is_wrong_and_changes_nothing)
     CASE(REJECT_QUANTITY, term_ns = NS_PER_S); /* shorter than the limit of one subtask */
     CASE(REJECT_PRICE, cap_micro = 11 * price);
     CASE(REJECT_PRICE, cap_micro = -2);
-    CASE(REJECT_BUDGET, budget_micro = 0);
+    CASE(REJECT_BUDGET, budget_micro = -1);
     CASE(REJECT_BUDGET, budget_micro = INT64_MIN);
     CASE(REJECT_VERIFY, verify = EXCHANGE_VERIFY_UNKNOWN);
     CASE(REJECT_QUANTITY, retries = 101);

@@ -507,12 +507,16 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
     }
 }
 
-/* Who has fewer credits than would be suggested takes what is given away all the same, with what there is, or with none. */
+/* What is suggested is no more than one order may come to. Who has fewer credits takes what is given away all the same, with what there
+ * is, or with none. */
 static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
                            struct bourse_quote *quote, int64_t ret_limits[ORDER_PARTS_MAX],
                            struct bourse_error *error)
 {
     struct bourse_balance balance;
+    if (quote->most_micro > 0 && quote->most_micro < quote->suggested_micro) {
+        quote->suggested_micro = quote->most_micro; /* the plan's cost is another */
+    }
     if (job->file->budget_micro != JOB_ABSENT || quote->minimum_micro > 0 ||
         quote->suggested_micro <= 0 || quote->level_count == 0) {
         return true;

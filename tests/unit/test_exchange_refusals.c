@@ -189,7 +189,6 @@ START_TEST(jobs_that_are_wrong)
         enum reject_code code;
         const char *named;
     } rows[] = {
-        {"no budget", JOB_BUDGET, 0, REJECT_BUDGET, "budget_micro"},
         {"a negative budget", JOB_BUDGET, -1, REJECT_BUDGET, "budget_micro"},
         {"budget -2^63", JOB_BUDGET, INT64_MIN, REJECT_BUDGET, "budget_micro"},
         {"a budget of more than is there", JOB_BUDGET, 2000 * MICRO_PER_CREDIT, REJECT_FUNDS,

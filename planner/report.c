@@ -69,27 +69,53 @@ static int by_device_and_start(const void *a, const void *b)
 
 /* ---------------------------------------------------------------- clocks */
 
-/* Moves the attempts of one device into the market's time, all by as much. */
-static void set_clock(const struct report *report, struct report_device *device,
+/* By how much attempts may be moved to lie in the market's time: from least to most, if that is not less. */
+struct room {
+    int64_t least_ns, most_ns;
+};
+
+static int64_t difference_of(int64_t a, int64_t b)
+{
+    int64_t difference;
+    return checked_sub(a, b, &difference) ? difference : a < b ? INT64_MIN : INT64_MAX;
+}
+
+static struct room room_of(const struct report *report, const struct report_attempt *attempts,
+                           size_t count)
+{
+    struct room room = {INT64_MIN, INT64_MAX};
+    for (size_t i = 0; i < count; i++) {
+        const int64_t end_ns = sum_of(attempts[i].started_ns, attempts[i].busy_ns);
+        const int64_t least_ns = difference_of(report->submitted_ns, attempts[i].started_ns);
+        const int64_t most_ns = difference_of(report->until_ns, end_ns);
+        room.least_ns = least_ns > room.least_ns ? least_ns : room.least_ns;
+        room.most_ns = most_ns < room.most_ns ? most_ns : room.most_ns;
+    }
+    return room;
+}
+
+/* As little as it takes. Nothing begins before the job did, whatever sticks out at the end. */
+static int64_t move_within(struct room room)
+{
+    if (room.least_ns > 0 || room.most_ns >= 0) {
+        return room.least_ns > 0 ? room.least_ns : 0;
+    }
+    return room.most_ns > room.least_ns ? room.most_ns : room.least_ns;
+}
+
+/* One move that puts all attempts into the market's time leaves them as they lay: then it is the market's clock that is off, and
+ * none begins before what it waited for. Else each device has its own. */
+static bool find_move(const struct report *report, int64_t *ret_move_ns)
+{
+    const struct room room = room_of(report, report->attempts, report->attempt_count);
+    *ret_move_ns = move_within(room);
+    return room.least_ns <= room.most_ns;
+}
+
+/* Moves the attempts of one device, all by as much. */
+static void set_clock(const struct report *report, struct report_device *device, int64_t move_ns,
                       struct report_attempt *attempts, size_t count)
 {
-    int64_t first_ns = INT64_MAX;
-    int64_t last_ns = INT64_MIN;
-    for (size_t i = 0; i < count; i++) {
-        int64_t end_ns = sum_of(attempts[i].started_ns, attempts[i].busy_ns);
-        first_ns = attempts[i].started_ns < first_ns ? attempts[i].started_ns : first_ns;
-        last_ns = end_ns > last_ns ? end_ns : last_ns;
-    }
-    int64_t move_ns = 0;
-    if (first_ns < report->submitted_ns) {
-        bool fits = checked_sub(report->submitted_ns, first_ns, &move_ns);
-        move_ns = fits ? move_ns : INT64_MAX;
-    } else if (last_ns > report->until_ns) {
-        /* No further back than to where the job began: until_ns and first_ns are not negative here. */
-        move_ns = report->until_ns - last_ns;
-        int64_t most_ns = report->submitted_ns - first_ns;
-        move_ns = move_ns < most_ns ? most_ns : move_ns;
-    }
     device->moved_ns = move_ns;
     for (size_t i = 0; i < count; i++) {
         struct report_attempt *attempt = &attempts[i];
@@ -185,7 +211,8 @@ static void set_share(struct report_sum *sum, int64_t span_ns)
     }
 }
 
-static bool sum_device(struct report *report, struct report_device *device,
+/* `move_ns`: of all devices; NULL: there is none. */
+static bool sum_device(struct report *report, struct report_device *device, const int64_t *move_ns,
                        struct report_attempt *attempts, size_t count)
 {
     device->sum = (struct report_sum){.bytes_in = count == 0 ? 0 : device->shared_bytes};
@@ -194,7 +221,9 @@ static bool sum_device(struct report *report, struct report_device *device,
     if (count == 0) {
         return true;
     }
-    set_clock(report, device, attempts, count);
+    set_clock(report, device,
+              move_ns != NULL ? *move_ns : move_within(room_of(report, attempts, count)), attempts,
+              count);
     for (size_t i = 0; i < count; i++) {
         struct report_attempt *attempt = &attempts[i];
         add_attempt(&device->sum, attempt);
@@ -385,13 +414,15 @@ enum report_status report_make(struct report *report)
     report->total = (struct report_sum){.accepted = 0};
     report->first_ns = -1;
     report->last_ns = -1;
+    int64_t move_ns;
+    const int64_t *common_ns = find_move(report, &move_ns) ? &move_ns : NULL;
     size_t at = 0;
     for (size_t d = 0; d < report->device_count; d++) {
         size_t end = at;
         while (end < report->attempt_count && report->attempts[end].device == d) {
             end++;
         }
-        if (!sum_device(report, &report->devices[d], report->attempts + at, end - at)) {
+        if (!sum_device(report, &report->devices[d], common_ns, report->attempts + at, end - at)) {
             return REPORT_NO_MEMORY;
         }
         add_sum(&report->total, &report->devices[d].sum);

@@ -2,8 +2,9 @@
  *
  * It is given every attempt that has a result, as its provider signed it. The start is a claim of
  * the agent's clock, which nobody checks; the market's own times are when the job was submitted and
- * when it ended. So a device whose attempts do not lie in that time is moved into it as a whole, by
- * as little as it takes, and what still sticks out is cut; `moved_ns` and `cut` say so.
+ * when it ended. So attempts that do not lie in that time are moved into it, by as little as it
+ * takes: all by as much, where that puts all into it, since then the market's clock is off, else
+ * those of each device by as much. What still sticks out is cut; `moved_ns` and `cut` say so.
  *
  * A lane is what runs one attempt at a time. Results do not name theirs, so attempts are dealt to
  * as few lanes as their times allow, and never to more than the device's leases had slots:

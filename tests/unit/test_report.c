@@ -128,6 +128,22 @@ START_TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole)
 }
 END_TEST
 
+START_TEST(a_market_clock_that_is_behind_moves_all_devices_by_as_much)
+{
+    struct report *report = sample_report(3, 1, 1000, 8);
+    (void)sample_attempt(report, 0, 400, 200);
+    (void)sample_attempt(report, 0, 900, 500); /* begins when the other device is done */
+    (void)sample_attempt(report, 1, 600, 300);
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_int_eq(report->devices[0].moved_ns, -400 * NS_PER_MS);
+    ck_assert_int_eq(report->devices[1].moved_ns, -400 * NS_PER_MS);
+    ck_assert_int_eq(report->devices[2].moved_ns, 0); /* nothing ran there */
+    ck_assert_int_eq(report->attempts[1].started_ns, report->attempts[2].end_ns);
+    ck_assert_uint_eq(report->devices[0].cut, 0);
+    report_destroy(&report);
+}
+END_TEST
+
 START_TEST(more_than_the_market_saw_is_cut)
 {
     struct report *report = sample_report(1, 2, 1000, 4);
@@ -514,6 +530,7 @@ int main(void)
     tcase_add_test(tests, what_was_predicted_stands_beside_what_was_measured);
     tcase_add_test(tests, what_is_unknown_is_not_nothing);
     tcase_add_test(tests, a_clock_that_is_wrong_moves_its_device_as_a_whole);
+    tcase_add_test(tests, a_market_clock_that_is_behind_moves_all_devices_by_as_much);
     tcase_add_test(tests, more_than_the_market_saw_is_cut);
     tcase_add_test(tests, what_runs_one_after_another_is_one_lane);
     tcase_add_test(tests, there_are_no_more_lanes_than_slots_and_none_overlap_on_one);

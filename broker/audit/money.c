@@ -249,7 +249,8 @@ static bool check_payment(struct audit *audit, struct audit_job *job)
 bool audit_transfer_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
-    if (!audit_expect(audit, row->amount > 0, "amounts are above zero") ||
+    const bool is_budget = row->kind == MONEY_HOLD && command->type != MESSAGE_ORDER_REPLACE;
+    if (!audit_expect(audit, row->amount >= (is_budget ? 0 : 1), "amounts are above zero") ||
         !audit_expect(audit,
                       row->debit < audit->account_count && row->credit < audit->account_count,
                       "its accounts exist")) {

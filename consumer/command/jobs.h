@@ -33,6 +33,8 @@ int offer_status(const struct offer *offer);
 int plan_job(struct invocation *invocation);
 /* Devices fit, and every ask for one is above the limit; nor does it take a lease. */
 bool offer_is_too_dear(const struct bourse_quote *quote);
+/* Something that it would get is, and it needs no credits. */
+bool offer_is_given_away(const struct bourse_quote *quote);
 bool offer_agree(struct invocation *invocation, const struct offer *offer,
                  int *ret_status); /* asks */
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],

@@ -119,10 +119,19 @@ bool offer_is_too_dear(const struct bourse_quote *quote)
            why->starts_at_micro < 0;
 }
 
-/* All that it would get is given away. */
+bool offer_is_given_away(const struct bourse_quote *quote)
+{
+    bool is_donated = false;
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        is_donated |= quote->levels[i].price_micro == 0;
+    }
+    return is_donated && quote->minimum_micro == 0;
+}
+
+/* All that it would get. */
 static bool is_donated(const struct bourse_quote *quote)
 {
-    return quote->level_count > 0 && quote->expected_micro == 0;
+    return offer_is_given_away(quote) && quote->expected_micro == 0;
 }
 
 static const char *budget_reason(const struct bourse_quote *quote)
@@ -217,7 +226,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                       budget_micro == quote->suggested_micro && job->budget_micro < 0
                           ? budget_reason(quote)
                           : "");
-    } else if (quote->level_count > 0 && quote->minimum_micro == 0) {
+    } else if (offer_is_given_away(quote)) {
         (void)fputs("  budget        none held: the job takes only what is given away\n", to);
     }
     if (job->value_micro >= 0) {

@@ -25,9 +25,9 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     bool can_wait = command_takes(invocation->command, "anyway");
     bool fits = quote->slots_now > 0 || quote->slots_taken > 0 || !quote->has_explanation ||
                 quote->explanation.fitting > 0;
-    const bool is_given_away = quote->minimum_micro == 0 && quote->level_count > 0;
     const bool is_said = offer->summary.budget_micro == 0 || option_given(invocation, "budget");
-    const bool is_unpaid = offer->budget_micro == 0 && !is_given_away && !(is_said && waits);
+    const bool is_unpaid =
+        offer->budget_micro == 0 && !offer_is_given_away(quote) && !(is_said && waits);
     if (quote->checks_problem[0] != '\0' && !waits) {
         *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->checks_problem,
                                can_wait ? "; with --anyway the job waits for that" : "");

@@ -16,6 +16,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -284,9 +285,11 @@ static void fill_failed(struct jail_reply *reply, const char *name)
 
 struct staging {
     const struct jail_request *request;
-    size_t next; /* input to be placed, if it has a place */
-    size_t done; /* places filled so far */
-    bool failed; /* the reply says why; the run is being cancelled */
+    size_t next;                         /* input to be placed, if it has a place */
+    size_t done;                         /* places filled so far */
+    bool failed;                         /* the reply says why; the run is being cancelled */
+    struct stat mapped[JAIL_MAPPED_MAX]; /* of each that is mapped, from before it was hashed */
+    size_t checked;                      /* of these */
 };
 
 static void fill_places(struct staging *staging, int *files, size_t count, struct jail_reply *reply)
@@ -323,18 +326,88 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* What is mapped has its hash before anything is computed with it; afterwards root or our own user could change it. */
+/* What is mapped has its hash before anything is computed with it; afterwards root or our own user could change it
+ * (blame_mapped). */
 static bool check_mapped(struct staging *staging, struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
     for (size_t i = 0; i < request->input_count && !staging->failed; i++) {
         const struct jail_input *input = &request->inputs[i];
-        if (input->is_mapped && !has_hash(input)) {
+        if (!input->is_mapped) {
+            continue;
+        }
+        if (fstat(input->fd, &staging->mapped[staging->checked]) != 0 || !has_hash(input)) {
             fill_failed(reply, input->name);
             staging->failed = true;
         }
+        staging->checked++;
     }
     return !staging->failed;
+}
+
+static bool is_same_time(struct timespec one, struct timespec other)
+{
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+/* Of what lies in a file. One that only lost or got a name has another ctime, too. */
+static bool has_changed(const struct stat *before, int fd)
+{
+    struct stat now;
+    if (fstat(fd, &now) != 0) {
+        return true;
+    }
+    bool has_its_names = now.st_nlink == before->st_nlink;
+    return now.st_size != before->st_size || !is_same_time(now.st_mtim, before->st_mtim) ||
+           (has_its_names && !is_same_time(now.st_ctim, before->st_ctim));
+}
+
+/* The others are no fault of the job's, and it is charged for none of them. */
+static bool is_outcome_of_job(enum result_outcome outcome)
+{
+    switch (outcome) {
+    case OUTCOME_CANCELLED:
+    case OUTCOME_TERM_OVER:
+    case OUTCOME_PREEMPTED:
+    case OUTCOME_JAIL_FAILED:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Nothing is put down to the job, no result and no failure, unless what was computed with is what was hashed. The room of
+ * a result is had before a byte of it is written: SIGBUS comes of what is mapped. */
+static void blame_mapped(const struct staging *staging, struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    const bool is_unread = reply->outcome == OUTCOME_SIGNALLED && reply->signal == SIGBUS;
+    const char *name = NULL;
+    const char *why = "the broker's file was changed while it was computed with";
+    char text[128];
+    size_t which = 0;
+    if (staging->failed || !is_outcome_of_job(reply->outcome)) {
+        return;
+    }
+    for (size_t i = 0; i < request->input_count && which < staging->checked; i++) {
+        const struct jail_input *input = &request->inputs[i];
+        if (input->is_mapped && has_changed(&staging->mapped[which++], input->fd) && name == NULL) {
+            name = input->name;
+        }
+    }
+    for (size_t i = 0; i < request->input_count && is_unread && name == NULL; i++) {
+        if (request->inputs[i].is_mapped && !has_hash(&request->inputs[i])) {
+            name = request->inputs[i].name;
+            why = "the broker's file cannot be read";
+        }
+    }
+    if (name != NULL) {
+        reply->signal = 0;
+        (void)conclude(reply, OUTCOME_INPUT_MISSING, "input %s: %s", shown(name, text), why);
+    } else if (is_unread && staging->checked > 0) {
+        reply->signal = 0;
+        (void)conclude(reply, OUTCOME_INPUT_MISSING, "an input could not be read: Bus error");
+    }
 }
 
 /* When all places are filled. False: the jail is gone. */
@@ -408,15 +481,15 @@ static size_t place_count(const struct jail_request *request)
 }
 
 /* From RUN to REPLY. */
-static void converse(struct jail *jail, const struct jail_request *request, bool stdin_given,
+static void converse(struct jail *jail, struct staging *staging, bool stdin_given,
                      struct jail_reply *reply)
 {
-    struct staging staging = {.request = request};
+    const struct jail_request *request = staging->request;
     size_t places = place_count(request) + (!stdin_given && request->stdin_size > 0 ? 1 : 0);
     int64_t grace_ns = (int64_t)GRACE_MS * 1000000;
     int64_t end_ns = clock_monotonic_ns() + (int64_t)request->wall_ns + grace_ns;
     bool gone = false;
-    if (places == 0 && !tell_to_go(jail, &staging, reply)) {
+    if (places == 0 && !tell_to_go(jail, staging, reply)) {
         broken(jail, reply, "the jail has ended");
         return;
     }
@@ -432,9 +505,9 @@ static void converse(struct jail *jail, const struct jail_request *request, bool
             return;
         }
         if (bytes[0] == WIRE_PLACES) {
-            fill_places(&staging, files, file_count, reply);
-            if (staging.failed || staging.done == places) {
-                gone = !tell_to_go(jail, &staging, reply);
+            fill_places(staging, files, file_count, reply);
+            if (staging->failed || staging->done == places) {
+                gone = !tell_to_go(jail, staging, reply);
             }
             continue;
         }
@@ -456,7 +529,7 @@ static void converse(struct jail *jail, const struct jail_request *request, bool
             }
             break;
         }
-        if (!staging.failed) { /* else the cancelled run's own story is of no interest */
+        if (!staging->failed) { /* else the cancelled run's own story is of no interest */
             *reply = read;
             keep_captured(jail, &reply->standard_output, 0, captured[0]);
             keep_captured(jail, &reply->standard_error, 1, captured[1]);
@@ -540,9 +613,11 @@ static void run(struct jail *jail, const struct jail_request *request, bool stdi
     }
     int64_t started_ns = clock_monotonic_ns();
     if (begin(jail, &full, stdin_given)) {
-        converse(jail, &full, stdin_given, ret_reply);
-        release_mapped(&full);
+        struct staging staging = {.request = &full};
+        converse(jail, &staging, stdin_given, ret_reply);
         finish(jail, ret_reply);
+        blame_mapped(&staging, ret_reply);
+        release_mapped(&full);
     } else if (errno == E2BIG) {
         (void)conclude(ret_reply, OUTCOME_REFUSED, "arguments and environment are too long");
     } else {

@@ -389,10 +389,11 @@ END_TEST
 
 /* ---------------------------------------------------------------- files that are mapped */
 
+#define ON_DISK "/tmp/bourse-jail-lent-XXXXXX"
+
 /* As the broker's store has it, to be read only. Takes the other over. */
-static struct file on_disk(struct file file, uid_t owner, mode_t mode)
+static struct file on_disk_named(struct file file, uid_t owner, mode_t mode, char name[])
 {
-    char name[] = "/tmp/bourse-jail-lent-XXXXXX";
     char path[64];
     int place = mkostemp(name, O_CLOEXEC);
     ck_assert_int_ge(place, 0);
@@ -406,8 +407,15 @@ static struct file on_disk(struct file file, uid_t owner, mode_t mode)
     file.fd = open(path, O_RDONLY | O_CLOEXEC);
     ck_assert_int_ge(file.fd, 0);
     (void)close(place);
-    (void)unlink(name);
     return file;
+}
+
+static struct file on_disk(struct file file, uid_t owner, mode_t mode)
+{
+    char name[] = ON_DISK;
+    struct file made = on_disk_named(file, owner, mode, name);
+    (void)unlink(name);
+    return made;
 }
 
 static struct hash32 hash_of(struct file file)
@@ -537,34 +545,89 @@ static void await_mapping(long pid)
     ck_assert(found);
 }
 
-START_TEST(a_mapped_file_that_becomes_shorter_fails_its_subtask_only)
+enum change {
+    CHANGE_SHORTER,
+    CHANGE_HEADER,
+    CHANGE_VALUE,
+    CHANGE_VALUE_AND_MTIME,
+    CHANGES,
+    CHANGE_NAME_LOST = CHANGES
+};
+
+static void change_file(const char *name, enum change change)
 {
-    struct job job = long_check(NULL);
-    char path[64];
-    struct file c = on_disk(job.inputs[2], getuid(), 0600);
-    struct hash32 hash = hash_of(c);
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", c.fd);
-    int owners = open(path, O_WRONLY | O_CLOEXEC);
+    struct stat before;
+    int owners = open(name, O_WRONLY | O_CLOEXEC);
     ck_assert_int_ge(owners, 0);
-    struct fixture fixture = open_with_tensor(_i);
-    multiply_small(&fixture, 1);
-    long pid = find_program();
-    pthread_t thread;
-    job.jail = fixture.jail;
-    job.inputs[2] = c;
-    job.hashes[2] = &hash;
-    ck_assert_int_eq(pthread_create(&thread, NULL, perform, &job), 0);
-    await_mapping(pid);
-    ck_assert_int_eq(ftruncate(owners, 0), 0);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_msg(job.reply.outcome == OUTCOME_SIGNALLED, "%d: %s", job.reply.outcome,
-                  job.reply.detail);
-    ck_assert_int_eq(job.reply.signal, SIGBUS);
-    ck_assert(!job.reply.jail_ended);
-    jail_reply_fini(&job.reply);
-    close_inputs(&job);
+    ck_assert_int_eq(fstat(owners, &before), 0);
+    const struct timespec times[] = {before.st_atim, before.st_mtim};
+    switch (change) {
+    case CHANGE_SHORTER:
+        ck_assert_int_eq(ftruncate(owners, 0), 0);
+        break;
+    case CHANGE_HEADER:
+        ck_assert_int_eq(pwrite(owners, "", 1, 0), 1);
+        break;
+    case CHANGE_VALUE:
+    case CHANGE_VALUE_AND_MTIME:
+        ck_assert_int_eq(pwrite(owners, "\1", 1, before.st_size - 4), 1);
+        if (change == CHANGE_VALUE_AND_MTIME) {
+            ck_assert_int_eq(futimens(owners, times), 0);
+        }
+        break;
+    case CHANGE_NAME_LOST:
+        ck_assert_int_eq(unlink(name), 0);
+        break;
+    }
     (void)close(owners);
+}
+
+/* While its last input is mapped. */
+static void check_while_changed(struct fixture *fixture, enum change change, struct job *job)
+{
+    char name[] = ON_DISK;
+    pthread_t thread;
+    multiply_small(fixture, 1);
+    long pid = find_program();
+    *job = long_check(fixture);
+    job->inputs[2] = on_disk_named(job->inputs[2], getuid(), 0600, name);
+    struct hash32 hash = hash_of(job->inputs[2]);
+    job->hashes[2] = &hash;
+    ck_assert_int_eq(pthread_create(&thread, NULL, perform, job), 0);
+    await_mapping(pid);
+    change_file(name, change);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    job->hashes[2] = NULL;
+    (void)unlink(name); /* it may be gone */
+    ck_assert(!job->reply.jail_ended);
+    close_inputs(job);
+}
+
+START_TEST(a_mapped_file_that_is_changed_is_an_input_that_is_missing)
+{
+    struct job job;
+    struct fixture fixture = open_with_tensor(_i);
+    for (int change = 0; change < CHANGES; change++) {
+        check_while_changed(&fixture, (enum change)change, &job);
+        ck_assert_msg(job.reply.outcome == OUTCOME_INPUT_MISSING, "%d: %d: %s", change,
+                      job.reply.outcome, job.reply.detail);
+        ck_assert_str_eq(job.reply.detail,
+                         "input c.npy: the broker's file was changed while it was computed with");
+        ck_assert_int_eq(job.reply.signal, 0);
+        jail_reply_fini(&job.reply);
+    }
     multiply_small(&fixture, 3);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_mapped_file_that_loses_its_name_only_is_computed_with)
+{
+    struct job job;
+    struct fixture fixture = open_with_tensor(_i);
+    check_while_changed(&fixture, CHANGE_NAME_LOST, &job);
+    ck_assert_msg(job.reply.outcome == OUTCOME_OK, "%d: %s", job.reply.outcome, job.reply.detail);
+    jail_reply_fini(&job.reply);
     fixture_close(&fixture);
 }
 END_TEST
@@ -673,7 +736,8 @@ int main(void)
         only_files_that_root_or_we_alone_can_change_are_mapped,
         what_is_mapped_is_computed_with_when_it_has_its_hash,
         what_is_mapped_counts_as_if_it_lay_in_the_folder,
-        a_mapped_file_that_becomes_shorter_fails_its_subtask_only,
+        a_mapped_file_that_is_changed_is_an_input_that_is_missing,
+        a_mapped_file_that_loses_its_name_only_is_computed_with,
         a_subtask_is_cancelled_and_the_next_one_runs,
         threads_are_the_lesser_of_slots_and_processors,
         only_jails_that_have_it_know_the_program,

@@ -630,6 +630,12 @@ void blob_store_expire(struct blob_store *store, int64_t now_ns)
 
 /* ---------------------------------------------------------------- reading */
 
+static enum blob_status too_short(struct blob_store *store, const char *path)
+{
+    (void)snprintf(store->error, sizeof store->error, "%s: shorter than it was", path);
+    return BLOB_LOST;
+}
+
 static enum blob_status read_file(struct blob_store *store, const struct hash32 *hash,
                                   uint64_t offset, size_t length, uint8_t *ret_data)
 {
@@ -637,7 +643,9 @@ static enum blob_status read_file(struct blob_store *store, const struct hash32 
     blob_path(store, hash, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        return failed(store, path);
+        bool is_absent = errno == ENOENT;
+        enum blob_status status = failed(store, path);
+        return is_absent ? BLOB_LOST : status;
     }
     enum blob_status status = BLOB_OK;
     while (length > 0 && status == BLOB_OK) {
@@ -646,8 +654,7 @@ static enum blob_status read_file(struct blob_store *store, const struct hash32 
             continue;
         }
         if (got <= 0) {
-            errno = got == 0 ? EIO : errno; /* shorter than its row says */
-            status = failed(store, path);
+            status = got == 0 ? too_short(store, path) : failed(store, path);
             break;
         }
         ret_data += got;
@@ -668,7 +675,7 @@ enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *
     }
     bool is_absent = errno == ENOENT;
     enum blob_status status = failed(store, path);
-    return is_absent ? BLOB_NOT_FOUND : status;
+    return is_absent ? BLOB_LOST : status;
 }
 
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,

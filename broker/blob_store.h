@@ -33,6 +33,7 @@ enum blob_status {
     BLOB_WRONG_OFFSET, /* continue from *ret_stored */
     BLOB_TOO_MANY,     /* uploads in progress, or files open in this process: later */
     BLOB_DISK_FULL,
+    BLOB_LOST,   /* its file is gone, or too short: it will not come back by itself */
     BLOB_FAILED, /* I/O: stop */
 };
 
@@ -79,11 +80,11 @@ enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, b
 /* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
-/* At most `length` bytes from `offset`; fewer at the end. */
+/* At most `length` bytes from `offset`; fewer at the end. LOST: they are not there. */
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
-/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. NOT_FOUND: it has no file. */
+/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. LOST: it has no file. */
 enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd);
 /* OK with the bytes that the account's blobs have, or FAILED. */
 enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes);

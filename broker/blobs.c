@@ -19,7 +19,14 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { BATCH_MESSAGES = 128, BATCH_BYTES = 16 << 20, EXPIRE_MS = 1000 };
+enum {
+    BATCH_MESSAGES = 128,
+    BATCH_BYTES = 16 << 20,
+    EXPIRE_MS = 1000,
+    UNREAD_TOLD = 16, /* blobs that could not be read, of which the log was told lately */
+};
+
+static const int64_t UNREAD_QUIET_NS = 60 * NS_PER_S;
 
 struct answer { /* to a put, held back until the commit */
     struct route route;
@@ -47,6 +54,10 @@ struct blobs {
     struct handover handover;
     struct intakes *intakes;
     struct claim claims[INTAKES_MAX]; /* by the intake's place */
+    struct unread {
+        struct hash32 hash;
+        int64_t until_ns; /* the log has it until then */
+    } unread[UNREAD_TOLD];
 };
 
 struct asked { /* one message with its sender */
@@ -286,11 +297,27 @@ static enum blob_status may_read(struct blobs *blobs, const struct asked *asked,
     return status == BLOB_OK ? blob_store_owns(blobs->config.store, owner, hash) : status;
 }
 
-/* Nothing is said of what could not be looked at. */
-static void refuse_unread(struct blobs *blobs, const struct asked *asked)
+/* Who needs a blob asks again and again: the log has it once in a while. */
+static void log_unread(struct blobs *blobs, const struct hash32 *hash)
 {
-    log_error("a blob could not be read: %s", blob_store_error(blobs->config.store));
-    refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
+    struct unread *told = &blobs->unread[hash->bytes[0] % UNREAD_TOLD];
+    int64_t now_ns = clock_monotonic_ns();
+    if (now_ns >= told->until_ns || !hash32_equal(&told->hash, hash)) {
+        *told = (struct unread){.hash = *hash, .until_ns = now_ns + UNREAD_QUIET_NS};
+        log_error("a blob could not be read: %s", blob_store_error(blobs->config.store));
+    }
+}
+
+/* Nothing is said of what could not be looked at; what is lost is not found, now and later. */
+static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum blob_status status,
+                          const struct hash32 *hash)
+{
+    log_unread(blobs, hash);
+    if (status == BLOB_LOST) {
+        refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
+    } else {
+        refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
+    }
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -316,7 +343,7 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
             missing[answer.n_hashes++] = body->hashes[i];
         } else if (status != BLOB_OK) {
             free(missing);
-            refuse_unread(blobs, asked);
+            refuse_unread(blobs, asked, status, &hash);
             return;
         }
     }
@@ -350,6 +377,7 @@ static struct outgoing *put_refusal(const struct blobs *blobs, const struct aske
     case BLOB_OK:
     case BLOB_NOT_FOUND:
     case BLOB_MALFORMED:
+    case BLOB_LOST:
     case BLOB_FAILED:
         break;
     }
@@ -579,7 +607,7 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         return;
     }
     if (readable != BLOB_OK) {
-        refuse_unread(blobs, asked);
+        refuse_unread(blobs, asked, readable, &hash);
         return;
     }
     struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
@@ -597,7 +625,7 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     if (status == BLOB_WRONG_OFFSET) {
         refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);
     } else if (status != BLOB_OK) {
-        refuse_unread(blobs, asked);
+        refuse_unread(blobs, asked, status, &hash);
     }
 }
 

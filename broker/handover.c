@@ -104,7 +104,7 @@ void handover_serve(struct handover *handover, struct blob_store *store, int64_t
         if (use(handover, &token, now_ns, &ticket)) {
             fd = ticket.end;
             if (!ticket.has_end && blob_store_file(store, &ticket.blob, &fd) != BLOB_OK) {
-                log_warning("a blob's file is not handed over: %s", blob_store_error(store));
+                log_debug("a blob's file is not handed over: %s", blob_store_error(store));
             }
         }
         descriptor_port_answer(handover->port, &asker, fd); /* without a file: he asks for bytes */

@@ -178,21 +178,22 @@ static void release_inputs(struct store *store, struct store_blob *inputs, size_
     free(inputs);
 }
 
-static void report_missing(struct outcome *outcome, enum store_status status,
+static void report_missing(struct outcome *outcome, enum store_status status, const char *what,
                            const struct problem *problem)
 {
     if (status == STORE_GIVEN_UP) {
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
     } else if (status == STORE_FULL) { /* crowded: another provider may have room */
-        outcome_fail(outcome, OUTCOME_CANCELLED, "no room for an input: %s", problem->text);
+        outcome_fail(outcome, OUTCOME_CANCELLED, "no room for %s: %s", what, problem->text);
     } else if (status == STORE_FAILED) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
     } else {
-        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "an input is missing: %s", problem->text);
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s: %s", what, problem->text);
     }
 }
 
-static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once,
+/* `what` it is for the consumer. */
+static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once, const char *what,
                       struct outcome *outcome, struct store_blob *ret_blob)
 {
     struct problem problem = {""};
@@ -201,7 +202,7 @@ static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once
     enum store_status status = (is_once ? store_take_once : store_take)(
         store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
     if (status != STORE_OK) {
-        report_missing(outcome, status, &problem);
+        report_missing(outcome, status, what, &problem);
     }
     return status == STORE_OK;
 }
@@ -212,37 +213,24 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
 {
     const struct given_file *file = given_find(&outcome->given, from->task, from->output);
     char name[COMMAND_NAME_SIZE];
+    char what[LIMIT_TEXT_BYTES];
     command_name(holding_manifest(lane->holding), from->task, name);
     if (file == NULL) {
         outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
         return false;
     }
-    if (take_blob(lane, &file->hash, false, outcome, ret_blob)) {
-        return true;
-    }
-    if (outcome->result == OUTCOME_INPUT_MISSING) {
-        char why[LIMIT_TEXT_BYTES];
-        (void)snprintf(why, sizeof why, "%s", outcome->detail);
-        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "the output %s of %s: %s", from->output, name,
-                     why);
-    }
-    return false;
+    (void)snprintf(what, sizeof what, "the output %s of %s", from->output, name);
+    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
 }
 
 /* A file of the checkpoint that it goes on from. */
 static bool take_saved(struct lane *lane, const struct given_file *file, struct outcome *outcome,
                        struct store_blob *ret_blob)
 {
-    if (take_blob(lane, &file->hash, false, outcome, ret_blob)) {
-        return true;
-    }
-    if (outcome->result == OUTCOME_INPUT_MISSING) {
-        char why[LIMIT_TEXT_BYTES];
-        (void)snprintf(why, sizeof why, "%s", outcome->detail);
-        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "the checkpoint of attempt %u: %s: %s",
-                     (unsigned)file->task, file->name, why);
-    }
-    return false;
+    char what[LIMIT_TEXT_BYTES];
+    (void)snprintf(what, sizeof what, "the checkpoint of attempt %u: %s", (unsigned)file->task,
+                   file->name);
+    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
 }
 
 /* Takes every input of the subtask; on failure the outcome says why, and nothing is held. */
@@ -264,7 +252,7 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
             const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
             struct hash32 hash = codec_hash(input->hash);
             bool is_once = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
-            good = take_blob(lane, &hash, is_once, outcome, &inputs[i]);
+            good = take_blob(lane, &hash, is_once, input->name, outcome, &inputs[i]);
             if (!good && outcome->given.has_seed && outcome->result == OUTCOME_INPUT_MISSING) {
                 /* Only what the checked subtask left is for its provider to answer for. */
                 outcome->result = OUTCOME_PROGRAM_FAILED;

@@ -1,5 +1,6 @@
 #include "provider/transfer.h"
 
+#include "base/text.h"
 #include "runtime/blob_client.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
@@ -16,6 +17,8 @@ enum {
     RETRY_MS_FIRST = 100,
     RETRY_MS_LONGEST = 5000,
     STEP_MS = 50,
+    UNREAD_TRIES =
+        2, /* gets that end because the broker cannot read the blob, after five seconds each */
     SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + LIMIT_CHECKPOINT_FILES + 2
 };
 
@@ -98,6 +101,19 @@ static bool passing(enum reject_code code)
 
 /* ---------------------------------------------------------------- fetching */
 
+/* The broker's own word is for who asks of his jobs. */
+static enum store_status missing(enum reject_code code, const struct hash32 *hash,
+                                 struct problem *ret_problem)
+{
+    char hex[65];
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    if (code == REJECT_NOT_FOUND || code == REJECT_UNAVAILABLE) {
+        problem_set(ret_problem, "the broker %s blob %s; its log says why",
+                    code == REJECT_NOT_FOUND ? "does not have" : "cannot read", hex);
+    }
+    return STORE_MISSING;
+}
+
 enum store_status transfer_fetch(void *context, size_t thread, const struct hash32 *hash,
                                  const struct id128 *job, uint64_t cap, int fd, uint64_t *ret_size,
                                  struct problem *ret_problem)
@@ -105,6 +121,7 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
     struct transfer *transfer = context;
     assert(thread < TRANSFER_FETCHERS);
     struct connection *connection = &transfer->fetchers[thread];
+    unsigned unread = 0;
     for (int pause_ms = RETRY_MS_FIRST;; pause_ms = longer(pause_ms)) {
         if (atomic_load(&transfer->stopping)) {
             return STORE_GIVEN_UP;
@@ -119,8 +136,9 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
         if (unwritten != 0) {
             return store_unwritten(unwritten);
         }
-        if (!passing(code)) {
-            return code == REJECT_TOO_LARGE ? STORE_TOO_LARGE : STORE_MISSING;
+        unread += code == REJECT_UNAVAILABLE;
+        if (!passing(code) || unread >= UNREAD_TRIES) {
+            return code == REJECT_TOO_LARGE ? STORE_TOO_LARGE : missing(code, hash, ret_problem);
         }
         log_debug("a blob could not be fetched, trying again: %s", ret_problem->text);
         disconnect(connection);

@@ -1,8 +1,9 @@
 /* provider/transfer.h - blobs to and from the broker: fetching for the store, storing what subtasks left.
  *
  * An absent broker fails nothing: both sides try again until it is back, until the broker refuses, or
- * until transfer_stop. Outcomes that wait are stored in groups, one call for all the small outputs of
- * many subtasks of a job: a round trip and a sync cost more than the bytes. */
+ * until transfer_stop. A blob that it says it cannot read for ten seconds is missing. Outcomes that wait are
+ * stored in groups, one call for all the small outputs of many subtasks of a job: a round trip and a sync cost
+ * more than the bytes. */
 #ifndef BOURSE_PROVIDER_TRANSFER_H
 #define BOURSE_PROVIDER_TRANSFER_H
 

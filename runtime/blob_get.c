@@ -20,7 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that answers at random */
+enum {
+    REWINDS_MAX = 64, /* of one blob: more is a broker that answers at random */
+    UNREAD_MAX = 50,  /* answers that it cannot be read now, FLIGHT_BUSY_MS apart */
+};
 
 struct sink {        /* where the bytes go: a descriptor, memory, or whoever takes them */
     int fd;          /* -1: memory, or taken */
@@ -39,6 +42,7 @@ struct get {
     struct flights flights;
     struct sha256 running;
     unsigned rewinds;
+    unsigned unread;
     bool is_sized;
     const char *files; /* where a ticket, which may come, is taken to; NULL: none may */
     uint64_t size;
@@ -317,7 +321,9 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
         /* Asked for again already. */
     } else if (answer->type == MESSAGE_REJECT) {
         const Bourse__V1__Reject *reject = (const Bourse__V1__Reject *)(const void *)answer->body;
-        good = flight_is_passing(get->client, reject);
+        /* Counted for all of the blob: there may be a part of it that can be read each time. */
+        get->unread += reject->code == REJECT_UNAVAILABLE;
+        good = get->unread <= UNREAD_MAX && flight_is_passing(get->client, reject);
         if (good) {
             start_over(get);
         } else {

@@ -70,7 +70,7 @@ budget: 0.10
 END
 job=$("$bourse" submit later.yaml -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"
 [ "$(grep -c 'is full' "$log")" -le 2 ] || fail "the log says it again and again: $(grep 'is full' "$log")"
-until_true 60 logged 'work is given back: no room for an input' || fail "nothing is given back: $(cat "$log")"
+until_true 60 logged 'work is given back: no room for ' || fail "nothing is given back: $(cat "$log")"
 rm "$small/fill"
 until_true 60 is_done || fail "the agent did not go on: $(cat ps.json)"
 logged 'has room again' || fail "no word of the room"

@@ -236,6 +236,10 @@ static void answer_get(struct port *port, const struct router_message *message,
         refuse(port, message, request, REJECT_NOT_FOUND, 0);
         return;
     }
+    if (atomic_load(&port->unread_from) > 0 && get->offset >= atomic_load(&port->unread_from)) {
+        refuse(port, message, request, REJECT_UNAVAILABLE, 0);
+        return;
+    }
     uint64_t left = get->offset < blob->size ? blob->size - get->offset : 0;
     Bourse__V1__BlobData data = BOURSE__V1__BLOB_DATA__INIT;
     data.hash = get->hash;

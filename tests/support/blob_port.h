@@ -61,6 +61,7 @@ struct port {
     atomic_bool stopping;
     atomic_int busy_answers; /* refuse so many requests with BUSY first */
     atomic_int forget_after; /* after so many puts: the half-stored blobs lose a chunk; 0: never */
+    atomic_uint unread_from; /* from there on nothing of any blob can be read; 0: all can */
     atomic_bool lies;        /* flips a bit of what it hands out */
     atomic_bool refuses_quota;
     atomic_int drop_answers; /* the how manieth answer to a get is dropped; 0: none */

@@ -357,6 +357,27 @@ START_TEST(a_busy_broker_is_asked_again)
 }
 END_TEST
 
+START_TEST(of_a_blob_that_can_be_read_in_part_only_enough_is_asked)
+{
+    struct port *port = port_open();
+    uint8_t *bytes = pattern_of(3 << 20, 4);
+    struct blob_source source = source_of(bytes, 3 << 20);
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *got;
+    size_t length;
+    ck_assert(put_blobs(port, &source, 1, &reject));
+    atomic_store(&port->unread_from, 1 << 20);
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, 3 << 20, &got, &length,
+                                     &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_UNAVAILABLE);
+    atomic_store(&port->unread_from, 0);
+    check_get(port, &source);
+    free(bytes);
+    port_close(port);
+}
+END_TEST
+
 START_TEST(a_blob_goes_on_where_the_broker_says)
 {
     struct port *port = port_open();
@@ -498,6 +519,7 @@ int main(void)
     tcase_add_test(tests, among_many_the_one_that_fails_is_named);
     tcase_add_test(tests, among_many_other_bytes_are_refused);
     tcase_add_test(tests, a_busy_broker_is_asked_again);
+    tcase_add_test(tests, of_a_blob_that_can_be_read_in_part_only_enough_is_asked);
     tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
     tcase_add_test(tests, a_dropped_answer_is_asked_for_again);
     tcase_add_test(tests, refusals_and_lies_are_told);

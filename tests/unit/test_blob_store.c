@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "broker/serves.h"
 
 #include <check.h>
@@ -264,6 +265,31 @@ START_TEST(without_descriptors_an_upload_is_put_off_and_nothing_stops)
 }
 END_TEST
 
+START_TEST(a_blob_whose_file_is_gone_or_shorter_is_lost)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    char path[192], hex[65];
+    uint64_t stored = 0;
+    bool complete = false;
+    size_t length = 0;
+    uint64_t size = 0;
+    uint8_t back[16];
+    int fd = -1;
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    text_hex(hash.bytes, sizeof hash.bytes, hex);
+    (void)snprintf(path, sizeof path, "%s/%.2s/%s", folder, hex, hex);
+
+    ck_assert_int_eq(truncate(path, LARGE - 8), 0);
+    ck_assert_int_eq(blob_store_get(store, &hash, LARGE - 16, 16, back, &length, &size), BLOB_LOST);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_OK);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_LOST);
+    ck_assert_int_eq(blob_store_file(store, &hash, &fd), BLOB_LOST);
+    ck_assert_int_eq(fd, -1);
+}
+END_TEST
+
 static enum blob_status take_back(size_t upload, bool is_whole)
 {
     ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
@@ -456,6 +482,7 @@ int main(void)
     tcase_add_test(tests, quota_counts_what_is_stored_and_what_is_on_its_way);
     tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
     tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
+    tcase_add_test(tests, a_blob_whose_file_is_gone_or_shorter_is_lost);
     tcase_add_test(tests, a_lent_file_that_another_writes_is_a_blob_when_it_is_whole);
     tcase_add_test(tests, a_lent_file_that_is_not_whole_leaves_nothing);
     tcase_add_test(tests, what_is_lent_counts_like_any_upload);

@@ -473,10 +473,6 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
 /* Inputs would find no place: no new work until there is room. What is leased is given back as it fails. */
 static void watch_room(struct agent *agent, int64_t now_ns)
 {
-    if (now_ns < agent->look_again_ns) {
-        return;
-    }
-    agent->look_again_ns = now_ns + NS_PER_S;
     /* Twice as much ends it, so that asks do not come and go. */
     uint64_t bytes = agent->crowded ? 2 * ROOM_LEAST_BYTES : ROOM_LEAST_BYTES;
     bool crowded = !store_has_room(agent->store, bytes);
@@ -495,6 +491,18 @@ static void watch_room(struct agent *agent, int64_t now_ns)
     }
 }
 
+static void watch_store(struct agent *agent, int64_t now_ns)
+{
+    if (now_ns < agent->look_again_ns) {
+        return;
+    }
+    agent->look_again_ns = now_ns + NS_PER_S;
+    watch_room(agent, now_ns);
+    if (agent_session_counts(agent->session).leases == 0) {
+        store_forget_lent(agent->store); /* of the broker's disk */
+    }
+}
+
 static void loop(struct agent *agent)
 {
     reconnect(agent, clock_monotonic_ns());
@@ -506,7 +514,7 @@ static void loop(struct agent *agent)
         if (now_ns >= agent_session_next_deadline_ns(agent->session)) {
             agent_session_tick(agent->session, now_ns); /* terms end without a broker, too */
         }
-        watch_room(agent, now_ns);
+        watch_store(agent, now_ns);
         hear_owner(agent, now_ns);
         leave_when_drained(agent, now_ns);
         carry_out(agent, now_ns);

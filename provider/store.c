@@ -238,10 +238,11 @@ static void evict(struct store *store)
     }
 }
 
-static void evict_lent(struct store *store)
+/* The least recently used first, until so many are left. */
+static void evict_lent(struct store *store, size_t most)
 {
     for (struct list_link *link = store->lents.next;
-         link != &store->lents && store->lent_count > STORE_LENT_MAX;) {
+         link != &store->lents && store->lent_count > most;) {
         struct entry *entry = LIST_ELEMENT(link, struct entry, queue);
         link = link->next;
         if (entry->users == 0) {
@@ -389,7 +390,7 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
     list_append(&store->lents, &entry->queue);
     store->lent_count++;
     entry->users++; /* not to be evicted by its own arrival */
-    evict_lent(store);
+    evict_lent(store, STORE_LENT_MAX);
     entry->users--;
     pthread_cond_broadcast(&store->changed);
     return true;
@@ -792,6 +793,13 @@ void store_prefetch_once(struct store *store, const struct hash32 *hash, const s
                          uint64_t cap)
 {
     prefetch(store, hash, job, cap, true);
+}
+
+void store_forget_lent(struct store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    evict_lent(store, 0);
+    pthread_mutex_unlock(&store->mutex);
 }
 
 bool store_has_room(struct store *store, uint64_t bytes)

@@ -94,6 +94,8 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
 /* The same for store_take_once. */
 void store_prefetch_once(struct store *store, const struct hash32 *hash, const struct id128 *job,
                          uint64_t cap);
+/* Closes what is lent and nobody uses: as long as it is open here, its owner's disk has no room of it that he removes. */
+void store_forget_lent(struct store *store);
 /* Whether `bytes` are free on the disk, at the price of files that nobody uses; none goes in vain. */
 bool store_has_room(struct store *store, uint64_t bytes);
 /* Bytes of files at hand. */

@@ -348,6 +348,45 @@ START_TEST(what_was_announced_is_lent_too_and_given_back)
 }
 END_TEST
 
+/* Of what is lent. */
+static size_t open_files(void)
+{
+    char path[64], target[128];
+    size_t count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        count += strstr(target, "memfd:lent") != NULL;
+    }
+    return count;
+}
+
+START_TEST(what_is_lent_and_nobody_uses_is_closed_when_told)
+{
+    CLEANUP(play_end) struct play play;
+    struct store_blob blob, used;
+    play_start(&play, 1 << 20);
+    play.source.lends = true;
+    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK);
+    ck_assert_int_eq(take_once(&play, 4, &used), STORE_OK);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(open_files(), 3); /* the store's two, and the taker's */
+    store_forget_lent(play.store);
+    ck_assert_uint_eq(open_files(), 2);
+    check_bytes(&play, 4, &used);
+    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK); /* lent anew */
+    ck_assert(blob.is_lent);
+    check_bytes(&play, 3, &blob);
+    ck_assert_uint_eq(fetches(&play.source), 0);
+    ck_assert_uint_eq(play.source.loans, 3);
+    store_release(play.store, &blob);
+    store_release(play.store, &used);
+    store_forget_lent(play.store);
+    ck_assert_uint_eq(open_files(), 0);
+}
+END_TEST
+
 START_TEST(what_is_missing_or_too_large_says_so_and_may_be_asked_again)
 {
     CLEANUP(play_end) struct play play;
@@ -603,6 +642,7 @@ int main(void)
     tcase_add_test(tcase, who_reads_once_reads_what_is_lent);
     tcase_add_test(tcase, who_does_not_hash_gets_nothing_lent);
     tcase_add_test(tcase, what_was_announced_is_lent_too_and_given_back);
+    tcase_add_test(tcase, what_is_lent_and_nobody_uses_is_closed_when_told);
     tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);
     tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
     tcase_add_test(tcase, small_files_are_bounded_by_their_number);

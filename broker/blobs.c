@@ -23,7 +23,7 @@ enum {
     BATCH_MESSAGES = 128,
     BATCH_BYTES = 16 << 20,
     EXPIRE_MS = 1000,
-    UNREAD_TOLD = 16, /* blobs that could not be read, of which the log was told lately */
+    UNREAD_TOLD = 64, /* blobs that could not be read, of which the log was told lately */
 };
 
 static const int64_t UNREAD_QUIET_NS = 60 * NS_PER_S;
@@ -297,10 +297,24 @@ static enum blob_status may_read(struct blobs *blobs, const struct asked *asked,
     return status == BLOB_OK ? blob_store_owns(blobs->config.store, owner, hash) : status;
 }
 
+/* Its own place, or that which is over first. */
+static struct unread *unread_of(struct blobs *blobs, const struct hash32 *hash)
+{
+    struct unread *first = &blobs->unread[0];
+    for (size_t i = 0; i < UNREAD_TOLD; i++) {
+        struct unread *told = &blobs->unread[i];
+        if (hash32_equal(&told->hash, hash)) {
+            return told;
+        }
+        first = told->until_ns < first->until_ns ? told : first;
+    }
+    return first;
+}
+
 /* Who needs a blob asks again and again: the log has it once in a while. */
 static void log_unread(struct blobs *blobs, const struct hash32 *hash)
 {
-    struct unread *told = &blobs->unread[hash->bytes[0] % UNREAD_TOLD];
+    struct unread *told = unread_of(blobs, hash);
     int64_t now_ns = clock_monotonic_ns();
     if (now_ns >= told->until_ns || !hash32_equal(&told->hash, hash)) {
         *told = (struct unread){.hash = *hash, .until_ns = now_ns + UNREAD_QUIET_NS};

@@ -207,6 +207,15 @@ static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once
     return status == STORE_OK;
 }
 
+static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input, bool is_once,
+                       struct outcome *outcome, struct store_blob *ret_blob)
+{
+    struct hash32 hash = codec_hash(input->hash);
+    char what[LIMIT_TEXT_BYTES];
+    (void)snprintf(what, sizeof what, "input %s", input->name);
+    return take_blob(lane, &hash, is_once, what, outcome, ret_blob);
+}
+
 /* What another subtask left. That this one was given no such file is the fault of who asked for it. */
 static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
                        struct outcome *outcome, struct store_blob *ret_blob)
@@ -250,9 +259,8 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
         bool good;
         if (i < named) {
             const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
-            struct hash32 hash = codec_hash(input->hash);
             bool is_once = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
-            good = take_blob(lane, &hash, is_once, input->name, outcome, &inputs[i]);
+            good = take_input(lane, input, is_once, outcome, &inputs[i]);
             if (!good && outcome->given.has_seed && outcome->result == OUTCOME_INPUT_MISSING) {
                 /* Only what the checked subtask left is for its provider to answer for. */
                 outcome->result = OUTCOME_PROGRAM_FAILED;

@@ -10,8 +10,8 @@ market_up --credits 100 --slots 1
 kill "$agent"
 ended "$agent" 60 || fail "the agent does not end"
 
-# file NAME WORD: a matrix of its own bytes, too large for a row of the broker's database.
-file() { npy "$1" 200 200 && printf '%s' "$2" | dd of="$1" bs=1 seek=4000 conv=notrunc status=none; }
+# file NAME WORD: a matrix of its own bytes, so large that a product is computed with it where it lies.
+file() { npy "$1" 1100 1100 && printf '%s' "$2" | dd of="$1" bs=1 seek=4000 conv=notrunc status=none; }
 submit() { # NAME INPUT LINE...
     local name=$1 input=$2
     shift 2
@@ -55,18 +55,26 @@ is_over() { # NAME STATE
 failed() { # NAME FILE WHY
     until_true 180 is_over "$1" failed || fail "$1: $(cat ps.json; "$bourse" explain "$(cat "$1.id")" 2>&1)"
     "$bourse" ps "$(cat "$1.id")" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
-    grep -qE "^ +0 +failed +3 .* input missing: $2: the broker $3" ps.txt || fail "$1: $(cat ps.txt)"
+    grep -qE "^ +0 +failed +3 .* input missing: input $2: the broker$3" ps.txt || fail "$1: $(cat ps.txt)"
     "$bourse" logs "$(cat "$1.id")" >logs.txt 2>&1 || true # nothing but that there is nothing
-    has "$(cat logs.txt)" "input missing: $2: the broker "
+    has "$(cat logs.txt)" "input missing: input $2: the broker"
     grep -q '"charged_micro":0,' ps.json || fail "$1 was charged: $(cat ps.json)"
 }
 for way in $ways; do
-    why='does not have blob [0-9a-f]{64}; its log says why'
-    [ "$way" != other ] || why="sent bytes that do not have the blob's hash"
+    why=' does not have blob [0-9a-f]{64}; its log says why'
+    [ "$way" != other ] || why="(('s file does)|( sent bytes that do)) not have (its|the blob's) hash" # where it lies; copied
     failed "product-$way" "$way.npy" "$why"
     failed "text-$way" "$way.bin" "$why"
 done
 until_true 180 is_over sound "done" || fail "no device is free for what waits behind them: $(cat ps.json)"
+
+keeps_none() {
+    local file
+    for file in "/proc/$agent/fd/"*; do
+        [[ "$(readlink "$file")" != "$market/blobs/"* ]] || return 1
+    done
+}
+until_true 60 keeps_none || fail "the idle agent keeps files of the broker's open"
 
 minutes=$((($(now_ms) - began_ms) / 60000))
 for way in gone shorter; do

@@ -1,6 +1,7 @@
 #include "broker/measured.h"
 
 #include "base/list.h"
+#include "planner/pace.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -125,6 +126,11 @@ void measured_put(struct measured *measured, const struct measured_row *row)
     }
 }
 
+size_t measured_count(const struct measured *measured)
+{
+    return measured->count;
+}
+
 bool measured_each(const struct measured *measured, const struct hash32 *name,
                    measured_on_row *visit, void *context)
 {
@@ -153,11 +159,12 @@ const struct measured_row *measured_of_class(const struct measured *classes,
     return NULL;
 }
 
-bool measured_is_unlike(const struct measured_row *all, const struct measured_row *device)
+bool measured_is_unlike(const struct history_summary *class_took, uint32_t pace,
+                        const struct measured_row *device)
 {
-    const struct history_summary class_took = history_summarise(&all->history);
     const struct history_summary took = history_summarise(&device->history);
-    const int64_t off = took.median > class_took.median ? took.median - class_took.median
-                                                        : class_took.median - took.median;
-    return took.count >= MEASURED_TOLD && off > class_took.median / 100 * MEASURED_OFF_PERCENT;
+    const int64_t off = took.median > class_took->median ? took.median - class_took->median
+                                                         : class_took->median - took.median;
+    return took.count >= MEASURED_TOLD &&
+           (pace != PACE_ONE || off > class_took->median / 100 * MEASURED_OFF_PERCENT);
 }

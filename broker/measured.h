@@ -39,14 +39,16 @@ bool measured_add(struct measured *measured, const struct work *work, const char
 /* A row as it was; it is the newest then. */
 void measured_put(struct measured *measured, const struct measured_row *row);
 
+size_t measured_count(const struct measured *measured); /* rows */
 /* All rows, the one that was measured longest ago first; those of one name only, where it is not NULL. False: stopped by `visit`. */
 typedef bool measured_on_row(void *context, const struct measured_row *row);
 bool measured_each(const struct measured *measured, const struct hash32 *name,
                    measured_on_row *visit, void *context);
-/* Whether a device is not of the speed of its class, whose row is `all`: that many were measured there, and what half of these took at most
- * is more than a fifth off what half of all took. */
+/* Whether what work takes on a device is told beside what it takes on devices of its class at pace 1 (paces.h): that many were measured there,
+ * and it is at another pace, or what half of these took at most is more than a fifth off. */
 enum { MEASURED_TOLD = 4, MEASURED_OFF_PERCENT = 20 };
-bool measured_is_unlike(const struct measured_row *all, const struct measured_row *device);
+bool measured_is_unlike(const struct history_summary *class_took, uint32_t pace,
+                        const struct measured_row *device);
 /* The row of its class, or NULL. It lives until the next is added. */
 const struct measured_row *measured_of_class(const struct measured *classes,
                                              const struct measured_row *device);

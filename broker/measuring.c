@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, SCHEMA = 2, SAMPLE_BYTES = 8 };
+enum { PATH_SIZE = 4096, SCHEMA = 2, SAMPLE_BYTES = 8, PACES_LATE = 1024 };
 
 struct known { /* a manifest, newest use last */
     struct hash32 hash;
@@ -24,7 +24,9 @@ struct known { /* a manifest, newest use last */
 struct measuring {
     char path[PATH_SIZE], blobs[PATH_SIZE];
     struct measured *rows, *devices;
-    uint64_t entry; /* the last of the ledger that was looked at */
+    struct paces *paces;
+    uint64_t added, paced_at; /* samples since it was opened; when paces were found */
+    uint64_t entry;           /* the last of the ledger that was looked at */
     bool has_begun, is_changed;
     int64_t saved_ns;
     struct known known[MEASURING_JOBS];
@@ -142,6 +144,7 @@ static bool begin_anew(struct measuring *measuring)
     measured_destroy(&measuring->devices);
     measuring->rows = measured_create();
     measuring->devices = measured_create();
+    paces_destroy(&measuring->paces);
     measuring->entry = 0;
     measuring->has_begun = false;
     return measuring->rows != NULL && measuring->devices != NULL;
@@ -256,6 +259,7 @@ void measuring_close(struct measuring **self)
         }
         measured_destroy(&measuring->rows);
         measured_destroy(&measuring->devices);
+        paces_destroy(&measuring->paces);
         free(measuring);
         *self = NULL;
     }
@@ -277,6 +281,18 @@ const struct measured *measuring_rows(const struct measuring *measuring)
 const struct measured *measuring_devices(const struct measuring *measuring)
 {
     return measuring->devices;
+}
+
+/* They change little with one sample more, and to find them takes all. */
+const struct paces *measuring_paces(struct measuring *measuring)
+{
+    const uint64_t since = measuring->added - measuring->paced_at;
+    if (measuring->paces == NULL || since > measuring->paced_at / 16 || since > PACES_LATE) {
+        paces_destroy(&measuring->paces);
+        measuring->paces = paces_create(measuring->devices);
+        measuring->paced_at = measuring->added;
+    }
+    return measuring->paces;
 }
 
 /* ---------------------------------------------------------------- manifests */
@@ -396,6 +412,7 @@ static void add_result(struct measuring *measuring, const struct ledger_measured
         const struct measured_device device = {.provider = row->provider, .device = row->device};
         (void)measured_add(measuring->rows, &work, row->instrument, NULL, took_ns,
                            row->log_time_ns);
+        measuring->added++;
         (void)measured_add(measuring->devices, &work, row->instrument, &device, took_ns,
                            row->log_time_ns);
     }

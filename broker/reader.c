@@ -298,7 +298,9 @@ enum { HISTORY_PAGES = 4 }; /* of results are looked at before an answer */
 struct history_page {
     Bourse__V1__HistoryRow wires[LIMIT_ROWS];
     Bourse__V1__HistoryRow *pointers[LIMIT_ROWS];
-    const struct measured *classes;
+    const struct measured *classes, *devices;
+    const struct paces *paces;
+    const Bourse__V1__HistoryRequest *asked;
     uint32_t skip;
     size_t count;
 };
@@ -308,32 +310,45 @@ static ProtobufCBinaryData borrowed(const uint8_t *bytes, size_t length)
     return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
 }
 
+static bool is_skipped(struct history_page *page)
+{
+    const bool is_had = page->skip > 0;
+    page->skip -= is_had;
+    return is_had;
+}
+
+static Bourse__V1__HistoryRow *next_row(struct history_page *page, const char *device_class,
+                                        const struct measured_device *device)
+{
+    Bourse__V1__HistoryRow *wire = &page->wires[page->count];
+    bourse__v1__history_row__init(wire);
+    wire->device_class = (char *)(uintptr_t)device_class; /* packed, never written */
+    wire->has_provider = wire->has_device = !id128_is_zero(&device->device);
+    wire->provider = borrowed(device->provider.bytes, sizeof device->provider.bytes);
+    wire->device = borrowed(device->device.bytes, sizeof device->device.bytes);
+    page->pointers[page->count++] = wire;
+    return wire;
+}
+
 static bool add_history(void *context, const struct measured_row *row)
 {
     struct history_page *page = context;
-    if (page->skip > 0) {
-        page->skip--;
+    if (is_skipped(page)) {
         return true;
     }
     if (page->count == LIMIT_ROWS) {
         return false;
     }
-    const struct history_summary summary = history_summarise(&row->history);
-    Bourse__V1__HistoryRow *wire = &page->wires[page->count];
-    bourse__v1__history_row__init(wire);
+    const struct history_summary summary = paces_summarise(page->paces, page->devices, row);
+    Bourse__V1__HistoryRow *wire = next_row(page, row->device_class, &row->device);
     wire->work = borrowed(row->work.name.bytes, sizeof row->work.name.bytes);
     wire->size = row->work.size;
-    wire->device_class = (char *)(uintptr_t)row->device_class; /* packed, never written */
     wire->samples = summary.count;
     wire->outliers = summary.outliers;
     wire->median_ns = summary.median;
     wire->has_p90_ns = summary.p90 > 0;
     wire->p90_ns = summary.p90;
     wire->at_ms = row->at_ns / NS_PER_MS;
-    wire->has_provider = wire->has_device = !id128_is_zero(&row->device.device);
-    wire->provider = borrowed(row->device.provider.bytes, sizeof row->device.provider.bytes);
-    wire->device = borrowed(row->device.device.bytes, sizeof row->device.device.bytes);
-    page->pointers[page->count++] = wire;
     return true;
 }
 
@@ -342,7 +357,46 @@ static bool add_device(void *context, const struct measured_row *row)
 {
     const struct history_page *page = context;
     const struct measured_row *all = measured_of_class(page->classes, row);
-    return all == NULL || !measured_is_unlike(all, row) || add_history(context, row);
+    if (all == NULL) {
+        return true;
+    }
+    const struct history_summary of_class = paces_summarise(page->paces, page->devices, all);
+    return !measured_is_unlike(&of_class, paces_of(page->paces, row), row) ||
+           add_history(context, row);
+}
+
+struct same_class {
+    const char *device_class;
+    bool is_found;
+};
+
+static bool find_class(void *context, const struct measured_row *row)
+{
+    struct same_class *same = context;
+    same->is_found = strcmp(row->device_class, same->device_class) == 0;
+    return !same->is_found;
+}
+
+/* Of devices of the classes on which it asks about work. */
+static bool add_pace(void *context, const struct paced *paced)
+{
+    struct history_page *page = context;
+    struct same_class same = {.device_class = paced->device_class};
+    for (size_t i = 0; i < page->asked->n_works && !same.is_found; i++) {
+        const struct hash32 name = codec_hash(page->asked->works[i]);
+        (void)measured_each(page->classes, &name, find_class, &same);
+    }
+    if (!same.is_found || is_skipped(page)) {
+        return true;
+    }
+    if (page->count == LIMIT_ROWS) {
+        return false;
+    }
+    Bourse__V1__HistoryRow *wire = next_row(page, paced->device_class, &paced->device);
+    wire->work = page->asked->works[0];
+    wire->has_pace = 1;
+    wire->pace = paced->pace;
+    return true;
 }
 
 static struct outgoing *history(struct reader_thread *reader, const struct request *request)
@@ -356,12 +410,14 @@ static struct outgoing *history(struct reader_thread *reader, const struct reque
     }
     page->skip = body->has_skip ? body->skip : 0;
     page->classes = measuring_rows(reader->measuring);
-    const struct measured *devices = measuring_devices(reader->measuring);
-    bool all = true;
+    page->devices = measuring_devices(reader->measuring);
+    page->paces = measuring_paces(reader->measuring);
+    page->asked = body;
+    bool all = paces_each(page->paces, add_pace, page);
     for (size_t i = 0; i < body->n_works && all; i++) {
         const struct hash32 name = codec_hash(body->works[i]);
         all = measured_each(page->classes, &name, add_history, page) &&
-              measured_each(devices, &name, add_device, page);
+              measured_each(page->devices, &name, add_device, page);
     }
     Bourse__V1__HistoryReply answer = BOURSE__V1__HISTORY_REPLY__INIT;
     answer.n_rows = page->count;

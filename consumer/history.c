@@ -7,7 +7,9 @@
 #include "consumer/matrix.h"
 #include "consumer/product.h"
 #include "matching/book.h"
+#include "planner/deal.h"
 #include "planner/history.h"
+#include "planner/pace.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "protocol/work.h"
@@ -119,6 +121,7 @@ struct known { /* of one name and size, on one class of devices or over all of t
 struct table {
     const struct history_kind *kinds; /* that are told apart, from 1 on */
     size_t kind_count;
+    uint32_t paces[DEAL_CLASSES]; /* by kind; 0: that of its class */
     struct known *items;
     size_t count, capacity;
     bool no_memory;
@@ -190,9 +193,20 @@ static bool is_of_kind(const struct history_kind *kind, const Bourse__V1__Histor
            strcmp(kind->account, account) == 0 && strcmp(kind->device, device) == 0;
 }
 
+static void keep_pace(struct table *table, const Bourse__V1__HistoryRow *row)
+{
+    for (size_t c = 1; c < table->kind_count; c++) {
+        table->paces[c] = is_of_kind(&table->kinds[c], row) ? row->pace : table->paces[c];
+    }
+}
+
 static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *row)
 {
     struct table *table = context;
+    if (row->has_pace) {
+        keep_pace(table, row);
+        return true;
+    }
     if (row->samples == 0 || row->median_ns <= 0) {
         return true;
     }
@@ -247,14 +261,18 @@ static const struct known *known_of(const struct learning *learning, uint32_t in
     return find(&learning->table, name, work.size, of_class);
 }
 
+static int64_t within_limit(int64_t takes_ns, int64_t limit_ms)
+{
+    const int64_t limit_ns = limit_ms * NS_PER_MS;
+    return takes_ns < 1 ? 1 : takes_ns < limit_ns ? takes_ns : limit_ns;
+}
+
 static int64_t blended_ns(const struct known *known, int64_t said_ns, int64_t limit_ms)
 {
     const struct history_summary summary = {
         .count = known->samples < UINT32_MAX ? (uint32_t)known->samples : UINT32_MAX,
         .median = (int64_t)(known->median_ns / known->samples)};
-    const int64_t takes_ns = history_blend(&summary, said_ns);
-    const int64_t limit_ns = limit_ms * NS_PER_MS;
-    return takes_ns < 1 ? 1 : takes_ns < limit_ns ? takes_ns : limit_ns;
+    return within_limit(history_blend(&summary, said_ns), limit_ms);
 }
 
 /* All devices on which a part may run, by what they are. */
@@ -455,20 +473,20 @@ size_t history_units(const struct bourse_job *job)
     return history_is_by_subtask(job) ? job->subtasks : job->part_count;
 }
 
-static void add_samples(struct history_figure *figure, const struct known *known)
+static void add_samples(struct history_figure *figure, const struct known *known, uint32_t pace)
 {
-    const int64_t p90_ns = known->p90_ns > 0 ? known->p90_ns : 1;
+    const int64_t p90_ns = known->p90_ns > 0 ? pace_takes_ns(known->p90_ns, pace) : 1;
     const bool is_known = !known->has_no_p90 && (figure->samples == 0 || figure->p90_ns >= 0);
     figure->p90_ns = !is_known ? -1 : p90_ns > figure->p90_ns ? p90_ns : figure->p90_ns;
     figure->samples = known->samples > figure->samples ? known->samples : figure->samples;
 }
 
 /* Of a device of which nothing is known apart: of its class. */
-static const struct known *known_there(const struct learning *learning, uint32_t index,
-                                       size_t of_kind)
+static const struct known *known_of_class(const struct learning *learning, uint32_t index,
+                                          size_t of_kind)
 {
     const struct history_kind *kinds = learning->table.kinds;
-    const struct known *known = known_of(learning, index, of_kind);
+    const struct known *known = NULL;
     for (size_t i = 1; known == NULL && i < learning->table.kind_count; i++) {
         if (kinds[i].device[0] == '\0' &&
             strcmp(kinds[i].device_class, kinds[of_kind].device_class) == 0) {
@@ -476,6 +494,30 @@ static const struct known *known_there(const struct learning *learning, uint32_t
         }
     }
     return known;
+}
+
+/* What one subtask takes on devices of a kind, which has it as said or guessed. */
+static void figure_one(const struct learning *learning, size_t part, uint32_t index, size_t of_kind,
+                       struct history_figure *figure)
+{
+    const struct order_part *terms = &learning->job->parts[part];
+    const int64_t said = said_ns(learning->job, part, index);
+    const uint32_t told = of_kind == 0 ? 0 : learning->table.paces[of_kind];
+    const uint32_t pace = told == 0 ? PACE_ONE : told;
+    const struct known *own = known_of(learning, index, of_kind == 0 ? all_for(terms) : of_kind);
+    if (own != NULL) {
+        figure->takes_ns = blended_ns(own, pace_takes_ns(said, pace), terms->limit_ms);
+        add_samples(figure, own, PACE_ONE);
+        return;
+    }
+    const struct known *known = of_kind == 0 ? NULL : known_of_class(learning, index, of_kind);
+    int64_t base_ns = figure->takes_ns;
+    if (known != NULL) {
+        base_ns = blended_ns(known, said, terms->limit_ms);
+        add_samples(figure, known, pace);
+    }
+    figure->takes_ns = within_limit(pace_takes_ns(base_ns, pace), terms->limit_ms);
+    figure->is_at_pace = figure->is_at_pace || pace != PACE_ONE;
 }
 
 static void figure_class(struct learning *learning, size_t number, uint32_t first, size_t of_class)
@@ -490,15 +532,10 @@ static void figure_class(struct learning *learning, size_t number, uint32_t firs
     for (uint32_t i = 0; i < part->subtasks; i += step) {
         const uint32_t left = part->subtasks - i;
         struct history_figure *figure = &row[by_subtask ? first + i : number];
-        const struct known *known = of_class == 0 ? known_of(learning, first + i, all_for(part))
-                                                  : known_there(learning, first + i, of_class);
-        int64_t takes_ns = figure->takes_ns;
-        if (known != NULL) {
-            takes_ns = blended_ns(known, said_ns(job, number, first + i), part->limit_ms);
-            add_samples(figure, known);
-            figure->takes_ns = by_subtask ? takes_ns : figure->takes_ns;
-        }
-        sum_ns += (int128)takes_ns * (left < step ? left : step);
+        const int64_t expect_ns = figure->takes_ns;
+        figure_one(learning, number, first + i, of_class, figure);
+        sum_ns += (int128)figure->takes_ns * (left < step ? left : step);
+        figure->takes_ns = by_subtask ? figure->takes_ns : expect_ns;
     }
     if (!by_subtask) {
         row[number].takes_ns = (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks);
@@ -570,6 +607,7 @@ bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
     }
     learning->figures = figures;
     learning->table.kinds = kinds;
+    assert(kind_count <= DEAL_CLASSES);
     learning->table.kind_count = kind_count;
     struct bourse_error refused = {.status = BOURSE_OK};
     const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
@@ -596,6 +634,9 @@ struct telling {
 static bool tell(void *context, size_t name, const Bourse__V1__HistoryRow *row)
 {
     const struct telling *telling = context;
+    if (row->has_pace) {
+        return true; /* of no work of its own */
+    }
     const Bourse__V1__ManifestTask *task =
         subtask_task(telling->manifest, telling->names->first[name]);
     struct bourse_measured measured = {

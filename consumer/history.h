@@ -15,6 +15,8 @@ struct history_figure {
     int64_t takes_ns;
     int64_t p90_ns;   /* so much nine of ten took at most; -1: not known of all that was measured */
     uint64_t samples; /* of the work with most; 0: nothing was measured there */
+    bool
+        is_at_pace; /* it was measured on others of the class, or declared: times how much faster or slower the device is at all work */
 };
 bool history_is_by_subtask(const struct bourse_job *job);
 size_t history_units(const struct bourse_job *job);
@@ -24,7 +26,7 @@ struct history_kind {
     const char *account,
         *device; /* the provider's key and the device's id, as market lists have them; "": all of the class */
 };
-/* Asks the market which devices are not of the speed of their class, at the work of this job. False: the broker does not answer, or there is
+/* Asks the market which devices are not of the speed of their class, at the work of this job or at all work. False: the broker does not answer, or there is
  * no memory. */
 typedef bool history_device_visitor(void *context, const char *account, const char *device);
 bool history_unlike(struct bourse *bourse, const struct bourse_job *job,

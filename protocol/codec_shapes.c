@@ -365,7 +365,7 @@ SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(history_request, history_request, MANY_SIZED(32, 32, LIMIT_WORKS), COUNT);
 SHAPE(history_row, history_row, HASH, NUMBER(0, 256), ATTRIBUTE_TEXT, COUNT, COUNT, COUNT, COUNT,
-      MOMENT, HASH, ID);
+      MOMENT, HASH, ID, NUMBER(1, LIMIT_PACE));
 SHAPE(history_reply, history_reply, MANY(history_row, LIMIT_ROWS), FLAG);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,

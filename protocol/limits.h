@@ -44,6 +44,7 @@ enum {
     LIMIT_LEASES = 4096,                /* in one Statement */
     LIMIT_ROWS = 1000,                  /* in one reply */
     LIMIT_WORKS = 64,                   /* asked about in one HistoryRequest */
+    LIMIT_PACE = 1000000,               /* thousandths: a thousand times what a class takes */
     LIMIT_BARS = 1440,                  /* in one PricesReply: a day of minutes */
     LIMIT_WAIT_MS = 30 * 1000,          /* how long a MarketRequest may wait for its answer */
     LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */

@@ -86,14 +86,20 @@ static enum source said_source(const struct planned *planned, uint32_t index)
     return is_said ? SOURCE_DECLARED : SOURCE_GUESS;
 }
 
+static struct history_figure figure_of(const struct planned *planned, uint32_t index)
+{
+    const struct offered *offered = planned->plan->offered;
+    const uint32_t device = planned->plan->deal->runs[index].device;
+    return offered_figure(planned->job, offered, offered->places[device].slots.of_class,
+                          part_of(planned->job, index), index);
+}
+
 /* `ret_samples`: of what was measured. */
 static enum source source_of(const struct planned *planned, uint32_t index, uint64_t *ret_samples)
 {
     const struct offered *offered = planned->plan->offered;
-    const uint32_t device = planned->plan->deal->runs[index].device;
-    const uint32_t of_class = offered->places[device].slots.of_class;
     const size_t part = part_of(planned->job, index);
-    const uint64_t here = offered_figure(planned->job, offered, of_class, part, index).samples;
+    const uint64_t here = figure_of(planned, index).samples;
     const uint64_t all = offered_figure(planned->job, offered, 0, part, index).samples;
     *ret_samples = here > 0 ? here : all;
     return here > 0 ? SOURCE_MEASURED : all > 0 ? SOURCE_ELSEWHERE : said_source(planned, index);
@@ -106,11 +112,12 @@ static void write_source(const struct planned *planned, uint32_t index, char ret
 {
     uint64_t samples = 0;
     const enum source source = source_of(planned, index, &samples);
+    const char *pace = figure_of(planned, index).is_at_pace ? ", at its pace" : "";
     if (source <= SOURCE_ELSEWHERE) {
-        (void)snprintf(ret_text, CELL, "measured (%" PRIu64 ")%s", samples,
-                       source == SOURCE_ELSEWHERE ? " elsewhere" : "");
+        (void)snprintf(ret_text, CELL, "measured (%" PRIu64 ")%s%s", samples,
+                       source == SOURCE_ELSEWHERE ? " elsewhere" : "", pace);
     } else {
-        (void)snprintf(ret_text, CELL, "%s", source_names[source]);
+        (void)snprintf(ret_text, CELL, "%s%s", source_names[source], pace);
     }
 }
 
@@ -616,10 +623,11 @@ static json_t *json_schedule(const struct planned *planned)
         const enum source source = source_of(planned, i, &samples);
         const struct figure energy = energy_of(planned, run->device, slot_ns_of(planned, i));
         json_t *value = json_pack(
-            "{s:i, s:i, s:i, s:f, s:f, s:f, s:s, s:I, s:o, s:o, s:I}", "subtask", (int)i, "device",
-            (int)run->device, "lane", (int)run->lane, "ready_s", ready_s[i], "start_s",
+            "{s:i, s:i, s:i, s:f, s:f, s:f, s:s, s:b, s:I, s:o, s:o, s:I}", "subtask", (int)i,
+            "device", (int)run->device, "lane", (int)run->lane, "ready_s", ready_s[i], "start_s",
             seconds_of(run->start_ns), "finish_s", seconds_of(run->end_ns), "source",
-            source_names[source], "samples", (json_int_t)samples, "bytes_in",
+            source_names[source], "at_pace", (int)figure_of(planned, i).is_at_pace, "samples",
+            (json_int_t)samples, "bytes_in",
             takes ? json_null()
                   : json_integer((json_int_t)manifest_own_bytes(planned->plan->manifest, i)),
             "energy_j", json_energy(&energy), "price_micro", (json_int_t)planned->costs[i]);

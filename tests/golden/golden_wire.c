@@ -763,9 +763,16 @@ static void put_history(struct text *text, struct cast *cast)
     of_device.has_provider = of_device.has_device = 1;
     of_device.provider = binary(identity_key(cast->provider)->bytes, 32);
     of_device.device = binary(cast->device.bytes, 16);
-    Bourse__V1__HistoryRow *rows[] = {&row, &of_device};
+    Bourse__V1__HistoryRow pace = BOURSE__V1__HISTORY_ROW__INIT;
+    pace.work = works[0];
+    pace.device_class = device_class;
+    pace.has_provider = pace.has_device = pace.has_pace = 1;
+    pace.provider = of_device.provider;
+    pace.device = of_device.device;
+    pace.pace = 2950;
+    Bourse__V1__HistoryRow *rows[] = {&pace, &row, &of_device};
     Bourse__V1__HistoryReply reply = BOURSE__V1__HISTORY_REPLY__INIT;
-    reply.n_rows = 2;
+    reply.n_rows = 3;
     reply.rows = rows;
     put_vector(text, cast, MESSAGE_HISTORY_REPLY, NULL, &reply.base);
 }

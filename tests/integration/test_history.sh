@@ -145,6 +145,24 @@ grep -oE '"device":"[0-9a-f]+","samples":[0-9]+,"outliers":[0-9]+,"median_ns":[0
 LC_ALL=C "$bourse" plan unlike.yaml >unlike.txt || fail "plan of unlike speeds"
 awk '$2 ~ /^slow\// && $1 ~ /^[0-9]+$/ { n++; if ($4 + 0 < 1 || $4 !~ /[0-9]s$/) exit 1 } END { exit !n }' unlike.txt || fail "the slow agent is to be faster than it is: $(cat unlike.txt)"
 
+# What ran once, on the slow one, is known on the fast one, too: the market knows how fast both are at what both did.
+cat >slow.yaml <<'YAML'
+array: 0-0
+needs: cores >= 1 and label = slow
+run: [pace, -c, 'if [ -n "$BASH_VERSION" ]; then sleep 2; else sleep 1; fi']
+YAML
+sed 's/label = slow/label = fast/' slow.yaml >fast.yaml
+"$bourse" submit slow.yaml --wait -y >once.log 2>&1 || fail "once, on the slow one: $(cat once.log)"
+for device in slow fast; do
+    "$bourse" plan $device.yaml --json >$device.plan || fail "plan of what ran once, on the $device one"
+    "$bourse" plan $device.yaml >$device.txt || fail "plan of what ran once, on the $device one, as a table"
+    grep -q 'measured (1)' $device.txt || fail "it was not measured: $(cat $device.txt)"
+done
+awk -v slow="$(field makespan_s slow.plan)" -v fast="$(field makespan_s fast.plan)" 'BEGIN { exit !(fast < 0.75 * slow) }' ||
+    fail "as long on the fast one: $(cat fast.plan slow.plan)"
+grep -q 'measured (1), at its pace' slow.txt fast.txt || fail "nothing says that it is by the pace of the device: $(cat slow.txt fast.txt)"
+grep -q '"at_pace":true' slow.plan fast.plan || fail "nothing says so in JSON: $(cat slow.plan fast.plan)"
+
 # A job of them is held against what the plan has its subtasks take, on average: more than the class takes.
 "$bourse" plan unlike.yaml --json >unlike.plan || fail "plan of unlike speeds, as JSON"
 "$bourse" submit unlike.yaml --wait -y >unlike.log 2>&1 || fail "unlike, as planned: $(cat unlike.log)"

@@ -1,6 +1,7 @@
 /* What work took: by name, size and class; where it is kept; and how it is read out of a ledger. */
 #include "broker/measuring.h"
 #include "planner/deal.h"
+#include "planner/pace.h"
 #include "tests/support/small_market.h"
 
 #include "base/checked.h"
@@ -308,24 +309,27 @@ static int64_t run_once(const struct work *work)
     return makespan_ns;
 }
 
-/* What is told of a device that is not of the speed of its class, else what is told of the class. */
+static struct paces *paces;
+
+/* What is told of a device that is not of the speed of its class, else what is told of the class at its pace. */
 static bool take_median(void *context, const struct measured_row *row)
 {
     int64_t *takes_ns = context;
-    if (measured_is_unlike(measured_of_class(classes, row), row)) {
-        takes_ns[row->device.device.bytes[1]] = history_summarise(&row->history).median;
-    }
+    const struct history_summary all =
+        paces_summarise(paces, devices, measured_of_class(classes, row));
+    const uint32_t pace = paces_of(paces, row);
+    takes_ns[row->device.device.bytes[1]] = measured_is_unlike(&all, pace, row)
+                                                ? history_summarise(&row->history).median
+                                                : pace_takes_ns(all.median, pace);
     return true;
 }
 
 static int64_t planned_ns(const struct work *work)
 {
-    int64_t takes_ns[DEVICES];
-    const struct measured_row all = row_of(classes, work);
-    for (uint32_t d = 0; d < DEVICES; d++) {
-        takes_ns[d] = history_summarise(&all.history).median;
-    }
+    int64_t takes_ns[DEVICES] = {0};
+    paces = paces_create(devices);
     (void)measured_each(devices, &work->name, take_median, takes_ns);
+    paces_destroy(&paces);
     struct deal *deal = dealt(takes_ns);
     const int64_t makespan_ns = deal->makespan_ns;
     deal_destroy(&deal);
@@ -350,23 +354,92 @@ START_TEST(a_plan_learns_that_devices_of_a_class_are_of_unlike_speeds)
 }
 END_TEST
 
+static void measure(const struct work *work, uint32_t number, int64_t took_ns)
+{
+    const struct measured_device device = device_number(number);
+    ck_assert(measured_add(classes, work, "cpu", NULL, took_ns, 1));
+    ck_assert(measured_add(devices, work, "cpu", &device, took_ns, 1));
+}
+
+static int64_t of_class(const struct work *work)
+{
+    const struct measured_row row = row_of(classes, work);
+    return paces_summarise(paces, devices, &row).median;
+}
+
+/* Two devices, of which the second takes three times as long at all that both did. What only the second did takes a third of that on the
+ * first; what each did once takes what it took on the first. */
+START_TEST(one_sample_on_a_slow_device_says_what_its_class_takes)
+{
+    const struct work slow = work_number(50);
+    const struct work both = work_number(51);
+    const struct work fast = work_number(52);
+    classes = measured_create();
+    devices = measured_create();
+    for (uint32_t i = 0; i < 8; i++) {
+        const struct work work = work_number(i);
+        measure(&work, 0, 1000 * (i + 1));
+        measure(&work, 1, 3000 * (i + 1));
+    }
+    measure(&slow, 1, 900);
+    measure(&both, 1, 603);
+    measure(&both, 0, 201);
+    measure(&fast, 0, 400);
+    measure(&fast, 0, 400);
+    paces = NULL;
+    ck_assert_int_eq(of_class(&slow), 900); /* nothing is known of their speeds */
+    paces = paces_create(devices);
+    ck_assert_int_eq(of_class(&slow), 300);
+    ck_assert_int_eq(of_class(&both), 201);
+    ck_assert_int_eq(of_class(&fast), 400);
+    const struct measured_row there = {.device_class = "cpu", .device = device_number(1)};
+    ck_assert_uint_eq(paces_of(paces, &there), 3 * PACE_ONE);
+    const struct measured_row other = {.device_class = "gpu", .device = device_number(1)};
+    ck_assert_uint_eq(paces_of(paces, &other), PACE_ONE);
+    paces_destroy(&paces);
+    measured_destroy(&classes);
+    measured_destroy(&devices);
+}
+END_TEST
+
+/* What took twice as long on its device as ever is an outlier, whatever other devices take: they are no mode of their own. */
+START_TEST(outliers_are_looked_for_at_one_pace)
+{
+    const struct work work = work_number(1);
+    classes = measured_create();
+    devices = measured_create();
+    for (uint32_t i = 0; i < 12; i++) {
+        measure(&work, 0, i == 3 ? 3000 : 1000 + i);
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        measure(&work, 1, 3000 + 3 * (i + 1));
+    }
+    const struct measured_row row = row_of(classes, &work);
+    ck_assert_uint_eq(paces_summarise(NULL, devices, &row).outliers, 0);
+    paces = paces_create(devices);
+    ck_assert_uint_eq(paces_summarise(paces, devices, &row).outliers, 1);
+    ck_assert_int_le(paces_summarise(paces, devices, &row).p90, 1020);
+    paces_destroy(&paces);
+    measured_destroy(&classes);
+    measured_destroy(&devices);
+}
+END_TEST
+
 START_TEST(a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples)
 {
-    struct measured_row all = {.at_ns = 0};
+    const struct history_summary all = {.count = 8, .median = 1000};
     struct measured_row device = {.at_ns = 0};
-    for (int i = 0; i < 8; i++) {
-        ck_assert(history_add(&all.history, 1000));
-    }
     for (int i = 0; i < MEASURED_TOLD; i++) {
-        ck_assert(!measured_is_unlike(&all, &device));
+        ck_assert(!measured_is_unlike(&all, PACE_ONE, &device));
         ck_assert(history_add(&device.history, 1201));
     }
-    ck_assert(measured_is_unlike(&all, &device));
+    ck_assert(measured_is_unlike(&all, PACE_ONE, &device));
     device.history = (struct history){.count = 0};
     for (int i = 0; i < MEASURED_TOLD; i++) {
         ck_assert(history_add(&device.history, 1200));
     }
-    ck_assert(!measured_is_unlike(&all, &device));
+    ck_assert(!measured_is_unlike(&all, PACE_ONE, &device));
+    ck_assert(measured_is_unlike(&all, 2 * PACE_ONE, &device)); /* as slow as its class, for once */
 }
 END_TEST
 
@@ -545,6 +618,8 @@ int main(void)
     tcase_add_test(rows, rows_are_by_name_size_and_class);
     tcase_add_test(rows, what_was_measured_longest_ago_makes_room);
     tcase_add_test(rows, a_plan_learns_that_devices_of_a_class_are_of_unlike_speeds);
+    tcase_add_test(rows, one_sample_on_a_slow_device_says_what_its_class_takes);
+    tcase_add_test(rows, outliers_are_looked_for_at_one_pace);
     tcase_add_test(rows, a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples);
     suite_add_tcase(suite, rows);
     TCase *ledgers = tcase_create("a ledger");

@@ -1,0 +1,34 @@
+/* broker/paces.h - how fast devices are beside others of their class, by all that was measured (planner/pace.h), and what a class's work
+ * takes by that.
+ *
+ * What the newest samples of a class took was measured on devices of unlike speed. So each is divided by the pace of its device first: what
+ * is said of a class is what the work takes at pace 1. No file, no clock. */
+#ifndef BOURSE_BROKER_PACES_H
+#define BOURSE_BROKER_PACES_H
+
+#include "broker/measured.h"
+
+struct paced {
+    char device_class[MEASURED_CLASS_SIZE];
+    struct measured_device device;
+    uint32_t pace; /* thousandths; not PACE_ONE */
+};
+
+struct paces;
+
+/* By the table of devices. NULL without memory; NULL stands for paces of which none is known, everywhere below. */
+struct paces *paces_create(const struct measured *devices);
+void paces_destroy(struct paces **self);
+
+/* Of all devices that are not at pace 1. False: stopped by `visit`. */
+typedef bool paces_on_device(void *context, const struct paced *paced);
+bool paces_each(const struct paces *paces, paces_on_device *visit, void *context);
+
+/* Of the device of this row, in thousandths. */
+uint32_t paces_of(const struct paces *paces, const struct measured_row *row);
+
+/* A row of a class at pace 1, or of a device as it is. */
+struct history_summary paces_summarise(const struct paces *paces, const struct measured *devices,
+                                       const struct measured_row *row);
+
+#endif

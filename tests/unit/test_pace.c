@@ -1,0 +1,170 @@
+/* How fast devices are beside others, by what was measured on both. */
+#include "planner/pace.h"
+
+#include "base/random.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { MOST = 4096 };
+
+static struct pace_row rows[MOST];
+static size_t count;
+
+static void took(uint32_t work, uint32_t device, uint32_t samples, int64_t median_ns)
+{
+    rows[count++] = (struct pace_row){work, device, samples, median_ns};
+}
+
+static void find(uint32_t works, uint32_t devices, uint32_t *ret_paces)
+{
+    ck_assert(pace_find(rows, count, works, devices, ret_paces));
+    count = 0;
+}
+
+START_TEST(what_takes_three_times_as_long_has_pace_three)
+{
+    uint32_t paces[2];
+    for (uint32_t work = 0; work < 4; work++) {
+        took(work, 0, 1, 1000 * (work + 1));
+        took(work, 1, 1, 3000 * (work + 1));
+    }
+    took(4, 0, 1, 50); /* the first was measured most: it is the base */
+    find(5, 2, paces);
+    ck_assert_uint_eq(paces[0], PACE_ONE);
+    ck_assert_uint_eq(paces[1], 3 * PACE_ONE);
+    ck_assert_int_eq(pace_takes_ns(50, paces[1]), 150);
+    ck_assert_int_eq(pace_base_ns(150, paces[1]), 50);
+}
+END_TEST
+
+START_TEST(few_samples_of_the_same_work_say_nothing)
+{
+    uint32_t paces[2];
+    took(0, 0, 30, 1000);
+    took(0, 1, PACE_TOLD - 1, 3000);
+    took(1, 1, 20, 3000); /* the first never did that */
+    find(2, 2, paces);
+    ck_assert_uint_eq(paces[1], PACE_ONE);
+    took(0, 0, 30, 1000);
+    took(0, 1, PACE_TOLD, 3000);
+    find(1, 2, paces);
+    ck_assert_uint_eq(paces[1], 3 * PACE_ONE);
+    find(0, 2, paces);
+    ck_assert_uint_eq(paces[1], PACE_ONE);
+}
+END_TEST
+
+START_TEST(a_fifth_more_or_less_is_no_other_pace)
+{
+    uint32_t paces[4];
+    const int64_t took_ns[] = {1000, 1200, 800, 1210};
+    for (uint32_t device = 0; device < 4; device++) {
+        took(0, device, device == 0 ? 30 : 10, took_ns[device]);
+    }
+    find(1, 4, paces);
+    ck_assert_uint_eq(paces[1], PACE_ONE);
+    ck_assert_uint_eq(paces[2], PACE_ONE);
+    ck_assert_uint_gt(paces[3], PACE_ONE);
+}
+END_TEST
+
+/* The first and the last have nothing in common but what both share with the second. */
+START_TEST(a_device_is_compared_by_way_of_others)
+{
+    uint32_t paces[5];
+    took(0, 0, 30, 1000);
+    took(0, 1, 8, 2000);
+    took(1, 1, 8, 500);
+    took(1, 2, 8, 1500);
+    took(2, 3, 9, 700); /* of these two nobody knows how they are beside the others */
+    took(2, 4, 8, 1400);
+    find(3, 5, paces);
+    ck_assert_uint_eq(paces[1], 2 * PACE_ONE);
+    ck_assert_uint_eq(paces[2], 6 * PACE_ONE);
+    ck_assert_uint_eq(paces[3], PACE_ONE);
+    ck_assert_uint_eq(paces[4], 2 * PACE_ONE);
+}
+END_TEST
+
+/* Starting a program takes as long everywhere. And a device that stood still once is not as slow as that. */
+START_TEST(work_weighs_as_long_as_it_takes)
+{
+    uint32_t paces[2];
+    for (uint32_t work = 0; work < 100; work++) {
+        took(work, 0, 2, 3000000);
+        took(work, 1, 1, 3000000);
+    }
+    for (uint32_t work = 100; work < 110; work++) {
+        took(work, 0, 1, 500000000);
+        took(work, 1, 1, work == 105 ? INT64_MAX : 1500000000);
+    }
+    find(110, 2, paces);
+    ck_assert_uint_eq(paces[1], 3 * PACE_ONE);
+}
+END_TEST
+
+/* Of devices of random speeds, which did random parts of the work in times up to a tenth longer: to about that, and to the fifth that is no other pace. */
+START_TEST(paces_are_found_to_the_noise)
+{
+    enum { WORKS = 60, DEVICES = 6 };
+    struct random random = random_seeded((uint64_t)_i);
+    uint32_t paces[DEVICES];
+    int64_t speed[DEVICES];
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        speed[device] = 100 + (int64_t)random_below(&random, 900);
+    }
+    for (uint32_t work = 0; work < WORKS; work++) {
+        const int64_t work_ns = 1000000 + (int64_t)random_below(&random, 1000000000);
+        for (uint32_t device = 0; device < DEVICES; device++) {
+            if (random_below(&random, 3) == 0) {
+                const int64_t noise = 1000 + (int64_t)random_below(&random, 100);
+                took(work, device, 1, work_ns * speed[device] / 100 * noise / 1000);
+            }
+        }
+    }
+    find(WORKS, DEVICES, paces);
+    for (uint32_t a = 0; a < DEVICES; a++) {
+        for (uint32_t b = 0; b < DEVICES; b++) {
+            const double found = (double)paces[a] / paces[b];
+            const double is = (double)speed[a] / (double)speed[b];
+            const bool is_snapped = paces[a] == PACE_ONE || paces[b] == PACE_ONE;
+            ck_assert_double_le(found / is, is_snapped ? 1.7 : 1.15);
+        }
+    }
+}
+END_TEST
+
+START_TEST(times_at_a_pace_stay_times)
+{
+    ck_assert_int_eq(pace_takes_ns(INT64_MAX, PACE_MOST), INT64_MAX);
+    ck_assert_int_eq(pace_base_ns(INT64_MAX, 1), INT64_MAX);
+    ck_assert_int_eq(pace_takes_ns(1, 1), 1);
+    ck_assert_int_eq(pace_base_ns(1, PACE_MOST), 1);
+    ck_assert_int_eq(pace_takes_ns(0, 3 * PACE_ONE), 0);
+    uint32_t paces[2];
+    took(0, 0, UINT32_MAX, 1);
+    took(0, 1, UINT32_MAX, INT64_MAX);
+    find(1, 2, paces);
+    ck_assert_uint_eq(paces[1], PACE_MOST);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pace");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, what_takes_three_times_as_long_has_pace_three);
+    tcase_add_test(tests, few_samples_of_the_same_work_say_nothing);
+    tcase_add_test(tests, a_fifth_more_or_less_is_no_other_pace);
+    tcase_add_test(tests, a_device_is_compared_by_way_of_others);
+    tcase_add_test(tests, work_weighs_as_long_as_it_takes);
+    tcase_add_loop_test(tests, paces_are_found_to_the_noise, 0, 100);
+    tcase_add_test(tests, times_at_a_pace_stay_times);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

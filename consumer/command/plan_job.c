@@ -623,14 +623,14 @@ static json_t *json_schedule(const struct planned *planned)
         const enum source source = source_of(planned, i, &samples);
         const struct figure energy = energy_of(planned, run->device, slot_ns_of(planned, i));
         json_t *value = json_pack(
-            "{s:i, s:i, s:i, s:f, s:f, s:f, s:s, s:b, s:I, s:o, s:o, s:I}", "subtask", (int)i,
+            "{s:i, s:i, s:i, s:f, s:f, s:f, s:s, s:I, s:o, s:o, s:I, s:b}", "subtask", (int)i,
             "device", (int)run->device, "lane", (int)run->lane, "ready_s", ready_s[i], "start_s",
             seconds_of(run->start_ns), "finish_s", seconds_of(run->end_ns), "source",
-            source_names[source], "at_pace", (int)figure_of(planned, i).is_at_pace, "samples",
-            (json_int_t)samples, "bytes_in",
+            source_names[source], "samples", (json_int_t)samples, "bytes_in",
             takes ? json_null()
                   : json_integer((json_int_t)manifest_own_bytes(planned->plan->manifest, i)),
-            "energy_j", json_energy(&energy), "price_micro", (json_int_t)planned->costs[i]);
+            "energy_j", json_energy(&energy), "price_micro", (json_int_t)planned->costs[i],
+            "at_pace", (int)figure_of(planned, i).is_at_pace);
         if (name != NULL) {
             (void)json_object_set_new(value, "name", json_string(plain_text(name)));
         }

@@ -173,8 +173,7 @@ static void welcomed(struct agent_session *session, const Bourse__V1__Welcome *w
 static void begin(struct agent_session *session, int64_t now_ns)
 {
     session->begin_due = false;
-    offers_cancel(session, now_ns); /* those of the former connection, should they still stand */
-    offers_place(session, now_ns);  /* devices before the statement: the broker must know us */
+    offers_resume(session, now_ns); /* devices before the statement: the broker must know us */
     offers_state(session, now_ns);
     results_flush(session, now_ns);
 }

@@ -71,6 +71,7 @@ enum ask_state {
     ASK_ABSENT, /* to be placed */
     ASK_SENT,
     ASK_STANDING,
+    ASK_DOUBTED,    /* stood on the former connection: the broker is asked whether it still does */
     ASK_BY_HAND,    /* another order of this account stands in its place */
     ASK_TAKEN_BACK, /* cancelled by hand: not placed before the devices are advertised again */
 };
@@ -81,6 +82,7 @@ struct offered_ask {
     struct id128 order; /* of the last AskPlace, or of the one by hand; zero: none that may stand */
     struct id128 leaving; /* an order whose cancel has no answer yet; zero: none */
     struct id128 cancel;  /* id of that request; zero: it has to be sent (again) */
+    struct id128 check;   /* DOUBTED: likewise, of the one that asks */
     uint32_t hand_slots;  /* BY_HAND: what that one says */
     int64_t hand_price_micro, hand_max_term_ms;
     bool hand_is_interruptible;
@@ -134,6 +136,9 @@ __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *se
 /* session_offer.c */
 void offers_place(struct agent_session *session, int64_t now_ns); /* what does not stand yet */
 void offers_cancel(struct agent_session *session, int64_t now_ns);
+/* After a Welcome: what stood on the former connection keeps its place in the book if it still stands, all else is offered
+ * anew. */
+void offers_resume(struct agent_session *session, int64_t now_ns);
 /* Cancels the asks that stand and says anew what is on offer: all of it, or nothing while the agent is paused, rests or
  * drains. */
 void offers_renew(struct agent_session *session, int64_t now_ns);

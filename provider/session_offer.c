@@ -1,6 +1,8 @@
 /* What is offered: devices advertised, asks placed, and the statement of what is held.
  *
- * Every Welcome starts these anew; a refusal is tried again later, for a halted market opens again. */
+ * After a Welcome an ask that stood is left where it is in the book, if the broker says that it still stands; then the
+ * devices are advertised, too, and to advertise them anew would cancel it. Else these start anew. A refusal is tried
+ * again later, for a halted market opens again. */
 #include "provider/session_internal.h"
 
 #include "base/checked.h"
@@ -83,6 +85,7 @@ static void send_cancel(struct agent_session *session, int64_t now_ns, struct of
 static void cancel_order(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
 {
     ask->state = ASK_ABSENT;
+    forget(session, &ask->check);
     if (id128_is_zero(&ask->order)) {
         return;
     }
@@ -97,6 +100,22 @@ void offers_cancel(struct agent_session *session, int64_t now_ns)
 {
     for (size_t i = 0; i < session->ask_count; i++) {
         cancel_order(session, now_ns, &session->asks[i]);
+    }
+}
+
+/* A replace that changes nothing: NOT_FOUND when the ask is gone. */
+static void send_check(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
+{
+    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    body.order = view(ask->order.bytes, sizeof ask->order.bytes);
+    body.has_slots = body.has_price_micro = true;
+    body.slots = ask->terms.slots;
+    body.price_micro = ask->terms.price_micro;
+    struct id128 id = session_draw_id(session);
+    if (send_request(session, now_ns, MESSAGE_ORDER_REPLACE, &id, &body.base)) {
+        ask->check = id;
+    } else {
+        offer_later(session, now_ns);
     }
 }
 
@@ -329,6 +348,36 @@ static void cancel_again(struct agent_session *session, int64_t now_ns)
     }
 }
 
+/* True: asks wait for the broker's word on whether they stand. */
+static bool check_asks(struct agent_session *session, int64_t now_ns)
+{
+    bool waits = false;
+    for (size_t i = 0; i < session->ask_count; i++) {
+        struct offered_ask *ask = &session->asks[i];
+        if (ask->state != ASK_DOUBTED) {
+            continue;
+        }
+        waits = true;
+        if (id128_is_zero(&ask->check)) {
+            send_check(session, now_ns, ask);
+        }
+    }
+    return waits;
+}
+
+void offers_resume(struct agent_session *session, int64_t now_ns)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        struct offered_ask *ask = &session->asks[i];
+        if (ask->state == ASK_STANDING || ask->state == ASK_DOUBTED) {
+            ask->state = ASK_DOUBTED;
+        } else {
+            cancel_order(session, now_ns, ask); /* should it stand all the same */
+        }
+    }
+    offers_place(session, now_ns);
+}
+
 void offers_renew(struct agent_session *session, int64_t now_ns)
 {
     offers_cancel(session, now_ns);
@@ -343,6 +392,9 @@ void offers_place(struct agent_session *session, int64_t now_ns)
 {
     session->offer_again_ns = INT64_MAX;
     cancel_again(session, now_ns);
+    if (check_asks(session, now_ns)) {
+        return;
+    }
     if (!session->advertised) {
         if (id128_is_zero(&session->advertise)) {
             advertise(session, now_ns);
@@ -517,6 +569,54 @@ static void cancel_refused(struct agent_session *session, int64_t now_ns, const 
     offer_later(session, now_ns);
 }
 
+static struct offered_ask *checked_by(struct agent_session *session, const struct id128 *check)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        if (id128_equal(&session->asks[i].check, check)) {
+            return &session->asks[i];
+        }
+    }
+    return NULL;
+}
+
+/* Where one of our asks stands, our devices are advertised. */
+static void check_passed(struct agent_session *session, int64_t now_ns, const struct id128 *id)
+{
+    struct offered_ask *ask = checked_by(session, id);
+    if (ask == NULL) {
+        return;
+    }
+    memset(&ask->check, 0, sizeof ask->check);
+    if (ask->state == ASK_DOUBTED) {
+        ask->state = ASK_STANDING;
+    }
+    session->advertised = true;
+    session->frozen = false;
+    session->offer_refusals = 0;
+    offers_place(session, now_ns);
+}
+
+static void check_refused(struct agent_session *session, int64_t now_ns, const struct id128 *id,
+                          enum reject_code code)
+{
+    struct offered_ask *ask = checked_by(session, id);
+    if (ask == NULL) {
+        return;
+    }
+    memset(&ask->check, 0, sizeof ask->check);
+    if (code == REJECT_HALTED || results_may_pass_later(code)) { /* HALTED: it is there */
+        offer_later(session, now_ns);
+        return;
+    }
+    if (ask->state == ASK_DOUBTED && code == REJECT_NOT_FOUND) {
+        ask->state = ASK_ABSENT;
+        memset(&ask->order, 0, sizeof ask->order);
+    } else if (ask->state == ASK_DOUBTED) {
+        cancel_order(session, now_ns, ask);
+    }
+    offers_place(session, now_ns);
+}
+
 static struct offered_ask *ask_of(struct agent_session *session, const struct id128 *order)
 {
     for (size_t i = 0; i < session->ask_count; i++) {
@@ -581,6 +681,8 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
         ask->state = ASK_STANDING;
         ask->refusal[0] = '\0';
         session->offer_refusals = 0;
+    } else if (type == MESSAGE_ORDER_REPLACE) {
+        check_passed(session, now_ns, id);
     } else if (type == MESSAGE_ORDER_CANCEL) {
         cancel_answered(session, id);
     }
@@ -621,6 +723,8 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
     } else if (type == MESSAGE_STATEMENT_HELD) {
         session_note(session, REJECT_SAID "statement of held work: %s", event->text);
         state_later(session, now_ns);
+    } else if (type == MESSAGE_ORDER_REPLACE) {
+        check_refused(session, now_ns, &event->id, event->reject);
     } else if (type == MESSAGE_ORDER_CANCEL) {
         cancel_refused(session, now_ns, &event->id, event->reject);
     }
@@ -632,6 +736,7 @@ void offers_forget(struct agent_session *session)
     forget(session, &session->statement);
     for (size_t i = 0; i < session->ask_count; i++) {
         dialogue_forget(session->dialogue, &session->asks[i].order);
+        forget(session, &session->asks[i].check);
     }
     session->advertised = false;
     session->frozen = false;

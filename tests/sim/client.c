@@ -212,6 +212,7 @@ void client_joins(struct client *client, const struct id128 *token)
     struct client_request *request = new_request(client, MESSAGE_JOIN, 0);
     if (request != NULL) {
         request->token = *token;
+        request->is_early = !oracle_invited(token);
         send_request(client, request);
     }
 }
@@ -322,7 +323,8 @@ static void on_rejected(struct client *client, const struct consumer_event *even
     }
     request->is_pending = false;
     uint64_t index;
-    if (request->type == MESSAGE_JOIN && request->fate == FATE_OPEN &&
+    /* Of an early one a copy may have been refused, which nobody remembers, before another was accepted. */
+    if (request->type == MESSAGE_JOIN && !request->is_early && request->fate == FATE_OPEN &&
         !may_try_again(event->reject) &&
         oracle_joined(identity_key(client->identity), &client->account) &&
         oracle_accepted(client->account, &event->id, &index)) {

@@ -20,6 +20,7 @@ struct client_request { /* on its disk */
     struct id128 about;   /* an order or a job that is to end or to change; the device of an ask */
     struct key32 account; /* minted to, frozen */
     struct id128 token;   /* of an invitation, given or redeemed */
+    bool is_early;        /* JOIN: asked before the invitation was in the log */
     int64_t expires_ms;
     bool is_by_value; /* the job, or the one whose terms are to change */
     enum request_fate fate;

@@ -20,6 +20,8 @@ void oracle_knows(uint32_t account, const struct key32 *transport);
 /* Somebody who has no account yet and may be invited. */
 void oracle_expects(const struct key32 *key, const struct key32 *transport);
 bool oracle_joined(const struct key32 *key, uint32_t *ret_account);
+/* The log has an invitation of that token, used or not. */
+bool oracle_invited(const struct id128 *token);
 /* Applies and checks what came into the log. Cheap when nothing did. */
 void oracle_follow(void);
 

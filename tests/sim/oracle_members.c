@@ -53,6 +53,12 @@ static struct seen_invitation *invitation_of(const struct hash32 *token_hash)
     return NULL;
 }
 
+bool oracle_invited(const struct id128 *token)
+{
+    const struct hash32 token_hash = sha256_of(token, sizeof *token);
+    return invitation_of(&token_hash) != NULL;
+}
+
 static bool stands(const struct seen_invitation *invitation)
 {
     return invitation != NULL && !invitation->is_spent &&

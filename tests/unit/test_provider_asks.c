@@ -57,6 +57,141 @@ START_TEST(a_reconnect_asks_anew_and_cancels_what_may_stand)
 }
 END_TEST
 
+/* Settled, and then welcomed anew: the order of the ask that stood. */
+static struct id128 reconnect(struct play *play)
+{
+    welcome(play, &cluster);
+    accept(play, find_seen(play, MESSAGE_STATEMENT_HELD));
+    accept(play, find_seen(play, MESSAGE_ADVERTISE));
+    const struct id128 order = find_seen(play, MESSAGE_ASK_PLACE)->id;
+    accept(play, find_seen(play, MESSAGE_ASK_PLACE));
+    welcome(play, &cluster);
+    return order;
+}
+
+START_TEST(an_ask_that_still_stands_after_a_reconnect_is_left_where_it_is)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    const struct id128 order = reconnect(&play);
+    const struct seen *check = find_seen(&play, MESSAGE_ORDER_REPLACE);
+    ck_assert_ptr_nonnull(check);
+    const Bourse__V1__OrderReplace *body =
+        (const Bourse__V1__OrderReplace *)(const void *)check->message;
+    ck_assert_mem_eq(body->order.data, order.bytes, sizeof order.bytes);
+    ck_assert(body->has_slots && body->slots == 4); /* what it says already: nothing changes */
+    ck_assert(body->has_price_micro && body->price_micro == 100000);
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 0);
+    accept(&play, check);
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0); /* it would cancel it */
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
+
+    agent_session_pause(play.session, play.now_ns, true);
+    const struct seen *cancel = find_seen(&play, MESSAGE_ORDER_CANCEL);
+    ck_assert_ptr_nonnull(cancel);
+    ck_assert_mem_eq(((const Bourse__V1__OrderCancel *)(const void *)cancel->message)->order.data,
+                     order.bytes, sizeof order.bytes);
+}
+END_TEST
+
+START_TEST(an_ask_that_is_gone_after_a_reconnect_is_placed_anew)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    const struct id128 order = reconnect(&play);
+    reject(&play, find_seen(&play, MESSAGE_ORDER_REPLACE), REJECT_NOT_FOUND);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    const struct seen *second = find_seen(&play, MESSAGE_ASK_PLACE);
+    ck_assert_ptr_nonnull(second);
+    ck_assert(!id128_equal(&second->id, &order));
+}
+END_TEST
+
+START_TEST(an_ask_that_was_changed_beyond_what_is_taken_is_cancelled_and_placed_anew)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    (void)reconnect(&play);
+    reject(&play, find_seen(&play, MESSAGE_ORDER_REPLACE), REJECT_PRICE);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 1);
+}
+END_TEST
+
+START_TEST(whether_an_ask_stands_is_asked_again_where_the_broker_could_not_say)
+{
+    static const enum reject_code codes[] = {REJECT_HALTED, REJECT_BUSY};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        CLEANUP(play_end) struct play play;
+        play_start(&play);
+        (void)reconnect(&play);
+        const struct id128 first = find_seen(&play, MESSAGE_ORDER_REPLACE)->id;
+        reject(&play, find_seen(&play, MESSAGE_ORDER_REPLACE), codes[i]);
+        ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_REPLACE), 1);
+        pass_ms(&play, 2000);
+        const struct id128 second = last_seen(&play, MESSAGE_ORDER_REPLACE)->id;
+        ck_assert(!id128_equal(&second, &first));
+        ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 0);
+        ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0);
+        accept(&play, last_seen(&play, MESSAGE_ORDER_REPLACE));
+        ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+    }
+}
+END_TEST
+
+START_TEST(whether_an_ask_stands_is_asked_again_over_the_next_connection)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    (void)reconnect(&play);
+    const struct id128 late = find_seen(&play, MESSAGE_ORDER_REPLACE)->id; /* its answer is lost */
+    welcome(&play, &cluster);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_REPLACE), 1);
+    ck_assert(!id128_equal(&find_seen(&play, MESSAGE_ORDER_REPLACE)->id, &late));
+    accept(&play, find_seen(&play, MESSAGE_ORDER_REPLACE));
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0);
+}
+END_TEST
+
+/* Two devices: what stands stays, and what does not is placed beside it. */
+START_TEST(of_several_asks_only_those_that_are_gone_are_placed_anew)
+{
+    static const struct id128 other = {{0xd2}};
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    static const struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    const struct agent_device devices[] = {
+        {device, "cpu.x86_64.avx2", "", 4, &kind, 1},
+        {other, "cpu.x86_64.avx2", "", 2, &kind, 1},
+    };
+    const struct agent_ask asks[] = {{.device = device, .slots = 4, .price_micro = 100000},
+                                     {.device = other, .slots = 2, .price_micro = 200000}};
+    ck_assert_int_eq(agent_session_offer(play.session, play.now_ns, devices, 2, asks, 2), AGENT_OK);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    accept(&play, last_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 2);
+
+    welcome(&play, &cluster);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_REPLACE), 2);
+    reject(&play, find_seen(&play, MESSAGE_ORDER_REPLACE), REJECT_NOT_FOUND);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0); /* that would end the other */
+    accept(&play, last_seen(&play, MESSAGE_ORDER_REPLACE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    const Bourse__V1__AskPlace *placed =
+        (const Bourse__V1__AskPlace *)(const void *)find_seen(&play, MESSAGE_ASK_PLACE)->message;
+    ck_assert_mem_eq(placed->device.data, device.bytes, sizeof device.bytes);
+}
+END_TEST
+
 START_TEST(at_rest_the_ask_is_withdrawn_and_nothing_is_started)
 {
     CLEANUP(play_end) struct play play;
@@ -447,6 +582,13 @@ int main(void)
     tcase_add_test(tcase, a_welcome_brings_statement_devices_and_then_the_ask);
     tcase_add_test(tcase, another_market_is_offered_nothing);
     tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
+    tcase_add_test(tcase, an_ask_that_still_stands_after_a_reconnect_is_left_where_it_is);
+    tcase_add_test(tcase, an_ask_that_is_gone_after_a_reconnect_is_placed_anew);
+    tcase_add_test(tcase,
+                   an_ask_that_was_changed_beyond_what_is_taken_is_cancelled_and_placed_anew);
+    tcase_add_test(tcase, whether_an_ask_stands_is_asked_again_where_the_broker_could_not_say);
+    tcase_add_test(tcase, whether_an_ask_stands_is_asked_again_over_the_next_connection);
+    tcase_add_test(tcase, of_several_asks_only_those_that_are_gone_are_placed_anew);
     tcase_add_test(tcase, at_rest_the_ask_is_withdrawn_and_nothing_is_started);
     tcase_add_test(tcase, at_rest_what_runs_is_cancelled_when_asked_for);
     tcase_add_test(tcase, after_a_rest_asks_are_placed_and_leases_work_again);

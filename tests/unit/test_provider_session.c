@@ -607,7 +607,7 @@ START_TEST(a_statement_waits_until_what_was_missed_has_come)
     ck_assert_uint_eq(statement->n_leases, 1);
     ck_assert_uint_eq(statement->leases[0]->n_work, 2);
     ck_assert_int_eq(statement->as_of_ns, 123);
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_REPLACE), 1); /* does the ask stand? */
     play_end(&play);
 }
 END_TEST

@@ -138,8 +138,10 @@ static enum journal_status read_base(struct engine *engine, struct journal_last 
     int code = sqlite3_step(select);
     enum journal_status status = code == SQLITE_DONE ? JOURNAL_CORRUPT : status_of(code);
     if (code == SQLITE_ROW) {
-        *ret_epoch = (uint64_t)sqlite3_column_int64(select, 3);
-        status = column_last(select, ret_base) ? JOURNAL_OK : JOURNAL_CORRUPT;
+        const sqlite3_int64 epoch = sqlite3_column_int64(select, 3);
+        const bool has_next = epoch >= 0 && epoch < INT64_MAX;
+        *ret_epoch = (uint64_t)epoch;
+        status = has_next && column_last(select, ret_base) ? JOURNAL_OK : JOURNAL_CORRUPT;
     }
     (void)sqlite3_reset(select); /* repeats the step's code */
     return status;
@@ -474,6 +476,7 @@ static enum journal_status check_pages(struct engine *engine, struct problem *re
  * points. */
 struct walk {
     struct journal_last last;
+    uint64_t epoch;          /* of the last entry; 0: there is none */
     const struct head *head; /* or NULL */
     bool met_head;
     struct hash32 chain_at_head;
@@ -485,6 +488,14 @@ static void pass_head(struct walk *walk)
         walk->met_head = true;
         walk->chain_at_head = walk->last.chain;
     }
+}
+
+/* Of one that was read before. */
+static uint64_t epoch_of(const struct row *row)
+{
+    struct entry_head head = {.epoch = 0};
+    (void)entry_read_head(row->bytes, row->length, &head);
+    return head.epoch;
 }
 
 static enum journal_status check_chain(struct engine *engine, struct walk *walk,
@@ -508,6 +519,7 @@ static enum journal_status check_chain(struct engine *engine, struct walk *walk,
         status = check_row(select, &walk->last, &row);
         if (status == JOURNAL_OK) {
             walk->last = row.end;
+            walk->epoch = epoch_of(&row);
             pass_head(walk);
         } else {
             problem_set(ret_problem,
@@ -561,6 +573,21 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
     return JOURNAL_OK;
 }
 
+/* Each start leads under the next epoch: with an older one two starts would write under the same. */
+static enum journal_status check_epoch(const struct walk *walk, uint64_t epoch,
+                                       struct problem *ret_problem)
+{
+    if (epoch >= walk->epoch) {
+        return JOURNAL_OK;
+    }
+    problem_set(ret_problem,
+                "table journal_base: its epoch is %" PRIu64 ", and entry %" PRIu64
+                " was written under epoch %" PRIu64
+                ": the row is damaged; docs/operator.md says how it is restored",
+                epoch, walk->last.index, walk->epoch);
+    return JOURNAL_CORRUPT;
+}
+
 static enum journal_status check_entries(struct engine *engine,
                                          const struct journal_sqlite_start *start,
                                          struct journal_last *ret_last, struct problem *ret_problem)
@@ -580,6 +607,9 @@ static enum journal_status check_entries(struct engine *engine,
     }
     walk.last = base;
     enum journal_status status = check_chain(engine, &walk, ret_problem);
+    if (status == JOURNAL_OK) {
+        status = check_epoch(&walk, epoch, ret_problem);
+    }
     if (status == JOURNAL_OK) {
         status = check_head(&walk, &base, start, ret_problem);
     }

@@ -27,7 +27,9 @@ struct verification {
     struct exchange *exchange;
     struct ledger_comparison *comparison; /* the stored tables against what the replay gives */
     uint64_t records;
-    uint64_t entry; /* last one applied */
+    uint64_t entry;       /* last one applied */
+    uint64_t entry_epoch; /* that it was written under; 0: there is none */
+    uint64_t epoch;       /* as the journal's base has it */
     uint64_t next_command;
     struct hash32 chain;
     struct head head;
@@ -156,6 +158,7 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
         return false;
     }
     verification->entry = head.index;
+    verification->entry_epoch = head.epoch;
     if (verification->snapshot.entry == head.index) {
         struct hash32 state = exchange_state_hash(verification->exchange);
         if (!hash32_equal(&state, &verification->snapshot.state)) {
@@ -170,14 +173,22 @@ static bool verify_base(struct verification *verification, struct problem *ret_p
 {
     sqlite3_stmt *rows = NULL;
     if (sqlite3_prepare_v2(verification->database,
-                           "SELECT idx = 0 AND chain = zeroblob(32) AND next_command = 1 FROM "
-                           "journal_base",
+                           "SELECT idx = 0 AND chain = zeroblob(32) AND state = zeroblob(32) AND "
+                           "next_command = 1, epoch FROM journal_base",
                            -1, &rows, NULL) != SQLITE_OK) {
         return unreadable(verification, ret_problem);
     }
     const bool has_row = sqlite3_step(rows) == SQLITE_ROW;
     const bool is_empty = has_row && sqlite3_column_int(rows, 0) == 1;
+    const sqlite3_int64 epoch = is_empty ? sqlite3_column_int64(rows, 1) : 0;
     (void)sqlite3_finalize(rows); /* repeats the error of the step */
+    if (epoch < 0 || epoch == INT64_MAX) {
+        problem_set(ret_problem,
+                    "table journal_base, row 1, column epoch is %lld, after which none can follow",
+                    (long long)epoch);
+        return false;
+    }
+    verification->epoch = (uint64_t)epoch;
     if (!is_empty) {
         problem_set(ret_problem, "table journal_base, row 1 %s",
                     has_row ? "is not that of a journal that begins with its first entry"
@@ -202,6 +213,19 @@ static bool verify_journal(struct verification *verification, struct problem *re
     good = good && (step == SQLITE_DONE || unreadable(verification, ret_problem));
     (void)sqlite3_finalize(rows); /* repeats the error of the step */
     return good;
+}
+
+/* Each start leads under the next epoch, and may have written nothing yet. */
+static bool verify_epoch(const struct verification *verification, struct problem *ret_problem)
+{
+    if (verification->epoch < verification->entry_epoch) {
+        problem_set(ret_problem,
+                    "table journal_base, row 1, column epoch is %" PRIu64 ", and entry %" PRIu64
+                    " of the journal was written under epoch %" PRIu64,
+                    verification->epoch, verification->entry, verification->entry_epoch);
+        return false;
+    }
+    return true;
 }
 
 /* ---------------------------------------------------------------- what HEAD has seen of it */
@@ -353,7 +377,8 @@ static bool verify_all(struct verification *verification, const char *folder,
     return compared(verification, ledger_comparison_open(verification->database,
                                                          &verification->comparison, ret_problem)) &&
            verify_base(verification, ret_problem) && verify_journal(verification, ret_problem) &&
-           verify_head(verification, ret_problem) && verify_state(verification, ret_problem) &&
+           verify_epoch(verification, ret_problem) && verify_head(verification, ret_problem) &&
+           verify_state(verification, ret_problem) &&
            compared(verification, ledger_comparison_end(verification->comparison, ret_problem)) &&
            agreement_check(verification->database, verification->exchange, ret_problem) &&
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);

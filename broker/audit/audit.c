@@ -100,12 +100,12 @@ static bool read_version(struct audit *audit)
     int64_t version = -1;
     int64_t cut = 0;
     int64_t first = 1;
-    bool is_chain_empty = true;
+    bool is_empty = true;
     if (sqlite3_prepare_v2(
             audit->database,
             "SELECT user_version, (SELECT idx FROM journal_base), (SELECT next_command FROM "
-            "journal_base), (SELECT chain = zeroblob(32) FROM journal_base) FROM "
-            "pragma_user_version",
+            "journal_base), (SELECT chain = zeroblob(32) AND state = zeroblob(32) FROM "
+            "journal_base) FROM pragma_user_version",
             -1, &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "this is not a ledger that this program knows: %s",
                                 sqlite3_errmsg(audit->database));
@@ -114,7 +114,7 @@ static bool read_version(struct audit *audit)
         version = sqlite3_column_int64(select, 0);
         cut = sqlite3_column_int64(select, 1);
         first = sqlite3_column_int64(select, 2);
-        is_chain_empty = sqlite3_column_int(select, 3) == 1;
+        is_empty = sqlite3_column_int(select, 3) == 1;
     }
     (void)sqlite3_finalize(select); /* read only */
     if (version != SCHEMA_VERSION) {
@@ -127,7 +127,7 @@ static bool read_version(struct audit *audit)
             audit, "the journal was cut at entry %" PRId64 ": audit a copy that has all of it",
             cut);
     }
-    if (!is_chain_empty) {
+    if (!is_empty) {
         return audit_finding(audit, "journal_base", 0, "no entry is before the first");
     }
     return first == 1 ||

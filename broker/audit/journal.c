@@ -189,6 +189,27 @@ static bool check_head(struct audit *audit, const struct audit_mark *mark, const
     return true;
 }
 
+/* Each start of a broker leads under the next epoch, and may have written nothing yet. */
+static bool check_epoch(struct audit *audit, const struct link *link)
+{
+    sqlite3_stmt *select;
+    int64_t epoch = -1;
+    if (sqlite3_prepare_v2(audit->database, "SELECT epoch FROM journal_base", -1, &select, NULL) !=
+        SQLITE_OK) {
+        return audit_unreadable(audit, "table journal_base: %s", sqlite3_errmsg(audit->database));
+    }
+    if (sqlite3_step(select) == SQLITE_ROW) {
+        epoch = sqlite3_column_int64(select, 0);
+    }
+    (void)sqlite3_finalize(select); /* read only */
+    if (epoch >= 0 && epoch < INT64_MAX && (uint64_t)epoch >= link->epoch) {
+        return true;
+    }
+    return audit_finding(audit, "journal_base", 0,
+                         "its epoch is %lld, and the last entry was written under epoch %llu",
+                         (long long)epoch, (unsigned long long)link->epoch);
+}
+
 static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_mark *mark,
                  bool has_mark, struct audit_command *command)
 {
@@ -212,7 +233,8 @@ static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_m
     if (!audit->rows.is_at_end) {
         return audit_expect(audit, false, "no command of the journal has its log index");
     }
-    return !has_mark || check_head(audit, mark, &link, met, &chain_there);
+    return check_epoch(audit, &link) &&
+           (!has_mark || check_head(audit, mark, &link, met, &chain_there));
 }
 
 bool audit_journal(struct audit *audit)

@@ -46,7 +46,7 @@ static void make_database(void)
         "CREATE TABLE journal_base(id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL,"
         "  idx INTEGER NOT NULL, chain BLOB NOT NULL, state BLOB NOT NULL,"
         "  next_command INTEGER NOT NULL) STRICT;"
-        "INSERT INTO journal_base VALUES(1, 0, 0, zeroblob(32), zeroblob(32), 1);"
+        "INSERT INTO journal_base VALUES(1, 9223372036854775806, 0, zeroblob(32), zeroblob(32), 1);"
         "CREATE TABLE acts(number INTEGER PRIMARY KEY, log_index INTEGER NOT NULL,"
         "  chain BLOB NOT NULL, bytes BLOB NOT NULL) STRICT";
     struct ledger_store *store = NULL;

@@ -132,6 +132,10 @@ static const struct planted planted[] = {
     {"DELETE FROM journal WHERE idx = 5", "journal", "missing"},
     {"UPDATE journal_base SET next_command = 99", "journal_base", "first command"},
     {"UPDATE journal_base SET chain = x'00'", "journal_base", "before the first"},
+    {"UPDATE journal_base SET state = x'00'", "journal_base", "before the first"},
+    {"UPDATE journal_base SET epoch = 0", "journal_base", "epoch"},
+    {"UPDATE journal_base SET epoch = -1", "journal_base", "epoch"},
+    {"UPDATE journal_base SET epoch = 9223372036854775807", "journal_base", "epoch"},
     {"UPDATE journal SET chain = zeroblob(32) WHERE idx = 2", "journal", "hash"},
 };
 enum { PLANTED = sizeof planted / sizeof planted[0] };

@@ -111,16 +111,25 @@ END_TEST
 
 START_TEST(a_damaged_base_is_told_as_that)
 {
-    struct bench bench;
+    static const char *const damages[][2] = {
+        {"chain = x'00'", "its row is damaged or missing"},
+        {"epoch = -1", "its row is damaged or missing"},
+        {"epoch = 9223372036854775807", "its row is damaged or missing"},
+        {"epoch = 0", "its epoch is 0, and entry 1 was written under epoch 1"},
+    };
     const struct journal_sqlite_start start = {0};
-    open_bench(&bench);
-    append(&bench, 1);
-    ck_assert_int_eq(
-        sqlite3_exec(bench.database, "UPDATE journal_base SET chain = x'00'", NULL, NULL, NULL),
-        SQLITE_OK);
-    ck_assert_int_eq(reopen(&bench, &start), JOURNAL_CORRUPT);
-    ck_assert_ptr_nonnull(strstr(bench.problem.text, "table journal_base: its row is damaged"));
-    close_bench(&bench);
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        struct bench bench;
+        char update[80];
+        open_bench(&bench);
+        append(&bench, 1);
+        (void)snprintf(update, sizeof update, "UPDATE journal_base SET %s", damages[i][0]);
+        ck_assert_int_eq(sqlite3_exec(bench.database, update, NULL, NULL, NULL), SQLITE_OK);
+        ck_assert_int_eq(reopen(&bench, &start), JOURNAL_CORRUPT);
+        ck_assert_ptr_nonnull(strstr(bench.problem.text, "table journal_base: "));
+        ck_assert_ptr_nonnull(strstr(bench.problem.text, damages[i][1]));
+        close_bench(&bench);
+    }
 }
 END_TEST
 

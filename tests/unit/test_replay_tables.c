@@ -389,6 +389,10 @@ START_TEST(what_stands_below_the_first_entry_is_compared)
         "UPDATE journal_base SET idx = 5",
         "UPDATE journal_base SET chain = x'00'",
         "UPDATE journal_base SET next_command = 2",
+        "UPDATE journal_base SET state = x'00'",
+        "UPDATE journal_base SET epoch = 0",
+        "UPDATE journal_base SET epoch = -1",
+        "UPDATE journal_base SET epoch = 9223372036854775807",
         "DELETE FROM journal_base",
     };
     build("replay");
@@ -506,7 +510,7 @@ int main(void)
     tcase_add_loop_test(tests, each_column_of_each_table_is_compared, 0, TABLES - 1);
     tcase_add_loop_test(tests, a_row_that_is_gone_is_named, 0, TABLES);
     tcase_add_test(tests, the_numbers_of_entries_are_compared);
-    tcase_add_loop_test(tests, what_stands_below_the_first_entry_is_compared, 0, 4);
+    tcase_add_loop_test(tests, what_stands_below_the_first_entry_is_compared, 0, 8);
     tcase_add_test(tests, the_journal_reaches_head);
     tcase_add_test(tests, the_audit_log_is_a_chain);
     tcase_add_test(tests, a_journal_that_spans_other_rules_is_told_as_that);

@@ -177,6 +177,8 @@ static bool add_trade(struct answer *answer, const struct exchange_trade *trade)
     }
     bourse__v1__market_trade__init(row);
     row->index = trade->index;
+    row->has_entry = trade->entry > 0;
+    row->entry = trade->entry;
     row->time_ms = trade->time_ns / NS_PER_MS;
     row->instrument = instrument;
     row->slots = trade->slots;

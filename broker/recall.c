@@ -38,6 +38,7 @@ static bool recall(struct exchange *exchange, const struct ledger_trade_row *row
     for (size_t i = count; good && i > 0; i--) {
         const struct ledger_trade_row *row = &rows[i - 1];
         struct exchange_trade trade = {.index = row->log_index,
+                                       .entry = row->entry,
                                        .time_ns = row->log_time_ns,
                                        .price_micro = row->price_micro,
                                        .slots = row->slots};
@@ -54,17 +55,19 @@ bool recall_market(const char *database, struct exchange *exchange, struct probl
     struct ledger_trade_row *rows = calloc(RECALL_TRADES, sizeof *rows);
     struct ledger_reader *reader = NULL;
     size_t count = 0;
-    bool good = rows != NULL && exchange_feed_open(exchange);
-    if (!good) {
+    uint64_t records = 0;
+    bool good = false;
+    if (rows == NULL) {
         problem_set(ret_problem, "out of memory");
     } else if (ledger_reader_open(database, &reader) != LEDGER_STORE_OK ||
+               ledger_reader_last_entry(reader, &records) != LEDGER_STORE_OK ||
                read_trades(reader, exchange_log_time_ns(exchange) - RECALL_AGE_NS, rows, &count) !=
                    LEDGER_STORE_OK) {
         problem_set(ret_problem, "%s: the last trades cannot be read", database);
-        good = false;
-    } else if (!recall(exchange, rows, count)) {
+    } else if (!exchange_feed_open(exchange, records) || !recall(exchange, rows, count)) {
         problem_set(ret_problem, "out of memory");
-        good = false;
+    } else {
+        good = true;
     }
     ledger_reader_close(&reader);
     free(rows);

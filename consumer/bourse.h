@@ -610,7 +610,7 @@ bool bourse_bands(struct bourse *bourse, struct bourse_bands *ret_bands,
 void bourse_book_destroy(struct bourse_book **self);
 
 struct bourse_trade { /* a fill, and not whose */
-    uint64_t entry;   /* of the ledger; 0 in news */
+    uint64_t entry;   /* of the ledger */
     uint64_t index;   /* log index */
     int64_t time_ms;
     char instrument[BOURSE_NAME_SIZE]; /* "" where the device said none */

@@ -247,7 +247,8 @@ static bool take_trades(struct following *following, const Bourse__V1__MarketRep
     for (size_t i = 0; i < reply->n_trades; i++) {
         const Bourse__V1__MarketTrade *from = reply->trades[i];
         struct bourse_trade *trade = &following->trades[following->trade_count++];
-        *trade = (struct bourse_trade){.index = from->index,
+        *trade = (struct bourse_trade){.entry = from->has_entry ? from->entry : 0,
+                                       .index = from->index,
                                        .time_ms = from->time_ms,
                                        .slots = from->slots,
                                        .price_micro = from->price_micro};

@@ -226,6 +226,7 @@ struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_typ
 struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind kind)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_LEDGER, EXCHANGE_NO_ACCOUNT);
+    feed_record(exchange);
     effect->ledger.kind = kind;
     effect->ledger.log_index = exchange->index;
     effect->ledger.log_time_ns = exchange->now_ns;

@@ -59,7 +59,8 @@ struct change { /* what number n was about, at n % FEED_CHANGES, if that still b
 struct feed {
     struct tape *tape;
     uint64_t number;
-    uint64_t bands; /* number of their last change */
+    uint64_t bands;   /* number of their last change */
+    uint64_t records; /* of the ledger so far */
     struct change changes[FEED_CHANGES];
     struct table by_key;
     struct level **levels; /* by place; NULL: free */
@@ -180,7 +181,7 @@ void feed_destroy(struct feed **self)
     }
 }
 
-bool exchange_feed_open(struct exchange *exchange)
+bool exchange_feed_open(struct exchange *exchange, uint64_t records)
 {
     assert(exchange->feed == NULL);
     struct feed *feed = calloc(1, sizeof *feed);
@@ -188,6 +189,7 @@ bool exchange_feed_open(struct exchange *exchange)
         return false;
     }
     exchange->feed = feed;
+    feed->records = records;
     feed->by_key =
         table_of(offsetof(struct level, key), sizeof(struct level_key), exchange->limits.table_key);
     feed->instruments = table_of(offsetof(struct instrument, name), ATTRIBUTE_TEXT_SIZE,
@@ -452,6 +454,13 @@ void feed_settle(struct exchange *exchange)
 
 /* ---------------------------------------------------------------- trades */
 
+void feed_record(struct exchange *exchange)
+{
+    if (exchange->feed != NULL) {
+        exchange->feed->records++;
+    }
+}
+
 void feed_trade(struct exchange *exchange, const struct ledger_record *fill)
 {
     struct feed *feed = exchange->feed;
@@ -460,6 +469,7 @@ void feed_trade(struct exchange *exchange, const struct ledger_record *fill)
     }
     const struct tape_fill given = {.instrument = fill->name,
                                     .index = fill->log_index,
+                                    .entry = feed->records,
                                     .time_ns = fill->log_time_ns,
                                     .price_micro = fill->price_micro,
                                     .slots = fill->slots};
@@ -485,6 +495,7 @@ bool exchange_feed_recall(struct exchange *exchange, const struct exchange_trade
 {
     const struct tape_fill given = {.instrument = trade->instrument,
                                     .index = trade->index,
+                                    .entry = trade->entry,
                                     .time_ns = trade->time_ns,
                                     .price_micro = trade->price_micro,
                                     .slots = trade->slots};
@@ -533,6 +544,7 @@ static struct exchange_change tell_trade(const struct tape_trade *trade)
 {
     struct exchange_change told = {.type = CHANGE_TRADE};
     told.trade = (struct exchange_trade){.index = trade->index,
+                                         .entry = trade->entry,
                                          .time_ns = trade->time_ns,
                                          .price_micro = trade->price_micro,
                                          .slots = trade->slots};

@@ -42,6 +42,7 @@ struct exchange_level {
 struct exchange_trade {
     char instrument[ATTRIBUTE_TEXT_SIZE];
     uint64_t index; /* of the command */
+    uint64_t entry; /* number of the fill among the ledger's records */
     int64_t time_ns;
     int64_t price_micro;
     uint32_t slots;
@@ -64,9 +65,9 @@ struct exchange_change {
 /* False: there is no room for this one; the next page begins with it. */
 typedef bool exchange_change_visit(void *context, const struct exchange_change *change);
 
-/* Opens the feed of an exchange between two steps, with the book as it stands. False: out of memory, and no feed. Tested by
- * nobody: exchange_step keeps it right, and returns OUT_OF_MEMORY when it cannot. */
-bool exchange_feed_open(struct exchange *exchange);
+/* Opens the feed of an exchange between two steps, with the book as it stands, which has led to so many `records` of the ledger so far.
+ * False: out of memory, and no feed. Tested by nobody: exchange_step keeps it right, and returns OUT_OF_MEMORY when it cannot. */
+bool exchange_feed_open(struct exchange *exchange, uint64_t records);
 /* A trade of before, for bars and usual prices; no change. Oldest first, before the first step. False: out of memory. */
 bool exchange_feed_recall(struct exchange *exchange, const struct exchange_trade *trade);
 

@@ -455,6 +455,7 @@ void feed_destroy(struct feed **self);
 void feed_note(struct exchange *exchange, uint32_t handle);
 void feed_cell_gone(struct exchange *exchange, uint32_t cell);
 void feed_class_gone(struct exchange *exchange, uint32_t class_id);
+void feed_record(struct exchange *exchange); /* one more of the ledger */
 void feed_trade(struct exchange *exchange, const struct ledger_record *fill);
 void feed_bands(struct exchange *exchange);  /* they are others than before */
 void feed_settle(struct exchange *exchange); /* at the end of a step */

@@ -189,6 +189,7 @@ bool tape_add(struct tape *tape, const struct tape_fill *fill, uint64_t trade_nu
     *trade = (struct tape_trade){.instrument = instrument,
                                  .number = trade_number,
                                  .index = fill->index,
+                                 .entry = fill->entry,
                                  .time_ns = fill->time_ns,
                                  .price_micro = fill->price_micro,
                                  .slots = fill->slots};

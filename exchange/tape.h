@@ -38,6 +38,7 @@ struct tape_trade {
     struct tape_instrument *instrument; /* NULL: nothing lies here yet */
     uint64_t number;
     uint64_t index; /* of the command */
+    uint64_t entry; /* of the ledger's record */
     int64_t time_ns;
     int64_t price_micro;
     uint32_t slots;
@@ -55,7 +56,7 @@ struct tape_bar {
 
 struct tape_fill {
     const char *instrument; /* ATTRIBUTE_TEXT_SIZE bytes */
-    uint64_t index;
+    uint64_t index, entry;
     int64_t time_ns; /* never less than that of the one before */
     int64_t price_micro;
     uint32_t slots;

@@ -153,6 +153,9 @@ struct ledger_trade_row {
     int64_t price_micro;
     char instrument[64]; /* "" where the device said none */
 };
+/* Of the last record; 0: there is none. */
+enum ledger_store_status ledger_reader_last_entry(struct ledger_reader *reader,
+                                                  uint64_t *ret_entry);
 /* The last `limit` fills before entry `before` (0: from the end), newest first. */
 enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint64_t before,
                                               size_t limit, struct ledger_trade_row *ret_rows,

@@ -279,6 +279,21 @@ static void read_trade(sqlite3_stmt *select, struct ledger_trade_row *ret_row)
     *ret_row = row;
 }
 
+enum ledger_store_status ledger_reader_last_entry(struct ledger_reader *reader, uint64_t *ret_entry)
+{
+    uint64_t newest = 0;
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        uint64_t last = 0;
+        const int code = table_last_entry(reader->database, (enum ledger_table)i, &last);
+        if (code != SQLITE_OK) {
+            return store_status_of(code);
+        }
+        newest = last > newest ? last : newest;
+    }
+    *ret_entry = newest;
+    return LEDGER_STORE_OK;
+}
+
 enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint64_t before,
                                               size_t limit, struct ledger_trade_row *ret_rows,
                                               size_t *ret_count)

@@ -161,6 +161,25 @@ const char *table_name(enum ledger_table table)
     return tables[table].name;
 }
 
+int table_last_entry(sqlite3 *database, enum ledger_table table, uint64_t *ret_entry)
+{
+    char sql[96];
+    sqlite3_stmt *select;
+    (void)snprintf(sql, sizeof sql, "SELECT ifnull(max(entry), 0) FROM %s",
+                   table_name(table)); /* fits */
+    int code = sqlite3_prepare_v2(database, sql, -1, &select, NULL);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(select);
+    if (code == SQLITE_ROW) {
+        *ret_entry = (uint64_t)sqlite3_column_int64(select, 0);
+        code = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return code;
+}
+
 enum ledger_table table_of_kind(enum ledger_kind kind)
 {
     switch (kind) {

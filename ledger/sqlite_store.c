@@ -247,16 +247,13 @@ static enum ledger_store_status load_tree(struct ledger_store *store)
 static enum ledger_store_status load_next_entry(struct ledger_store *store)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        char sql[96];
-        int64_t next = 0;
-        (void)snprintf(sql, sizeof sql, "SELECT ifnull(max(entry), 0) + 1 FROM %s",
-                       table_name((enum ledger_table)i)); /* fits */
-        int code = read_integer(store->database, sql, &next);
+        uint64_t last = 0;
+        int code = table_last_entry(store->database, (enum ledger_table)i, &last);
         if (code != SQLITE_OK) {
             return failure(store, table_name((enum ledger_table)i), code);
         }
-        if ((uint64_t)next > store->next_entry) {
-            store->next_entry = (uint64_t)next;
+        if (last >= store->next_entry) {
+            store->next_entry = last + 1;
         }
     }
     return LEDGER_STORE_OK;

@@ -35,6 +35,8 @@ enum ledger_table table_of_kind(enum ledger_kind kind);
 /* Whether rows of that table may say that kind, which may be any number. */
 bool table_holds(enum ledger_table table, enum ledger_kind kind);
 const char *table_name(enum ledger_table table);
+/* The highest entry in it; 0: none. */
+int table_last_entry(sqlite3 *database, enum ledger_table table, uint64_t *ret_entry);
 
 /* Makes every table that is not there. */
 int tables_create(sqlite3 *database);

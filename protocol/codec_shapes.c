@@ -356,7 +356,7 @@ SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
 SHAPE(market_request, market_request, COUNT, COUNT, COUNT, NUMBER(0, LIMIT_WAIT_MS));
 SHAPE(market_asks, market_asks, ATTRIBUTE_TEXT, MONEY, COUNT, COUNT, COUNT, COUNT, COUNT, COUNT);
 SHAPE(market_bids, market_bids, COUNT, MONEY, COUNT, COUNT);
-SHAPE(market_trade, market_trade, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
+SHAPE(market_trade, market_trade, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY, COUNT);
 SHAPE(market_bar, market_bar, ATTRIBUTE_TEXT, MOMENT, MONEY, MONEY, MONEY, MONEY, COUNT, COUNT);
 SHAPE(market_reply, market_reply, COUNT, COUNT, COUNT, FLAG, COUNT, FLAG, COUNT, MOMENT,
       MANY(market_asks, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS), MANY(market_bids, LIMIT_ROWS),

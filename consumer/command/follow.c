@@ -230,7 +230,8 @@ struct trades_view {
 static void print_trade(const struct invocation *invocation, const struct bourse_trade *trade)
 {
     if (invocation->json) {
-        (void)print_json(json_pack("{s:I, s:I, s:s, s:I, s:I}", "index", (json_int_t)trade->index,
+        (void)print_json(json_pack("{s:I, s:I, s:I, s:s, s:I, s:I}", "entry",
+                                   (json_int_t)trade->entry, "index", (json_int_t)trade->index,
                                    "time_ms", (json_int_t)trade->time_ms, "instrument",
                                    trade->instrument, "slots", (json_int_t)trade->slots,
                                    "price_micro", (json_int_t)trade->price_micro),

@@ -695,6 +695,8 @@ static void put_market(struct text *text, struct cast *cast)
     Bourse__V1__MarketTrade trade = BOURSE__V1__MARKET_TRADE__INIT;
     Bourse__V1__MarketTrade *trades[] = {&trade};
     trade.index = 1240;
+    trade.has_entry = 1;
+    trade.entry = 977;
     trade.time_ms = 1700000004000;
     trade.instrument = asks.instrument;
     trade.slots = 4;

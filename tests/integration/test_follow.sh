@@ -63,10 +63,10 @@ for name in cutoff sleeper; do
     until_true 60 trades_of "$name" "$trades" || fail "$name: $(wc -l <$name.out) trades of $trades; $(cat $name.err)"
 done
 "$bourse" trades --json --limit 100 >trades.json
-tr '{' '\n' <trades.json | sed -nE 's/.*"index":([0-9]+).*/\1/p' | sort -n >listed
+tr '{' '\n' <trades.json | sed -nE 's/.*"entry":([0-9]+).*/\1/p' | sort -n >listed
 [ "$(wc -l <listed)" = "$trades" ] || fail "$(wc -l <listed) trades are listed, not $trades"
 for name in cutoff sleeper awake; do
-    sed -E 's/.*"index":([0-9]+).*/\1/' "$name.out" | cmp -s - listed || fail "$name was told other trades: $(cat $name.out)"
+    sed -E 's/.*"entry":([0-9]+).*/\1/' "$name.out" | cmp -s - listed || fail "$name was told other trades: $(cat $name.out)"
 done
 
 # Prices outlived the broker too, and all slots are free again for who follows the book.

@@ -38,6 +38,7 @@ struct follower {
 
 static struct exchange_trade trades[TRADES]; /* as the ledger has them */
 static size_t trade_count;
+static uint64_t records; /* of the ledger */
 
 /* The book keeps no more of it than its nodes. */
 static struct requirement copied(const struct requirement *needs)
@@ -97,6 +98,7 @@ static void take_trade(struct follower *follower, const struct exchange_trade *t
     size_t at = follower->first_trade + follower->trade_count++;
     ck_assert_uint_lt(at, trade_count);
     ck_assert_uint_eq(trade->index, trades[at].index);
+    ck_assert_uint_eq(trade->entry, trades[at].entry);
     ck_assert_int_eq(trade->time_ns, trades[at].time_ns);
     ck_assert_int_eq(trade->price_micro, trades[at].price_micro);
     ck_assert_uint_eq(trade->slots, trades[at].slots);
@@ -269,10 +271,12 @@ static void note_trades(const struct exchange_effects *effects)
 {
     for (size_t i = 0; i < effects->count; i++) {
         const struct ledger_record *record = &effects->items[i].ledger;
+        records += effects->items[i].type == EFFECT_LEDGER;
         if (effects->items[i].type == EFFECT_LEDGER && record->kind == LEDGER_FILL) {
             ck_assert_uint_lt(trade_count, TRADES);
             struct exchange_trade *trade = &trades[trade_count++];
             *trade = (struct exchange_trade){.index = record->log_index,
+                                             .entry = records,
                                              .time_ns = record->log_time_ns,
                                              .price_micro = record->price_micro,
                                              .slots = record->slots};
@@ -296,11 +300,12 @@ START_TEST(who_follows_the_feed_has_the_book)
     printf("seed %llu\n", (unsigned long long)seed);
     model_init(&model, seed);
     trade_count = 0;
+    records = 900 * seed;
     for (int i = 0; i < 100; i++) { /* something stands when the feed is opened */
         model_next(&model);
         ck_assert_int_eq(model_apply(&model), EXCHANGE_OK);
     }
-    ck_assert(exchange_feed_open(model.exchange));
+    ck_assert(exchange_feed_open(model.exchange, records));
     for (size_t f = 0; f < FOLLOWERS; f++) {
         followers[f] = kinds[f];
         followers[f].rows = memory[f];
@@ -352,7 +357,7 @@ START_TEST(the_feed_is_no_state)
     static struct model alone;
     model_init(&watched, 7);
     model_init(&alone, 7);
-    ck_assert(exchange_feed_open(watched.exchange));
+    ck_assert(exchange_feed_open(watched.exchange, 0));
     for (int i = 0; i < COMMANDS; i++) {
         model_next(&watched);
         model_next(&alone);

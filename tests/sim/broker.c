@@ -466,7 +466,7 @@ static void start_threads(struct broker *broker)
     struct directory *directory = directory_of(inner->exchange);
     inner->store.refusals = refusals_create();
     if (clock == NULL || directory == NULL || inner->store.refusals == NULL ||
-        !exchange_feed_open(inner->exchange)) {
+        !exchange_feed_open(inner->exchange, 0)) {
         fatal("out of memory");
     }
     uint64_t index = exchange_index(inner->exchange);

@@ -43,7 +43,7 @@ static uint64_t number(void)
 static void open_market(void)
 {
     set_up();
-    ck_assert(exchange_feed_open(market.exchange));
+    ck_assert(exchange_feed_open(market.exchange, 0));
 }
 
 static struct id128 ask_at(int64_t at_price, uint32_t slots)

@@ -18,7 +18,7 @@ static Bourse__V1__MarketRequest body;
 static void open_market(void)
 {
     set_up();
-    ck_assert(exchange_feed_open(market.exchange));
+    ck_assert(exchange_feed_open(market.exchange, 0));
     follow = follow_create(FEED);
     ck_assert_ptr_nonnull(follow);
     bourse__v1__market_request__init(&body);

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
@@ -246,26 +247,84 @@ struct flow {
     struct flow_record *records;
 };
 
+/* What is wrong with the numbers of the head; NULL: nothing. */
+static const char *head_wrong(const struct flow_head *head, uint64_t file_bytes)
+{
+    const uint64_t record_bytes = file_bytes - sizeof *head;
+    if (head->count > record_bytes / sizeof(struct flow_record)) {
+        return "the flow is cut short: its head counts more records";
+    }
+    if (head->count * sizeof(struct flow_record) != record_bytes) {
+        return "the flow has bytes behind the last record that its head counts";
+    }
+    if (head->warm >= head->count) {
+        return "the flow's head has no record after those that come before the clock";
+    }
+    if (head->max_id > head->count) {
+        return "the flow's head names a highest order above the number of its records";
+    }
+    return NULL;
+}
+
+/* Likewise of one record, before which the order `last_id` arrived. */
+static const char *record_wrong(const struct flow_head *head, const struct flow_record *record,
+                                uint64_t last_id)
+{
+    if (record->id > head->max_id || record->book >= head->books) {
+        return "names an order or a book that the flow has not";
+    }
+    if (record->op > OP_IMMEDIATE || record->side > SIDE_SELL) {
+        return "has an operation or a side that there is not";
+    }
+    if (record->op == OP_CANCEL) {
+        return NULL;
+    }
+    if (record->id <= last_id) {
+        return "is an order that does not count up from the one before";
+    }
+    if (record->price == 0 || record->price > head->levels || record->quantity == 0) {
+        return "has no quantity, or a price that is not 1 to the highest";
+    }
+    return NULL;
+}
+
+static void check_records(const struct flow *flow)
+{
+    uint64_t last_id = 0;
+    for (uint64_t i = 0; i < flow->head.count; i++) {
+        const struct flow_record *record = &flow->records[i];
+        const char *wrong = record_wrong(&flow->head, record, last_id);
+        if (wrong != NULL) {
+            char text[160];
+            (void)snprintf(text, sizeof text, "record %" PRIu64 " %s", i + 1, wrong);
+            die(text);
+        }
+        last_id = record->op == OP_CANCEL ? last_id : record->id;
+    }
+}
+
 static struct flow flow_read(const char *path)
 {
     struct flow flow;
+    struct stat facts;
     FILE *file = fopen(path, "rb");
-    if (file == NULL || fread(&flow.head, sizeof flow.head, 1, file) != 1 ||
+    if (file == NULL || fstat(fileno(file), &facts) != 0 ||
+        fread(&flow.head, sizeof flow.head, 1, file) != 1 ||
         memcmp(flow.head.magic, "BOFLOW1\n", 8) != 0 || flow.head.version != 1 ||
         flow.head.record != sizeof(struct flow_record)) {
         die("not an order flow");
     }
+    const char *wrong = head_wrong(&flow.head, (uint64_t)facts.st_size);
+    if (wrong != NULL) {
+        die(wrong);
+    }
     flow.records =
         memory(flow.head.count + LAST, sizeof *flow.records); /* none is behind the last */
     if (fread(flow.records, sizeof *flow.records, flow.head.count, file) != flow.head.count) {
-        die("the flow is cut short");
+        die("the flow cannot be read");
     }
     (void)fclose(file);
-    for (uint64_t i = 0; i < flow.head.count; i++) {
-        if (flow.records[i].id > flow.head.max_id || flow.records[i].book >= flow.head.books) {
-            die("the flow names an order or a book that it has not");
-        }
-    }
+    check_records(&flow);
     return flow;
 }
 

@@ -424,6 +424,39 @@ static bool terms_make(const struct bourse_job *job, struct terms *terms)
     return true;
 }
 
+/* ---------------------------------------------------------------- what goes in */
+
+static int64_t added_bytes(int64_t sum, uint64_t more)
+{
+    int64_t result;
+    const int64_t bounded = more > INT64_MAX ? INT64_MAX : (int64_t)more;
+    return checked_add(sum, bounded, &result) ? result : INT64_MAX;
+}
+
+static int64_t files_bytes(const Bourse__V1__Manifest *manifest)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < manifest->n_shared; i++) {
+        bytes = added_bytes(bytes, manifest->shared[i]->size);
+    }
+    return bytes;
+}
+
+int64_t manifest_shared_bytes(const Bourse__V1__Manifest *manifest)
+{
+    return added_bytes(files_bytes(manifest), manifest->has_image_size ? manifest->image_size : 0);
+}
+
+int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; index < manifest->n_subtasks && i < manifest->subtasks[index]->n_inputs;
+         i++) {
+        bytes = added_bytes(bytes, manifest->subtasks[index]->inputs[i]->size);
+    }
+    return bytes;
+}
+
 /* ---------------------------------------------------------------- encoding */
 
 static bool encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
@@ -467,11 +500,56 @@ static bool check_manifest(const struct bourse_job *job, struct bourse_error *er
                        refused.limit);
 }
 
+/* What a slot has at least (provider/config.h): of so much nobody has to ask, and sizes are told apart no finer. */
+#define ROOM_STEP_BYTES (INT64_C(1) << 20)
+
+/* As a job that is continued has it already. */
+static bool has_least(const struct requirement *needs, const char *name, int64_t least)
+{
+    for (uint32_t i = needs->count;
+         i >= 2 && needs->nodes[i - 1].op == REQUIREMENT_AND && needs->nodes[i - 1].arity == 2 &&
+         needs->nodes[i - 2].op == REQUIREMENT_GE;
+         i -= 2) {
+        const struct attribute *of = &needs->nodes[i - 2].attribute;
+        if (strcmp(of->name, name) == 0 && of->number >= least) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing is sent where what it is given has no room. What tasks hand on nobody knows yet. */
+static bool need_room(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                      struct bourse_error *error)
+{
+    const int64_t shared_bytes = files_bytes(manifest);
+    uint32_t index = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        struct order_part *part = &job->parts[i];
+        int64_t most_bytes = 0;
+        for (uint32_t end = index + part->subtasks; index < end; index++) {
+            const int64_t own_bytes = manifest_own_bytes(manifest, index);
+            most_bytes = own_bytes > most_bytes ? own_bytes : most_bytes;
+        }
+        const int64_t step_bytes = ROOM_STEP_BYTES * part->slots;
+        const int64_t bytes = added_bytes(shared_bytes, (uint64_t)most_bytes);
+        const int64_t steps = bytes / step_bytes + (bytes % step_bytes > 0);
+        const int64_t least_bytes = steps > 1 ? steps * ROOM_STEP_BYTES : 0;
+        if (least_bytes > 0 && !has_least(&part->needs, "disk", least_bytes) &&
+            !order_add_least(&part->needs, "disk", least_bytes)) {
+            return client_fail(error, BOURSE_USAGE,
+                               "needs: at most %d terms besides the room for its files",
+                               REQUIREMENT_NODES_MAX - 2);
+        }
+    }
+    return true;
+}
+
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error)
 {
     CLEANUP(cheap_destroy) struct cheap_checks *checks = NULL;
-    if (!cheap_add(job, manifest, &checks, error)) {
+    if (!cheap_add(job, manifest, &checks, error) || !need_room(job, manifest, error)) {
         return false;
     }
     struct terms *terms = calloc(1, sizeof *terms);
@@ -631,33 +709,7 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     return good;
 }
 
-/* ---------------------------------------------------------------- what goes in */
-
-static int64_t added_bytes(int64_t sum, uint64_t more)
-{
-    int64_t result;
-    const int64_t bounded = more > INT64_MAX ? INT64_MAX : (int64_t)more;
-    return checked_add(sum, bounded, &result) ? result : INT64_MAX;
-}
-
-int64_t manifest_shared_bytes(const Bourse__V1__Manifest *manifest)
-{
-    int64_t bytes = added_bytes(0, manifest->has_image_size ? manifest->image_size : 0);
-    for (size_t i = 0; i < manifest->n_shared; i++) {
-        bytes = added_bytes(bytes, manifest->shared[i]->size);
-    }
-    return bytes;
-}
-
-int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index)
-{
-    int64_t bytes = 0;
-    for (size_t i = 0; index < manifest->n_subtasks && i < manifest->subtasks[index]->n_inputs;
-         i++) {
-        bytes = added_bytes(bytes, manifest->subtasks[index]->inputs[i]->size);
-    }
-    return bytes;
-}
+/* ---------------------------------------------------------------- what tasks take */
 
 bool manifest_takes_files(const Bourse__V1__Manifest *manifest, uint32_t index)
 {

@@ -36,12 +36,10 @@ struct ordering { /* while it is made */
 
 /* ---------------------------------------------------------------- needs */
 
-bool order_add_need(struct requirement *needs, const char *name, const char *text)
+static bool add_node(struct requirement *needs, struct requirement_node node, const char *name)
 {
-    struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
-    assert(strlen(name) < ATTRIBUTE_NAME_SIZE && strlen(text) < ATTRIBUTE_TEXT_SIZE);
+    assert(strlen(name) < ATTRIBUTE_NAME_SIZE);
     memcpy(node.attribute.name, name, strlen(name) + 1);
-    memcpy(node.attribute.text, text, strlen(text) + 1);
     bool alone = needs->count == 0;
     if (needs->count + (alone ? 1 : 2) > REQUIREMENT_NODES_MAX) {
         return false;
@@ -51,6 +49,20 @@ bool order_add_need(struct requirement *needs, const char *name, const char *tex
         needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
     }
     return true;
+}
+
+bool order_add_need(struct requirement *needs, const char *name, const char *text)
+{
+    struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
+    assert(strlen(text) < ATTRIBUTE_TEXT_SIZE);
+    memcpy(node.attribute.text, text, strlen(text) + 1);
+    return add_node(needs, node, name);
+}
+
+bool order_add_least(struct requirement *needs, const char *name, int64_t least)
+{
+    const struct requirement_node node = {.op = REQUIREMENT_GE, .attribute = {.number = least}};
+    return add_node(needs, node, name);
 }
 
 const char *order_program(const struct job_file *job, const struct job_strings *run)

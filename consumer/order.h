@@ -63,6 +63,8 @@ int64_t order_longest_ms(const struct order_graph *graph);
 
 /* Adds "and NAME = text". False when the requirement is full. */
 bool order_add_need(struct requirement *needs, const char *name, const char *text);
+/* Likewise "and NAME >= least". */
+bool order_add_least(struct requirement *needs, const char *name, int64_t least);
 /* The executor that a device must have, as not every agent does; NULL: all run programs. */
 const char *order_executor(const struct job_file *job);
 /* The program that a device must offer, or NULL: an image brings it, or the subtask's own file is it. */

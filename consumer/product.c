@@ -339,16 +339,6 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
     return good;
 }
 
-static bool need_number(struct bourse_job *job, const char *name, int64_t least)
-{
-    struct requirement *needs = &job->parts[0].needs;
-    struct requirement_node node = {.op = REQUIREMENT_GE, .attribute = {.number = least}};
-    client_copy(node.attribute.name, sizeof node.attribute.name, name);
-    needs->nodes[needs->count++] = node; /* a handful of terms, far below REQUIREMENT_NODES_MAX */
-    needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
-    return true;
-}
-
 static bool make_job(struct bourse_product *product, const struct bourse_product_options *options,
                      const struct product_needs *needs, struct bourse_error *error)
 {
@@ -364,10 +354,13 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
         return false;
     }
     job->parts[0].subtasks = (uint32_t)product->summary.tiles;
-    (void)need_number(job, "memory", needs->memory_bytes);
-    job->check = job->parts[0]; /* any device with the memory: it need not be fast */
+    struct requirement *part_needs =
+        &job->parts[0].needs; /* a handful of terms, so that there is room */
+    (void)order_add_least(part_needs, "memory", needs->memory_bytes);
+    (void)order_add_least(part_needs, "disk", needs->memory_bytes / PRODUCT_MEMORY_PARTS);
+    job->check = job->parts[0]; /* any device with the room: it need not be fast */
     if (!cheap_need_referee(&job->check.needs) ||
-        (needs->least_speed > 0 && !need_number(job, "gemm_fp32", needs->least_speed)) ||
+        (needs->least_speed > 0 && !order_add_least(part_needs, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
         return false;
     }

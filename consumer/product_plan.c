@@ -70,6 +70,10 @@ static bool take_device(void *context, const struct bourse_device *device)
         return true;
     }
     memory_bytes = memory_bytes > 0 ? memory_bytes : INT64_MAX;
+    int64_t disk_bytes; /* a tile's matrices lie in files, too */
+    if (checked_mul(number_of(device, "disk"), PRODUCT_MEMORY_PARTS, &disk_bytes)) {
+        memory_bytes = disk_bytes > 0 && disk_bytes < memory_bytes ? disk_bytes : memory_bytes;
+    }
     view->most_bytes = memory_bytes > view->most_bytes ? memory_bytes : view->most_bytes;
     if (memory_bytes < view->memory_bytes) {
         return true;

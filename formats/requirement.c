@@ -16,6 +16,7 @@ static const struct requirement_field fields[] = {
     {"kind", FIELD_TEXT, "cpu, gpu, tpu, lpu, npu, fpga, dsp, webgpu, wasm or custom"},
     {"instrument", FIELD_TEXT, "what the market trades, as in cpu.x86_64.avx512"},
     {"memory", FIELD_BYTES, "memory of one slot"},
+    {"disk", FIELD_BYTES, "room of one slot for files"},
     {"cores", FIELD_NUMBER, "processor cores of the device"},
     {"isolation", FIELD_NUMBER, "level of the jail, 0 to 3"},
     {"vendor", FIELD_TEXT, "maker of the device, as in intel"},

@@ -340,6 +340,25 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
     }
 }
 
+/* Too much for the job's own limit is the job's fault; for ours it is not: another device may have room. */
+static bool has_room(const struct lane *lane, const struct store_blob *inputs, size_t count,
+                     struct outcome *outcome)
+{
+    const uint64_t ours_bytes =
+        lane->offer->disk_bytes * holding_grant(lane->holding)->slots_per_subtask;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes = inputs[i].size > UINT64_MAX - bytes ? UINT64_MAX : bytes + inputs[i].size;
+    }
+    if (bytes <= ours_bytes || lane->limits.disk_bytes < ours_bytes) {
+        return true;
+    }
+    outcome_fail(outcome, OUTCOME_REFUSED,
+                 "the inputs take %llu bytes, this device has room for %llu",
+                 (unsigned long long)bytes, (unsigned long long)ours_bytes);
+    return false;
+}
+
 static void refuse_index(struct outcome *outcome)
 {
     outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u", outcome->work.index);
@@ -391,7 +410,9 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         return;
     }
     outcome->started_ms = clock_wall_ns() / 1000000;
-    run_in_jail(lane, inputs, outcome);
+    if (has_room(lane, inputs, count, outcome)) {
+        run_in_jail(lane, inputs, outcome);
+    }
     release_inputs(lane->lanes->config.store, inputs, count);
 }
 

@@ -80,6 +80,7 @@ static void describe(struct offer *offer, const struct config *config,
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "cores", offer->device.slots);
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
+    number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
     measured_attribute(offer, "gflops", profile->mflops.value / 1000);
     measured_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
     measured_attribute(offer, "fp64", operations(profile->mflops.value));
@@ -144,6 +145,8 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     text_attribute(offer, "label", offer->device.label);
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "memory", whole(&device->profile, FIGURE_MEMORY));
+    number_attribute(offer, "disk",
+                     (int64_t)offer->disk_bytes); /* of this machine, as the files are */
     number_attribute(offer, "bandwidth", whole(&device->profile, FIGURE_BANDWIDTH));
     number_attribute(offer, "gflops", mflops / 1000);
     number_attribute(offer, "gemm_fp32", mflops);

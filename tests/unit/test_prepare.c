@@ -323,6 +323,53 @@ START_TEST(a_host_program_is_part_of_what_the_job_needs)
 }
 END_TEST
 
+static void has_size(const char *name, int64_t bytes)
+{
+    put(name, "");
+    ck_assert_int_eq(truncate(name, (off_t)bytes), 0);
+}
+
+/* The size of `disk` in the last of its needs; 0: that is another. */
+static int64_t room_of(const struct order_part *part)
+{
+    const struct requirement *needs = &part->needs;
+    ck_assert_uint_ge(needs->count, 1);
+    const bool is_alone = needs->nodes[needs->count - 1].op != REQUIREMENT_AND;
+    const struct requirement_node *node = &needs->nodes[needs->count - (is_alone ? 1 : 2)];
+    return node->op == REQUIREMENT_GE && strcmp(node->attribute.name, "disk") == 0
+               ? node->attribute.number
+               : 0;
+}
+
+START_TEST(what_is_given_needs_room)
+{
+    enum { MIB = 1 << 20 };
+    has_size("shared", 2 * MIB);
+    has_size("a.in", 100);
+    has_size("b.in", 3 * MIB);
+    struct bourse_job *job = prepared("run: [cat, '{in}']\nfiles: shared\neach: '*.in'");
+    ck_assert_int_eq(room_of(&job->parts[0]), 5 * MIB); /* of the largest */
+    bourse_job_destroy(&job);
+    job = prepared("run: [cat, '{in}']\nfiles: shared\neach: '*.in'\nslots: 4");
+    ck_assert_int_eq(room_of(&job->parts[0]), 2 * MIB); /* of each of the four */
+    bourse_job_destroy(&job);
+    job = prepared("run: [cat, '{in}']\neach: a.in");
+    ck_assert_int_eq(room_of(&job->parts[0]), 0); /* every slot has that */
+    bourse_job_destroy(&job);
+    has_size("a.in", MIB + 1);
+    job = prepared("run: [cat, '{in}']\neach: a.in");
+    ck_assert_int_eq(room_of(&job->parts[0]), 2 * MIB);
+    bourse_job_destroy(&job);
+    has_size("a.in", MIB);
+    job = prepared("tasks:\n- {name: a, run: [cat, b.in], files: b.in}\n"
+                   "- {name: b, run: [cat, a.in], files: a.in, needs: kind = cpu}");
+    ck_assert_uint_eq(job->part_count, 2);
+    ck_assert_int_eq(room_of(&job->parts[0]), 3 * MIB);
+    ck_assert_int_eq(room_of(&job->parts[1]), 0);
+    bourse_job_destroy(&job);
+}
+END_TEST
+
 START_TEST(a_noop_needs_an_agent_that_knows_it_and_lists_nothing)
 {
     CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared("executor: noop\narray: 5-9\n");
@@ -836,6 +883,7 @@ int main(void)
     tcase_add_test(jobs, an_array_too_large_for_a_manifest_says_so);
     tcase_add_test(jobs, lines_become_values_without_empty_ones);
     tcase_add_test(jobs, a_host_program_is_part_of_what_the_job_needs);
+    tcase_add_test(jobs, what_is_given_needs_room);
     tcase_add_test(jobs, a_noop_needs_an_agent_that_knows_it_and_lists_nothing);
     tcase_add_test(jobs, a_tensor_job_needs_a_device_that_has_the_executor);
     tcase_add_test(jobs, each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone);

@@ -25,8 +25,8 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
         reject(exchange, XREJECT_PRICE, "value.rate", replace->rate, RATE_NONE);
     } else if (replace->has_slots && (replace->slots == 0 || replace->slots > ask->device->slots)) {
         reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, ask->device->slots);
-    } else if (replace->has_price &&
-               !price_in_band(exchange, "price_micro", replace->price_micro)) {
+    } else if (price_micro != ask->price_micro &&
+               !price_in_band(exchange, "price_micro", price_micro)) {
         return false;
     } else if (price_micro > INT64_MAX / slots) {
         reject(exchange, XREJECT_PRICE, "price_micro", price_micro, INT64_MAX / slots);

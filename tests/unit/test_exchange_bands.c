@@ -171,6 +171,9 @@ START_TEST(what_rests_outside_of_a_new_band_stays_and_fills_but_is_not_replaced)
     made = slots_of(PROVIDER, ask, 1);
     apply(&made);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    made = replace_at(PROVIDER, ask, 8 * price); /* as it is: whether it still stands */
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     offer(OTHER_PROVIDER, 1, 2 * price);
     ck_assert_uint_eq(granted_to(dear.id), 1);
     ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.price_micro, 5 * price);

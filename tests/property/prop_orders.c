@@ -658,7 +658,7 @@ static void expire(struct pair *pair)
     }
 }
 
-/* An ask at another price, or of more slots, arrives anew; with fewer it keeps its place. Refused, it stays as it was. */
+/* An ask at another price, or of more slots, arrives anew; with fewer, or as it is, it keeps its place. Refused, it stays as it was. */
 static void replace(struct pair *pair)
 {
     const uint32_t device = draw(pair, SLOW_DEVICES);
@@ -676,8 +676,7 @@ static void replace(struct pair *pair)
         given.price = made.replace.price_micro = (1 + draw(pair, 5)) * unit_micro;
     }
     const struct slow_ask before = pair->slow.asks[device];
-    const bool keeps_place = given.price == before.price && given.slots <= before.slots &&
-                             !(made.replace.has_price && !slow_may_name(&pair->slow, given.price));
+    const bool keeps_place = given.price == before.price && given.slots <= before.slots;
     apply(pair, &made);
     if (keeps_place) {
         ck_assert_uint_eq(code_of(pair), 0);

@@ -247,15 +247,21 @@ struct flow {
     struct flow_record *records;
 };
 
-/* What is wrong with the numbers of the head; NULL: nothing. */
+static const char cut_short[] = "the flow is cut short: its head counts more records";
+static const char too_long[] = "the flow has bytes behind the last record that its head counts";
+
+/* What is wrong with the numbers of the head; NULL: nothing. `file_bytes` 0: it is a pipe, which says nothing of its length. */
 static const char *head_wrong(const struct flow_head *head, uint64_t file_bytes)
 {
     const uint64_t record_bytes = file_bytes - sizeof *head;
-    if (head->count > record_bytes / sizeof(struct flow_record)) {
-        return "the flow is cut short: its head counts more records";
+    if (file_bytes > 0 && head->count > record_bytes / sizeof(struct flow_record)) {
+        return cut_short;
     }
-    if (head->count * sizeof(struct flow_record) != record_bytes) {
-        return "the flow has bytes behind the last record that its head counts";
+    if (file_bytes > 0 && head->count * sizeof(struct flow_record) != record_bytes) {
+        return too_long;
+    }
+    if (head->books == 0 || head->books > BOOK_KINDS_MAX) {
+        return "the flow's head names no books, or more than there can be";
     }
     if (head->warm >= head->count) {
         return "the flow's head has no record after those that come before the clock";
@@ -314,14 +320,18 @@ static struct flow flow_read(const char *path)
         flow.head.record != sizeof(struct flow_record)) {
         die("not an order flow");
     }
-    const char *wrong = head_wrong(&flow.head, (uint64_t)facts.st_size);
+    const char *wrong =
+        head_wrong(&flow.head, S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0);
     if (wrong != NULL) {
         die(wrong);
     }
     flow.records =
         memory(flow.head.count + LAST, sizeof *flow.records); /* none is behind the last */
     if (fread(flow.records, sizeof *flow.records, flow.head.count, file) != flow.head.count) {
-        die("the flow cannot be read");
+        die(ferror(file) != 0 ? "the flow cannot be read" : cut_short);
+    }
+    if (fgetc(file) != EOF) {
+        die(too_long);
     }
     (void)fclose(file);
     check_records(&flow);

@@ -158,11 +158,12 @@ static bool grant_between(struct exchange *exchange, struct part *part, struct a
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-/* Before anything was charged, or held to be charged, a job may wait for a better price; after, with nothing running and no lease
- * that might still come back, it would wait for ever for what its budget no longer covers. */
+/* Before anything was charged, or held to be charged, a job may wait for a better price, and without a budget for what is given
+ * away; after, with nothing running and no lease that might still come back, it would wait for ever for what its budget no longer covers. */
 static bool is_used_up(const struct job *job)
 {
-    if (job->running > 0 || (job->hold.captured_micro == 0 && job->checking == 0)) {
+    if (job->running > 0 || job->hold.amount_micro == 0 ||
+        (job->hold.captured_micro == 0 && job->checking == 0)) {
         return false;
     }
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {

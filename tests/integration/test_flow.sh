@@ -23,6 +23,12 @@ case $out in
 *) fail "a whole flow does not agree: $out" ;;
 esac
 
+out=$("$matching" --flow <(cat "$work/whole") --rounds 1) || fail "a whole flow through a pipe: $out"
+case $out in
+*'"agrees":true'*) ;;
+*) fail "a whole flow through a pipe does not agree: $out" ;;
+esac
+
 damaged() { # WORDS AT HEX: these bytes in place of what is there; AT end: behind it
     local status=0 at=$2
     cp "$work/whole" "$work/flow"
@@ -44,6 +50,7 @@ damaged 'cut short' 32 0500000000000000
 damaged 'behind the last record' 32 0300000000000000
 damaged 'behind the last record' end 00
 damaged 'a highest order above' 48 "$most"
+damaged 'names no books, or more than there can be' 16 00000080
 damaged 'record 1 names an order or a book' 136 01000000
 damaged 'record 4 has an operation or a side' 220 07
 damaged 'record 2 has an operation or a side' 173 07

@@ -674,6 +674,27 @@ START_TEST(a_lease_without_work_to_come_makes_room_for_other_jobs_at_once)
 }
 END_TEST
 
+START_TEST(without_a_budget_checks_wait_for_a_referee_who_gives_away)
+{
+    offer(MAKER, 1, 0);
+    offer(REFEREE, 1, price);
+    struct exchange_command made = checked_of(1, 0);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    struct exchange_work work = sent_to(MAKER);
+    done(MAKER, made.id, work);
+    presence(EXCHANGE_GOODBYE, MAKER);
+    market.now_ns += 60 * NS_PER_S;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
+    ck_assert_uint_eq(job_row(made.id).checking, 1);
+    ck_assert(!is_sent_to(REFEREE));
+    offer(SECOND, 1, 0);
+    ck_assert_uint_eq(sent_to(SECOND).index, 1);
+}
+END_TEST
+
 START_TEST(a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice)
 {
     struct held_case held = hold_one();
@@ -815,6 +836,7 @@ int main(void)
     tcase_add_test(tests, a_maker_that_comes_back_judges_at_once);
     tcase_add_test(tests, an_idle_referee_that_comes_back_takes_what_waits_in_another_part);
     tcase_add_test(tests, a_lease_without_work_to_come_makes_room_for_other_jobs_at_once);
+    tcase_add_test(tests, without_a_budget_checks_wait_for_a_referee_who_gives_away);
     tcase_add_test(tests, a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice);
     tcase_add_test(tests, a_check_that_nobody_wants_any_more_may_be_lost);
     tcase_add_test(tests, a_referee_that_comes_back_goes_on);

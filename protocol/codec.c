@@ -120,11 +120,18 @@ static struct arena *arena_of(ProtobufCMessage *root)
     return (struct arena *)(void *)((uint8_t *)root - aligned(sizeof(struct arena)));
 }
 
+static size_t decoded_factor(const struct shape *shape)
+{
+    if (shape->descriptor == &bourse__v1__dispatch__descriptor) {
+        return LIMIT_DECODED_DISPATCH_FACTOR;
+    }
+    return shape == &codec_manifest_shape ? LIMIT_DECODED_MANIFEST_FACTOR : LIMIT_DECODED_FACTOR;
+}
+
 static size_t decoded_cap(const struct shape *shape, size_t length)
 {
-    const size_t factor =
-        shape == &codec_manifest_shape ? LIMIT_DECODED_MANIFEST_FACTOR : LIMIT_DECODED_FACTOR;
-    size_t cap = LIMIT_DECODED_FLOOR_BYTES + length * factor; /* length <= LIMIT_MANIFEST_BYTES */
+    size_t cap = LIMIT_DECODED_FLOOR_BYTES +
+                 length * decoded_factor(shape); /* length <= LIMIT_MANIFEST_BYTES */
     return cap < (size_t)LIMIT_DECODED_BYTES ? cap : (size_t)LIMIT_DECODED_BYTES;
 }
 

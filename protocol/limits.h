@@ -75,6 +75,8 @@ enum {
     /* memory of one decoded body: a floor, and so many bytes for each byte on the wire */
     LIMIT_DECODED_FLOOR_BYTES = 64 << 10,
     LIMIT_DECODED_FACTOR = 24,
+    LIMIT_DECODED_DISPATCH_FACTOR =
+        48, /* of a Dispatch: what is given by one that left nothing is four bytes at least */
     LIMIT_DECODED_MANIFEST_FACTOR = 96, /* of a manifest: one subtask is two bytes at least */
 };
 

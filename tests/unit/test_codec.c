@@ -753,6 +753,62 @@ START_TEST(the_largest_honest_messages_fit)
 }
 END_TEST
 
+/* Works that are each given what `givers` others left: nothing, or one file of the shortest name. */
+static void check_given_fits(size_t works, uint32_t givers, size_t files)
+{
+    Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *outputs[] = {&file};
+    file.name = "f";
+    file.hash = hash;
+    Bourse__V1__Given *given = malloc(givers * sizeof *given);
+    Bourse__V1__Given **pointers = malloc(givers * sizeof(Bourse__V1__Given *));
+    for (uint32_t i = 0; i < givers; i++) {
+        bourse__v1__given__init(&given[i]);
+        given[i].index = i;
+        given[i].n_outputs = files;
+        given[i].outputs = outputs;
+        pointers[i] = &given[i];
+    }
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    Bourse__V1__Work *list[LIMIT_DISPATCH];
+    work.index = givers;
+    work.attempt = 1;
+    work.n_given = givers;
+    work.given = pointers;
+    for (size_t i = 0; i < works; i++) {
+        list[i] = &work;
+    }
+    Bourse__V1__Dispatch dispatch = BOURSE__V1__DISPATCH__INIT;
+    dispatch.lease = 1;
+    dispatch.n_work = works;
+    dispatch.work = list;
+    struct codec_error error = {0};
+    const enum codec_status status = decode_body(MESSAGE_DISPATCH, &dispatch.base, &error);
+    ck_assert_msg(status == CODEC_OK, "%zu works, each given by %u: %d (%lld of %lld)", works,
+                  givers, (int)status, (long long)error.value, (long long)error.limit);
+    free(pointers);
+    free(given);
+}
+
+/* The memory that unpacking takes grows by leaps, at 16 fields less than a power of two. */
+START_TEST(who_waits_for_all_others_of_its_job_can_be_told_what_they_left)
+{
+    enum { WITH_FILES = 16000 }; /* about as many as LIMIT_GIVEN_WORK_BYTES lets through */
+    const size_t lane_counts[] = {1, 2, 16, LIMIT_DISPATCH};
+    for (size_t i = 0; i < sizeof lane_counts / sizeof lane_counts[0]; i++) {
+        const uint32_t most = (LIMIT_GRAPH_EDGES - LIMIT_DISPATCH) / (uint32_t)lane_counts[i];
+        for (uint32_t leap = 32; leap - 20 <= most && leap <= LIMIT_GRAPH_SUBTASKS; leap *= 2) {
+            for (uint32_t givers = leap - 20; givers <= leap - 10 && givers <= most; givers++) {
+                check_given_fits(lane_counts[i], givers, 0);
+            }
+        }
+    }
+    check_given_fits(1, LIMIT_GRAPH_SUBTASKS - 1, 0);
+    check_given_fits(1, WITH_FILES, 1);
+    check_given_fits(LIMIT_DISPATCH, WITH_FILES / LIMIT_DISPATCH, 1);
+}
+END_TEST
+
 /* ---- requirements ---- */
 
 static struct requirement_node predicate(enum requirement_op op, const char *name, const char *text,
@@ -938,6 +994,7 @@ int main(void)
     tcase_add_test(tests, numbers_wider_than_their_field_are_refused);
     tcase_add_test(tests, a_small_body_cannot_take_much_memory);
     tcase_add_test(tests, the_largest_honest_messages_fit);
+    tcase_add_test(tests, who_waits_for_all_others_of_its_job_can_be_told_what_they_left);
     tcase_add_test(tests, requirements_travel_unchanged);
     tcase_add_test(tests, a_graph_lists_as_many_edges_as_it_counts);
     tcase_add_test(tests, a_tree_that_does_not_close_is_refused);

@@ -7,7 +7,9 @@
 #include "consumer/manifest.h"
 #include "consumer/named.h"
 #include "formats/limits.h"
+#include "formats/template.h"
 #include "protocol/codec.h"
+#include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 
@@ -329,6 +331,54 @@ static bool check_named(const struct bourse_job *job, const char *folder,
            input_failed(job->file_name, line, "run", &problem, error);
 }
 
+/* The least that a Given of a task takes which has made all its outputs: one that it does not make is a failure. */
+static size_t least_given(const struct job_file *file, const struct job_task *task)
+{
+    enum { INDEX_BYTES = 2, OUTPUT_BYTES = 40 }; /* of an output all but its name */
+    const struct job_strings *outputs = job_task_outputs(file, task);
+    size_t bytes = INDEX_BYTES;
+    for (size_t i = 0; i < outputs->count; i++) {
+        bytes += OUTPUT_BYTES - 1 +
+                 template_size(outputs->items[i], &(struct template_values){.value = task->name});
+    }
+    return bytes;
+}
+
+/* What can never be handed on is not paid for first. */
+static bool check_given(const struct bourse_job *job, struct bourse_error *error)
+{
+    enum { HEAD_BYTES = 4 }; /* the market counts them to each */
+    const struct job_file *file = job->file;
+    const struct order_graph *graph = &job->graph;
+    struct problem problem = {.text = ""};
+    const uint32_t *after = graph->after;
+    for (size_t i = 0; graph->after_count != NULL && i < graph->count; i++) {
+        const struct job_task *task = &file->tasks[job->order[i]];
+        size_t bytes = 0;
+        for (const uint32_t *end = after + graph->after_count[i]; after < end; after++) {
+            const struct job_task *from = &file->tasks[job->order[*after]];
+            const size_t given = least_given(file, from);
+            if (given > LIMIT_GIVEN_BYTES) {
+                problem_set(&problem,
+                            "names and hashes of what %s leaves to others take %zu bytes, at most "
+                            "%d can be handed on; fewer files, or shorter names",
+                            from->name, given, LIMIT_GIVEN_BYTES);
+                return input_failed(job->file_name, from->line, "outputs", &problem, error);
+            }
+            bytes += given + HEAD_BYTES;
+        }
+        if (bytes > LIMIT_GIVEN_WORK_BYTES) {
+            problem_set(&problem,
+                        "names and hashes of what the %" PRIu32 " tasks leave that %s waits for "
+                        "take %zu bytes, at most %d can be handed on to one; let tasks between "
+                        "gather them",
+                        graph->after_count[i], task->name, bytes, LIMIT_GIVEN_WORK_BYTES);
+            return input_failed(job->file_name, task->line, "after", &problem, error);
+        }
+    }
+    return true;
+}
+
 bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
                  struct bourse_job **ret_job, struct bourse_error *error)
 {
@@ -343,9 +393,9 @@ bool prepare_job(struct job_file *file, const char *folder, const char *file_nam
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     bool parted = file->task_count > 0 ? make_tasks(job, error) : prepare_part(job, error);
-    if (!parted || !find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
-        !check_named(job, folder, error) || !hash_inputs(job, file_name, error) ||
-        !manifest_make(job, folder, error)) {
+    if (!parted || !check_given(job, error) || !find_inputs(job, folder, file_name, error) ||
+        !check_shared(job, error) || !check_named(job, folder, error) ||
+        !hash_inputs(job, file_name, error) || !manifest_make(job, folder, error)) {
         return false;
     }
     *ret_job = job;

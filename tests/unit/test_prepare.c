@@ -766,6 +766,57 @@ START_TEST(files_of_a_task_do_not_meet)
 }
 END_TEST
 
+/* Tasks of as many outputs as one may have, each with a name of so many bytes, and one that waits for all of them. */
+static char *gathered(size_t tasks, size_t name_bytes)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    ck_assert_ptr_nonnull(file);
+    (void)fputs("run: [x]\noutputs:\n", file);
+    for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
+        (void)fprintf(file, "- \"%0*zu\"\n", (int)name_bytes, i);
+    }
+    (void)fputs("tasks:\n", file);
+    for (size_t i = 0; i < tasks; i++) {
+        (void)fprintf(file, "- {name: t%zu}\n", i);
+    }
+    (void)fputs("- name: last\n  outputs: []\n  after:\n", file);
+    for (size_t i = 0; i < tasks; i++) {
+        (void)fprintf(file, "  - t%zu\n", i);
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
+}
+
+/* Bytes of one Given: 2, and of each of 64 outputs 40 and its name; with each of them go 4 more. */
+START_TEST(more_than_can_be_handed_on_is_refused_before_it_is_paid_for)
+{
+    enum { NAME = 10, MOST = LIMIT_GIVEN_WORK_BYTES / (6 + 64 * (40 + NAME)) };
+    char *text = gathered(MOST, NAME);
+    bourse_job_destroy(&(struct bourse_job *){prepared(text)});
+    free(text);
+    text = gathered(MOST + 1, NAME);
+    struct bourse_error error = refused(text);
+    ck_assert_msg(strncmp(error.text, "job:", 4) == 0, "%s", error.text);
+    ck_assert_ptr_nonnull(strstr(error.text,
+                                 ": after: names and hashes of what the 246 tasks leave "
+                                 "that last waits for take 788676 bytes, at most "
+                                 "786432 can be handed on to one"));
+    free(text);
+
+    enum { LONG = (LIMIT_GIVEN_BYTES - 2) / 64 - 40 };
+    text = gathered(1, LONG);
+    bourse_job_destroy(&(struct bourse_job *){prepared(text)});
+    free(text);
+    text = gathered(1, LONG + 1);
+    error = refused(text);
+    ck_assert_ptr_nonnull(strstr(error.text, ": outputs: names and hashes of what t0 leaves to "
+                                             "others take 16386 bytes, at most 16384"));
+    free(text);
+}
+END_TEST
+
 START_TEST(the_price_of_a_job_is_not_in_its_manifest)
 {
     CLEANUP(bourse_job_destroy)
@@ -897,6 +948,7 @@ int main(void)
     tcase_add_test(jobs, files_that_a_program_is_given_by_name_are_among_the_jobs);
     tcase_add_test(jobs, tasks_stand_in_the_manifest_in_the_order_of_the_graph);
     tcase_add_test(jobs, files_of_a_task_do_not_meet);
+    tcase_add_test(jobs, more_than_can_be_handed_on_is_refused_before_it_is_paid_for);
     tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);
     tcase_add_test(jobs, an_image_brings_its_own_programs);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);

@@ -8,6 +8,7 @@
 #include "protocol/requests.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -588,6 +589,20 @@ static const char *envelope_complaint(enum envelope_status status)
     return "what came is not a message of this protocol";
 }
 
+static void write_complaint(enum message_type type, enum codec_status status,
+                            const struct codec_error *error, char *ret_text, size_t capacity)
+{
+    if (status == CODEC_TOO_LARGE) {
+        (void)snprintf(ret_text, capacity,
+                       "the broker sent a message that is larger, or takes more memory, than it "
+                       "may (%s, at most %" PRId64 " bytes)",
+                       message_name(type), error->limit);
+    } else {
+        (void)snprintf(ret_text, capacity, "the broker sent a malformed message (%s, field \"%s\")",
+                       message_name(type), error->field);
+    }
+}
+
 void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t *message,
                        size_t length, struct dialogue_event *ret_event)
 {
@@ -612,8 +627,7 @@ void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t 
     }
     if (decoded != CODEC_OK) {
         char text[256];
-        (void)snprintf(text, sizeof text, "the broker sent a malformed message (%s, field \"%s\")",
-                       message_name(ret_event->message_type), error.field);
+        write_complaint(ret_event->message_type, decoded, &error, text, sizeof text);
         broken(dialogue, text, ret_event);
         return;
     }

@@ -455,6 +455,30 @@ START_TEST(nonsense_breaks_the_connection_and_loses_nothing)
 }
 END_TEST
 
+START_TEST(a_message_that_is_too_large_is_not_called_malformed)
+{
+    static uint8_t much[LIMIT_SMALL_BODY_BYTES];
+    struct play play = setup();
+    connect(&play, 1);
+    ProtobufCMessageUnknownField more = {.tag = 100,
+                                         .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                         .len = sizeof much,
+                                         .data = much};
+    much[0] = 0xfe; /* how many follow, as protobuf-c keeps it: 4094 */
+    much[1] = 0x1f;
+    Bourse__V1__LeaseEnd end = BOURSE__V1__LEASE_END__INIT;
+    end.lease = 9;
+    end.reason = LEASE_END_RETURNED;
+    end.base.n_unknown_fields = 1;
+    end.base.unknown_fields = &more;
+    struct dialogue_event event = say(&play, MESSAGE_LEASE_END, &first_id, &end.base);
+    ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
+    ck_assert_str_eq(event.text, "the broker sent a message that is larger, or takes more memory, "
+                                 "than it may (lease-end, at most 4096 bytes)");
+    teardown(&play);
+}
+END_TEST
+
 START_TEST(an_answer_of_the_wrong_type_breaks_the_connection)
 {
     struct play play = setup();
@@ -574,6 +598,7 @@ int main(void)
     tcase_add_test(tests, a_broker_that_forgot_the_session_is_greeted_again);
     tcase_add_test(tests, a_refused_hello_is_lost_or_broken);
     tcase_add_test(tests, nonsense_breaks_the_connection_and_loses_nothing);
+    tcase_add_test(tests, a_message_that_is_too_large_is_not_called_malformed);
     tcase_add_test(tests, an_answer_of_the_wrong_type_breaks_the_connection);
     tcase_add_test(tests, another_market_at_the_same_address_is_refused);
     tcase_add_test(tests, pending_requests_are_capped_by_count_and_by_bytes);

@@ -515,7 +515,8 @@ static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, 
 static bool matters_where(const struct part *part)
 {
     const bool is_ranked = graph_tells_apart(part->job) && part->lanes <= PLACED_LANES_MOST;
-    return !part_is_checks(part) && (part->waiting <= part->lanes || is_ranked);
+    const bool is_last = part->waiting <= part->lanes && part->lanes <= LAST_LANES_MOST;
+    return !part_is_checks(part) && (is_last || is_ranked);
 }
 
 /* What goes next goes where it is done first, be it behind what a faster lane runs: one that begins on the slowest could be done long after

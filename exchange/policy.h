@@ -107,6 +107,7 @@ enum {
     VANISHED_MOST = 16,     /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,   /* of one subtask, whatever ended them: with one more it has failed */
     PLACED_LANES_MOST = 64, /* of a part: with more it is not looked for where each is done first */
+    LAST_LANES_MOST = 1024, /* likewise, of the last that wait: it takes time with their number */
     LEASE_FAILURES_MOST = 2,       /* in a row, by the provider's fault */
     AVOIDED_PROVIDERS = 8,         /* per job */
     REFUSALS_KEPT = 256,           /* of one account: its oldest make room for its next */

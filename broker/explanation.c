@@ -280,6 +280,13 @@ static size_t dearer_text(const struct exchange_explanation *row, char *ret_text
     if (row->beyond > 0 && row->beyond < row->asking) {
         (void)snprintf(some, sizeof some, ", %u of them more", row->beyond);
     }
+    if (row->holds_nothing && row->beyond < row->asking) {
+        const int used = snprintf(ret_text, capacity,
+                                  "%s ask%s a price, and a budget of 0 takes only what is given "
+                                  "away",
+                                  is_one ? "the one on offer" : "all on offer", is_one ? "s" : "");
+        return used < 0 ? 0 : (size_t)used;
+    }
     const int length =
         snprintf(ret_text, capacity, "%s ask%s more%s%s%s",
                  is_one ? "the one on offer" : "all on offer", is_one ? "s" : "", some,

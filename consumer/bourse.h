@@ -244,6 +244,10 @@ struct bourse_quote {
         [320]; /* `verify: cheap`: why nobody could check what is made; "": somebody can */
     struct bourse_alone
         alone; /* a device that would be done sooner than those that the market gives it */
+    bool
+        is_of_gifts; /* the budget is 0, the job's or the account's: all above is of what is given away */
+    uint32_t
+        without_gift; /* then, of several parts, from 1 on: the first that nothing given away fits; 0: none */
 };
 /* With `verify: cheap`, the job remembers who is not to make what there is only one to check. */
 bool bourse_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,

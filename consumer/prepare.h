@@ -50,6 +50,8 @@ struct bourse_job {
     uint32_t checks;          /* the last of them (cheap.h) */
     bool
         spares_referee; /* as quoted: a single referee is on offer, who checks and so makes nothing */
+    bool
+        holds_nothing; /* as quoted: its budget is 0, or its account has nothing, so that only what is given away is for it */
     struct order_part check; /* of the checks, where it is not what the file says; slots 0: it is */
     struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
     size_t part_count;

@@ -194,8 +194,14 @@ static int64_t budget_for(const struct job_file *file, const struct order_part *
     return larger(least_micro, sum_of(whole_micro, lanes)); /* each lease is rounded up by itself */
 }
 
-/* A budget is of all parts; what a part alone has of it is not known. Without one it is what was suggested, -1: nothing was yet. */
-static void add_order(const struct bourse_job *job, int64_t suggested_micro,
+/* Without one it is what was suggested, -1: nothing was yet. */
+static int64_t budget_or(const struct bourse_job *job, int64_t suggested_micro)
+{
+    return job->file->budget_micro >= 0 ? job->file->budget_micro : suggested_micro;
+}
+
+/* A budget is of all parts; what a part alone has of it is not known, unless it is nothing. */
+static void add_order(const struct bourse_job *job, int64_t budget_micro,
                       Bourse__V1__QuoteRequest *body)
 {
     const struct job_file *file = job->file;
@@ -203,14 +209,13 @@ static void add_order(const struct bourse_job *job, int64_t suggested_micro,
     body->order_type = (uint32_t)file->order;
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
-    const int64_t budget_micro = file->budget_micro >= 0 ? file->budget_micro : suggested_micro;
-    body->has_budget_micro = job->part_count == 1 && budget_micro >= 0;
+    body->has_budget_micro = budget_micro == 0 || (job->part_count == 1 && budget_micro > 0);
     body->budget_micro = body->has_budget_micro ? budget_micro : 0;
 }
 
 /* At that cap, JOB_ABSENT: at any price. Checks may not be for who asks least. */
 static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t index,
-                     int64_t cap_micro, int64_t suggested_micro, struct bourse_quote *ret_quote,
+                     int64_t cap_micro, int64_t budget_micro, struct bourse_quote *ret_quote,
                      struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
@@ -234,7 +239,7 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     body.expect_ns = part->expect_ns;
     body.has_apart = apart;
     body.apart = apart;
-    add_order(job, suggested_micro, &body);
+    add_order(job, budget_micro, &body);
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_QUOTE_REQUEST, &body.base, MESSAGE_QUOTE_REPLY, &answer,
                      error)) {
@@ -258,7 +263,7 @@ static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *j
     const struct order_part *part = &job->parts[index];
     const int64_t budget_micro = budget_for(job->file, part, ret_quote, limit_micro);
     const int64_t asked_micro = budget_micro > 0 ? budget_micro : -1;
-    if (!quote_at(bourse, job, index, cap_micro, asked_micro, ret_quote, error)) {
+    if (!quote_at(bourse, job, index, cap_micro, budget_or(job, asked_micro), ret_quote, error)) {
         return false;
     }
     const bool is_bounded = is_over_notional(ret_quote) && job->part_count == 1 &&
@@ -277,13 +282,49 @@ static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *j
     return true;
 }
 
+static bool has_gift(const struct bourse_quote *quote)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        has = has || quote->levels[i].price_micro == 0;
+    }
+    return has;
+}
+
+/* What is given away, whatever else is on offer: the job has no more than its own cap to bid, and nothing to pay it with. Where there is none,
+ * of the rest no more counts than what it would take to start. */
+static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, size_t index,
+                        struct bourse_quote *ret_quote, struct bourse_error *error)
+{
+    const int64_t cap_micro = job->file->cap_micro;
+    if (!quote_at(bourse, job, index, cap_micro, 0, ret_quote, error)) {
+        return false;
+    }
+    ret_quote->is_of_gifts = true;
+    ret_quote->limit_micro = cap_micro != JOB_ABSENT ? cap_micro : -1;
+    ret_quote->suggested_micro = 0;
+    if (has_gift(ret_quote)) {
+        return true;
+    }
+    struct bourse_quote paid;
+    if (!quote_at(bourse, job, index, cap_micro, -1, &paid, error)) {
+        return false;
+    }
+    ret_quote->minimum_micro = paid.minimum_micro;
+    ret_quote->without_gift = (uint32_t)index + 1;
+    return true;
+}
+
 /* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. */
 static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
                        struct bourse_quote *ret_quote, struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
     const int64_t cap_micro = job->file->cap_micro;
-    if (!quote_at(bourse, job, index, cap_micro, -1, ret_quote, error)) {
+    if (job->holds_nothing) {
+        return quote_gifts(bourse, job, index, ret_quote, error);
+    }
+    if (!quote_at(bourse, job, index, cap_micro, budget_or(job, -1), ret_quote, error)) {
         return false;
     }
     const int64_t limit_micro = limit_of(job->file, part, ret_quote);
@@ -366,6 +407,7 @@ static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
         all->suggested_cap_since_ms = part->suggested_cap_since_ms;
     }
     all->makespan_ns = larger(all->makespan_ns, part->makespan_ns);
+    all->without_gift = all->without_gift > 0 ? all->without_gift : part->without_gift;
     all->index = part->index;
     if (explains && part->has_explanation) {
         all->has_explanation = true;
@@ -507,38 +549,32 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
     }
 }
 
-/* What is suggested is no more than one order may come to. Who has fewer credits takes what is given away all the same, with what there
- * is, or with none. */
-static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
-                           struct bourse_quote *quote, int64_t ret_limits[ORDER_PARTS_MAX],
-                           struct bourse_error *error)
+/* Whether what is suggested asks for the account's credits: where all of it may be had for nothing. */
+static bool is_of_account(const struct bourse_job *job, const struct bourse_quote *quote)
 {
-    struct bourse_balance balance;
+    return job->file->budget_micro == JOB_ABSENT && quote->minimum_micro == 0 &&
+           quote->suggested_micro > 0 && quote->level_count > 0;
+}
+
+/* What is suggested is no more than one order may come to. Who has fewer credits takes what is given away all the same, with what there
+ * is. */
+static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
+                           int64_t available_micro, struct bourse_quote *quote,
+                           const int64_t limits[ORDER_PARTS_MAX], struct bourse_error *error)
+{
     if (quote->most_micro > 0 && quote->most_micro < quote->suggested_micro) {
         quote->suggested_micro = quote->most_micro; /* the plan's cost is another */
     }
-    if (job->file->budget_micro != JOB_ABSENT || quote->minimum_micro > 0 ||
-        quote->suggested_micro <= 0 || quote->level_count == 0) {
+    if (!is_of_account(job, quote) || available_micro >= quote->suggested_micro) {
         return true;
     }
-    if (!bourse_balance(bourse, &balance, error)) {
-        return false;
-    }
-    if (balance.available_micro >= quote->suggested_micro) {
-        return true;
-    }
-    quote->suggested_micro = larger(balance.available_micro, 0);
+    quote->suggested_micro = available_micro;
     quote->is_all_there_is = true;
-    for (size_t i = 0; i < job->part_count && quote->suggested_micro == 0; i++) {
-        const bool is_capped = job->file->cap_micro != JOB_ABSENT;
-        ret_limits[i] = is_capped ? ret_limits[i] : -1;
-        quote->limit_micro = is_capped ? quote->limit_micro : -1;
-    }
     if (job->part_count > 1) {
         return true;
     }
     struct bourse_quote asked;
-    const int64_t cap_micro = ret_limits[0] >= 0 ? ret_limits[0] : job->file->cap_micro;
+    const int64_t cap_micro = limits[0] >= 0 ? limits[0] : job->file->cap_micro;
     if (!quote_at(bourse, job, 0, cap_micro, quote->suggested_micro, &asked, error)) {
         return false;
     }
@@ -573,6 +609,28 @@ static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bo
     client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
                 job->checks > 0 ? checks->checks_problem : "");
     return true;
+}
+
+/* As its budget lets it: of one who has nothing that is as of a budget of 0. */
+static bool quote_for_account(struct bourse *bourse, struct bourse_job *job,
+                              struct bourse_quote *parts, struct bourse_quote *ret_quote,
+                              int64_t ret_limits[ORDER_PARTS_MAX], int64_t *ret_available_micro,
+                              struct bourse_error *error)
+{
+    struct bourse_balance balance = {.available_micro = INT64_MAX};
+    job->holds_nothing = job->file->budget_micro == 0;
+    if (!quote_parts(bourse, job, parts, ret_quote, ret_limits, error) ||
+        (is_of_account(job, ret_quote) && !bourse_balance(bourse, &balance, error))) {
+        return false;
+    }
+    *ret_available_micro = balance.available_micro;
+    if (balance.available_micro > 0) {
+        return true;
+    }
+    job->holds_nothing = true;
+    const bool good = quote_parts(bourse, job, parts, ret_quote, ret_limits, error);
+    ret_quote->is_all_there_is = true;
+    return good;
 }
 
 /* What it costs, and with it what a budget is to cover: as much again and a half. */
@@ -661,8 +719,10 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                         struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
                         int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
 {
+    int64_t available_micro = 0;
     if (!history_learn(bourse, job, error) ||
-        !quote_parts(bourse, job, ret_parts, ret_quote, ret_limits, error)) {
+        !quote_for_account(bourse, job, ret_parts, ret_quote, ret_limits, &available_micro,
+                           error)) {
         return false;
     }
     CLEANUP(offered_destroy) struct offered *offered = offered_create(job, ret_parts);
@@ -676,7 +736,7 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
     if (!settle_plan(bourse, job, job->learned.subtasks > 0 ? named : offered, ret_quote, error)) {
         return false;
     }
-    if (!fit_to_account(bourse, job, ret_quote, ret_limits, error)) {
+    if (!fit_to_account(bourse, job, available_micro, ret_quote, ret_limits, error)) {
         return false;
     }
     offered_set_power(offered, named);

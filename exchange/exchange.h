@@ -646,6 +646,7 @@ struct exchange_explanation {
     uint32_t uncovered;  /* of the free: a term of one subtask there is more than its budget */
     int64_t cover_micro; /* the least that such a term takes */
     uint32_t donated;    /* of the affordable: at 0, where the donation queue decides */
+    bool holds_nothing;  /* a budget of 0: only what is given away is for it */
     uint32_t for_others,
         closed;     /* of the fitting: with an ask, for others, or at other hours or days */
     uint32_t brief; /* of the fitting: with an ask that stands open to it, for shorter terms only */

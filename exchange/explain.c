@@ -592,6 +592,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         ret_explanation->takes_budget_micro = ret_explanation->starts_at_micro =
             ret_explanation->past_own_micro = -1;
     ret_explanation->rate = need->rate;
+    ret_explanation->holds_nothing = need->holds_nothing;
     ret_explanation->is_halted = exchange->is_halted;
     ret_explanation->band_most_micro = exchange->price_band_micro;
     ret_explanation->quiet_agents = count_quiet(exchange);

@@ -277,6 +277,29 @@ static int64_t changed_limit(const struct search *search, const struct candidate
                       budget_micro);
 }
 
+/* Without a cap a budget of nothing is a limit of nothing: more of it raises that. INT64_MAX: no budget does. */
+static int64_t budget_at(const struct search *search, const struct candidate *candidate)
+{
+    struct candidate richer = *candidate;
+    int64_t low_micro = candidate->budget_micro;
+    int64_t high_micro = INT64_MAX;
+    while (low_micro < high_micro) {
+        richer.budget_micro = low_micro + (high_micro - low_micro) / 2;
+        if (changed_limit(search, &richer) >= candidate->offer.price_micro) {
+            high_micro = richer.budget_micro;
+        } else {
+            low_micro = richer.budget_micro + 1;
+        }
+    }
+    return low_micro;
+}
+
+static bool is_limit_of_nothing(const struct search *search)
+{
+    return search->need->holds_nothing && search->need->rate == RATE_NONE &&
+           search->need->term_ns > 0 && search->part->cap_micro < 0;
+}
+
 /* What is asked for anew has a cap within the band, whatever the bid has that stands. */
 static void judge_band(const struct search *search, struct candidate *candidate)
 {
@@ -314,8 +337,11 @@ static bool judge_budget(const struct search *search, struct candidate *candidat
     }
     struct candidate richer = *candidate;
     const int64_t short_micro = escrow_of(candidate) - job_free_micro(search->part->job);
-    if (checked_add(need->budget_micro, short_micro, &richer.budget_micro) &&
-        is_within_notional(search, &richer)) {
+    int64_t covers_micro = 0;
+    const bool can_cover = checked_add(need->budget_micro, short_micro, &covers_micro);
+    richer.budget_micro =
+        covers_micro > candidate->budget_micro ? covers_micro : candidate->budget_micro;
+    if (can_cover && is_within_notional(search, &richer)) {
         add_change(&richer, difference_ppm(need->budget_micro, richer.budget_micro));
         *candidate = richer;
         return true;
@@ -362,10 +388,12 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
     if (need->cap_micro >= 0 &&
         offer->price_micro > search_limit_in(search, changed_limit(search, candidate), cell)) {
         const bool is_other = candidate->cap_micro != need->cap_micro; /* counted already */
-        if (!search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
+        if (is_limit_of_nothing(search)) {
+            candidate->budget_micro = budget_at(search, candidate);
+        } else if (!search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
             return false; /* nothing that can be said is worth it */
         }
-        if (!is_other) {
+        if (!is_other && candidate->cap_micro != need->cap_micro) {
             add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
         }
     }

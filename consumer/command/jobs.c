@@ -717,8 +717,12 @@ static int explain_end(struct invocation *invocation, const char *id)
 }
 
 /* What to type for it, where its bid alone has to change. */
-static void print_replace(FILE *to, const char *id, const struct bourse_explanation *explanation)
+static void print_replace(struct invocation *invocation, FILE *to, const char *id,
+                          const struct bourse_explanation *explanation)
 {
+    struct bourse_balance balance = {.available_micro = 0};
+    struct bourse_error error; /* without it the command is told all the same */
+    int64_t more_micro = 0;
     char options[2 * CELL_SIZE] = "";
     size_t used = 0;
     const bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
@@ -736,8 +740,17 @@ static void print_replace(FILE *to, const char *id, const struct bourse_explanat
         }
         used += (size_t)snprintf(options + used, sizeof options - used, " --%s %s", change->field,
                                  money_text(change->to));
+        more_micro = strcmp(change->field, "budget") == 0 ? change->to - change->from : more_micro;
     }
-    if (used > 0) {
+    const bool is_short = more_micro > 0 && bourse_balance(invocation->bourse, &balance, &error) &&
+                          balance.available_micro < more_micro;
+    if (used > 0 && is_short) {
+        (void)fprintf(to,
+                      "  `bourse order replace %.8s%s` does that, once the account has %s credits "
+                      "more: it has %s\n",
+                      id, options, money_text(more_micro - balance.available_micro),
+                      money_text(balance.available_micro));
+    } else if (used > 0) {
         (void)fprintf(to, "  `bourse order replace %.8s%s` does that\n", id, options);
     }
 }
@@ -782,6 +795,6 @@ int command_explain(struct invocation *invocation)
         return print_json(value, BOURSE_OK);
     }
     print_explanation(stdout, &explanation);
-    print_replace(stdout, id, &explanation);
+    print_replace(invocation, stdout, id, &explanation);
     return BOURSE_OK;
 }

@@ -35,6 +35,9 @@ int plan_job(struct invocation *invocation);
 bool offer_is_too_dear(const struct bourse_quote *quote);
 /* Something that it would get is, and it needs no credits. */
 bool offer_is_given_away(const struct bourse_quote *quote);
+/* One of several parts, from 1 on: "task a and 2 more"; "" where there is one part. */
+enum { PART_TEXT_SIZE = 128 };
+void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE]);
 bool offer_agree(struct invocation *invocation, const struct offer *offer,
                  int *ret_status); /* asks */
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],

@@ -438,6 +438,10 @@ json_t *json_quote(const struct bourse_quote *quote)
                                             "cost_micro", (json_int_t)alone->cost_micro,
                                             "least_micro", (json_int_t)alone->least_micro));
     }
+    if (quote->without_gift > 0) {
+        (void)json_object_set_new(value, "without_gift",
+                                  json_integer((json_int_t)quote->without_gift));
+    }
     if (quote->rests_at_micro >= 0) {
         (void)json_object_set_new(value, "rests_at_micro",
                                   json_integer((json_int_t)quote->rests_at_micro));

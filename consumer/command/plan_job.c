@@ -722,6 +722,9 @@ static bool load(struct planned *planned, int *ret_status)
         *ret_status = complain_with(invocation, &error);
         return false;
     }
+    if (row_of(planned)->budget_micro == 0) {
+        planned->job->file->budget_micro = 0; /* it takes only what is given away */
+    }
     return true;
 }
 

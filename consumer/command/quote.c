@@ -125,7 +125,28 @@ bool offer_is_given_away(const struct bourse_quote *quote)
     for (uint32_t i = 0; i < quote->level_count; i++) {
         is_donated |= quote->levels[i].price_micro == 0;
     }
-    return is_donated && quote->minimum_micro == 0;
+    return is_donated && quote->minimum_micro == 0 && quote->without_gift == 0;
+}
+
+void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE])
+{
+    uint64_t first = 0;
+    for (uint32_t i = 0; i + 1 < part; i++) {
+        first += job->parts[i].subtasks;
+    }
+    ret_text[0] = '\0';
+    if (job->part_count > 1 && job->checks > 0 && part == job->part_count) {
+        (void)snprintf(ret_text, PART_TEXT_SIZE, "the checks");
+    } else if (job->part_count > 1 && job->order != NULL) {
+        const char *name = job->file->tasks[job->order[first]].name;
+        const uint32_t more = job->parts[part - 1].subtasks - 1;
+        const int used = snprintf(ret_text, PART_TEXT_SIZE, "task %.80s", plain_text(name));
+        if (more > 0) {
+            (void)snprintf(ret_text + used, PART_TEXT_SIZE - (size_t)used, " and %u more", more);
+        }
+    } else if (job->part_count > 1) {
+        (void)snprintf(ret_text, PART_TEXT_SIZE, "part %u of %zu", part, job->part_count);
+    }
 }
 
 /* All that it would get. */
@@ -167,12 +188,46 @@ static void show_alone(FILE *to, const struct bourse_job_summary *job,
     }
 }
 
-static void show_quote(FILE *to, const struct bourse_job_summary *job,
-                       const struct bourse_quote *quote, int64_t budget_micro)
+/* What several parts could have is there once, and no part may have all of it. */
+static uint32_t slots_listed(const struct bourse_job_summary *job, const struct bourse_quote *quote)
 {
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const struct bourse_level *level = &quote->levels[i];
+        const bool is_dear = level->worth_micro >= 0 && level->worth_micro < level->price_micro;
+        slots += is_dear ? 0 : level->slots;
+    }
+    return job->parts > 1 ? slots : quote->slots_now;
+}
+
+static void show_no_gift(FILE *to, const struct bourse_quote *quote)
+{
+    const bool fits = quote->explanation.fitting > 0;
+    (void)fprintf(to, "  on offer now  nothing that %s%s\n", fits ? "is given away" : "fits",
+                  quote->level_count > 0 ? " for all parts; for the others:" : "");
+}
+
+static void show_budget_of_nothing(FILE *to, const struct offer *offer)
+{
+    char part[PART_TEXT_SIZE] = "";
+    if (offer->quote.without_gift > 0) {
+        offer_name_part(offer->job, offer->quote.without_gift, part);
+    }
+    (void)fprintf(to, "  budget        none held: the job takes only what is given away%s%s%s\n",
+                  part[0] != '\0' ? ", and nothing that fits " : "", part,
+                  part[0] != '\0' ? " is" : "");
+}
+
+static void show_quote(FILE *to, const struct offer *offer)
+{
+    const struct bourse_job_summary *job = &offer->summary;
+    const struct bourse_quote *quote = &offer->quote;
+    const int64_t budget_micro = offer->budget_micro;
     (void)fputs("Quote\n", to);
     const bool is_dear = offer_is_too_dear(quote);
-    if (quote->level_count == 0 && is_dear && job->value_micro < 0 && job->cap_micro < 0) {
+    if (quote->without_gift > 0) {
+        show_no_gift(to, quote);
+    } else if (quote->level_count == 0 && is_dear && job->value_micro < 0 && job->cap_micro < 0) {
         (void)fprintf(to, "  on offer now  nothing within the market's price band, %s to %s\n",
                       money_text(quote->band_least_micro), money_text(quote->band_most_micro));
     } else if (quote->level_count == 0) {
@@ -188,7 +243,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                                   : " that is free; of those that fit, once they are");
     } else {
         (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
-                      quote->slots_now, text_plural(quote->slots_now),
+                      slots_listed(job, quote), text_plural(slots_listed(job, quote)),
                       money_text(quote->price_low_micro), money_text(quote->price_high_micro),
                       job->cap_micro >= 0     ? " (within the cap)"
                       : job->value_micro >= 0 ? " (worth it)"
@@ -214,9 +269,11 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
             quote->slots_taken, text_plural(quote->slots_taken), money_text(quote->taken_low_micro),
             money_text(quote->taken_high_micro));
     }
-    if (quote->suggested_micro > 0) {
+    if (quote->suggested_micro > 0 || (quote->is_of_gifts && offer_is_given_away(quote))) {
         (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
                       duration_ns_text(quote->makespan_ns));
+    }
+    if (quote->suggested_micro > 0) {
         (void)fprintf(to, "  least         %s credits, or it cannot start\n",
                       money_text(quote->minimum_micro));
     }
@@ -226,8 +283,8 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                       budget_micro == quote->suggested_micro && job->budget_micro < 0
                           ? budget_reason(quote)
                           : "");
-    } else if (offer_is_given_away(quote)) {
-        (void)fputs("  budget        none held: the job takes only what is given away\n", to);
+    } else if (quote->is_of_gifts) {
+        show_budget_of_nothing(to, offer);
     }
     if (job->value_micro >= 0) {
         (void)fprintf(to, "  value         at most %s\n",
@@ -247,7 +304,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                                 : "what the budget allows, as no price is on offer to go by");
     }
     show_alone(to, job, quote, budget_micro);
-    if (quote->suggested_cap_micro >= 0) {
+    if (quote->suggested_cap_micro >= 0 && !quote->is_of_gifts) {
         (void)fprintf(
             to,
             "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
@@ -270,7 +327,7 @@ void offer_show_job(FILE *to, const struct offer *offer)
 
 void offer_show_quote(FILE *to, const struct offer *offer)
 {
-    show_quote(to, &offer->summary, &offer->quote, offer->budget_micro);
+    show_quote(to, offer);
 }
 
 void offer_show(FILE *to, const struct offer *offer)
@@ -324,6 +381,14 @@ static json_t *json_summary(const struct bourse_job_summary *job)
 bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
 {
     struct bourse_error error;
+    int64_t budget_micro = -1;
+    if (!option_money(invocation, "budget", &budget_micro)) {
+        *ret_status = BOURSE_USAGE;
+        return false;
+    }
+    if (budget_micro >= 0) {
+        offer->job->file->budget_micro = budget_micro;
+    }
     const bool is_quoted =
         offer->parts != NULL
             ? submit_quote_parts(invocation->bourse, offer->job, offer->parts, &offer->quote,
@@ -336,10 +401,6 @@ bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_sta
     bourse_job_summary(offer->job, &offer->summary); /* with what the market knows of its work */
     offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
                                                            : offer->quote.suggested_micro;
-    if (!option_money(invocation, "budget", &offer->budget_micro)) {
-        *ret_status = BOURSE_USAGE;
-        return false;
-    }
     return true;
 }
 

@@ -17,6 +17,22 @@
 
 /* ---------------------------------------------------------------- placing it */
 
+/* Nothing is held, and there is nothing for nothing. */
+static void complain_of_no_gift(struct invocation *invocation, const struct offer *offer,
+                                bool can_wait, int *ret_status)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    char part[PART_TEXT_SIZE] = "";
+    offer_name_part(offer->job, quote->without_gift, part);
+    *ret_status =
+        complain(invocation, BOURSE_USAGE,
+                 "a budget of 0 holds nothing, and nothing that fits%s%s is given away now%s%s%s%s",
+                 part[0] != '\0' ? " " : "", part, quote->minimum_micro > 0 ? ": it takes " : "",
+                 quote->minimum_micro > 0 ? money_text(quote->minimum_micro) : "",
+                 quote->minimum_micro > 0 ? " credits to start" : "",
+                 can_wait ? "; with --anyway the job waits for a donation" : "");
+}
+
 /* A job that cannot start as the market is would wait without a word; false after having said so. */
 static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
@@ -35,6 +51,8 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
         *ret_status =
             complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
                      can_wait ? "; with --anyway the job waits for a device that fits" : "");
+    } else if (is_unpaid && quote->without_gift > 0) {
+        complain_of_no_gift(invocation, offer, can_wait, ret_status);
     } else if (is_unpaid && quote->suggested_micro == 0 && offer_is_too_dear(quote)) {
         *ret_status = complain(
             invocation, BOURSE_USAGE,
@@ -45,12 +63,6 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
             complain(invocation, BOURSE_USAGE,
                      "nobody asks a price for what fits, so that none can be suggested; say "
                      "with --budget how many credits to hold");
-    } else if (is_unpaid) {
-        *ret_status = complain(invocation, BOURSE_USAGE,
-                               "a budget of 0 holds nothing, and nothing that fits is given away "
-                               "now: it takes %s credits to start%s",
-                               money_text(quote->minimum_micro),
-                               can_wait ? "; with --anyway the job waits for a donation" : "");
     } else if (offer->budget_micro < quote->minimum_micro && !waits) {
         *ret_status = complain(invocation, BOURSE_REFUSED,
                                "budget: %s credits, a lease takes %s: hold that or more%s",
@@ -117,7 +129,7 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
     const struct bourse_explanation *why = &offer->quote.explanation;
     const enum job_order order = offer->job->file->order;
     bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
-    if (invocation->json || !rests || offer->summary.cap_micro < 0 ||
+    if (invocation->json || !rests || offer->summary.cap_micro < 0 || offer->budget_micro == 0 ||
         !offer_is_too_dear(&offer->quote)) {
         return;
     }

@@ -177,6 +177,70 @@ late=$(zoe submit nothing.yaml -y --anyway --quiet 2>submit.log) || fail "submit
 "$provider" resume --market "$market" >resume.log 2>&1 || fail "resume: $(cat resume.log)"
 until_true 60 is_done zoe "$late" || fail "a budget of 0 takes no donation that comes: $(cat ps.json)"
 
+# ---------------------------------------------------------------- a budget of 0 goes by what is given away, and nothing else
+
+until_true 60 offered 2 || fail "the slots do not come back"
+said() { # WORDS...: each of them, by what ran last
+    for word in "$@"; do grep -qE -- "$word" out err || fail "not said, '$word': $(cat out err)"; done
+}
+unsaid() { ! grep -qE -- "$1" out err || fail "said, '$1': $(cat out err)"; }
+printf 'name: six\nlimit: 20s\nexpect: 500ms\narray: 1-6\nrun: [sleep, "0.1"]\n' >poor.yaml
+printf 'budget: 0\n' | cat poor.yaml - >six.yaml
+on_gifts() { # QUOTE-COMMAND... of six subtasks, on the one slot
+    expect 0 'on offer now +1 slot, 0.00 to 0.00' "$@"
+    said '0.00 x 1 slot of 1' 'expected +0.00 credits, 3.0s' 'none held: the job takes only what is given away$'
+    unsaid 'price +at most'
+    unsaid '0.10 x'
+}
+on_gifts "$bourse" quote six.yaml
+on_gifts "$bourse" quote poor.yaml "${as_zoe[@]}"
+for file in six.yaml poor.yaml; do
+    expect 0 'makespan +3.0s, 6 subtasks on 1 lane' "$bourse" plan "$file" "${as_zoe[@]}"
+    said '^price +0.00 credits$'
+    unsaid 'second'
+done
+on_gifts "$bourse" submit poor.yaml -y --budget 0
+six=$(grep -oE '^[0-9a-f]{8}' out)
+until_true 60 is_done own "$six" || fail "it is not done: $(cat ps.json)"
+expect 0 '"planned":\{"makespan_ns":3000000000,.*"cost_micro":0,.*"slots":1,' "$bourse" report "$six" --json
+
+# Of parts that differ it is told for which there is nothing.
+cat >parts.yaml <<'END'
+name: parts
+limit: 20s
+budget: 0
+tasks:
+- {name: a, run: ["true"]}
+- {name: b, run: ["true"], needs: {label: second}}
+END
+expect 5 'on offer now +nothing that is given away for all parts; for the others:$' "$bourse" quote parts.yaml
+said 'takes only what is given away, and nothing that fits task b is$'
+expect 2 'nothing that fits task b is given away now: it takes 0.[0-9]+ credits to start' "$bourse" submit parts.yaml -y
+sed '/budget/d' parts.yaml >paid.yaml
+expect 0 'on offer now +2 slots, 0.00 to 0.10' "$bourse" quote paid.yaml
+said '0.00 x 1 slot of 1' '0.10 x 1 slot of 1'
+
+# Nothing is given away: before it is placed, and as it waits, it hears the same, and of no cap.
+"$provider" pause --now --market "$market" >pause.log 2>&1 || fail "pause: $(cat pause.log)"
+until_true 60 offered 1 || fail "it is still on offer"
+told='the one on offer asks a price, and a budget of 0 takes only what is given away; with a budget of 0[.][0-9]+ instead of 0.00 it fills now at 0.10'
+expect 5 "$told" "$bourse" quote six.yaml "${as_zoe[@]}"
+said 'on offer now +nothing that is given away$' 'none held: the job takes only what is given away$'
+unsaid 'price +at most'
+unsaid 'cap'
+six=$(zoe submit six.yaml -y --anyway --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+expect 0 "$told" "$bourse" explain "$six" "${as_zoe[@]}"
+said '0 within the limit, 0 free' "order replace ${six:0:8} --budget 0.[0-9]+. does that, once the account has 0.[0-9]+ credits more: it has 0.00$"
+unsaid 'cap'
+expect 5 'on offer now +nothing that is given away' "$bourse" plan "$six" "${as_zoe[@]}"
+own admin mint zoe 1 >mint.log 2>&1 || fail "mint: $(cat mint.log)"
+expect 0 "order replace ${six:0:8} --budget 0.[0-9]+. does that$" "$bourse" explain "$six" "${as_zoe[@]}"
+zoe order replace "$six" --budget "$(grep -oE -- '--budget [0-9.]+' out | cut -d ' ' -f 2)" >replace.log 2>&1 ||
+    fail "replace: $(cat replace.log)"
+until_true 60 is_done zoe "$six" || fail "the budget that is told does not start it: $(cat ps.json)"
+"$provider" resume --market "$market" >resume.log 2>&1 || fail "resume: $(cat resume.log)"
+until_true 60 offered 2 || fail "the slots do not come back"
+
 # ---------------------------------------------------------------- within what one order may come to
 
 until_true 60 offered 2 || fail "the slots do not come back"

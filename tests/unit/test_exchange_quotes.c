@@ -36,6 +36,38 @@ START_TEST(a_quote_tells_price_time_and_what_must_be_held)
 }
 END_TEST
 
+START_TEST(a_budget_of_nothing_is_quoted_with_what_is_given_away)
+{
+    offer(PROVIDER, 1, 0);
+    offer(OTHER_PROVIDER, 2, price);
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 6,
+        .slots = 1,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+        .holds_nothing = true,
+    };
+    struct exchange_quote quote;
+    for (int i = 0; i < 2; i++, need.cap_micro = 2 * price) { /* whatever its cap */
+        ck_assert(exchange_quote(market.exchange, &need, &quote));
+        ck_assert_uint_eq(quote.slots_now, 1);
+        ck_assert_uint_eq(quote.level_count, 1);
+        ck_assert_int_eq(quote.price_high_micro, 0);
+        ck_assert_int_eq(quote.expected_micro, 0);
+        ck_assert_int_eq(quote.makespan_ns, 6 * NS_PER_S);
+    }
+    need.slots = 2; /* nothing so wide is given away, and its cap is no price that it pays */
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_uint_eq(quote.level_count, 0);
+    ck_assert_int_eq(quote.minimum_micro, 0);
+    ck_assert_int_eq(quote.suggested_micro, 0);
+}
+END_TEST
+
 START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
 {
     offer(PROVIDER, 2, price);
@@ -418,6 +450,7 @@ int main(void)
     TCase *tests = tcase_create("quotes");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
+    tcase_add_test(tests, a_budget_of_nothing_is_quoted_with_what_is_given_away);
     tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
     tcase_add_test(tests, explain_counts_what_fails_under_not);

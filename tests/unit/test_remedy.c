@@ -197,6 +197,33 @@ START_TEST(without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each)
 }
 END_TEST
 
+START_TEST(of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks)
+{
+    struct requirement needs;
+    offer_gpu(1, price);
+    struct exchange_command job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = -1;
+    job.submit.budget_micro = 0;
+    check_remedy(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
+    job = wanting("kind = gpu", &needs);
+    job.submit.subtasks =
+        100; /* of a second each: with a lease's price alone it would bid less than is asked */
+    job.submit.expect_ns = NS_PER_S;
+    job.submit.cap_micro = -1;
+    job.submit.budget_micro = 0;
+    check_remedy(&job, "with a budget of 100.00 instead of 0.00 it fills now at 3600.00");
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = price;
+    job.submit.budget_micro = 0;
+    check_remedy(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = price / 2;
+    job.submit.budget_micro = 0;
+    check_remedy(&job, "with a cap of 3600.00 instead of 1800.00 and with a budget of 20.00 "
+                       "instead of 0.00 it fills now at 3600.00");
+}
+END_TEST
+
 START_TEST(a_list_goes_as_a_whole_and_is_named_so)
 {
     struct requirement needs;
@@ -296,6 +323,7 @@ int main(void)
     tcase_add_test(tests, from_a_value_of_nothing_the_least_that_fills_is_named);
     tcase_add_test(tests, of_fewer_slots_it_is_the_most_that_the_budget_covers);
     tcase_add_test(tests, without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each);
+    tcase_add_test(tests, of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks);
     tcase_add_test(tests, a_list_goes_as_a_whole_and_is_named_so);
     tcase_add_test(tests, an_order_type_that_keeps_it_from_filling_is_named);
     tcase_add_test(tests, several_changes_stand_in_one_sentence);

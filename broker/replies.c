@@ -259,6 +259,9 @@ static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
     ret_wire->slots_taken = quote->slots_taken;
     ret_wire->taken_low_micro = quote->taken_low_micro;
     ret_wire->taken_high_micro = quote->taken_high_micro;
+    ret_wire->has_elsewhere_micro = ret_wire->has_elsewhere_slots = quote->elsewhere_slots > 0;
+    ret_wire->elsewhere_micro = quote->elsewhere_micro;
+    ret_wire->elsewhere_slots = quote->elsewhere_slots;
     ret_wire->n_levels = quote->level_count;
     ret_wire->levels = pointers;
     ret_wire->has_first_account = quote->is_asked;

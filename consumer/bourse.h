@@ -219,6 +219,9 @@ struct bourse_quote {
     int64_t minimum_micro;   /* less cannot start */
     int64_t suggested_micro; /* the default budget; 0: nobody asks a price for what fits, or */
     bool is_all_there_is;    /* it is what the account has, none perhaps, for donations */
+    int64_t
+        elsewhere_micro; /* where something is given away: what as many slots would be had at, */
+    uint32_t elsewhere_slots; /* free or leased, of what asks a price; 0: there is none */
     int64_t most_micro;  /* what one order may come to, where that bounds the suggestion; else 0 */
     int64_t limit_micro; /* the job's cap; without one, 1.5 times the dearest price it would pay
                                 now, or a referee who is not the maker, as far as the band goes; with checks one for all

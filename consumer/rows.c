@@ -85,6 +85,8 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
         .suggested_micro = wire->suggested_micro,
         .makespan_ns = wire->makespan_ns,
         .has_explanation = wire->explanation != NULL,
+        .elsewhere_micro = wire->elsewhere_micro,
+        .elsewhere_slots = wire->elsewhere_slots,
         .index = wire->index,
         .band_least_micro = wire->has_least_micro ? wire->least_micro : 0,
         .band_most_micro = wire->has_most_micro ? wire->most_micro : INT64_MAX,

@@ -25,38 +25,37 @@ enum {
     LAID_OUT_MOST = 1 << 16, /* subtasks of an array: of more the quote is near enough */
 };
 
-/* The dearest of what its slots would be had at, donations left out on demand, and at how many slots; -1: nothing. */
-static int64_t dearest_of(const struct order_part *part, const struct bourse_quote *quote,
-                          bool is_paid, int64_t *ret_slots)
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The dearest of what its slots would be had at; -1: nothing. */
+static int64_t dearest_of(const struct order_part *part, const struct bourse_quote *quote)
 {
     int64_t wanted = part->at_most != 0 ? part->at_most : INT64_MAX;
     if (part->subtasks < wanted / part->slots) {
         wanted = (int64_t)part->subtasks * part->slots;
     }
     int64_t dearest_micro = -1;
-    *ret_slots = 0;
-    for (uint32_t i = 0; i < quote->level_count && *ret_slots < wanted; i++) {
-        const struct bourse_level *level = &quote->levels[i];
-        const bool is_dear = level->worth_micro >= 0 && level->worth_micro < level->price_micro;
-        if (is_paid && (level->price_micro == 0 || is_dear)) {
-            continue;
-        }
-        dearest_micro = level->price_micro;
-        *ret_slots += level->slots;
+    for (uint32_t i = 0; i < quote->level_count && wanted > 0; i++) {
+        dearest_micro = quote->levels[i].price_micro;
+        wanted -= quote->levels[i].slots;
     }
-    *ret_slots = *ret_slots < wanted ? *ret_slots : wanted;
     return dearest_micro;
 }
 
-/* What it pays where all that it gets is given away, and goes: for lost work goes elsewhere. 0: it pays anyhow, or there is nothing else. */
-static int64_t price_elsewhere(const struct order_part *part, const struct bourse_quote *quote,
-                               int64_t *ret_slots)
+/* What it pays where all that it gets is given away, and goes: as others ask, be they leased now, else as it says itself, else as was paid
+ * lately. 0: it pays anyhow, or nothing is known. */
+static int64_t price_elsewhere(const struct job_file *file, const struct order_part *part,
+                               const struct bourse_quote *quote)
 {
-    if (dearest_of(part, quote, false, ret_slots) != 0) {
+    if (dearest_of(part, quote) != 0) {
         return 0;
     }
-    const int64_t price_micro = dearest_of(part, quote, true, ret_slots);
-    return price_micro > 0 ? price_micro : 0;
+    const int64_t other_micro =
+        file->cap_micro != JOB_ABSENT ? file->cap_micro : quote->suggested_cap_micro;
+    return quote->elsewhere_micro > 0 ? quote->elsewhere_micro : larger(other_micro, 0);
 }
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
@@ -71,10 +70,9 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
     if (file->value.rate != RATE_NONE) {
         return -1; /* it is another on each device */
     }
-    int64_t slots;
-    int64_t dearest_micro = dearest_of(part, quote, false, &slots);
+    int64_t dearest_micro = dearest_of(part, quote);
     if (dearest_micro == 0) {
-        dearest_micro = price_elsewhere(part, quote, &slots);
+        dearest_micro = price_elsewhere(file, part, quote);
     }
     if (strcmp(file->verify, "cheap") == 0 && quote->second_micro > dearest_micro) {
         dearest_micro = quote->second_micro;
@@ -95,11 +93,6 @@ static Bourse__V1__Value *value_of(const struct job_file *file, Bourse__V1__Valu
     ret_wire->micro = file->value.micro;
     ret_wire->rate = file->value.rate;
     return file->value.rate == RATE_NONE ? NULL : ret_wire;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static bool is_checks(const struct bourse_job *job, size_t part)
@@ -157,15 +150,15 @@ static int64_t lanes_of(const struct order_part *part)
 }
 
 /* As the market suggests where nothing is given away: 1.5 times what it costs, a term of the slots in use, and one more. */
-static int64_t budget_elsewhere(const struct order_part *part, const struct bourse_quote *quote)
+static int64_t budget_elsewhere(const struct job_file *file, const struct order_part *part,
+                                const struct bourse_quote *quote)
 {
-    int64_t slots;
-    const int64_t price_micro = price_elsewhere(part, quote, &slots);
+    const int64_t price_micro = price_elsewhere(file, part, quote);
     if (price_micro == 0) {
         return 0;
     }
     const int64_t expect_ms = part->expect_ns / NS_PER_MS + (part->expect_ns % NS_PER_MS > 0);
-    const int64_t lanes = slots / part->slots > 0 ? slots / part->slots : 1;
+    const int64_t lanes = larger(quote->elsewhere_slots / part->slots, 1);
     const int64_t cost_micro =
         price_of(price_micro, (int64_t)part->subtasks * part->slots, expect_ms);
     const int64_t lease_micro = price_of(price_micro, part->slots, part->term_ms);
@@ -183,7 +176,7 @@ static int64_t budget_for(const struct job_file *file, const struct order_part *
     if (quote->suggested_micro <= 0) {
         return 0; /* no price is known */
     }
-    const int64_t least_micro = larger(quote->suggested_micro, budget_elsewhere(part, quote));
+    const int64_t least_micro = larger(quote->suggested_micro, budget_elsewhere(file, part, quote));
     if (!is_whole(file)) {
         return least_micro;
     }

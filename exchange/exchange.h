@@ -618,6 +618,9 @@ struct exchange_quote {
     int64_t price_low_micro, price_high_micro;
     int64_t expected_micro, minimum_micro, suggested_micro; /* suggested 0: there is no price */
     int64_t makespan_ns;
+    /* Where something is given away: the dearest of as many slots as it wants of what asks a price, free or leased, and how many of these there are; 0: none. */
+    int64_t elsewhere_micro;
+    uint32_t elsewhere_slots;
     uint32_t level_count;
     struct {
         int64_t price_micro;

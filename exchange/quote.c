@@ -151,13 +151,35 @@ struct quoting_asks {
     struct quoting now, idle; /* the second until the first finds something */
     struct rivals rivals;
     bool seeks_rivals, is_within; /* still */
+    uint32_t elsewhere_left;      /* lanes of what is not given away, where something is */
 };
+
+static void quote_elsewhere(struct quoting_asks *asks, uint32_t handle, const struct book_ask *ask)
+{
+    const struct quoting *now = &asks->now;
+    struct exchange_quote *quote = now->quote;
+    const bool is_met = now->lanes_met > 0 && quote->price_low_micro == 0 && ask->price_micro > 0;
+    if (!is_met || asks->elsewhere_left == 0 ||
+        ask->price_micro >
+            book_limit(now->exchange->book, now->need->rate, now->limit_micro, ask->cell)) {
+        return;
+    }
+    const uint32_t lanes = lanes_of(now->exchange, now->need, handle, ask, true);
+    const uint32_t taken = lanes < asks->elsewhere_left ? lanes : asks->elsewhere_left;
+    if (taken > 0) {
+        quote->elsewhere_micro =
+            ask->price_micro > quote->elsewhere_micro ? ask->price_micro : quote->elsewhere_micro;
+        quote->elsewhere_slots += taken * now->need->slots;
+        asks->elsewhere_left -= taken;
+    }
+}
 
 static bool quote_asks(void *context, uint32_t handle, const struct book_ask *ask)
 {
     struct quoting_asks *asks = context;
     asks->seeks_rivals = asks->seeks_rivals && find_rivals(&asks->rivals, handle, ask);
     asks->is_within = asks->is_within && quote_ask(&asks->now, handle, ask);
+    quote_elsewhere(asks, handle, ask);
     if (asks->is_within && asks->now.lanes_met == 0) {
         (void)quote_ask(&asks->idle, handle, ask); /* has the same limit */
     }
@@ -304,6 +326,7 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .rivals = {exchange, need, EXCHANGE_NO_ACCOUNT, -1},
         .seeks_rivals = true,
         .is_within = true,
+        .elsewhere_left = quoting.lanes_left,
     };
     asks.idle.quote = &if_idle;
     asks.idle.as_if_idle = true;

@@ -160,14 +160,14 @@ static const char *budget_reason(const struct bourse_quote *quote)
     return quote->is_all_there_is                        ? " (all that the account has)"
            : quote->most_micro == quote->suggested_micro ? " (what one order may come to)"
            : is_donated(quote) && quote->limit_micro > 0
-               ? " (for what else is on offer, if what is given away goes)"
+               ? " (for what else there is, if what is given away goes)"
                : " (1.5 times the expected cost, a lease of each slot, and one more)";
 }
 
 static const char *limit_reason(const struct bourse_quote *quote)
 {
     if (is_donated(quote)) {
-        return " (if what is given away goes: 1.5 times what else is on offer)";
+        return " (if what is given away goes: 1.5 times what else there is)";
     }
     return quote->limit_micro == quote->band_most_micro ||
                    quote->limit_micro == quote->band_least_micro

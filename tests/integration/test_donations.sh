@@ -165,7 +165,7 @@ started+=("$second")
 until_true 60 offered 2 || fail "the second is not on offer"
 printf 'name: movable\nlimit: 60s\nrun: [sleep, "4"]\n' >movable.yaml
 expect 0 'price +at most 0.15 credits per slot-hour .if what is given away goes' "$bourse" quote movable.yaml
-expect 0 'for what else is on offer, if what is given away goes' "$bourse" quote movable.yaml
+expect 0 'for what else there is, if what is given away goes' "$bourse" quote movable.yaml
 moved=$(own submit movable.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 until_true 60 runs own "$moved" || fail "it does not run"
 "$provider" pause --now --market "$market" >pause.log 2>&1 || fail "pause: $(cat pause.log)"
@@ -184,6 +184,19 @@ said() { # WORDS...: each of them, by what ran last
     for word in "$@"; do grep -qE -- "$word" out err || fail "not said, '$word': $(cat out err)"; done
 }
 unsaid() { ! grep -qE -- "$1" out err || fail "said, '$1': $(cat out err)"; }
+
+# That the others are leased at the moment is no reason to have none of them later.
+printf 'name: hold\nlimit: 60s\ncap: 0.2\nneeds: {label: second}\nrun: [sleep, "40"]\n' >hold.yaml
+hold=$(own submit hold.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+until_true 60 runs own "$hold" || fail "it does not run"
+expect 0 'price +at most 0.15 credits per slot-hour .if what is given away goes' "$bourse" quote movable.yaml
+unsaid '0.10 x'
+said 'budget +0[.]00[1-9]'
+printf 'cap: 0.05\n' | cat movable.yaml - >capped.yaml
+expect 0 'budget +0[.]00[1-9]' "$bourse" quote capped.yaml
+own cancel "$hold" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
+until_true 60 offered 2 || fail "the slots do not come back"
+
 printf 'name: six\nlimit: 20s\nexpect: 500ms\narray: 1-6\nrun: [sleep, "0.1"]\n' >poor.yaml
 printf 'budget: 0\n' | cat poor.yaml - >six.yaml
 on_gifts() { # QUOTE-COMMAND... of six subtasks, on the one slot

@@ -114,6 +114,38 @@ START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
 }
 END_TEST
 
+START_TEST(what_else_there_is_is_told_of_what_is_given_away)
+{
+    offer(OTHER_PROVIDER, 2, price);
+    struct id128 first = submit(2, 100);
+    ck_assert_uint_eq(granted_to(first), 2);
+    offer(PROVIDER, 1, 0);
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 6,
+        .slots = 1,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    struct exchange_quote quote;
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_uint_eq(quote.slots_now, 1);
+    ck_assert_uint_eq(quote.level_count, 1);
+    ck_assert_int_eq(quote.price_high_micro, 0);
+    ck_assert_int_eq(quote.elsewhere_micro, price); /* leased as it is */
+    ck_assert_uint_eq(quote.elsewhere_slots, 2);
+    need.at_most = 1;
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_uint_eq(quote.elsewhere_slots, 1);
+    need.cap_micro = price - 1;
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_uint_eq(quote.elsewhere_slots, 0);
+}
+END_TEST
+
 START_TEST(explain_counts_who_fails_at_what)
 {
     offer(PROVIDER, 1, 2 * price);
@@ -452,6 +484,7 @@ int main(void)
     tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
     tcase_add_test(tests, a_budget_of_nothing_is_quoted_with_what_is_given_away);
     tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
+    tcase_add_test(tests, what_else_there_is_is_told_of_what_is_given_away);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
     tcase_add_test(tests, explain_counts_what_fails_under_not);
     tcase_add_test(tests, explain_knows_of_agents_that_offer_nothing);

@@ -258,7 +258,7 @@ static bool check_order_replace(const struct sighting *sighting, struct codec_er
 /* Which rates there are is the exchange's to say. */
 SHAPE(value, value, MONEY, NUMBER(1, UINT32_MAX));
 SHAPE_CHECKED(order_replace, order_replace, check_order_replace, ID, NUMBER(0, LIMIT_PARTS),
-              AT_MOST, MONEY, NUMBER(1, INT64_MAX), NESTED(value));
+              AT_MOST, MONEY, MONEY, NESTED(value));
 
 /* Whether it is the graph of these subtasks is the exchange's to say. */
 static bool check_graph(const struct sighting *sighting, struct codec_error *ret_error)

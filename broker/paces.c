@@ -56,7 +56,8 @@ static bool add_row(void *context, const struct measured_row *row)
     const struct history_summary took = history_summarise(&row->history);
     if (took.median > 0 && numbers->count < numbers->capacity) {
         numbers->items[numbers->count++] = (struct numbered){
-            .row = row, .pace_row = {.samples = took.count, .median_ns = took.median}};
+            .row = row,
+            .pace_row = {.samples = took.count, .median_ns = took.median, .at_ns = row->at_ns}};
     }
     return true;
 }

@@ -642,9 +642,11 @@ typedef bool bourse_bar_visitor(void *context, const struct bourse_bar *bar);
 bool bourse_prices(struct bourse *bourse, const char *instrument, int64_t since_ms,
                    bourse_bar_visitor *visitor, void *context, struct bourse_error *ret_error);
 
-struct
-    bourse_measured { /* what one piece of work took, with inputs of one size, on devices of one class, or on one that is not of their speed */
-    uint32_t index;   /* the first subtask of the job that does it */
+/* What one piece of work took, with inputs of one size, on devices of one class, each time as on its fastest device, or on one that is unlike
+ * that. Or, with `pace`, how many times as long as on its fastest one device of a class takes at all work: of such a row only its class and
+ * device count. Devices without such a row are as fast, as far as is known. */
+struct bourse_measured {
+    uint32_t index;                      /* the first subtask of the job that does it */
     char task[BOURSE_NAME_SIZE];         /* its name, or "" */
     uint64_t bytes;                      /* of its inputs: so many, and less than a quarter more */
     char device_class[BOURSE_NAME_SIZE]; /* instrument, "" where the device said none */
@@ -654,6 +656,7 @@ struct
     char account
         [BOURSE_HEX32_SIZE]; /* of one device: its provider's key; "", as device: all of the class */
     char device[BOURSE_ID_SIZE];
+    uint32_t pace; /* in thousandths; 0: this is what work took */
 };
 typedef bool bourse_measured_visitor(void *context, const struct bourse_measured *measured);
 /* What the work of a job was measured to take on this market, by whomever; of one that was submitted, or of `job`. */

@@ -114,14 +114,21 @@ struct known { /* of one name and size, on one class of devices or over all of t
     size_t of_class;
     uint64_t samples;
     int128 median_ns; /* a sum over the samples */
-    int64_t p90_ns;   /* of the class that has the most */
+    int64_t p90_ns;   /* of the class that has the most; over all, on its slowest device */
     bool has_no_p90;  /* of a class there are too few samples */
+};
+
+struct slowest { /* of a class */
+    char device_class[BOURSE_NAME_SIZE];
+    uint32_t pace;
 };
 
 struct table {
     const struct history_kind *kinds; /* that are told apart, from 1 on */
     size_t kind_count;
-    uint32_t paces[DEAL_CLASSES]; /* by kind; 0: that of its class */
+    uint32_t paces[DEAL_CLASSES];         /* by kind; 0: that of its class */
+    struct slowest slowest[DEAL_CLASSES]; /* where all are full, the last is of all others */
+    size_t slowest_count;
     struct known *items;
     size_t count, capacity;
     bool no_memory;
@@ -159,15 +166,27 @@ static struct known *find_or_add(struct table *table, size_t name, uint32_t size
     return known;
 }
 
+/* NULL: of that class none is slower than the fastest. */
+static struct slowest *slowest_of(struct table *table, const char *device_class)
+{
+    for (size_t i = 0; i < table->slowest_count; i++) {
+        if (strcmp(table->slowest[i].device_class, device_class) == 0) {
+            return &table->slowest[i];
+        }
+    }
+    return table->slowest_count == DEAL_CLASSES ? &table->slowest[DEAL_CLASSES - 1] : NULL;
+}
+
 static bool add_to(struct table *table, size_t name, size_t of_class,
-                   const Bourse__V1__HistoryRow *row)
+                   const Bourse__V1__HistoryRow *row, uint32_t pace)
 {
     struct known *known = find_or_add(table, name, row->size, of_class);
     if (known == NULL) {
         return false;
     }
     known->has_no_p90 = known->has_no_p90 || !row->has_p90_ns;
-    known->p90_ns = row->has_p90_ns && row->p90_ns > known->p90_ns ? row->p90_ns : known->p90_ns;
+    const int64_t p90_ns = row->has_p90_ns ? pace_takes_ns(row->p90_ns, pace) : 0;
+    known->p90_ns = p90_ns > known->p90_ns ? p90_ns : known->p90_ns;
     known->samples += row->samples;
     known->median_ns += (int128)row->median_ns * row->samples;
     return true;
@@ -198,6 +217,12 @@ static void keep_pace(struct table *table, const Bourse__V1__HistoryRow *row)
     for (size_t c = 1; c < table->kind_count; c++) {
         table->paces[c] = is_of_kind(&table->kinds[c], row) ? row->pace : table->paces[c];
     }
+    struct slowest *slowest = slowest_of(table, row->device_class);
+    if (slowest == NULL) {
+        slowest = &table->slowest[table->slowest_count++];
+        client_copy(slowest->device_class, sizeof slowest->device_class, row->device_class);
+    }
+    slowest->pace = row->pace > slowest->pace ? row->pace : slowest->pace;
 }
 
 static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *row)
@@ -211,10 +236,12 @@ static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *
         return true;
     }
     const bool is_simulated = strncmp(row->device_class, "sim.", 4) == 0;
+    const struct slowest *slowest = slowest_of(table, row->device_class);
     bool is_added = row->has_device || /* counted with its class */
-                    add_to(table, name, is_simulated ? CLASS_SIMULATED : CLASS_REAL, row);
+                    add_to(table, name, is_simulated ? CLASS_SIMULATED : CLASS_REAL, row,
+                           slowest == NULL ? PACE_ONE : slowest->pace);
     for (size_t c = 1; is_added && c < table->kind_count; c++) {
-        is_added = !is_of_kind(&table->kinds[c], row) || add_to(table, name, c, row);
+        is_added = !is_of_kind(&table->kinds[c], row) || add_to(table, name, c, row, PACE_ONE);
     }
     return is_added;
 }
@@ -267,11 +294,14 @@ static int64_t within_limit(int64_t takes_ns, int64_t limit_ms)
     return takes_ns < 1 ? 1 : takes_ns < limit_ns ? takes_ns : limit_ns;
 }
 
-static int64_t blended_ns(const struct known *known, int64_t said_ns, int64_t limit_ms)
+/* At the pace of a device. What the job says is said of all devices. */
+static int64_t blended_ns(const struct known *known, uint32_t pace, int64_t said_ns,
+                          int64_t limit_ms)
 {
+    const int64_t median_ns = (int64_t)(known->median_ns / known->samples);
     const struct history_summary summary = {
         .count = known->samples < UINT32_MAX ? (uint32_t)known->samples : UINT32_MAX,
-        .median = (int64_t)(known->median_ns / known->samples)};
+        .median = pace_takes_ns(median_ns, pace)};
     return within_limit(history_blend(&summary, said_ns), limit_ms);
 }
 
@@ -291,7 +321,7 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
     const int64_t said = said_ns(job, part, index);
     int64_t expect_ns = said > 0 ? said : foreseen_ns(job, part, index);
     if (known != NULL) {
-        expect_ns = blended_ns(known, said, job->parts[part].limit_ms);
+        expect_ns = blended_ns(known, PACE_ONE, said, job->parts[part].limit_ms);
         learned->subtasks += weight;
         learned->samples = known->samples > learned->samples ? known->samples : learned->samples;
         const int64_t p90_ns = known->p90_ns > 0 ? known->p90_ns : 1;
@@ -496,7 +526,7 @@ static const struct known *known_of_class(const struct learning *learning, uint3
     return known;
 }
 
-/* What one subtask takes on devices of a kind, which has it as said or guessed. */
+/* What one subtask takes on devices of a kind, which has it as said, guessed, or measured elsewhere: that stays as it is. */
 static void figure_one(const struct learning *learning, size_t part, uint32_t index, size_t of_kind,
                        struct history_figure *figure)
 {
@@ -505,19 +535,16 @@ static void figure_one(const struct learning *learning, size_t part, uint32_t in
     const uint32_t told = of_kind == 0 ? 0 : learning->table.paces[of_kind];
     const uint32_t pace = told == 0 ? PACE_ONE : told;
     const struct known *own = known_of(learning, index, of_kind == 0 ? all_for(terms) : of_kind);
+    const struct known *of_class =
+        own != NULL || of_kind == 0 ? NULL : known_of_class(learning, index, of_kind);
     if (own != NULL) {
-        figure->takes_ns = blended_ns(own, pace_takes_ns(said, pace), terms->limit_ms);
+        figure->takes_ns = blended_ns(own, PACE_ONE, said, terms->limit_ms);
         add_samples(figure, own, PACE_ONE);
-        return;
+    } else if (of_class != NULL) {
+        figure->takes_ns = blended_ns(of_class, pace, said, terms->limit_ms);
+        add_samples(figure, of_class, pace);
+        figure->is_at_pace = figure->is_at_pace || pace != PACE_ONE;
     }
-    const struct known *known = of_kind == 0 ? NULL : known_of_class(learning, index, of_kind);
-    int64_t base_ns = figure->takes_ns;
-    if (known != NULL) {
-        base_ns = blended_ns(known, said, terms->limit_ms);
-        add_samples(figure, known, pace);
-    }
-    figure->takes_ns = within_limit(pace_takes_ns(base_ns, pace), terms->limit_ms);
-    figure->is_at_pace = figure->is_at_pace || pace != PACE_ONE;
 }
 
 static void figure_class(struct learning *learning, size_t number, uint32_t first, size_t of_class)
@@ -624,18 +651,51 @@ bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
 
 /* ---------------------------------------------------------------- as a list */
 
+struct told { /* a class of which devices were told, and for which names */
+    char device_class[BOURSE_NAME_SIZE];
+    size_t name;
+};
+
 struct telling {
     const Bourse__V1__Manifest *manifest;
     const struct names *names;
+    struct told told[DEAL_CLASSES];
+    size_t told_count;
     bourse_measured_visitor *visitor;
     void *context;
 };
 
+/* They come with each request anew. Beyond DEAL_CLASSES they are told as often. */
+static bool was_told(struct telling *telling, size_t name, const char *device_class)
+{
+    size_t at = 0;
+    while (at < telling->told_count && strcmp(telling->told[at].device_class, device_class) != 0) {
+        at++;
+    }
+    if (at == telling->told_count && at < DEAL_CLASSES) {
+        struct told *told = &telling->told[telling->told_count++];
+        client_copy(told->device_class, sizeof told->device_class, device_class);
+        told->name = name;
+    }
+    return at < DEAL_CLASSES && telling->told[at].name != name;
+}
+
+static bool tell_pace(struct telling *telling, size_t name, const Bourse__V1__HistoryRow *row)
+{
+    struct bourse_measured paced = {.pace = row->pace};
+    if (was_told(telling, name, row->device_class)) {
+        return true;
+    }
+    client_copy(paced.device_class, sizeof paced.device_class, row->device_class);
+    device_of(row, paced.account, paced.device);
+    return telling->visitor(telling->context, &paced);
+}
+
 static bool tell(void *context, size_t name, const Bourse__V1__HistoryRow *row)
 {
-    const struct telling *telling = context;
+    struct telling *telling = context;
     if (row->has_pace) {
-        return true; /* of no work of its own */
+        return tell_pace(telling, name, row);
     }
     const Bourse__V1__ManifestTask *task =
         subtask_task(telling->manifest, telling->names->first[name]);
@@ -676,7 +736,8 @@ static bool tell_all(struct bourse *bourse, const Bourse__V1__Manifest *manifest
         const struct work work = work_of(manifest, i);
         add_name(names, &work.name, i);
     }
-    struct telling telling = {manifest, names, visitor, context};
+    struct telling telling = {
+        .manifest = manifest, .names = names, .visitor = visitor, .context = context};
     const bool good = ask_all(bourse, names, tell, &telling, error);
     free(names);
     return good;

@@ -16,7 +16,7 @@ struct history_figure {
     int64_t p90_ns;   /* so much nine of ten took at most; -1: not known of all that was measured */
     uint64_t samples; /* of the work with most; 0: nothing was measured there */
     bool
-        is_at_pace; /* it was measured on others of the class, or declared: times how much faster or slower the device is at all work */
+        is_at_pace; /* it was measured on others of the class: times how much slower the device is at all work */
 };
 bool history_is_by_subtask(const struct bourse_job *job);
 size_t history_units(const struct bourse_job *job);

@@ -12,10 +12,10 @@
 enum { PLACE_SIZE = BOURSE_NAME_SIZE + BOURSE_ID_SIZE };
 
 struct rows {
-    json_t *list; /* NULL: as a table */
-    struct grid table;
+    json_t *list, *pace_list; /* NULL: as tables */
+    struct grid table, paces;
     bool quiet;
-    size_t count;
+    size_t count, pace_count;
 };
 
 /* The class, and of one device of it the beginning of its id. */
@@ -27,10 +27,32 @@ static const char *devices_text(const struct bourse_measured *measured, char ret
     return plain_text(ret_text);
 }
 
+static bool add_pace(struct rows *rows, const struct bourse_measured *measured)
+{
+    const double pace = measured->pace / 1000.0;
+    char devices[PLACE_SIZE];
+    char times[32];
+    rows->pace_count++;
+    if (rows->pace_list != NULL) {
+        (void)json_array_append_new(rows->pace_list,
+                                    json_pack("{s:s, s:s, s:s, s:f}", "device_class",
+                                              measured->device_class, "provider", measured->account,
+                                              "device", measured->device, "pace", pace));
+    } else {
+        (void)snprintf(times, sizeof times, "%.2f", pace);
+        const char *cells[] = {devices_text(measured, devices), times};
+        grid_add(&rows->paces, cells);
+    }
+    return true;
+}
+
 static bool add_row(void *context, const struct bourse_measured *measured)
 {
     struct rows *rows = context;
     char devices[PLACE_SIZE];
+    if (measured->pace > 0) {
+        return add_pace(rows, measured);
+    }
     rows->count++;
     if (rows->list != NULL) {
         json_t *row = json_pack(
@@ -79,26 +101,43 @@ static bool read_rows(struct invocation *invocation, struct rows *rows, int *ret
     return is_good;
 }
 
+static void show(struct rows *rows, bool color)
+{
+    grid_print(&rows->table, stdout, color);
+    if (rows->pace_count > 0) {
+        (void)puts(
+            "\nRows of a class say what its fastest device takes. These take longer, at all work "
+            "that was measured on them and on others:");
+        grid_print(&rows->paces, stdout, color);
+    }
+}
+
 int command_history(struct invocation *invocation)
 {
     static const char *const titles[] = {"WORK",     "INPUTS", "DEVICES", "MEASURED",
                                          "OUTLIERS", "MEDIAN", "9 OF 10"};
+    static const char *const pace_titles[] = {"DEVICE", "TIMES AS LONG"};
     int status = 0;
     if (!connect_broker(invocation, &status)) {
         return status;
     }
     struct rows rows = {.list = invocation->json ? json_array() : NULL,
+                        .pace_list = invocation->json ? json_array() : NULL,
                         .table = grid_of(7, titles, "lrlrrrr"),
+                        .paces = grid_of(2, pace_titles, "lr"),
                         .quiet = invocation->quiet};
     if (!read_rows(invocation, &rows, &status)) {
         json_decref(rows.list);
+        json_decref(rows.pace_list);
     } else if (invocation->json) {
-        status = print_json(json_pack("{s:o}", "rows", rows.list), BOURSE_OK);
+        status = print_json(json_pack("{s:o, s:o}", "rows", rows.list, "paces", rows.pace_list),
+                            BOURSE_OK);
     } else if (rows.count == 0 && !rows.quiet) {
         (void)fputs("bourse: nothing of its work was measured on this market yet\n", stderr);
     } else if (!rows.quiet) {
-        grid_print(&rows.table, stdout, invocation->color);
+        show(&rows, invocation->color);
     }
     grid_fini(&rows.table);
+    grid_fini(&rows.paces);
     return status;
 }

@@ -329,9 +329,11 @@ static const struct command table[] = {
      .details = JOB_WORDS
      "\nOf a job, or of a job file, before it is submitted: for each program, "
      "size of inputs and class "
-     "of devices the median of the last measured times, by whomever; and of each device (the "
-     "beginning of its id) that takes a fifth more or less than its class. plan, "
-     "quote and submit go by them."},
+     "of devices the median of the last measured times, by whomever, each as on the fastest device "
+     "of the class; and as it is of each device (the beginning of its id) that is unlike that. "
+     "Then "
+     "how many times as long devices that are slower take at all work. plan, quote and submit go "
+     "by them."},
     {.name = "cancel",
      .arguments = "JOB",
      .summary = "cancel a job; unused money comes back",

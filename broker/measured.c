@@ -7,17 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADS = MEASURED_ROWS }; /* chains by name: a hash is as good as random */
+enum { HEADS = MEASURED_ROWS }; /* of chains: a hash is as good as random */
 
 struct entry {
     struct list_link age;   /* oldest first */
     struct list_link chain; /* of those whose names begin alike, in the order they came */
+    struct list_link like;  /* of those of work and class that are taken for alike, likewise */
     struct measured_row row;
 };
 
 struct measured {
     struct list_link age;
-    struct list_link heads[HEADS];
+    struct list_link heads[HEADS], likes[HEADS];
     size_t count;
 };
 
@@ -31,6 +32,7 @@ struct measured *measured_create(void)
     list_init(&measured->age);
     for (size_t i = 0; i < HEADS; i++) {
         list_init(&measured->heads[i]);
+        list_init(&measured->likes[i]);
     }
     return measured;
 }
@@ -39,6 +41,7 @@ static void forget(struct measured *measured, struct entry *entry)
 {
     list_remove(&entry->age);
     list_remove(&entry->chain);
+    list_remove(&entry->like);
     measured->count--;
     free(entry);
 }
@@ -64,24 +67,33 @@ static size_t head_of(const struct hash32 *name)
 
 static const struct measured_device all_devices;
 
-static bool is_same(const struct measured_row *row, const struct work *work,
-                    const char *device_class, const struct measured_device *device)
+static size_t like_of(const struct work *work, const char *device_class)
+{
+    uint32_t hash = (uint32_t)head_of(&work->name) * 31 + work->size;
+    for (const char *at = device_class; *at != '\0'; at++) {
+        hash = hash * 31 + (unsigned char)*at;
+    }
+    return hash % HEADS;
+}
+
+static bool is_like(const struct measured_row *row, const struct work *work,
+                    const char *device_class)
 {
     return hash32_equal(&row->work.name, &work->name) && row->work.size == work->size &&
-           strcmp(row->device_class, device_class) == 0 &&
-           key32_equal(&row->device.provider, &device->provider) &&
-           id128_equal(&row->device.device, &device->device);
+           strcmp(row->device_class, device_class) == 0;
 }
 
 /* Its row, new if there was none; NULL without memory. The newest from now on. */
 static struct entry *entry_of(struct measured *measured, const struct work *work,
                               const char *device_class, const struct measured_device *device)
 {
-    struct list_link *head = &measured->heads[head_of(&work->name)];
+    struct list_link *head = &measured->likes[like_of(work, device_class)];
     assert(strlen(device_class) < MEASURED_CLASS_SIZE);
     for (struct list_link *at = head->next; at != head; at = at->next) {
-        struct entry *entry = LIST_ELEMENT(at, struct entry, chain);
-        if (is_same(&entry->row, work, device_class, device)) {
+        struct entry *entry = LIST_ELEMENT(at, struct entry, like);
+        if (is_like(&entry->row, work, device_class) &&
+            key32_equal(&entry->row.device.provider, &device->provider) &&
+            id128_equal(&entry->row.device.device, &device->device)) {
             list_remove(&entry->age);
             list_append(&measured->age, &entry->age);
             return entry;
@@ -98,7 +110,8 @@ static struct entry *entry_of(struct measured *measured, const struct work *work
     entry->row.device = *device;
     memcpy(entry->row.device_class, device_class, strlen(device_class));
     list_append(&measured->age, &entry->age);
-    list_append(head, &entry->chain);
+    list_append(&measured->heads[head_of(&work->name)], &entry->chain);
+    list_append(head, &entry->like);
     measured->count++;
     return entry;
 }
@@ -146,25 +159,24 @@ bool measured_each(const struct measured *measured, const struct hash32 *name,
     return true;
 }
 
-const struct measured_row *measured_of_class(const struct measured *classes,
-                                             const struct measured_row *device)
+bool measured_each_like(const struct measured *measured, const struct measured_row *row,
+                        measured_on_row *visit, void *context)
 {
-    const struct list_link *head = &classes->heads[head_of(&device->work.name)];
+    const struct list_link *head = &measured->likes[like_of(&row->work, row->device_class)];
     for (const struct list_link *at = head->next; at != head; at = at->next) {
-        const struct entry *entry = LIST_ELEMENT(at, struct entry, chain);
-        if (is_same(&entry->row, &device->work, device->device_class, &all_devices)) {
-            return &entry->row;
+        const struct entry *entry = LIST_ELEMENT(at, struct entry, like);
+        if (is_like(&entry->row, &row->work, row->device_class) && !visit(context, &entry->row)) {
+            return false;
         }
     }
-    return NULL;
+    return true;
 }
 
 bool measured_is_unlike(const struct history_summary *class_took, uint32_t pace,
-                        const struct measured_row *device)
+                        const struct history_summary *took)
 {
-    const struct history_summary took = history_summarise(&device->history);
-    const int64_t off = took.median > class_took->median ? took.median - class_took->median
-                                                         : class_took->median - took.median;
-    return took.count >= MEASURED_TOLD &&
+    const int64_t off = took->median > class_took->median ? took->median - class_took->median
+                                                          : class_took->median - took->median;
+    return took->count >= MEASURED_TOLD &&
            (pace != PACE_ONE || off > class_took->median / 100 * MEASURED_OFF_PERCENT);
 }

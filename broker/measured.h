@@ -44,13 +44,13 @@ size_t measured_count(const struct measured *measured); /* rows */
 typedef bool measured_on_row(void *context, const struct measured_row *row);
 bool measured_each(const struct measured *measured, const struct hash32 *name,
                    measured_on_row *visit, void *context);
+/* Of those of the same work and class as `row`; no others are looked at. */
+bool measured_each_like(const struct measured *measured, const struct measured_row *row,
+                        measured_on_row *visit, void *context);
 /* Whether what work takes on a device is told beside what it takes on devices of its class at pace 1 (paces.h): that many were measured there,
  * and it is at another pace, or what half of these took at most is more than a fifth off. */
 enum { MEASURED_TOLD = 4, MEASURED_OFF_PERCENT = 20 };
 bool measured_is_unlike(const struct history_summary *class_took, uint32_t pace,
-                        const struct measured_row *device);
-/* The row of its class, or NULL. It lives until the next is added. */
-const struct measured_row *measured_of_class(const struct measured *classes,
-                                             const struct measured_row *device);
+                        const struct history_summary *took);
 
 #endif

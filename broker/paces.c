@@ -164,6 +164,7 @@ struct rebasing {
     const struct measured_row *all;
     struct history history; /* theirs, at pace 1 */
     bool is_done[HISTORY_SAMPLES];
+    uint32_t done;
 };
 
 /* The newest of a class are among the newest of its devices: to the nanosecond, by which it is known which are whose. */
@@ -172,11 +173,7 @@ static bool rebase(void *context, const struct measured_row *row)
     struct rebasing *rebasing = context;
     const struct measured_row *all = rebasing->all;
     const uint32_t pace = paces_of(rebasing->paces, row);
-    if (pace == PACE_ONE || row->work.size != all->work.size ||
-        strcmp(row->device_class, all->device_class) != 0) {
-        return true;
-    }
-    for (uint32_t i = 0; i < row->history.count; i++) {
+    for (uint32_t i = 0; pace != PACE_ONE && i < row->history.count; i++) {
         uint32_t at = 0;
         while (at < all->history.count &&
                (rebasing->is_done[at] || all->history.samples[at] != row->history.samples[i])) {
@@ -184,10 +181,11 @@ static bool rebase(void *context, const struct measured_row *row)
         }
         if (at < all->history.count) {
             rebasing->is_done[at] = true;
+            rebasing->done++;
             rebasing->history.samples[at] = pace_base_ns(all->history.samples[at], pace);
         }
     }
-    return true;
+    return rebasing->done < all->history.count;
 }
 
 struct history_summary paces_summarise(const struct paces *paces, const struct measured *devices,
@@ -195,7 +193,46 @@ struct history_summary paces_summarise(const struct paces *paces, const struct m
 {
     struct rebasing rebasing = {.paces = paces, .all = row, .history = row->history};
     if (paces != NULL && paces->count > 0 && id128_is_zero(&row->device.device)) {
-        (void)measured_each(devices, &row->work.name, rebase, &rebasing);
+        (void)measured_each_like(devices, row, rebase, &rebasing);
     }
     return history_summarise(&rebasing.history);
+}
+
+struct telling {
+    const struct paces *paces;
+    const struct measured *devices;
+    struct history_summary of_class;
+    paces_on_told *visit;
+    void *context;
+    bool is_class;
+};
+
+static bool tell_device(void *context, const struct measured_row *row)
+{
+    const struct telling *telling = context;
+    if (row->history.count < MEASURED_TOLD) {
+        return true;
+    }
+    const struct history_summary took = history_summarise(&row->history);
+    return !measured_is_unlike(&telling->of_class, paces_of(telling->paces, row), &took) ||
+           telling->visit(telling->context, row, &took);
+}
+
+static bool tell_class(void *context, const struct measured_row *row)
+{
+    struct telling *telling = context;
+    telling->of_class = paces_summarise(telling->paces, telling->devices, row);
+    return telling->is_class ? telling->visit(telling->context, row, &telling->of_class)
+                             : measured_each_like(telling->devices, row, tell_device, telling);
+}
+
+bool paces_tell(const struct paces *paces, const struct measured *classes,
+                const struct measured *devices, const struct hash32 *name, paces_on_told *visit,
+                void *context)
+{
+    struct telling telling = {
+        .paces = paces, .devices = devices, .visit = visit, .context = context, .is_class = true};
+    const bool goes_on = measured_each(classes, name, tell_class, &telling);
+    telling.is_class = false;
+    return goes_on && measured_each(classes, name, tell_class, &telling);
 }

@@ -2,7 +2,7 @@
  * takes by that.
  *
  * What the newest samples of a class took was measured on devices of unlike speed. So each is divided by the pace of its device first: what
- * is said of a class is what the work takes at pace 1. No file, no clock. */
+ * is said of a class is what the work takes at pace 1, on the fastest. No file, no clock. */
 #ifndef BOURSE_BROKER_PACES_H
 #define BOURSE_BROKER_PACES_H
 
@@ -30,5 +30,13 @@ uint32_t paces_of(const struct paces *paces, const struct measured_row *row);
 /* A row of a class at pace 1, or of a device as it is. */
 struct history_summary paces_summarise(const struct paces *paces, const struct measured *devices,
                                        const struct measured_row *row);
+
+/* What is told of work of that name: of each class, then of each device of one that is unlike it (measured.h). Rows of a class are summed up
+ * once, and only its devices are looked at for it. False: stopped by `visit`. */
+typedef bool paces_on_told(void *context, const struct measured_row *row,
+                           const struct history_summary *took);
+bool paces_tell(const struct paces *paces, const struct measured *classes,
+                const struct measured *devices, const struct hash32 *name, paces_on_told *visit,
+                void *context);
 
 #endif

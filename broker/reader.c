@@ -298,9 +298,10 @@ enum { HISTORY_PAGES = 4 }; /* of results are looked at before an answer */
 struct history_page {
     Bourse__V1__HistoryRow wires[LIMIT_ROWS];
     Bourse__V1__HistoryRow *pointers[LIMIT_ROWS];
-    const struct measured *classes, *devices;
-    const struct paces *paces;
+    const struct measured *classes;
     const Bourse__V1__HistoryRequest *asked;
+    const char *last_class; /* of a device that is not at pace 1, and whether that is asked about */
+    bool is_last_asked;
     uint32_t skip;
     size_t count;
 };
@@ -330,7 +331,8 @@ static Bourse__V1__HistoryRow *next_row(struct history_page *page, const char *d
     return wire;
 }
 
-static bool add_history(void *context, const struct measured_row *row)
+static bool add_history(void *context, const struct measured_row *row,
+                        const struct history_summary *took)
 {
     struct history_page *page = context;
     if (is_skipped(page)) {
@@ -339,30 +341,16 @@ static bool add_history(void *context, const struct measured_row *row)
     if (page->count == LIMIT_ROWS) {
         return false;
     }
-    const struct history_summary summary = paces_summarise(page->paces, page->devices, row);
     Bourse__V1__HistoryRow *wire = next_row(page, row->device_class, &row->device);
     wire->work = borrowed(row->work.name.bytes, sizeof row->work.name.bytes);
     wire->size = row->work.size;
-    wire->samples = summary.count;
-    wire->outliers = summary.outliers;
-    wire->median_ns = summary.median;
-    wire->has_p90_ns = summary.p90 > 0;
-    wire->p90_ns = summary.p90;
+    wire->samples = took->count;
+    wire->outliers = took->outliers;
+    wire->median_ns = took->median;
+    wire->has_p90_ns = took->p90 > 0;
+    wire->p90_ns = took->p90;
     wire->at_ms = row->at_ns / NS_PER_MS;
     return true;
-}
-
-/* Of devices only those that are not of the speed of their class. */
-static bool add_device(void *context, const struct measured_row *row)
-{
-    const struct history_page *page = context;
-    const struct measured_row *all = measured_of_class(page->classes, row);
-    if (all == NULL) {
-        return true;
-    }
-    const struct history_summary of_class = paces_summarise(page->paces, page->devices, all);
-    return !measured_is_unlike(&of_class, paces_of(page->paces, row), row) ||
-           add_history(context, row);
 }
 
 struct same_class {
@@ -377,16 +365,30 @@ static bool find_class(void *context, const struct measured_row *row)
     return !same->is_found;
 }
 
-/* Of devices of the classes on which it asks about work. */
-static bool add_pace(void *context, const struct paced *paced)
+/* Devices come class by class. */
+static bool is_asked_about(struct history_page *page, const char *device_class)
 {
-    struct history_page *page = context;
-    struct same_class same = {.device_class = paced->device_class};
+    struct same_class same = {.device_class = device_class};
+    if (page->last_class != NULL && strcmp(page->last_class, device_class) == 0) {
+        return page->is_last_asked;
+    }
     for (size_t i = 0; i < page->asked->n_works && !same.is_found; i++) {
         const struct hash32 name = codec_hash(page->asked->works[i]);
         (void)measured_each(page->classes, &name, find_class, &same);
     }
-    if (!same.is_found || is_skipped(page)) {
+    page->last_class = device_class;
+    page->is_last_asked = same.is_found;
+    return same.is_found;
+}
+
+/* Of devices of the classes on which it asks about work. */
+static bool add_pace(void *context, const struct paced *paced)
+{
+    struct history_page *page = context;
+    if (!is_asked_about(page, paced->device_class)) {
+        return true;
+    }
+    if (is_skipped(page)) {
         return true;
     }
     if (page->count == LIMIT_ROWS) {
@@ -410,14 +412,13 @@ static struct outgoing *history(struct reader_thread *reader, const struct reque
     }
     page->skip = body->has_skip ? body->skip : 0;
     page->classes = measuring_rows(reader->measuring);
-    page->devices = measuring_devices(reader->measuring);
-    page->paces = measuring_paces(reader->measuring);
     page->asked = body;
-    bool all = paces_each(page->paces, add_pace, page);
+    const struct paces *paces = measuring_paces(reader->measuring);
+    bool all = paces_each(paces, add_pace, page);
     for (size_t i = 0; i < body->n_works && all; i++) {
         const struct hash32 name = codec_hash(body->works[i]);
-        all = measured_each(page->classes, &name, add_history, page) &&
-              measured_each(page->devices, &name, add_device, page);
+        all = paces_tell(paces, page->classes, measuring_devices(reader->measuring), &name,
+                         add_history, page);
     }
     Bourse__V1__HistoryReply answer = BOURSE__V1__HISTORY_REPLY__INIT;
     answer.n_rows = page->count;

@@ -311,16 +311,24 @@ static int64_t run_once(const struct work *work)
 
 static struct paces *paces;
 
-/* What is told of a device that is not of the speed of its class, else what is told of the class at its pace. */
-static bool take_median(void *context, const struct measured_row *row)
+/* What a device takes by its class, at its pace. */
+static bool take_paced(void *context, const struct measured_row *row)
 {
     int64_t *takes_ns = context;
-    const struct history_summary all =
-        paces_summarise(paces, devices, measured_of_class(classes, row));
-    const uint32_t pace = paces_of(paces, row);
-    takes_ns[row->device.device.bytes[1]] = measured_is_unlike(&all, pace, row)
-                                                ? history_summarise(&row->history).median
-                                                : pace_takes_ns(all.median, pace);
+    const struct measured_row all = row_of(classes, &row->work);
+    takes_ns[row->device.device.bytes[1]] =
+        pace_takes_ns(paces_summarise(paces, devices, &all).median, paces_of(paces, row));
+    return true;
+}
+
+/* What is told of it beside its class goes before that. */
+static bool take_told(void *context, const struct measured_row *row,
+                      const struct history_summary *took)
+{
+    int64_t *takes_ns = context;
+    if (!id128_is_zero(&row->device.device)) {
+        takes_ns[row->device.device.bytes[1]] = took->median;
+    }
     return true;
 }
 
@@ -328,7 +336,8 @@ static int64_t planned_ns(const struct work *work)
 {
     int64_t takes_ns[DEVICES] = {0};
     paces = paces_create(devices);
-    (void)measured_each(devices, &work->name, take_median, takes_ns);
+    (void)measured_each(devices, &work->name, take_paced, takes_ns);
+    ck_assert(paces_tell(paces, classes, devices, &work->name, take_told, takes_ns));
     paces_destroy(&paces);
     struct deal *deal = dealt(takes_ns);
     const int64_t makespan_ns = deal->makespan_ns;
@@ -428,18 +437,87 @@ END_TEST
 START_TEST(a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples)
 {
     const struct history_summary all = {.count = 8, .median = 1000};
-    struct measured_row device = {.at_ns = 0};
-    for (int i = 0; i < MEASURED_TOLD; i++) {
-        ck_assert(!measured_is_unlike(&all, PACE_ONE, &device));
-        ck_assert(history_add(&device.history, 1201));
+    ck_assert(!measured_is_unlike(&all, PACE_ONE, &(struct history_summary){3, 0, 1201, 0}));
+    ck_assert(measured_is_unlike(&all, PACE_ONE, &(struct history_summary){4, 0, 1201, 0}));
+    ck_assert(!measured_is_unlike(&all, PACE_ONE, &(struct history_summary){4, 0, 1200, 0}));
+    /* As slow as its class, for once. */
+    ck_assert(measured_is_unlike(&all, 2 * PACE_ONE, &(struct history_summary){4, 0, 1200, 0}));
+}
+END_TEST
+
+enum { MANY = 8192, SIZES = 8 };
+
+struct told {
+    size_t of_classes, of_devices;
+};
+
+static bool count_told(void *context, const struct measured_row *row,
+                       const struct history_summary *took)
+{
+    struct told *told = context;
+    const bool is_device = !id128_is_zero(&row->device.device);
+    ck_assert(is_device || told->of_devices == 0);
+    ck_assert_int_eq(took->median, is_device ? 3000 : 1000);
+    told->of_devices += is_device;
+    told->of_classes += !is_device;
+    return true;
+}
+
+/* Every second at pace 3. With the square of the devices this takes minutes. */
+START_TEST(many_devices_of_unlike_speed_are_told_in_one_look)
+{
+    struct told told = {0};
+    struct work work = work_number(1);
+    classes = measured_create();
+    devices = measured_create();
+    for (uint32_t i = 0; i < MANY; i++) {
+        const bool is_slow = i / SIZES % 2 == 1;
+        struct measured_row row = {.work = work, .device_class = "cpu"};
+        row.work.size = i % SIZES;
+        for (uint32_t k = 0; k < HISTORY_SAMPLES; k++) {
+            ck_assert(history_add(&row.history, is_slow ? 3000 : 1000));
+        }
+        if (i < 2 * SIZES && is_slow) { /* the newest of its class */
+            measured_put(classes, &row);
+        }
+        row.device.device = (struct id128){{1, (uint8_t)(i / SIZES), (uint8_t)(i / SIZES >> 8)}};
+        measured_put(devices, &row);
     }
-    ck_assert(measured_is_unlike(&all, PACE_ONE, &device));
-    device.history = (struct history){.count = 0};
-    for (int i = 0; i < MEASURED_TOLD; i++) {
-        ck_assert(history_add(&device.history, 1200));
+    paces = paces_create(devices);
+    ck_assert(paces_tell(paces, classes, devices, &work.name, count_told, &told));
+    ck_assert_uint_eq(told.of_classes, SIZES);
+    ck_assert_uint_eq(told.of_devices, MANY / 2);
+    paces_destroy(&paces);
+    measured_destroy(&classes);
+    measured_destroy(&devices);
+}
+END_TEST
+
+static bool count_like(void *context, const struct measured_row *row)
+{
+    ck_assert_str_eq(row->device_class, "cpu");
+    ck_assert_uint_eq(row->work.size, 3);
+    (*(size_t *)context)++;
+    return *(size_t *)context < 3;
+}
+
+START_TEST(rows_of_one_class_are_looked_at_alone)
+{
+    struct measured *measured = measured_create();
+    struct work work = work_number(3);
+    for (uint32_t i = 0; i < 5 * 4; i++) {
+        const struct measured_device device = device_number(i);
+        work.size = i % 4;
+        ck_assert(measured_add(measured, &work, "cpu", &device, 10, 1));
+        ck_assert(measured_add(measured, &work, "gpu", &device, 10, 1));
     }
-    ck_assert(!measured_is_unlike(&all, PACE_ONE, &device));
-    ck_assert(measured_is_unlike(&all, 2 * PACE_ONE, &device)); /* as slow as its class, for once */
+    size_t count = 0;
+    const struct measured_row row = {.work = work, .device_class = "cpu"};
+    ck_assert(!measured_each_like(measured, &row, count_like, &count)); /* stopped */
+    ck_assert_uint_eq(count, 3);
+    const struct measured_row none = {.work = work, .device_class = "npu"};
+    ck_assert(measured_each_like(measured, &none, count_like, &count));
+    measured_destroy(&measured);
 }
 END_TEST
 
@@ -620,6 +698,8 @@ int main(void)
     tcase_add_test(rows, a_plan_learns_that_devices_of_a_class_are_of_unlike_speeds);
     tcase_add_test(rows, one_sample_on_a_slow_device_says_what_its_class_takes);
     tcase_add_test(rows, outliers_are_looked_for_at_one_pace);
+    tcase_add_test(rows, rows_of_one_class_are_looked_at_alone);
+    tcase_add_test(rows, many_devices_of_unlike_speed_are_told_in_one_look);
     tcase_add_test(rows, a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples);
     suite_add_tcase(suite, rows);
     TCase *ledgers = tcase_create("a ledger");

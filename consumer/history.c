@@ -588,7 +588,8 @@ static bool tell_device(void *context, size_t name, const Bourse__V1__HistoryRow
     char device[BOURSE_ID_SIZE];
     (void)name;
     device_of(row, account, device);
-    return device[0] == '\0' || unlike->visitor(unlike->context, account, device);
+    return device[0] == '\0' ||
+           unlike->visitor(unlike->context, account, device, row->has_pace ? row->pace : 0);
 }
 
 bool history_unlike(struct bourse *bourse, const struct bourse_job *job,

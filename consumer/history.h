@@ -28,7 +28,8 @@ struct history_kind {
 };
 /* Asks the market which devices are not of the speed of their class, at the work of this job or at all work. False: the broker does not answer, or there is
  * no memory. */
-typedef bool history_device_visitor(void *context, const char *account, const char *device);
+typedef bool history_device_visitor(void *context, const char *account, const char *device,
+                                    uint32_t pace); /* 0: this row does not say */
 bool history_unlike(struct bourse *bourse, const struct bourse_job *job,
                     history_device_visitor *visitor, void *context, struct bourse_error *error);
 /* Asks the market what the work of the job took on devices of these kinds, of which the first stands for all devices, and weighs it as

@@ -360,13 +360,15 @@ void offered_know(struct offered *named)
     }
 }
 
-static bool take_unlike(void *context, const char *account, const char *device)
+static bool take_unlike(void *context, const char *account, const char *device, uint32_t pace)
 {
     struct offered *offered = context;
     for (size_t i = 0; i < offered->count; i++) {
         struct offered_place *place = &offered->places[i];
-        place->is_unlike = place->is_unlike || (strcmp(place->account, account) == 0 &&
-                                                strcmp(place->device, device) == 0);
+        if (strcmp(place->account, account) == 0 && strcmp(place->device, device) == 0) {
+            place->is_unlike = true;
+            place->pace = pace > 0 ? pace : place->pace;
+        }
     }
     return true;
 }
@@ -387,9 +389,24 @@ static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count
     return at;
 }
 
-/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. Then devices that are
- * not of the speed of theirs, as many as there is room for. */
-static size_t number_classes(struct offered *offered, struct history_kind kinds[DEAL_CLASSES])
+/* The kind of the device of its make that is nearest to its pace; its make's, where no device has one of its own. */
+static uint32_t nearest_kind(const struct offered *offered, const struct offered_place *place)
+{
+    uint32_t nearest = place->slots.of_class;
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < offered->count; i++) {
+        const struct offered_place *other = &offered->places[i];
+        const uint32_t off =
+            other->pace > place->pace ? other->pace - place->pace : place->pace - other->pace;
+        if (other->has_kind && off < least && strcmp(other->instrument, place->instrument) == 0) {
+            least = off;
+            nearest = other->slots.of_class;
+        }
+    }
+    return nearest;
+}
+
+size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kinds[DEAL_CLASSES])
 {
     size_t count = 1;
     for (int of_device = 0; of_device < 2; of_device++) {
@@ -401,8 +418,15 @@ static size_t number_classes(struct offered *offered, struct history_kind kinds[
             if (place->instrument[0] == '\0' || (of_device && !place->is_unlike)) {
                 continue;
             }
-            const size_t at = number_kind(kinds, &count, &kind);
+            const size_t at = number_kind(ret_kinds, &count, &kind);
             place->slots.of_class = at < count ? (uint32_t)at : place->slots.of_class;
+            place->has_kind = of_device == 1 && at < count;
+        }
+    }
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (place->is_unlike && place->pace > 0 && !place->has_kind) {
+            place->slots.of_class = nearest_kind(offered, place);
         }
     }
     return count;
@@ -433,7 +457,7 @@ bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct o
     if (!history_unlike(bourse, job, take_unlike, offered, error)) {
         return false;
     }
-    const size_t count = number_classes(offered, kinds);
+    const size_t count = offered_number_kinds(offered, kinds);
     offered->figures = calloc(count * history_units(job), sizeof *offered->figures);
     if (offered->figures == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");

@@ -16,7 +16,9 @@ struct offered_place { /* slots at one price */
     char label[2 * BOURSE_NAME_SIZE + 2]; /* "provider/device"; "": of whom is not known */
     char instrument[BOURSE_NAME_SIZE];    /* "": not known */
     char account[BOURSE_HEX32_SIZE], device[BOURSE_ID_SIZE]; /* whose, and which; "": not known */
-    bool is_unlike;        /* it is not of the speed of its make, at this job's work */
+    bool is_unlike;        /* it is not of the speed of its make, at this job's work or all work */
+    uint32_t pace;         /* of these; 0: not told, so that it is as fast as the fastest */
+    bool has_kind;         /* its class is of this device alone */
     uint32_t providers;    /* 0: they are leased, and would be taken from their holders */
     uint32_t device_slots; /* of all of the device, offered or not; 0: not known */
     int64_t slot_uw;       /* offered_power, where offered_set_power found it; 0: not known */
@@ -45,6 +47,9 @@ bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct of
 /* Finds out of what make the devices are that have a name, on offer or not. */
 bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
                               struct offered *offered, struct bourse_error *error);
+/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. Then devices that are
+ * not of the speed of theirs, as many as there is room for; the others have the number of one of their make that is about as fast. How many numbers there are. Pure. */
+size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kinds[DEAL_CLASSES]);
 /* Asks the market what subtasks took on devices of these makes, and on those that are not of the speed of their make. */
 bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                    struct bourse_error *error);

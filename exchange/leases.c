@@ -318,7 +318,8 @@ static bool queues_nothing(const struct lease *lease)
 {
     const int64_t takes_ns = lease->mean_ns > 0 ? lease->mean_ns : lease->part->expect_ns;
     return graph_tells_apart(lease->job) && !part_is_checks(lease->part) &&
-           lease->part->lanes <= PLACED_LANES_MOST && takes_ns >= QUEUED_NS_MOST;
+           lease->part->lanes > 1 && lease->part->lanes <= PLACED_LANES_MOST &&
+           takes_ns >= QUEUED_NS_MOST;
 }
 
 /* Its idle lanes take one each before any waits behind another: what is queued is asked for no more, and slots that become free would stand idle beside it. */

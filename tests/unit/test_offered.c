@@ -159,6 +159,34 @@ START_TEST(all_may_be_said_to_take_as_long)
 END_TEST
 
 /* On two makes, of which one was measured to be twice as fast as the job says, and of the other nothing is known. */
+/* One fast, which nobody tells apart, and of two speeds more devices than there are numbers. */
+START_TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast)
+{
+    enum { DEVICES = 40 };
+    static struct offered_place places[DEVICES];
+    struct history_kind kinds[DEAL_CLASSES];
+    struct offered offered = {.places = places, .count = DEVICES};
+    memset(places, 0, sizeof places);
+    for (int i = 0; i < DEVICES; i++) {
+        struct offered_place *place = &places[i];
+        (void)snprintf(place->instrument, sizeof place->instrument, "cpu.a");
+        (void)snprintf(place->account, sizeof place->account, "%d", i);
+        (void)snprintf(place->device, sizeof place->device, "%d", i);
+        place->is_unlike = i > 0;
+        place->pace = i == 0 ? 0 : i % 4 == 0 ? 5100 + (uint32_t)i : 2900 + (uint32_t)i;
+    }
+    ck_assert_uint_eq(offered_number_kinds(&offered, kinds), DEAL_CLASSES);
+    ck_assert_uint_eq(places[0].slots.of_class, 1);
+    for (int i = 1; i < DEVICES; i++) {
+        const uint32_t of_class = places[i].slots.of_class;
+        ck_assert_uint_gt(of_class, 1);
+        ck_assert_uint_lt(of_class, DEAL_CLASSES);
+        const int like = atoi(kinds[of_class].device);
+        ck_assert_int_eq(like % 4 == 0, i % 4 == 0);
+    }
+}
+END_TEST
+
 START_TEST(what_a_make_was_measured_to_take_it_takes)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
@@ -203,6 +231,7 @@ int main(void)
     tcase_add_test(tests, leases_that_it_would_take_are_a_place_without_an_owner);
     tcase_add_test(tests, checks_take_what_their_part_does);
     tcase_add_test(tests, all_may_be_said_to_take_as_long);
+    tcase_add_test(tests, devices_beyond_the_numbers_count_as_one_that_is_about_as_fast);
     tcase_add_test(tests, what_a_make_was_measured_to_take_it_takes);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

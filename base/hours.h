@@ -30,13 +30,14 @@ struct hours {
 };
 
 bool hours_well_formed(const struct hours *hours);
-/* Of well-formed ones: whether a window is open at that moment. A window is open from its first moment on, and no longer
- * at its last. */
+/* Of well-formed ones: whether a window is open at that moment. A window is open from its first
+ * moment on, and no longer at its last. */
 bool hours_open(const struct hours *hours, int64_t at_ns);
-/* The first moment after that one at which a window begins or ends, whatever others do then; INT64_MAX where there are none.
- * Costs fifteen steps for each window. */
+/* The first moment after that one at which a window begins or ends, whatever others do then;
+ * INT64_MAX where there are none. Costs fifteen steps for each window. */
 int64_t hours_next_ns(const struct hours *hours, int64_t at_ns);
-/* The day on that clock, since 1970, and the first moment of the one after it; INT64_MAX: beyond all moments. */
+/* The day on that clock, since 1970, and the first moment of the one after it; INT64_MAX: beyond
+ * all moments. */
 int64_t hours_day(int32_t offset_min, int64_t at_ns);
 int64_t hours_next_day_ns(int32_t offset_min, int64_t at_ns);
 

@@ -54,7 +54,8 @@ void precision_add(struct precision_sample *sample, const float a[SIDE], const f
     }
 }
 
-/* Takes the means of rows and of columns away: what rows, or columns, have in common is one observation and not many. */
+/* Takes the means of rows and of columns away: what rows, or columns, have in common is one
+ * observation and not many. */
 static void centre(table values)
 {
     for (size_t i = 0; i < SIDE; i++) {

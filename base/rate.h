@@ -33,10 +33,12 @@ enum { RATES = 9 }; /* NONE among them */
 const char *rate_name(enum rate rate);    /* of its attribute; "" for NONE */
 enum rate rate_named(const char *name);   /* NONE: no rate has that name */
 bool rate_is_of_integers(enum rate rate); /* operations, where others are on numbers with a point */
-/* What the attributes, sorted by name or not, say of it: the least of several figures. 0: nothing, or none above 0. */
+/* What the attributes, sorted by name or not, say of it: the least of several figures. 0: nothing,
+ * or none above 0. */
 int64_t rate_of(enum rate rate, const struct attribute *attributes, size_t count);
 
-/* What a slot-hour of that rate is worth, and a price, in parts of RATE_UNIT of a micro-credit: these compare exactly. */
+/* What a slot-hour of that rate is worth, and a price, in parts of RATE_UNIT of a micro-credit:
+ * these compare exactly. */
 static inline int128 rate_worth(int64_t value_micro, int64_t operations)
 {
     return (int128)value_micro * operations;
@@ -46,9 +48,11 @@ static inline int128 rate_price(int64_t price_micro)
     return (int128)price_micro * RATE_UNIT;
 }
 
-/* The limit of a value >= 0 on a device of that rate >= 0: rounded down, INT64_MAX where it is more. */
+/* The limit of a value >= 0 on a device of that rate >= 0: rounded down, INT64_MAX where it is
+ * more. */
 int64_t rate_limit(int64_t value_micro, int64_t operations);
-/* The least value whose limit on a device of that rate > 0 is at least the price >= 0; false: none is. */
+/* The least value whose limit on a device of that rate > 0 is at least the price >= 0; false: none
+ * is. */
 bool rate_value_for(int64_t price_micro, int64_t operations, int64_t *ret_value_micro);
 
 #endif

@@ -50,7 +50,8 @@ struct requirement {
     struct requirement_node nodes[REQUIREMENT_NODES_MAX];
 };
 
-/* The most that any device has of it, in the attribute's own unit (durations in ns); INT64_MAX: there is no bound. */
+/* The most that any device has of it, in the attribute's own unit (durations in ns); INT64_MAX:
+ * there is no bound. */
 int64_t attribute_most(const char *name);
 
 #endif

@@ -23,7 +23,8 @@ static double usual_of(double roundings)
     return usual < most ? usual : most;
 }
 
-/* Of sums that became smaller than numbers with all their bits: rounded there, or taken for zero. */
+/* Of sums that became smaller than numbers with all their bits: rounded there, or taken for
+ * zero. */
 static double rounded_tiny(double inner)
 {
     return inner * (double)FLT_TRUE_MIN;
@@ -74,8 +75,8 @@ bool residual_may_overflow(uint64_t inner, double reach)
     return reach * (1 + (double)inner * UNIT) >= RANGE_END;
 }
 
-/* Some operands are not finite: +inf and -inf among the terms make NaN in any order, one of them itself, unless the rest
- * goes to the other end before. */
+/* Some operands are not finite: +inf and -inf among the terms make NaN in any order, one of them
+ * itself, unless the rest goes to the other end before. */
 static bool follows(uint64_t inner, double plus, double minus, double found)
 {
     if (isnan(plus) || (isinf(plus) && isinf(minus))) {

@@ -48,14 +48,17 @@ struct residual_bounds residual_bounds(const struct residual_row *row);
 /* NaN is wrong. */
 enum residual residual_judge(const struct residual_bounds *bounds, double residual);
 
-/* Adds one term, a b[j], to each of `count` entries. `plus` and `minus` are the sums of positive and of negative terms
- * without their sign; infinite terms make one of them infinite, NaN makes both NaN. */
+/* Adds one term, a b[j], to each of `count` entries. `plus` and `minus` are the sums of positive
+ * and of negative terms without their sign; infinite terms make one of them infinite, NaN makes
+ * both NaN. */
 void residual_add_terms(float a, const float *b, size_t count, double *plus, double *minus);
 /* Whether `found` may be the float32 sum of these `inner` terms. */
 enum residual residual_judge_entry(uint64_t inner, double plus, double minus, float found);
-/* Whether `found` is as near to `other`, a float32 sum of the same terms, as one that is right is to the exact sum. */
+/* Whether `found` is as near to `other`, a float32 sum of the same terms, as one that is right is
+ * to the exact sum. */
 bool residual_agrees(uint64_t inner, double plus, double minus, float found, float other);
-/* Whether a partial sum of so many terms may pass the end of float32's range when their magnitudes add up to `reach`. */
+/* Whether a partial sum of so many terms may pass the end of float32's range when their magnitudes
+ * add up to `reach`. */
 bool residual_may_overflow(uint64_t inner, double reach);
 
 #endif

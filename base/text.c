@@ -261,7 +261,8 @@ const char *text_nearest(const char *text, const char *const *names, size_t coun
     return nearest;
 }
 
-/* The last blank of the line that begins at `from` at which what is before it fits, or the line's end. */
+/* The last blank of the line that begins at `from` at which what is before it fits, or the line's
+ * end. */
 static char *break_in(char *from, char *end)
 {
     char *at = end;

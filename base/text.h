@@ -35,12 +35,14 @@ bool text_is_utf8(const char *text, size_t length);
 uint32_t text_code_point(const char *text, size_t length, size_t *ret_size);
 
 /* Copies at most capacity - 1 bytes of `text` for a terminal or a log: control characters, bytes
- * outside ASCII that are not well-formed UTF-8, and bidirectional marks become '?'. Always ends with a NUL. */
+ * outside ASCII that are not well-formed UTF-8, and bidirectional marks become '?'. Always ends
+ * with a NUL. */
 void text_printable(const char *text, size_t length, char *ret_text, size_t capacity);
 
 enum { TEXT_COLUMNS = 100 }; /* of help */
-/* Breaks lines that are longer than TEXT_COLUMNS bytes at their blanks, in place. What does not fit goes before the next line, where
- * that is of the same paragraph: neither empty nor indented. Indented lines stay as they are. */
+/* Breaks lines that are longer than TEXT_COLUMNS bytes at their blanks, in place. What does not fit
+ * goes before the next line, where that is of the same paragraph: neither empty nor indented.
+ * Indented lines stay as they are. */
 void text_wrap(char *text);
 
 /* The entry of `names` (count of them) nearest to `text` by edit distance, or NULL when none is

@@ -548,7 +548,8 @@ static uint64_t number_after(int argc, char **argv, const char *option, uint64_t
     return otherwise;
 }
 
-/* malloc reads what is asked of it when a program starts: as its unit asks for the broker (packaging/bourse-broker.service). */
+/* malloc reads what is asked of it when a program starts: as its unit asks for the broker
+ * (packaging/bourse-broker.service). */
 static void ask_for_huge_pages(char **argv)
 {
     static const char name[] = "GLIBC_TUNABLES";
@@ -557,8 +558,9 @@ static void ask_for_huge_pages(char **argv)
     }
 }
 
-/* What a round gave back the next one takes: a machine that gives memory it never gave before takes longer for that than the
- * exchange for the orders, and how much longer changes from one minute to the next. Only the first round pays it, as a broker that runs for days does once. */
+/* What a round gave back the next one takes: a machine that gives memory it never gave before takes
+ * longer for that than the exchange for the orders, and how much longer changes from one minute to
+ * the next. Only the first round pays it, as a broker that runs for days does once. */
 static void keep_memory(void)
 {
     (void)mallopt(M_MMAP_MAX, 0);

@@ -1,5 +1,5 @@
-/* bench/give_up.h - how the measuring programs end when they cannot measure: with one line that names the program, and 1.
- * Nothing is freed. */
+/* bench/give_up.h - how the measuring programs end when they cannot measure: with one line that
+ * names the program, and 1. Nothing is freed. */
 #ifndef BOURSE_BENCH_GIVE_UP_H
 #define BOURSE_BENCH_GIVE_UP_H
 

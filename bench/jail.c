@@ -105,8 +105,8 @@ static double direct_rate(double seconds)
     return (double)count * 1e9 / (double)spent_ns;
 }
 
-/* Products of 16 x 16 matrices, nothing to compute: what a tensor subtask costs. The first one starts the
- * program. */
+/* Products of 16 x 16 matrices, nothing to compute: what a tensor subtask costs. The first one
+ * starts the program. */
 static void measure_tensor(struct bench *bench)
 {
     static const char *const product[] = {"matmul", "a.npy", "a.npy", "c.npy", NULL};

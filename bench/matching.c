@@ -27,8 +27,9 @@
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
 enum { ROUNDS_MOST = 99, OWNER_SELLS = 1 }; /* who buys is the next */
-/* Of the messages that wait, by how many they are behind: whose id is looked for, whose order, and whom will it meet. Fewer orders than
- * MANY lie in the processor's own cache, and nothing has to be made known. */
+/* Of the messages that wait, by how many they are behind: whose id is looked for, whose order, and
+ * whom will it meet. Fewer orders than MANY lie in the processor's own cache, and nothing has to be
+ * made known. */
 enum { LAST = 12, MIDDLE = 6, FIRST = 3, MANY = 8192 };
 static const int64_t term_ns[] = {INT64_C(86400000000000),
                                   INT64_C(3600000000000)}; /* most, bid's */
@@ -198,8 +199,8 @@ static void cancel(struct replay *replay, uint64_t id)
     }
 }
 
-/* As the broker's core does with ids and what they lead to, here with the book's orders. Whether a message cancels or not, for no branch
- * could tell. */
+/* As the broker's core does with ids and what they lead to, here with the book's orders. Whether a
+ * message cancels or not, for no branch could tell. */
 static inline void expect(const struct replay *replay, const struct flow_record *next)
 {
     const struct flow_record *first = next + FIRST;
@@ -250,7 +251,8 @@ struct flow {
 static const char cut_short[] = "the flow is cut short: its head counts more records";
 static const char too_long[] = "the flow has bytes behind the last record that its head counts";
 
-/* What is wrong with the numbers of the head; NULL: nothing. `file_bytes` 0: it is a pipe, which says nothing of its length. */
+/* What is wrong with the numbers of the head; NULL: nothing. `file_bytes` 0: it is a pipe, which
+ * says nothing of its length. */
 static const char *head_wrong(const struct flow_head *head, uint64_t file_bytes)
 {
     const uint64_t record_bytes = file_bytes - sizeof *head;

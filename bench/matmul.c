@@ -206,7 +206,8 @@ static pid_t open_market(const struct bench *bench, int market)
     return pid;
 }
 
-/* A second agent for the market on two cores, held to the second of them as the other is to the first. */
+/* A second agent for the market on two cores, held to the second of them as the other is to the
+ * first. */
 static void join_second(struct bench *bench)
 {
     char invitation[OUTPUT_BYTES];
@@ -290,7 +291,8 @@ static void write_matrix(const struct bench *bench, const char *path, struct ran
 
 /* ---------------------------------------------------------------- measurements */
 
-/* In a process of its own, so that OMP_NUM_THREADS counts: seconds of the second product, the first makes the code. */
+/* In a process of its own, so that OMP_NUM_THREADS counts: seconds of the second product, the first
+ * makes the code. */
 static int direct(uint64_t side)
 {
     size_t count = (size_t)(side * side);

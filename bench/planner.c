@@ -36,7 +36,8 @@ static double memory_mib(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-/* Layers of tasks, each waiting for up to three of the layer before; costs differ by up to 4 between processors. */
+/* Layers of tasks, each waiting for up to three of the layer before; costs differ by up to 4
+ * between processors. */
 static struct workload *make_graph(struct random *dice, size_t tasks, size_t processors,
                                    size_t layer, double carrying)
 {

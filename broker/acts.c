@@ -93,7 +93,8 @@ static bool unreadable(sqlite3 *database, struct problem *ret_problem)
     return false;
 }
 
-/* The chain hash after record `number`, or after the newest when it is 0. False when there is none. */
+/* The chain hash after record `number`, or after the newest when it is 0. False when there is
+ * none. */
 static bool read_end(sqlite3 *database, uint64_t number, struct end *ret_end)
 {
     sqlite3_stmt *select;
@@ -121,8 +122,8 @@ static bool read_end(sqlite3 *database, uint64_t number, struct end *ret_end)
     return found;
 }
 
-/* The key that the newest start or adoption up to record `number` names; zeros, which sign nothing, of a record that names
- * none. False when the log has no such record yet. */
+/* The key that the newest start or adoption up to record `number` names; zeros, which sign nothing,
+ * of a record that names none. False when the log has no such record yet. */
 static bool read_key(sqlite3 *database, uint64_t number, struct key32 *ret_key)
 {
     static const char sql[] =

@@ -67,34 +67,39 @@ enum acts_status { ACTS_OK, ACTS_FULL, ACTS_FAILED };
 
 struct acts;
 
-/* Opens the log in `database`, or makes it. `mark` is what HEAD says of it, signed by `key` for `cluster`. False
- * with a problem when the log ends short of it, or differs there, or the key is not the one that the log names.
- * Without HEAD (`mark` NULL) nothing of this is checked: it was adopted. `key` is borrowed while the log is
- * open. */
+/* Opens the log in `database`, or makes it. `mark` is what HEAD says of it, signed by `key` for
+ * `cluster`. False with a problem when the log ends short of it, or differs there, or the key is
+ * not the one that the log names. Without HEAD (`mark` NULL) nothing of this is checked: it was
+ * adopted. `key` is borrowed while the log is open. */
 bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct identity *key,
                const struct id128 *cluster, struct acts **ret_acts, struct problem *ret_problem);
 enum acts_reach { ACTS_REACHED, ACTS_SHORT, ACTS_OTHER, ACTS_UNREADABLE };
-/* Holds the log in `database`, of market `cluster`, against a mark of HEAD that was kept elsewhere, by the key that the log
- * itself names: audit.key need not be at hand. REACHED: the marked record is there. SHORT: the log ends *ret_lost records
- * before it. *ret_mark is then what a HEAD beside this log may say: the mark, or none (number 0) where the log is short
- * or an adoption brought another key since. OTHER (another record there, or a mark by another key) and UNREADABLE come with a problem. */
+/* Holds the log in `database`, of market `cluster`, against a mark of HEAD that was kept elsewhere,
+ * by the key that the log itself names: audit.key need not be at hand. REACHED: the marked record
+ * is there. SHORT: the log ends *ret_lost records before it. *ret_mark is then what a HEAD beside
+ * this log may say: the mark, or none (number 0) where the log is short or an adoption brought
+ * another key since. OTHER (another record there, or a mark by another key) and UNREADABLE come
+ * with a problem. */
 enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mark,
                                   const struct id128 *cluster, struct acts_mark *ret_mark,
                                   uint64_t *ret_lost, struct problem *ret_problem);
-/* Whether each record follows from the one before, from the first on, as its row has it. False with a problem that names the first that
- * does not, or what could not be read; *ret_reached counts those that do. No table is an empty log. */
+/* Whether each record follows from the one before, from the first on, as its row has it. False with
+ * a problem that names the first that does not, or what could not be read; *ret_reached counts
+ * those that do. No table is an empty log. */
 bool acts_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem);
 /* Whether there is no record: no table, or nothing in it. */
 bool acts_is_empty(sqlite3 *database);
 void acts_close(struct acts **self);
 
-/* Appends within the caller's transaction, never with an earlier log time than the record before. It counts once acts_committed was called after the commit; after
- * anything else acts_rolled_back forgets it. */
+/* Appends within the caller's transaction, never with an earlier log time than the record before.
+ * It counts once acts_committed was called after the commit; after anything else acts_rolled_back
+ * forgets it. */
 enum acts_status acts_append(struct acts *acts, const struct act *act);
 void acts_committed(struct acts *acts);
 void acts_rolled_back(struct acts *acts);
 
-/* Log time of the newest durable record, 0 when there is none: after a restart, log time goes on from there. */
+/* Log time of the newest durable record, 0 when there is none: after a restart, log time goes on
+ * from there. */
 int64_t acts_log_time_ns(const struct acts *acts);
 /* The signed end of the log, for HEAD. */
 const struct acts_mark *acts_mark(const struct acts *acts);

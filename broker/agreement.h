@@ -1,5 +1,6 @@
-/* broker/agreement.h - does the ledger say of every account what the exchange says? The exchange comes from the journal,
- * whose chain was checked, so where they differ the ledger's row was changed. */
+/* broker/agreement.h - does the ledger say of every account what the exchange says? The exchange
+ * comes from the journal, whose chain was checked, so where they differ the ledger's row was
+ * changed. */
 #ifndef BOURSE_BROKER_AGREEMENT_H
 #define BOURSE_BROKER_AGREEMENT_H
 
@@ -9,7 +10,8 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* Tables balances and accounts against the exchange. False with a problem that names table and account. */
+/* Tables balances and accounts against the exchange. False with a problem that names table and
+ * account. */
 bool agreement_check(sqlite3 *database, const struct exchange *exchange,
                      struct problem *ret_problem);
 

@@ -15,7 +15,8 @@ struct allowance { /* all zeros: full */
     int64_t told_ns; /* when the last refusal was due; 0: never */
 };
 
-/* True when one message more is allowed; or `count` of whatever the rate counts, where that is not messages. */
+/* True when one message more is allowed; or `count` of whatever the rate counts, where that is not
+ * messages. */
 bool allowance_take(struct allowance *allowance, uint32_t rate, int64_t now_ns);
 bool allowance_take_many(struct allowance *allowance, uint32_t rate, uint32_t count,
                          int64_t now_ns);

@@ -9,8 +9,8 @@ struct arena { /* starts as all zeros */
     struct arena_block *blocks;
 };
 
-/* `count` elements of `size` bytes, zeroed and aligned for anything; NULL when memory is short. A count
- * of 0 gives a pointer that may not be read. */
+/* `count` elements of `size` bytes, zeroed and aligned for anything; NULL when memory is short. A
+ * count of 0 gives a pointer that may not be read. */
 void *arena_take(struct arena *arena, size_t count, size_t size);
 /* Gives everything back; the arena is empty and can be used again. */
 void arena_fini(struct arena *arena);

@@ -115,8 +115,8 @@ static bool failed(const char *path, sqlite3 *database, bool *ret_is_wrong,
     return false;
 }
 
-/* All pages in one step, so in one read transaction: a commit in between would start a stepwise copy over
- * again, for ever under load. Writers are not held up; only the WAL grows meanwhile. */
+/* All pages in one step, so in one read transaction: a commit in between would start a stepwise
+ * copy over again, for ever under load. Writers are not held up; only the WAL grows meanwhile. */
 static bool copy_pages(sqlite3 *source, sqlite3 *target)
 {
     sqlite3_backup *backup = sqlite3_backup_init(target, "main", source, "main");
@@ -156,8 +156,8 @@ static bool check_pages(sqlite3 *database, const char *path, bool *ret_is_wrong,
     return true;
 }
 
-/* The copy says that it has a WAL, as its source does; to read such a file SQLite writes beside it, which a read-only medium
- * refuses. */
+/* The copy says that it has a WAL, as its source does; to read such a file SQLite writes beside it,
+ * which a read-only medium refuses. */
 static bool leave_wal(sqlite3 *database, const char *path, bool *ret_is_wrong,
                       struct problem *ret_problem)
 {
@@ -274,7 +274,8 @@ static bool copy_part(const char *from, const char *to, const char *name, copy_f
     return !*ret_found || copy(source, target, ret_is_wrong, ret_problem);
 }
 
-/* A link to a config that is kept elsewhere is followed: what the broker reads is what is backed up. */
+/* A link to a config that is kept elsewhere is followed: what the broker reads is what is backed
+ * up. */
 static bool copy_config(const char *from, const char *to, bool *ret_is_wrong,
                         struct problem *ret_problem)
 {
@@ -287,7 +288,8 @@ static bool copy_config(const char *from, const char *to, bool *ret_is_wrong,
     return file_copy(named, to, ret_problem);
 }
 
-/* What HEAD has seen before the copy begins: the copy may be newer, never older. Index 0: HEAD says nothing. */
+/* What HEAD has seen before the copy begins: the copy may be newer, never older. Index 0: HEAD says
+ * nothing. */
 static bool read_mark(const char *folder, struct head *ret_head, struct problem *ret_problem)
 {
     char path[PATH_MAX];

@@ -32,8 +32,9 @@ struct backup_options {
     bool without_blobs, with_keys;
     bool unchecked; /* believed as it is, in a hurry */
 };
-/* The copy is replayed, audited and its blobs are hashed, unless `unchecked`. Damaged blobs are counted in the report and
- * named in the log: money is worth a backup without them. False with a problem; nothing is left at `target` then. */
+/* The copy is replayed, audited and its blobs are hashed, unless `unchecked`. Damaged blobs are
+ * counted in the report and named in the log: money is worth a backup without them. False with a
+ * problem; nothing is left at `target` then. */
 bool backup_make(const struct backup_options *options, struct backup_report *ret_report,
                  struct problem *ret_problem);
 
@@ -48,15 +49,16 @@ struct restore_options {
     bool
         skip_damaged_blobs; /* counted, and as if they had never been stored; otherwise they are a refusal */
 };
-/* With `head`, whose entry the journal must reach, a HEAD is written and the market may be served; without, its start
- * needs --adopt-journal. The audit log must have the record that `head` has seen, or end before it: then what it lacks is
- * counted, there and in the new HEAD. False with a problem; nothing is left at `folder` then, and *ret_is_wrong says
- * whether the backup itself, or what was shown, is why. */
+/* With `head`, whose entry the journal must reach, a HEAD is written and the market may be served;
+ * without, its start needs --adopt-journal. The audit log must have the record that `head` has
+ * seen, or end before it: then what it lacks is counted, there and in the new HEAD. False with a
+ * problem; nothing is left at `folder` then, and *ret_is_wrong says whether the backup itself, or
+ * what was shown, is why. */
 bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
                     bool *ret_is_wrong, struct problem *ret_problem);
 
-/* Replays and audits the copy in `folder`, hashes its blobs, and counts them in `report`; writes nothing. False with a
- * problem, and *ret_is_wrong as above; damaged blobs are not one. */
+/* Replays and audits the copy in `folder`, hashes its blobs, and counts them in `report`; writes
+ * nothing. False with a problem, and *ret_is_wrong as above; damaged blobs are not one. */
 bool backup_check(const char *folder, const char *audit, struct backup_report *report,
                   bool *ret_is_wrong, struct problem *ret_problem);
 
@@ -71,9 +73,10 @@ void backup_discard(const char *beside);
 struct backup_parts {
     bool blobs, keys;
 };
-/* Copies a market's files from one folder to another, all that `wanted` names and that are there. False when the copy ends
- * short of the HEAD in `from`, or is of another history: a damaged WAL looks like one that ends early. *ret_is_wrong says then
- * whether what is in `from` is why, or something that could not be done. */
+/* Copies a market's files from one folder to another, all that `wanted` names and that are there.
+ * False when the copy ends short of the HEAD in `from`, or is of another history: a damaged WAL
+ * looks like one that ends early. *ret_is_wrong says then whether what is in `from` is why, or
+ * something that could not be done. */
 bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
                  struct backup_report *ret_report, bool *ret_is_wrong, struct problem *ret_problem);
 

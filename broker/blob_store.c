@@ -273,7 +273,8 @@ void blob_store_checkpoint_every(struct blob_store *store, int pages)
     store->wal.checkpoint_pages = pages;
 }
 
-/* Steps a query for one row: OK with the statement at it, NOT_FOUND, or FAILED. The caller resets. */
+/* Steps a query for one row: OK with the statement at it, NOT_FOUND, or FAILED. The caller
+ * resets. */
 static enum blob_status look_up(struct blob_store *store, sqlite3_stmt *statement)
 {
     switch (sqlite3_step(statement)) {
@@ -416,7 +417,8 @@ static enum blob_status open_partial(struct blob_store *store, uint32_t account,
     return BLOB_OK;
 }
 
-/* The disk gets what is there while the rest is still on its way, so that at the end fsync has little to wait for. */
+/* The disk gets what is there while the rest is still on its way, so that at the end fsync has
+ * little to wait for. */
 static void begin_writeback(const struct partial *partial, size_t length)
 {
     uint64_t before = partial->stored - partial->stored % WRITEBACK_BYTES;

@@ -52,7 +52,8 @@ void blob_store_close(struct blob_store **self);
 enum blob_status blob_store_begin(struct blob_store *store);
 /* On DISK_FULL everything since begin is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
-/* Copies the log of blobs.db into it when it has so many pages (WAL_CHECKPOINT_PAGES unless said). */
+/* Copies the log of blobs.db into it when it has so many pages (WAL_CHECKPOINT_PAGES unless
+ * said). */
 void blob_store_checkpoint_every(struct blob_store *store, int pages);
 
 struct blob_chunk {
@@ -63,18 +64,20 @@ struct blob_chunk {
     const uint8_t *data;
     size_t length;
 };
-/* Stores a chunk; uploads are sequential. OK: *ret_stored bytes are here, all of them when *ret_complete. A
- * blob that the account owns already is complete at once. */
+/* Stores a chunk; uploads are sequential. OK: *ret_stored bytes are here, all of them when
+ * *ret_complete. A blob that the account owns already is complete at once. */
 enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
                                 int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
 
-/* A blob that another thread writes: to *ret_fd, which stays the store's, until blob_store_take_back(*ret_upload). As put has
- * it, within quota and bounds; TOO_MANY also while an upload of the account's has begun it. Until then no chunk of it is taken. */
+/* A blob that another thread writes: to *ret_fd, which stays the store's, until
+ * blob_store_take_back(*ret_upload). As put has it, within quota and bounds; TOO_MANY also while an
+ * upload of the account's has begun it. Until then no chunk of it is taken. */
 enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash, uint64_t size, size_t *ret_upload,
                                  int *ret_fd);
-/* Between begin and commit. The file is no longer written, and `is_whole` says that it has all bytes, and they the hash: then the
- * blob is stored like after a last chunk. Else WRONG_HASH, and nothing is kept. */
+/* Between begin and commit. The file is no longer written, and `is_whole` says that it has all
+ * bytes, and they the hash: then the blob is stored like after a last chunk. Else WRONG_HASH, and
+ * nothing is kept. */
 enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, bool is_whole);
 
 /* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
@@ -84,7 +87,8 @@ enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
-/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. LOST: it has no file. */
+/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. LOST: it has no
+ * file. */
 enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd);
 /* OK with the bytes that the account's blobs have, or FAILED. */
 enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes);

@@ -181,7 +181,8 @@ static void hold_back(struct blobs *blobs, const struct asked *asked, struct out
 
 /* ---------------------------------------------------------------- rights */
 
-/* Whose blobs the message is about: the sender's own, or those of the owner of a job that he serves. */
+/* Whose blobs the message is about: the sender's own, or those of the owner of a job that he
+ * serves. */
 static bool owner_of(struct blobs *blobs, const struct asked *asked, bool has_job,
                      ProtobufCBinaryData job, uint32_t *ret_owner, struct served_job **ret_served)
 {
@@ -243,8 +244,8 @@ static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *has
     return blob_store_get(store, hash, 0, (size_t)size, *ret_bytes, ret_length, &size);
 }
 
-/* Reads the job's manifest once. One that does not parse names nothing; one that is not there yet, or cannot
- * be read now, is asked for again next time. */
+/* Reads the job's manifest once. One that does not parse names nothing; one that is not there yet,
+ * or cannot be read now, is asked for again next time. */
 static enum blob_status read_manifest(struct blobs *blobs, struct served_job *job)
 {
     size_t length = 0;
@@ -439,8 +440,8 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
                                 clock_monotonic_ns()); /* without, its intake ends at once */
 }
 
-/* Puts without data, of whoever asks for a stream or has sent all through one. False: it is none, or its blob is
- * here. */
+/* Puts without data, of whoever asks for a stream or has sent all through one. False: it is none,
+ * or its blob is here. */
 static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
                           const Bourse__V1__BlobPut *body, uint32_t owner)
 {
@@ -530,8 +531,8 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     hold_back(blobs, asked, stored_answer(&chunk.hash, stored, is_complete, NULL));
 }
 
-/* Reads at most `most` bytes of a blob to where they leave from. Nothing is sent with another status than OK, nor to
- * whoever does not read. */
+/* Reads at most `most` bytes of a blob to where they leave from. Nothing is sent with another
+ * status than OK, nor to whoever does not read. */
 static enum blob_status send_data(struct blobs *blobs, const struct asked *asked,
                                   const struct hash32 *hash, uint64_t offset, size_t most,
                                   uint64_t *ret_size)
@@ -573,8 +574,8 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
     return status;
 }
 
-/* A ticket for the file instead of its first bytes, to a peer on this machine that can take one. False: it gets bytes,
- * because they all fit this answer, or too many tickets are open. */
+/* A ticket for the file instead of its first bytes, to a peer on this machine that can take one.
+ * False: it gets bytes, because they all fit this answer, or too many tickets are open. */
 static bool send_ticket(struct blobs *blobs, const struct asked *asked,
                         const Bourse__V1__BlobGet *body, const struct hash32 *hash)
 {
@@ -790,8 +791,9 @@ static void receive_batch(struct blobs *blobs)
     end_batch(blobs);
 }
 
-/* Bytes wait for orders: reading and sealing large blobs is all that a member can make the broker work at length, and
- * it leaves the processors to the threads that orders pass through. False: they do not all run yet. */
+/* Bytes wait for orders: reading and sealing large blobs is all that a member can make the broker
+ * work at length, and it leaves the processors to the threads that orders pass through. False: they
+ * do not all run yet. */
 static bool yield_to_orders(void)
 {
     return process_yield_threads(BLOBS_THREAD) > 0 && process_yield_threads(BLOBS_IO_THREAD) > 0;

@@ -22,8 +22,8 @@ enum {
         256
         << 10, /* a second, of one account: reading, copying and sealing is work for the broker */
     BLOBS_RECEIVE_QUEUE = 4, /* messages of 5 MiB of one connection: then its sender waits */
-    /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12 requests of four
-     * connections. Beyond, BlobGet is BUSY. */
+    /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12
+     * requests of four connections. Beyond, BlobGet is BUSY. */
     BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
     BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
 };

@@ -151,7 +151,8 @@ static bool open_storage(struct broker *broker, bool adopt, bool *ret_new,
                         ret_problem);
 }
 
-/* An entry of one command of the broker's own: applied and committed before any thread or socket exists. */
+/* An entry of one command of the broker's own: applied and committed before any thread or socket
+ * exists. */
 static bool commit_alone(struct broker *broker, const struct entry_command *entry,
                          struct problem *ret_problem)
 {
@@ -209,8 +210,8 @@ static void note_limits(struct broker *broker)
     }
 }
 
-/* Caps and rules are part of what the journal leads to: where broker.yaml, or this program, has others than the
- * exchange holds, an entry says from where on. */
+/* Caps and rules are part of what the journal leads to: where broker.yaml, or this program, has
+ * others than the exchange holds, an entry says from where on. */
 static bool commit_limits(struct broker *broker, struct problem *ret_problem)
 {
     const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
@@ -585,7 +586,8 @@ static void start_threads(struct broker *broker)
     broker->blob_store = NULL;
 }
 
-/* Where the journal ends. With a snapshot there the next start replays nothing, whatever its rules are. */
+/* Where the journal ends. With a snapshot there the next start replays nothing, whatever its rules
+ * are. */
 static struct snapshot_mark mark_of_end(const struct broker *broker)
 {
     const struct journal_last *last = &broker->store.last;
@@ -785,7 +787,8 @@ static bool wait_for_end(int signals, int timeout_ms)
     }
 }
 
-/* Without room for market.yaml those are served who know already where we are. False: it is not the room that it lacks. */
+/* Without room for market.yaml those are served who know already where we are. False: it is not the
+ * room that it lacks. */
 static bool serve(struct broker *broker, int signals, struct problem *ret_problem)
 {
     enum { ANNOUNCE_MS = 1000 };

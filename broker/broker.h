@@ -1,5 +1,6 @@
-/* broker/broker.h - one broker, whole: opens a market's folder, rebuilds the exchange, starts the threads,
- * and stops them in the order in which work flows, so that what was accepted is committed and answered. */
+/* broker/broker.h - one broker, whole: opens a market's folder, rebuilds the exchange, starts the
+ * threads, and stops them in the order in which work flows, so that what was accepted is committed
+ * and answered. */
 #ifndef BOURSE_BROKER_BROKER_H
 #define BOURSE_BROKER_BROKER_H
 

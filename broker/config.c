@@ -56,7 +56,8 @@ static bool is_port(const char *text)
     return text[digits] == '\0' && port >= 1 && port <= UINT16_MAX;
 }
 
-/* Where one listens the port may be `*`, any that is free. Whether the address is this machine's, the start tells. */
+/* Where one listens the port may be `*`, any that is free. Whether the address is this machine's,
+ * the start tells. */
 static void read_endpoint(struct yaml_value value, bool listens,
                           char ret_endpoint[CONFIG_ENDPOINT_SIZE])
 {
@@ -308,7 +309,8 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
     return yaml_finished(file, ret_problem);
 }
 
-/* HEAD is made before the first entry. One that is damaged is of a market too; the start says what to do. */
+/* HEAD is made before the first entry. One that is damaged is of a market too; the start says what
+ * to do. */
 static bool is_new_market(const char *folder)
 {
     char path[4096];

@@ -34,15 +34,17 @@ struct broker_config {
 
 /* All defaults, and a fresh key for the hash tables of the exchange. */
 void config_default(struct broker_config *ret_config);
-/* From the text of broker.yaml; `file_name` stands in messages. `is_new`: the market is still to be made, so the accounts
- * of its genesis are held to what could not be mended later; those of a running one count no more. */
+/* From the text of broker.yaml; `file_name` stands in messages. `is_new`: the market is still to be
+ * made, so the accounts of its genesis are held to what could not be mended later; those of a
+ * running one count no more. */
 bool config_parse(const char *text, size_t length, const char *file_name, bool is_new,
                   struct broker_config *ret_config, struct problem *ret_problem);
 /* "jobs 10 -> 20, asks 5 -> 6": the caps of the state that differ, for people; cut to `size`. */
 void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,
                         char *ret_text, size_t size);
-/* From DIR/broker.yaml; a missing file means all defaults. `may_be_new`: where HEAD has seen no entry, the market is still to be
- * made; false for what only reads, and for an adoption, which has no HEAD. */
+/* From DIR/broker.yaml; a missing file means all defaults. `may_be_new`: where HEAD has seen no
+ * entry, the market is still to be made; false for what only reads, and for an adoption, which has
+ * no HEAD. */
 bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_config,
                  struct problem *ret_problem);
 

@@ -21,8 +21,8 @@
 #define EVENT_INTERVAL_NS (20 * NS_PER_MS)
 /* A due tick that leaves its deadline where it was must not spin. */
 #define TICK_INTERVAL_NS (1 * NS_PER_MS)
-/* Log time that was told to clients must not be lost by a restart: what they stamped with it would be from the
- * future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
+/* Log time that was told to clients must not be lost by a restart: what they stamped with it would
+ * be from the future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
 /* How often to look whether a full disk has room for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
@@ -230,8 +230,8 @@ static void begin_epoch(struct core *core)
     epoch_begin(epoch, command.log_time_ns);
 }
 
-/* Results need dice of a secret that was drawn since the start: what a broker before this one knew may have been seen, or is
- * lost. */
+/* Results need dice of a secret that was drawn since the start: what a broker before this one knew
+ * may have been seen, or is lost. */
 static bool has_dice(struct core *core)
 {
     if (!core->config.epoch->has_begun) {
@@ -328,7 +328,8 @@ static void answer(struct core *core, struct request *request)
 
 /* ---------------------------------------------------------------- the loop */
 
-/* It was on its way when the disk filled: what the reserve must hold is bounded by what is applied. */
+/* It was on its way when the disk filled: what the reserve must hold is bounded by what is
+ * applied. */
 static void refuse_for_room(struct core *core, struct request *request)
 {
     if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {

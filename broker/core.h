@@ -29,7 +29,8 @@ struct core_config {
 
 enum { CORE_GROUPS = 2 }; /* one commits, one gathers; capacity of `groups` and `returned` */
 
-/* Starts the thread. Short of memory or threads, the process ends: nothing has been promised yet. */
+/* Starts the thread. Short of memory or threads, the process ends: nothing has been promised
+ * yet. */
 struct core *core_start(const struct core_config *config);
 /* Closes `inbound`, waits until all that was in it is applied and handed over, then the thread. */
 void core_stop(struct core **self);

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* True when `effect` of `group` accepts a privileged command for the first time; *ret_act is then its record, but
- * for the wall clock. A repeated one was recorded when it was done. */
+/* True when `effect` of `group` accepts a privileged command for the first time; *ret_act is then
+ * its record, but for the wall clock. A repeated one was recorded when it was done. */
 bool deed_of(const struct group *group, const struct exchange_effect *effect, struct act *ret_act);
 
 #endif

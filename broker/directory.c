@@ -8,8 +8,9 @@
 
 enum { FREE_SLOT = 0, FIRST_CAPACITY = 64 };
 
-/* Open addressing over one key of the accounts: a slot holds position + 1. Keys are points on a curve,
- * as good as random, but a peer may choose among many, so eight bytes from the middle, not the first few. */
+/* Open addressing over one key of the accounts: a slot holds position + 1. Keys are points on a
+ * curve, as good as random, but a peer may choose among many, so eight bytes from the middle, not
+ * the first few. */
 struct index {
     uint32_t *slots;
     uint32_t mask;

@@ -29,7 +29,8 @@ struct directory *directory_create(void); /* NULL when out of memory */
 struct directory *directory_of(const struct exchange *exchange);
 void directory_destroy(struct directory **self);
 
-/* Adds or replaces by number; key and transport of a number never change. False when out of memory. */
+/* Adds or replaces by number; key and transport of a number never change. False when out of
+ * memory. */
 bool directory_put(struct directory *directory, const struct directory_account *account);
 /* Borrowed until the next put; NULL when unknown. */
 const struct directory_account *directory_number(const struct directory *directory,

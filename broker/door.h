@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-/* Sets the descriptor apart. Without one, callers wait at the door as long as it is crowded. False: there is none. */
+/* Sets the descriptor apart. Without one, callers wait at the door as long as it is crowded. False:
+ * there is none. */
 bool door_keep_one(void);
 
 #endif

@@ -26,7 +26,8 @@ struct epoch_secrets {
     struct hash32 now;  /* of the epoch that stands; zeros: not known */
     struct hash32 next; /* of the one that is to follow, or follows already: the journal knows */
 };
-/* Makes them durable; false when that was not possible (a full disk), and then nothing has changed. */
+/* Makes them durable; false when that was not possible (a full disk), and then nothing has
+ * changed. */
 typedef bool epoch_keep(void *context, const struct epoch_secrets *secrets);
 
 struct epoch {
@@ -37,11 +38,12 @@ struct epoch {
     void *context;
 };
 
-/* At the start of a broker, which knows `secrets` and whose exchange holds that many epochs: none has begun, and the one that
- * stands, if any, ends within `length_ns`. */
+/* At the start of a broker, which knows `secrets` and whose exchange holds that many epochs: none
+ * has begun, and the one that stands, if any, ends within `length_ns`. */
 void epoch_start(struct epoch *epoch, uint64_t epochs, int64_t log_ns);
-/* Draws the secret of the next epoch and keeps it. `commitment` is the one that stands in the exchange: which of the
- * kept secrets fits it is shown, or zeros. False: it could not be kept, and the epoch that stands goes on. */
+/* Draws the secret of the next epoch and keeps it. `commitment` is the one that stands in the
+ * exchange: which of the kept secrets fits it is shown, or zeros. False: it could not be kept, and
+ * the epoch that stands goes on. */
 bool epoch_prepare(struct epoch *epoch, const struct hash32 *commitment,
                    struct exchange_epoch *ret_command);
 /* The exchange has applied the command: dice are made of the new secret. */
@@ -51,8 +53,8 @@ void epoch_put_off(struct epoch *epoch, int64_t log_ns);
 /* Dice for the results that command `index` brings. Only after epoch_begin. */
 struct hash32 epoch_dice(const struct epoch *epoch, uint64_t index);
 
-/* The file of the broker's folder (MARKET_EPOCH, mode 0600). One that is not there knows no secret; one that cannot be
- * read, or says something else, is a problem. */
+/* The file of the broker's folder (MARKET_EPOCH, mode 0600). One that is not there knows no secret;
+ * one that cannot be read, or says something else, is a problem. */
 bool epoch_load(const char *path, struct epoch_secrets *ret_secrets, struct problem *ret_problem);
 bool epoch_store(const char *path, const struct epoch_secrets *secrets,
                  struct problem *ret_problem);

@@ -68,7 +68,8 @@ static uint32_t worst_predicate(const struct exchange_explanation *row)
     return worst;
 }
 
-/* What most of the named devices fail at; predicate_count: there are none, or they fail at nothing more than others do. */
+/* What most of the named devices fail at; predicate_count: there are none, or they fail at nothing
+ * more than others do. */
 static uint32_t worst_of_named(const struct exchange_explanation *row)
 {
     uint32_t worst = row->predicate_count;
@@ -88,7 +89,8 @@ static bool is_gone_at_once(const struct exchange_explanation *row)
            (row->type == EXCHANGE_IOC || row->type == EXCHANGE_FOK);
 }
 
-/* "; 2 are simulated and not asked for", and how to ask, where that is all that these fail on and no other fits. */
+/* "; 2 are simulated and not asked for", and how to ask, where that is all that these fail on and
+ * no other fits. */
 static void simulated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     const bool would_do = row->fitting == 0 && row->simulated_fitting > 0;
@@ -100,7 +102,8 @@ static void simulated_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
-/* "0 of 43 devices fit; the one that it names fails on executor = "tensor"": that others are something else says nothing. */
+/* "0 of 43 devices fit; the one that it names fails on executor = "tensor"": that others are
+ * something else says nothing. */
 static int named_text(const struct exchange_explanation *row, uint32_t worst, char *ret_text,
                       size_t capacity)
 {
@@ -477,7 +480,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     }
 }
 
-/* What the text counts apart stands among the predicates as that which a need has without saying so. */
+/* What the text counts apart stands among the predicates as that which a need has without saying
+ * so. */
 static void add_simulated(struct exchange_explanation *row)
 {
     const uint32_t at = row->predicate_count;

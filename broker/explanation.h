@@ -1,4 +1,5 @@
-/* broker/explanation.h - why a bid waits, or what becomes of one that is not there yet: in one line, and on the wire. */
+/* broker/explanation.h - why a bid waits, or what becomes of one that is not there yet: in one
+ * line, and on the wire. */
 #ifndef BOURSE_BROKER_EXPLANATION_H
 #define BOURSE_BROKER_EXPLANATION_H
 

@@ -16,13 +16,14 @@ enum { FOLLOW_WAITING_MAX = 1024 };
 
 struct follow;
 
-/* `feed`: a number that no follower of another broker, or of this one before it was started, gives back. The exchange has a
- * feed. NULL when out of memory. */
+/* `feed`: a number that no follower of another broker, or of this one before it was started, gives
+ * back. The exchange has a feed. NULL when out of memory. */
 struct follow *follow_create(uint64_t feed);
 void follow_destroy(struct follow **self);
 
-/* The answer to a MarketRequest; NULL: it comes later, from follow_next. One session has one request waiting: a second takes
- * the place of the first, which is answered as it stands by *ret_former (else NULL). `now_ns` is of a monotonic clock. */
+/* The answer to a MarketRequest; NULL: it comes later, from follow_next. One session has one
+ * request waiting: a second takes the place of the first, which is answered as it stands by
+ * *ret_former (else NULL). `now_ns` is of a monotonic clock. */
 struct outgoing *follow_answer(struct follow *follow, const struct exchange *exchange,
                                const struct request *request, int64_t now_ns,
                                struct outgoing **ret_former);

@@ -84,7 +84,8 @@ void gateway_tell_presence(struct gateway *gateway)
     }
 }
 
-/* What an agent commands after its goodbye must not overtake it: the goodbye would cancel the asks of its return. */
+/* What an agent commands after its goodbye must not overtake it: the goodbye would cancel the asks
+ * of its return. */
 static bool goodbye_went_first(struct gateway *gateway, uint32_t account)
 {
     return !presence_owes_goodbye(gateway->sessions, account) ||
@@ -242,7 +243,8 @@ static void heard(struct gateway *gateway, struct session *session, const struct
     }
 }
 
-/* One refusal a second, and silence for the rest: a flood must not be answered message by message. */
+/* One refusal a second, and silence for the rest: a flood must not be answered message by
+ * message. */
 static void over_rate(struct gateway *gateway, const struct incoming *in, struct session *session,
                       const char *field, uint32_t rate)
 {

@@ -5,8 +5,8 @@
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 
-/* A second. Strangers have a rate of their own, and each account has: neither whoever reaches the port nor one
- * member may keep the other members from coming back. */
+/* A second. Strangers have a rate of their own, and each account has: neither whoever reaches the
+ * port nor one member may keep the other members from coming back. */
 enum {
     HELLO_RATE = 2000,       /* of all accounts */
     HELLO_RATE_ACCOUNT = 32, /* a burst is SESSIONS_PER_KEY: all of them come back at once */
@@ -141,7 +141,8 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
     }
 }
 
-/* What an account is not welcomed for is said once a second, like any other rate; `greeter` is where that is known. */
+/* What an account is not welcomed for is said once a second, like any other rate; `greeter` is
+ * where that is known. */
 static void refuse_greeting(struct gateway *gateway, const struct incoming *in,
                             struct allowance *greeter, const char *field, uint32_t rate,
                             int64_t now_ns)

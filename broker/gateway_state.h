@@ -26,7 +26,8 @@ struct gateway {
     struct sessions *sessions;
     atomic_bool is_draining;
     atomic_size_t pending_bytes; /* of requests that are somewhere inside */
-    /* What has no session yet, or none any more; all strangers together; and each account over all its sessions. */
+    /* What has no session yet, or none any more; all strangers together; and each account over all
+     * its sessions. */
     struct allowance hellos, stranger_hellos, strays, strangers;
     struct allowances accounts;
     struct allowances greeters; /* by account: Hellos */
@@ -51,8 +52,8 @@ void gateway_let_all_go(struct gateway *gateway);
 
 /* ---- gateway_greetings.c */
 void gateway_hello(struct gateway *gateway, const struct incoming *in);
-/* The Welcome of a session that goes on. It carries the last number that its client has seen, and what was missed
- * by now follows it. False: it has not gone. */
+/* The Welcome of a session that goes on. It carries the last number that its client has seen, and
+ * what was missed by now follows it. False: it has not gone. */
 bool gateway_welcome_back(struct gateway *gateway, struct session *session);
 
 /* ---- gateway_sending.c */

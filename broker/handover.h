@@ -38,8 +38,8 @@ struct handover {
 /* `token` is random. False: too many are open, and the blob has to go another way. */
 bool handover_promise(struct handover *handover, const struct id128 *token, uint32_t account,
                       const struct hash32 *blob, int64_t now_ns);
-/* The same for `end`, which is the handover's in any case: closed when it was handed over, when its time is over, or at once when
- * too many are open. */
+/* The same for `end`, which is the handover's in any case: closed when it was handed over, when its
+ * time is over, or at once when too many are open. */
 bool handover_promise_end(struct handover *handover, const struct id128 *token, uint32_t account,
                           int end, int64_t now_ns);
 void handover_fini(struct handover *handover);

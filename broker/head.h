@@ -70,7 +70,8 @@ enum head_place {
 };
 /* What has the file's name in its folder, wherever that folder was moved to. */
 enum head_place head_look(const struct head_file *file);
-/* After REMOVED: makes the file anew, in its folder. FAILED with errno; never writes over another. */
+/* After REMOVED: makes the file anew, in its folder. FAILED with errno; never writes over
+ * another. */
 enum head_status head_create_again(struct head_file *file, const struct head *head);
 void head_close(struct head_file **self);
 

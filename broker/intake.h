@@ -40,16 +40,18 @@ enum intake_status {
 
 struct intakes;
 
-/* `room` is looked at all along: while it is not free no bytes are taken. NULL: out of memory or descriptors. */
+/* `room` is looked at all along: while it is not free no bytes are taken. NULL: out of memory or
+ * descriptors. */
 struct intakes *intakes_create(const struct room *room);
 /* Ends all streams and waits for their threads; the files are as they are. */
 void intakes_destroy(struct intakes **self);
 
 bool intakes_have_room(const struct intakes *intakes, uint32_t account);
-/* Starts one for which there is room. *ret_end is the peer's end, which the caller hands over or closes. False: no threads or
- * descriptors. */
+/* Starts one for which there is room. *ret_end is the peer's end, which the caller hands over or
+ * closes. False: no threads or descriptors. */
 bool intakes_begin(struct intakes *intakes, const struct intake_facts *facts, int *ret_end);
-/* The place, below INTAKES_MAX, of the account's intake of that token; -1: there is none, or it was taken when ended. */
+/* The place, below INTAKES_MAX, of the account's intake of that token; -1: there is none, or it was
+ * taken when ended. */
 int intakes_find(const struct intakes *intakes, uint32_t account, const struct id128 *token);
 
 /* Readable when one has ended. */

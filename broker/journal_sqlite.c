@@ -18,7 +18,8 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS journal_base("
     "  id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, idx INTEGER NOT NULL,"
     "  chain BLOB NOT NULL, state BLOB NOT NULL, next_command INTEGER NOT NULL) STRICT;"
-    /* Not beside entries: a row that was lost had the epoch, and what stood below the first of them. */
+    /* Not beside entries: a row that was lost had the epoch, and what stood below the first of
+     * them. */
     "INSERT OR IGNORE INTO journal_base SELECT 1, 0, 0, zeroblob(32), zeroblob(32), 1"
     "  WHERE NOT EXISTS (SELECT 1 FROM journal);";
 
@@ -573,7 +574,8 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
     return JOURNAL_OK;
 }
 
-/* Each start leads under the next epoch: with an older one two starts would write under the same. */
+/* Each start leads under the next epoch: with an older one two starts would write under the
+ * same. */
 static enum journal_status check_epoch(const struct walk *walk, uint64_t epoch,
                                        struct problem *ret_problem)
 {

@@ -34,8 +34,8 @@ struct kept {
     size_t bytes;
 };
 
-/* The message after the last. `total_bytes` counts over all sessions. Takes the body, also when it cannot
- * be kept. */
+/* The message after the last. `total_bytes` counts over all sessions. Takes the body, also when it
+ * cannot be kept. */
 void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message *message);
 /* Lets go the oldest, at least `bytes` of them or all. */
 void kept_trim(struct kept *kept, size_t *total_bytes, size_t bytes);

@@ -296,7 +296,8 @@ static bool hours_to_wire(struct page *page, const struct hours *hours, size_t *
     return true;
 }
 
-/* Whose bids an ask is for is between these and its owner: the reader learns how many, and whether his are. */
+/* Whose bids an ask is for is between these and its owner: the reader learns how many, and whether
+ * his are. */
 static bool book_conditions(struct book_page *book, const struct exchange_book_row *row,
                             Bourse__V1__BookAsk *wire)
 {

@@ -1,5 +1,5 @@
-/* bourse-broker: runs an exchange over one folder, checks its config, audits and replays its journal, makes backups of it
- * and restores them. */
+/* bourse-broker: runs an exchange over one folder, checks its config, audits and replays its
+ * journal, makes backups of it and restores them. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "broker/backup.h"
@@ -24,8 +24,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of open files: what the broker itself has open, a few sessions, and room to refuse the rest; as the unit has. */
-/* The most: two connections of each of SESSIONS_MAX clients, twice over, for those that connect anew meanwhile. */
+/* Of open files: what the broker itself has open, a few sessions, and room to refuse the rest; as
+ * the unit has. */
+/* The most: two connections of each of SESSIONS_MAX clients, twice over, for those that connect
+ * anew meanwhile. */
 enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 16384 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
@@ -289,7 +291,8 @@ static const struct action *parse(int argc, char **argv, struct arguments *ret)
     return action;
 }
 
-/* A misspelt folder is not to become a market. One without a config is on the defaults, but nothing to be checked. */
+/* A misspelt folder is not to become a market. One without a config is on the defaults, but nothing
+ * to be checked. */
 static bool check_folder(const struct arguments *arguments, struct problem *ret_problem)
 {
     char path[PATH_MAX];

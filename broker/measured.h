@@ -33,22 +33,25 @@ struct measured;
 struct measured *measured_create(void); /* NULL without memory */
 void measured_destroy(struct measured **self);
 
-/* One time more, of a class or of a device of it. False, and nothing was added: it is not above 0. */
+/* One time more, of a class or of a device of it. False, and nothing was added: it is not above
+ * 0. */
 bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
                   const struct measured_device *device, int64_t took_ns, int64_t at_ns);
 /* A row as it was; it is the newest then. */
 void measured_put(struct measured *measured, const struct measured_row *row);
 
 size_t measured_count(const struct measured *measured); /* rows */
-/* All rows, the one that was measured longest ago first; those of one name only, where it is not NULL. False: stopped by `visit`. */
+/* All rows, the one that was measured longest ago first; those of one name only, where it is not
+ * NULL. False: stopped by `visit`. */
 typedef bool measured_on_row(void *context, const struct measured_row *row);
 bool measured_each(const struct measured *measured, const struct hash32 *name,
                    measured_on_row *visit, void *context);
 /* Of those of the same work and class as `row`; no others are looked at. */
 bool measured_each_like(const struct measured *measured, const struct measured_row *row,
                         measured_on_row *visit, void *context);
-/* Whether what work takes on a device is told beside what it takes on devices of its class at pace 1 (paces.h): that many were measured there,
- * and it is at another pace, or what half of these took at most is more than a fifth off. */
+/* Whether what work takes on a device is told beside what it takes on devices of its class at pace
+ * 1 (paces.h): that many were measured there, and it is at another pace, or what half of these took
+ * at most is more than a fifth off. */
 enum { MEASURED_TOLD = 4, MEASURED_OFF_PERCENT = 20 };
 bool measured_is_unlike(const struct history_summary *class_took, uint32_t pace,
                         const struct history_summary *took);

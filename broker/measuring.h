@@ -36,7 +36,8 @@ void measuring_save_if_due(struct measuring *measuring, int64_t now_ns);
 
 const struct measured *measuring_rows(const struct measuring *measuring);    /* by class */
 const struct measured *measuring_devices(const struct measuring *measuring); /* by device */
-/* By all that was measured, or all but a sixteenth and at most some 1000 samples. NULL without memory. It lives until the next that is looked at. */
+/* By all that was measured, or all but a sixteenth and at most some 1000 samples. NULL without
+ * memory. It lives until the next that is looked at. */
 const struct paces *measuring_paces(struct measuring *measuring);
 
 #endif

@@ -79,7 +79,8 @@ struct outgoing {
     struct id128 job;
     struct hash32 manifest;
     struct key32 owner;
-    /* A refusal, for the audit log: its code, what was refused (0: not said), and to whom (`account`). */
+    /* A refusal, for the audit log: its code, what was refused (0: not said), and to whom
+     * (`account`). */
     enum reject_code refused;
     enum message_type refused_type;
 };

@@ -6,7 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* sd_notify(3) is one datagram. An address that starts with '@' is abstract: its first byte is zero. */
+/* sd_notify(3) is one datagram. An address that starts with '@' is abstract: its first byte is
+ * zero. */
 void notify_supervisor(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");

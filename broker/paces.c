@@ -167,7 +167,8 @@ struct rebasing {
     uint32_t done;
 };
 
-/* The newest of a class are among the newest of its devices: to the nanosecond, by which it is known which are whose. */
+/* The newest of a class are among the newest of its devices: to the nanosecond, by which it is
+ * known which are whose. */
 static bool rebase(void *context, const struct measured_row *row)
 {
     struct rebasing *rebasing = context;

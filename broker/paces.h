@@ -16,7 +16,8 @@ struct paced {
 
 struct paces;
 
-/* By the table of devices. NULL without memory; NULL stands for paces of which none is known, everywhere below. */
+/* By the table of devices. NULL without memory; NULL stands for paces of which none is known,
+ * everywhere below. */
 struct paces *paces_create(const struct measured *devices);
 void paces_destroy(struct paces **self);
 
@@ -31,8 +32,9 @@ uint32_t paces_of(const struct paces *paces, const struct measured_row *row);
 struct history_summary paces_summarise(const struct paces *paces, const struct measured *devices,
                                        const struct measured_row *row);
 
-/* What is told of work of that name: of each class, then of each device of one that is unlike it (measured.h). Rows of a class are summed up
- * once, and only its devices are looked at for it. False: stopped by `visit`. */
+/* What is told of work of that name: of each class, then of each device of one that is unlike it
+ * (measured.h). Rows of a class are summed up once, and only its devices are looked at for it.
+ * False: stopped by `visit`. */
 typedef bool paces_on_told(void *context, const struct measured_row *row,
                            const struct history_summary *took);
 bool paces_tell(const struct paces *paces, const struct measured *classes,

@@ -31,9 +31,9 @@ bool queue_try_push(struct queue *queue, struct queue_link *link);
 bool queue_push(struct queue *queue, struct queue_link *link);
 
 enum { QUEUE_FOREVER = -1 };
-/* The oldest element; its link says which are the next three, which stay in the queue (NULL: there was none yet). Waits up to timeout_ns
- * (0: does not, QUEUE_FOREVER: as long as it takes). NULL on timeout, after queue_wake, or when the queue is closed and
- * empty. */
+/* The oldest element; its link says which are the next three, which stay in the queue (NULL: there
+ * was none yet). Waits up to timeout_ns (0: does not, QUEUE_FOREVER: as long as it takes). NULL on
+ * timeout, after queue_wake, or when the queue is closed and empty. */
 struct queue_link *queue_pop(struct queue *queue, int64_t timeout_ns);
 
 /* Ends one wait of the consumer, now or the next, with NULL. */
@@ -43,8 +43,8 @@ void queue_close(struct queue *queue);
 bool queue_finished(struct queue *queue);
 size_t queue_count(struct queue *queue);
 
-/* Readable while the queue holds something, was woken, or is closed: for zmq_poll beside sockets. The
- * consumer then pops without waiting until it gets NULL. */
+/* Readable while the queue holds something, was woken, or is closed: for zmq_poll beside sockets.
+ * The consumer then pops without waiting until it gets NULL. */
 int queue_descriptor(const struct queue *queue);
 
 #endif

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* REFUSALS_MAX pairs of account and code at a time; with more, refusals are counted by code alone, under
- * nobody's account. */
+/* REFUSALS_MAX pairs of account and code at a time; with more, refusals are counted by code alone,
+ * under nobody's account. */
 enum { REFUSALS_MAX = 256, REFUSALS_TAKE_MAX = REFUSALS_MAX + 64, REFUSALS_INTERVAL_S = 60 };
 
 struct refusal_count {
@@ -29,8 +29,8 @@ struct refusals;
 struct refusals *refusals_create(void); /* NULL when out of memory */
 void refusals_destroy(struct refusals **self);
 
-/* Whether this refusal says something about its sender: not BUSY, SESSION and the like, which are about the
- * broker, nor BLOB_OFFSET, by which uploads resume. */
+/* Whether this refusal says something about its sender: not BUSY, SESSION and the like, which are
+ * about the broker, nor BLOB_OFFSET, by which uploads resume. */
 bool refusals_concern_the_sender(enum reject_code code);
 void refusals_note(struct refusals *refusals, uint32_t account, enum reject_code code,
                    enum message_type type);

@@ -127,8 +127,8 @@ static struct outgoing *push(uint32_t provider, enum message_type type,
     return outgoing;
 }
 
-/* Down: the agent stops before the broker stops paying. But never 0, which no message may say: a lease is
- * told of again within its grace, to an agent that restarted. */
+/* Down: the agent stops before the broker stops paying. But never 0, which no message may say: a
+ * lease is told of again within its grace, to an agent that restarted. */
 static int64_t term_ms(int64_t term_ns)
 {
     int64_t ms = term_ns / NS_PER_MS;
@@ -203,7 +203,8 @@ static struct outgoing *noted(const struct exchange_effect *effect)
 
 /* ---------------------------------------------------------------- work, in groups */
 
-/* The work of the run with what it was given, and a note to the blob port of what may be read for it. */
+/* The work of the run with what it was given, and a note to the blob port of what may be read for
+ * it. */
 struct giving {
     Bourse__V1__Given **given; /* of all works, one after the other; owned */
     size_t count;

@@ -32,7 +32,8 @@ static void condition_text(const struct requirement_node *node, char ret_text[CH
     }
 }
 
-/* One that was made of several, as people write it: region in (fr, de). False: it is no list of one name, or too long. */
+/* One that was made of several, as people write it: region in (fr, de). False: it is no list of one
+ * name, or too long. */
 static bool list_text(const struct requirement_node *nodes, uint32_t count,
                       char ret_text[CHANGE_SIZE / 2])
 {

@@ -22,20 +22,24 @@ enum replay_status {
 
 struct translation; /* broker/translate.h */
 
-/* Told of the effects of each command after it was applied, and of what it said; false ends the replay. */
+/* Told of the effects of each command after it was applied, and of what it said; false ends the
+ * replay. */
 typedef bool replay_on_effects(void *context, const struct translation *said,
                                const struct exchange_effects *effects);
 
-/* Applies all commands of one entry. `on_effects` may be NULL; when it ends the replay that is FAILED. Anything but OK comes with
- * a problem that names entry and command; the exchange is then of no use. */
+/* Applies all commands of one entry. `on_effects` may be NULL; when it ends the replay that is
+ * FAILED. Anything but OK comes with a problem that names entry and command; the exchange is then
+ * of no use. */
 enum replay_status replay_entry(struct exchange *exchange, const void *bytes, size_t length,
                                 replay_on_effects *on_effects, void *context,
                                 struct problem *ret_problem);
 
-/* Whether this program replays commands that were written under `rules` (0: no entry has said any yet). */
+/* Whether this program replays commands that were written under `rules` (0: no entry has said any
+ * yet). */
 bool replay_knows_rules(uint32_t rules);
-/* For an exchange that holds no limits of the journal: those of the first entry that sets any, from entry `first` of
- * `database` on, are presumed for what came before it too. Without one the exchange stays as it is. */
+/* For an exchange that holds no limits of the journal: those of the first entry that sets any, from
+ * entry `first` of `database` on, are presumed for what came before it too. Without one the
+ * exchange stays as it is. */
 void replay_presume_limits(sqlite3 *database, struct exchange *exchange, uint64_t first);
 
 struct replay_summary { /* where a market stands */
@@ -47,11 +51,12 @@ struct replay_summary { /* where a market stands */
     struct genesis genesis;
 };
 
-/* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes and numbers of
- * entries, state hash of the newest snapshot, and every table of the ledger, bit for bit; the tree's head is the signed
- * one. The audit log does not follow from the journal: of it the chain alone is checked. Where there is a HEAD, journal and audit log
- * reach what it has seen. Read only; a broker may be running. Anything but OK comes with a problem: the first difference, or what could
- * not be done. */
+/* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares:
+ * hashes and numbers of entries, state hash of the newest snapshot, and every table of the ledger,
+ * bit for bit; the tree's head is the signed one. The audit log does not follow from the journal:
+ * of it the chain alone is checked. Where there is a HEAD, journal and audit log reach what it has
+ * seen. Read only; a broker may be running. Anything but OK comes with a problem: the first
+ * difference, or what could not be done. */
 enum replay_status replay_check(const char *folder, struct replay_summary *ret_summary,
                                 struct problem *ret_problem);
 /* The same, and prints one line. */

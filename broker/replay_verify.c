@@ -282,7 +282,8 @@ static bool verify_head(const struct verification *verification, struct problem 
     return true;
 }
 
-/* The audit log does not follow from the journal: each record follows from the one before, and HEAD names one. */
+/* The audit log does not follow from the journal: each record follows from the one before, and HEAD
+ * names one. */
 static bool verify_acts(struct verification *verification, struct problem *ret_problem)
 {
     uint64_t reached;
@@ -369,7 +370,8 @@ static bool verify_all(struct verification *verification, const char *folder,
         problem_set(ret_problem, "out of memory");
         return failed(verification);
     }
-    /* One read transaction: journal and ledger of the same moment, whatever a running broker does. */
+    /* One read transaction: journal and ledger of the same moment, whatever a running broker
+     * does. */
     if (sqlite3_exec(verification->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
         return unreadable(verification, ret_problem);
     }

@@ -15,13 +15,14 @@
 struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
                                  int64_t now_ns);
 
-/* Reads of committed data (statement, outcomes, receipt, checkpoint) are the reader's; the core only sees
- * to it that the asker may: NULL when so, else the refusal. */
+/* Reads of committed data (statement, outcomes, receipt, checkpoint) are the reader's; the core
+ * only sees to it that the asker may: NULL when so, else the refusal. */
 bool replies_are_the_readers(enum message_type type);
 struct outgoing *replies_refuse_read(const struct exchange *exchange,
                                      const struct request *request);
 
-/* The row of a job for its watchers, without leases; NULL when the job is gone or memory is short. */
+/* The row of a job for its watchers, without leases; NULL when the job is gone or memory is
+ * short. */
 struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job,
                                    int64_t now_ns);
 

@@ -75,7 +75,8 @@ static bool read_shown(struct restore *restore, struct problem *ret_problem)
 static const char way_on[] = "find a newer backup. Where there is none, restore without what was "
                              "shown, and start once with --adopt-journal: what came later is lost";
 
-/* The usual case of what journal_sqlite_open finds wrong: last night's backup, and HEAD of this noon. */
+/* The usual case of what journal_sqlite_open finds wrong: last night's backup, and HEAD of this
+ * noon. */
 static bool check_reach(struct restore *restore, struct problem *ret_problem)
 {
     if (restore->report.entry >= restore->head.index) {
@@ -319,7 +320,8 @@ static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_si
     return good;
 }
 
-/* What is not there is the market's fault, what cannot be read is not. False with a problem for the latter. */
+/* What is not there is the market's fault, what cannot be read is not. False with a problem for the
+ * latter. */
 static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
                      struct problem *ret_problem)
 {
@@ -480,7 +482,8 @@ bool backup_check(const char *folder, const char *audit, struct backup_report *r
     return good;
 }
 
-/* A folder with HEAD is one that a broker serves, or served: two of them from one would be two histories. */
+/* A folder with HEAD is one that a broker serves, or served: two of them from one would be two
+ * histories. */
 static bool is_backup(const char *folder, struct problem *ret_problem)
 {
     char path[PATH_MAX];

@@ -25,8 +25,8 @@
 
 enum room_state { ROOM_FREE, ROOM_RESERVE, ROOM_NONE, ROOM_STUCK };
 
-/* ROOM_RESERVE_BYTES: two groups, one stuck and one gathered behind it, with all that they write, and as much again for
- * SQLite's copy of it from WAL to database; then some for cancels. */
+/* ROOM_RESERVE_BYTES: two groups, one stuck and one gathered behind it, with all that they write,
+ * and as much again for SQLite's copy of it from WAL to database; then some for cancels. */
 #define ROOM_RESERVE_BYTES (INT64_C(32) << 20)
 
 struct room {
@@ -36,20 +36,23 @@ struct room {
     _Atomic(enum room_state) state;
 };
 
-/* ROOM_START_BYTES: what a start itself writes beside the ledger once the reserve is held, above all market.yaml. */
+/* ROOM_START_BYTES: what a start itself writes beside the ledger once the reserve is held, above
+ * all market.yaml. */
 #define ROOM_START_BYTES (INT64_C(64) << 10)
 
-/* For a start that met a full disk before room_open: removes the reserve that lies in `folder`, whose lock the caller
- * has. False: there is none, and so no room to try again in. */
+/* For a start that met a full disk before room_open: removes the reserve that lies in `folder`,
+ * whose lock the caller has. False: there is none, and so no room to try again in. */
 bool room_give_up(const char *folder);
-/* Takes the reserve of `bytes` in `folder`, or keeps the one that lies there. Where it does not fit the disk is full, whoever filled
- * it: with a warning, the state is not FREE until a review finds the room. */
+/* Takes the reserve of `bytes` in `folder`, or keeps the one that lies there. Where it does not fit
+ * the disk is full, whoever filled it: with a warning, the state is not FREE until a review finds
+ * the room. */
 void room_open(struct room *room, const char *folder, int64_t bytes);
 enum room_state room_state(const struct room *room);
 /* Is a message of `type` answered in that state? */
 bool room_admits(enum room_state state, enum message_type type);
 
-/* A commit met a full disk. True: the reserve was given up for it, try again at once; false: wait. */
+/* A commit met a full disk. True: the reserve was given up for it, try again at once; false:
+ * wait. */
 bool room_met_full(struct room *room);
 /* Looks at the disk again: after a commit, and once a second while the state is not FREE. */
 void room_review(struct room *room);

@@ -40,8 +40,8 @@ void serves_expire(struct serves *serves, int64_t now_ns);
 struct served_job *serves_find(struct serves *serves, uint32_t provider, const struct id128 *job,
                                int64_t now_ns);
 
-/* Who has the lease may read these too: outputs of subtasks that his wait for. A lease that is not there changes nothing.
- * False when out of memory. */
+/* Who has the lease may read these too: outputs of subtasks that his wait for. A lease that is not
+ * there changes nothing. False when out of memory. */
 bool serves_give(struct serves *serves, uint64_t lease, const struct hash32 *hashes, size_t count);
 /* Whether a lease of `job` that the provider has, or had within the grace, was given it. */
 bool serves_gave(const struct serves *serves, uint32_t provider, const struct served_job *job,

@@ -92,7 +92,8 @@ static uint32_t largest_holder(const struct sessions *sessions)
     return largest;
 }
 
-/* Lets go some of what most is kept of: a good part, so that the next message need not search again. */
+/* Lets go some of what most is kept of: a good part, so that the next message need not search
+ * again. */
 static void trim_holder(struct sessions *sessions, uint32_t holder)
 {
     struct session *largest = NULL;
@@ -112,7 +113,8 @@ static void trim_holder(struct sessions *sessions, uint32_t holder)
     }
 }
 
-/* An account over its cap pays itself; short of room in all, whoever has most does, not who comes next. */
+/* An account over its cap pays itself; short of room in all, whoever has most does, not who comes
+ * next. */
 static void make_room(struct sessions *sessions, uint32_t account, size_t bytes)
 {
     size_t *held = held_by(sessions, account);

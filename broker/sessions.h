@@ -57,16 +57,17 @@ void sessions_destroy(struct sessions **self);
 enum sessions_status sessions_open(struct sessions *sessions, const struct route *route,
                                    const struct key32 *transport, uint32_t account,
                                    enum session_role role, int64_t now_ns, struct session **ret);
-/* The session of that number, if it is of this key, account and role, and all that came after `seen` is kept:
- * its connection is `route` from now on, and `seen` is the last that its client has. NULL: it cannot go on. */
+/* The session of that number, if it is of this key, account and role, and all that came after
+ * `seen` is kept: its connection is `route` from now on, and `seen` is the last that its client
+ * has. NULL: it cannot go on. */
 struct session *sessions_resume(struct sessions *sessions, uint64_t number, uint64_t seen,
                                 const struct route *route, const struct key32 *transport,
                                 uint32_t account, enum session_role role, int64_t now_ns);
 /* It has lost its connection; one that nobody could resume is closed. */
 void sessions_detach(struct session *session);
-/* Keeps one more message for it, which is on its way then, and takes the body. Over the cap of its account, or of
- * all, the oldest go where most is kept: of the largest account, in its largest session. Closes a session when what
- * its connection has not taken is over the caps. */
+/* Keeps one more message for it, which is on its way then, and takes the body. Over the cap of its
+ * account, or of all, the oldest go where most is kept: of the largest account, in its largest
+ * session. Closes a session when what its connection has not taken is over the caps. */
 void sessions_keep(struct sessions *sessions, struct session *session,
                    const struct kept_message *message);
 /* The session is this account's from now on. False: out of memory, and it is whose it was. */
@@ -96,13 +97,13 @@ bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account);
 /* The session that pushes to the provider go to; 0: none. */
 uint64_t presence_session(const struct sessions *sessions, uint32_t account);
 
-/* Whose state has to be told to the exchange now: false when nobody's. `position` starts at 0; after the
- * notice was taken, presence_told. */
+/* Whose state has to be told to the exchange now: false when nobody's. `position` starts at 0;
+ * after the notice was taken, presence_told. */
 bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
                           uint32_t *position, uint32_t *ret_account,
                           enum entry_command_kind *ret_kind);
-/* The exchange will hear of it. A suspect provider's session loses its connection: an agent that was only
- * stopped for a while would otherwise never learn that its asks are gone. */
+/* The exchange will hear of it. A suspect provider's session loses its connection: an agent that
+ * was only stopped for a while would otherwise never learn that its asks are gone. */
 void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind);
 
 #endif

@@ -127,8 +127,9 @@ static bool path_of(const char *folder, const char *name, char ret_path[PATH_SIZ
     return snprintf(ret_path, PATH_SIZE, "%s/%s", folder, name) < PATH_SIZE;
 }
 
-/* All but `newest` and those before it that are kept beside it. What is of a later time than that is of another history, since
- * commands only go forward: as of a journal before an older one was put back. */
+/* All but `newest` and those before it that are kept beside it. What is of a later time than that
+ * is of another history, since commands only go forward: as of a journal before an older one was
+ * put back. */
 static void remove_others(const char *folder, const char *newest)
 {
     char *names[LISTED_MAX];

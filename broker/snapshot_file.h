@@ -27,14 +27,16 @@ struct snapshot_mark {   /* a moment between two entries */
     struct hash32 state;
 };
 
-/* Writes the state of `exchange` as it stands at `mark`, and removes all but it and the ones before it, SNAPSHOT_KEPT in
- * all. Those of a later command go too: `mark` is the newest moment of the journal. */
+/* Writes the state of `exchange` as it stands at `mark`, and removes all but it and the ones before
+ * it, SNAPSHOT_KEPT in all. Those of a later command go too: `mark` is the newest moment of the
+ * journal. */
 bool snapshot_write(const char *folder, const struct exchange *exchange,
                     const struct snapshot_mark *mark, struct problem *ret_problem);
 
-/* The newest snapshot that is whole, has the state hash it says, and was taken after an entry of `journal` that is
- * not after `last_entry`: one of another history, as beside a restored backup, is not. What is passed over is logged.
- * False: there is none, which is not a failure. The caller owns *ret_exchange. */
+/* The newest snapshot that is whole, has the state hash it says, and was taken after an entry of
+ * `journal` that is not after `last_entry`: one of another history, as beside a restored backup, is
+ * not. What is passed over is logged. False: there is none, which is not a failure. The caller owns
+ * *ret_exchange. */
 bool snapshot_newest(const char *folder, const struct exchange_limits *limits, sqlite3 *journal,
                      uint64_t last_entry, struct exchange **ret_exchange,
                      struct snapshot_mark *ret_mark);

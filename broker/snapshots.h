@@ -19,11 +19,12 @@ struct snapshot_request {
     struct snapshot_mark mark;
 };
 
-/* `database`: path of the ledger; `folder`: where snapshots lie. The process ends when that fails. */
+/* `database`: path of the ledger; `folder`: where snapshots lie. The process ends when that
+ * fails. */
 struct snapshots *snapshots_start(const char *database, const char *folder,
                                   const struct exchange_limits *limits, struct queue *requests);
-/* Closes `requests`, drops those not begun, ends the thread. With `end` (else NULL) makes one of that moment, the last
- * of the journal, before it returns. */
+/* Closes `requests`, drops those not begun, ends the thread. With `end` (else NULL) makes one of
+ * that moment, the last of the journal, before it returns. */
 void snapshots_stop(struct snapshots **self, const struct snapshot_mark *end);
 
 /* Applies journal entries first .. last of `database` to `exchange`. */

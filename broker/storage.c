@@ -137,7 +137,8 @@ static void advise_without_head(struct problem *problem)
                 found.text, MARKET_DATABASE);
 }
 
-/* *ret_is_old: HEAD has seen entries. SQLite shall not make an empty ledger there, nor delete a WAL whose ledger is empty. */
+/* *ret_is_old: HEAD has seen entries. SQLite shall not make an empty ledger there, nor delete a WAL
+ * whose ledger is empty. */
 static bool look_at_head(const struct storage *store, bool *ret_is_old, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
@@ -289,7 +290,8 @@ static enum ledger_store_status append_act(struct storage *store, struct act *ac
     return LEDGER_STORE_FAILED;
 }
 
-/* Durable before a HEAD exists: whatever ends this start, a journal with a HEAD was never believed unrecorded. */
+/* Durable before a HEAD exists: whatever ends this start, a journal with a HEAD was never believed
+ * unrecorded. */
 static bool record_adoption(struct storage *store, int64_t log_ns, struct problem *ret_problem)
 {
     struct act believed = {.kind = ACT_ADOPT,
@@ -587,7 +589,8 @@ void store_note(struct storage *store, const struct act *act)
     store->notes[store->note_count++] = *act;
 }
 
-/* Who removes it under a running broker finds it again: as long as we run we know where the journal stands. */
+/* Who removes it under a running broker finds it again: as long as we run we know where the journal
+ * stands. */
 static enum head_status keep_head(struct storage *store, const struct head *head)
 {
     switch (head_look(store->head)) {

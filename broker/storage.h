@@ -49,17 +49,19 @@ struct storage {
 bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
                 struct problem *ret_problem);
 
-/* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is written: pages, the chain
- * of the journal, HEAD, every row of the ledger (docs/ledger.md section 2). `adopt`: believe a journal without HEAD (a restored backup). False
- * with a problem, "LOCKED ..." when another broker has it. *ret_new: the journal is empty, genesis has to
- * be committed first; the genesis is then the config's with a fresh cluster id.
- * When it fails with ret_store->is_full, there was no room on the disk: after storage_close it may be tried again. */
+/* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is
+ * written: pages, the chain of the journal, HEAD, every row of the ledger (docs/ledger.md section
+ * 2). `adopt`: believe a journal without HEAD (a restored backup). False with a problem, "LOCKED
+ * ..." when another broker has it. *ret_new: the journal is empty, genesis has to be committed
+ * first; the genesis is then the config's with a fresh cluster id. When it fails with
+ * ret_store->is_full, there was no room on the disk: after storage_close it may be tried again. */
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
-/* Begins to write: a HEAD where there was none, and the epoch of this leader. After storage_open, and after whatever else
- * may still refuse the market. When it fails with store->is_full, it may be tried again. That a journal was adopted is in
- * the audit log, at log time `log_ns`, before its HEAD is made: a start that ends in between is not the last word, the
- * next one has to adopt again. */
+/* Begins to write: a HEAD where there was none, and the epoch of this leader. After storage_open,
+ * and after whatever else may still refuse the market. When it fails with store->is_full, it may be
+ * tried again. That a journal was adopted is in the audit log, at log time `log_ns`, before its
+ * HEAD is made: a start that ends in between is not the last word, the next one has to adopt
+ * again. */
 bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem);
 void storage_close(struct storage *store);
 /* Adds to a finding of damage what the operator does next. */
@@ -71,18 +73,19 @@ enum store_status { STORE_OK, STORE_FULL };
 enum store_status store_commit(struct storage *store, const struct group *group);
 
 /* Keeps `act` for the audit log, beside the newest command: it goes with the next group, or with
- * store_write_acts. Of more than STORE_NOTES_MAX the rest is lost, and the process log says so. That the broker
- * starts is noted by storage_open; an adoption by storage_lead. */
+ * store_write_acts. Of more than STORE_NOTES_MAX the rest is lost, and the process log says so.
+ * That the broker starts is noted by storage_open; an adoption by storage_lead. */
 void store_note(struct storage *store, const struct act *act);
-/* Makes durable, at log time `log_ns`, what waits for the audit log: notes, and refusals that are due (`all`: those counted so far).
- * Costs nothing when nothing waits; a full disk leaves it waiting. */
+/* Makes durable, at log time `log_ns`, what waits for the audit log: notes, and refusals that are
+ * due (`all`: those counted so far). Costs nothing when nothing waits; a full disk leaves it
+ * waiting. */
 enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all);
 
 /* Bytes of the genesis command. */
 size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
 
-/* The batch that a HELD or RESULT record came in: what its provider signed, as `said` by the command. False where none
- * came with it: that of a result which was held is stored already. */
+/* The batch that a HELD or RESULT record came in: what its provider signed, as `said` by the
+ * command. False where none came with it: that of a result which was held is stored already. */
 bool store_batch_of(const struct translation *said, const struct ledger_record *record,
                     struct ledger_batch *ret_batch);
 

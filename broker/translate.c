@@ -172,7 +172,8 @@ static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct
     return REJECT_NONE;
 }
 
-/* What has no place in the exchange's numbers is refused here; whether they are hours is its to say. */
+/* What has no place in the exchange's numbers is refused here; whether they are hours is its to
+ * say. */
 static enum reject_code hours_from_wire(const Bourse__V1__AskPlace *wire, struct hours *ret_hours,
                                         struct codec_error *error)
 {

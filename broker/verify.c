@@ -14,7 +14,8 @@ struct verify_worker {
     pthread_t thread;
 };
 
-/* Who joins is not in the accounts yet: the key in the body must be sound, own this connection, and sign. */
+/* Who joins is not in the accounts yet: the key in the body must be sound, own this connection, and
+ * sign. */
 static enum reject_code verify_join(const struct request *request, const struct id128 *cluster)
 {
     struct key32 key = request->translation.command.join.account;

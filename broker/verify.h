@@ -24,7 +24,8 @@ verify_start(const struct verify_config *config); /* the process ends when that 
 /* Closes `inbound`, lets the rest through, ends the thread. */
 void verify_stop(struct verify_worker **self);
 
-/* What a worker does with one message: decodes and verifies. REJECT_NONE, or the refusal and its field. */
+/* What a worker does with one message: decodes and verifies. REJECT_NONE, or the refusal and its
+ * field. */
 enum reject_code verify_request(struct request *request, const struct id128 *cluster,
                                 struct codec_error *ret_error);
 

@@ -1,5 +1,5 @@
-/* broker/why.h - the answer to a provider's question why no work comes to one of its devices. Reads the exchange,
- * changes nothing. */
+/* broker/why.h - the answer to a provider's question why no work comes to one of its devices. Reads
+ * the exchange, changes nothing. */
 #ifndef BOURSE_BROKER_WHY_H
 #define BOURSE_BROKER_WHY_H
 

@@ -97,8 +97,9 @@ bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
 /* ---------------------------------------------------------------- jobs before they are submitted
  */
 
-/* Limits are per slot-hour or by value: then they are micro-credits for 10^15 operations per second over an hour, of a rate of
- * the device whose name goes with them: "bf16". "": it is per slot-hour. These names outlive all. */
+/* Limits are per slot-hour or by value: then they are micro-credits for 10^15 operations per second
+ * over an hour, of a rate of the device whose name goes with them: "bf16". "": it is per slot-hour.
+ * These names outlive all. */
 
 struct bourse_job;
 
@@ -107,10 +108,11 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
 /* The same from text; names are relative to `folder`. */
 bool bourse_job_parse(const char *text, size_t length, const char *folder,
                       struct bourse_job **ret_job, struct bourse_error *ret_error);
-/* What is left of a job that has ended without having done it all: its subtasks that failed or were cancelled, with
- * what accepted ones left to them, as a new job. `cap_micro`: as in a job file, or -1; `value`: likewise, or NULL; a job that
- * had one of them wants one again. `good_for_ms`: the new job is good for so long; 0: till the moment that the first was, if it
- * named one. NOT_FOUND when nothing is left, USAGE when that moment has passed. */
+/* What is left of a job that has ended without having done it all: its subtasks that failed or were
+ * cancelled, with what accepted ones left to them, as a new job. `cap_micro`: as in a job file, or
+ * -1; `value`: likewise, or NULL; a job that had one of them wants one again. `good_for_ms`: the
+ * new job is good for so long; 0: till the moment that the first was, if it named one. NOT_FOUND
+ * when nothing is left, USAGE when that moment has passed. */
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro, const char *value,
                        int64_t good_for_ms, struct bourse_job **ret_job,
                        struct bourse_error *ret_error);
@@ -134,8 +136,8 @@ struct bourse_job_summary {
     int64_t term_ms;
     int64_t expect_ns;    /* what the quote assumes one subtask takes */
     bool expect_is_guess; /* the job did not say, and nobody measured it */
-    /* Once it was quoted: of so many subtasks this market has measured what such work takes, so often; the median of n samples
-     * weighs n / (n + 4) against what the job says. */
+    /* Once it was quoted: of so many subtasks this market has measured what such work takes, so
+     * often; the median of n samples weighs n / (n + 4) against what the job says. */
     uint64_t measured_subtasks, measured_samples;
     int64_t
         p90_ns; /* of each size of these nine of ten took at most that, on each class of devices; -1: too
@@ -190,8 +192,9 @@ struct bourse_explanation {
     uint32_t queued; /* of those `running`: behind another one on their device */
     int64_t
         takes_at_micro; /* least limit with which it takes a lease from its holder now; -1: none */
-    /* Of a quote: how the bid would be refused as it is, by code ("": it would not); or at which price it would start, -1: it would
-     * wait; and whether with a lease that it takes from its holder. */
+    /* Of a quote: how the bid would be refused as it is, by code ("": it would not); or at which
+     * price it would start, -1: it would wait; and whether with a lease that it takes from its
+     * holder. */
     char refusal[BOURSE_NAME_SIZE];
     int64_t starts_at_micro;
     bool starts_with_lease;
@@ -238,8 +241,8 @@ struct bourse_quote {
     char
         first_account[BOURSE_HEX32_SIZE]; /* who asks least of what fits; "": nobody; of one part */
     int64_t second_micro; /* the least that another asks, whatever the cap; -1: nobody */
-    /* What three quarters of the slots that were traded lately, and fit, cost at most, and no less than what is free now; of the
-     * dearest part. -1: nothing that fits was traded. */
+    /* What three quarters of the slots that were traded lately, and fit, cost at most, and no less
+     * than what is free now; of the dearest part. -1: nothing that fits was traded. */
     int64_t suggested_cap_micro;
     uint32_t suggested_cap_trades; /* from so many */
     int64_t suggested_cap_since_ms;
@@ -257,8 +260,8 @@ bool bourse_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_q
                   struct bourse_error *ret_error);
 
 /* Stores what the broker lacks of the job's inputs, then submits it. `limit_micro` is the highest
- * price per slot-hour to buy at (a quote's, or -1: market price, only the budget binds). Repeating it
- * after a failure with the same job never submits twice. `progress` may be NULL. */
+ * price per slot-hour to buy at (a quote's, or -1: market price, only the budget binds). Repeating
+ * it after a failure with the same job never submits twice. `progress` may be NULL. */
 typedef void bourse_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
 bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                    int64_t limit_micro, bourse_progress *progress, void *context,
@@ -310,7 +313,8 @@ struct bourse_job_row {
         saved; /* subtasks of which a checkpoint is kept, from which their next attempts go on */
     int64_t
         left_ms; /* until all is done, at the pace measured, on the lanes that it has; -1: nobody can tell */
-    /* Of so many results, but for checks: what they were expected to take when it was submitted, which may have been a guess, and what they took. */
+    /* Of so many results, but for checks: what they were expected to take when it was submitted,
+     * which may have been a guess, and what they took. */
     uint32_t timed;
     int64_t foreseen_ms, took_ms;
 };
@@ -340,7 +344,8 @@ struct bourse_subtask {
     enum bourse_subtask_state state;
     uint32_t tries; /* that were started */
 };
-/* How far each subtask of an open job is; bourse_free. None, with true, of a job that has ended or has more than 65536. */
+/* How far each subtask of an open job is; bourse_free. None, with true, of a job that has ended or
+ * has more than 65536. */
 bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtask **ret_subtasks,
                      uint32_t *ret_count, struct bourse_error *ret_error);
 
@@ -354,7 +359,8 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
 bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 bool bourse_explain(struct bourse *bourse, const char *id,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error);
-/* The same of one subtask, by its index, and the part that it is of; NOT_FOUND when the job has fewer. */
+/* The same of one subtask, by its index, and the part that it is of; NOT_FOUND when the job has
+ * fewer. */
 bool bourse_explain_subtask(struct bourse *bourse, const char *id, uint32_t index,
                             struct bourse_explanation *ret_explanation,
                             struct bourse_error *ret_error);
@@ -399,7 +405,8 @@ struct bourse_outcome {
     uint32_t saved_files;     /* of the checkpoint that it has left; 0: none */
     uint64_t saved_bytes;
 };
-/* Of each subtask that has one the result that counts, or else the last; by index. The visitor returns false to stop. */
+/* Of each subtask that has one the result that counts, or else the last; by index. The visitor
+ * returns false to stop. */
 typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);
 bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
                      bourse_outcome_visitor *visitor, void *context,
@@ -422,10 +429,10 @@ struct bourse_fetched {
     uint64_t present; /* were there already, with the right content */
     uint64_t bytes;   /* written */
 };
-/* Outputs of every accepted subtask into `folder` (made if absent, and there are any; docs/consumer.md says where each
- * lands). Nothing outside the folder is touched, no symbolic link followed, no file overwritten;
- * every byte is checked against the hash in the provider's signed result. Repeating it fetches only
- * what is missing. */
+/* Outputs of every accepted subtask into `folder` (made if absent, and there are any;
+ * docs/consumer.md says where each lands). Nothing outside the folder is touched, no symbolic link
+ * followed, no file overwritten; every byte is checked against the hash in the provider's signed
+ * result. Repeating it fetches only what is missing. */
 typedef void bourse_fetch_progress(void *context, const struct bourse_fetched *fetched);
 bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                   bourse_fetch_progress *progress, void *context,
@@ -443,10 +450,12 @@ uint32_t bourse_tasks_count(const struct bourse_tasks *tasks); /* of subtasks, n
 const char *bourse_task_name(const struct bourse_tasks *tasks, uint32_t index);
 /* False: no task of that name. */
 bool bourse_task_find(const struct bourse_tasks *tasks, const char *name, uint32_t *ret_index);
-/* How many the subtask waits for, and the index of one of them; a pair of tasks may stand there more than once. */
+/* How many the subtask waits for, and the index of one of them; a pair of tasks may stand there
+ * more than once. */
 size_t bourse_task_waits(const struct bourse_tasks *tasks, uint32_t index);
 uint32_t bourse_task_wait(const struct bourse_tasks *tasks, uint32_t index, size_t position);
-/* How many of the subtasks, the last ones, are checks of the others: number N + k is the check of k. */
+/* How many of the subtasks, the last ones, are checks of the others: number N + k is the check of
+ * k. */
 uint32_t bourse_tasks_checks(const struct bourse_tasks *tasks);
 /* The id of the job of which this one runs what was left; false when it is a job of its own. */
 bool bourse_tasks_continues(const struct bourse_tasks *tasks, char ret_id[BOURSE_ID_SIZE]);
@@ -495,8 +504,9 @@ typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entr
 bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
                       void *context, struct bourse_error *ret_error);
 
-/* The results that this account provided, newest first, without amounts: accepted ones, for a pay of less than a micro-credit has no
- * entry of its own in the statement, and failed ones that took time for nothing. */
+/* The results that this account provided, newest first, without amounts: accepted ones, for a pay
+ * of less than a micro-credit has no entry of its own in the statement, and failed ones that took
+ * time for nothing. */
 bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
                      struct bourse_error *ret_error);
 
@@ -557,12 +567,13 @@ struct bourse_device {
     size_t attribute_count;                    /* all but the instrument */
     const struct bourse_attribute *attributes; /* lives as long as the callback */
 };
-/* Every device on the market, by provider; the visitor returns false to stop. Read in pages, between which the market
- * moves on. */
+/* Every device on the market, by provider; the visitor returns false to stop. Read in pages,
+ * between which the market moves on. */
 typedef bool bourse_device_visitor(void *context, const struct bourse_device *device);
 bool bourse_devices(struct bourse *bourse, bourse_device_visitor *visitor, void *context,
                     struct bourse_error *ret_error);
-/* Only those that satisfy `needs`, a requirement as in a job file: "kind = gpu and memory >= 40GiB". */
+/* Only those that satisfy `needs`, a requirement as in a job file: "kind = gpu and memory >=
+ * 40GiB". */
 bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
                             bourse_device_visitor *visitor, void *context,
                             struct bourse_error *ret_error);
@@ -599,13 +610,15 @@ struct bourse_bid_level { /* all bids with equal needs at one limit */
     uint32_t bids;
 };
 struct bourse_book;
-/* What rests: asks by instrument and price, cheapest first, and bids by needs and limit, dearest first. `needs` (NULL: none)
- * leaves out the asks of devices that do not satisfy it; bids are all there. Whose the bids are nobody is told. */
+/* What rests: asks by instrument and price, cheapest first, and bids by needs and limit, dearest
+ * first. `needs` (NULL: none) leaves out the asks of devices that do not satisfy it; bids are all
+ * there. Whose the bids are nobody is told. */
 bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **ret_book,
                  struct bourse_error *ret_error);
 const struct bourse_ask_level *bourse_book_asks(const struct bourse_book *book, size_t *ret_count);
 const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, size_t *ret_count);
-/* Prices that orders may have now, 0 besides; and what one order may come to: price x slots x time. */
+/* Prices that orders may have now, 0 besides; and what one order may come to: price x slots x
+ * time. */
 struct bourse_bands {
     int64_t least_micro, most_micro; /* most 0: the broker does not say */
     int64_t notional_micro;          /* 0: any */
@@ -637,14 +650,16 @@ struct bourse_bar { /* trades of one instrument in a minute, or in a longer time
     uint32_t trades;
 };
 typedef bool bourse_bar_visitor(void *context, const struct bourse_bar *bar);
-/* The minutes in which that instrument was traded, oldest first; or with NULL for each instrument one bar over all of them, what was
- * traded last first. `since_ms`: log time; 0: as far back as the broker knows, at most 7 days. */
+/* The minutes in which that instrument was traded, oldest first; or with NULL for each instrument
+ * one bar over all of them, what was traded last first. `since_ms`: log time; 0: as far back as the
+ * broker knows, at most 7 days. */
 bool bourse_prices(struct bourse *bourse, const char *instrument, int64_t since_ms,
                    bourse_bar_visitor *visitor, void *context, struct bourse_error *ret_error);
 
-/* What one piece of work took, with inputs of one size, on devices of one class, each time as on its fastest device, or on one that is unlike
- * that. Or, with `pace`, how many times as long as on its fastest one device of a class takes at all work: of such a row only its class and
- * device count. Devices without such a row are as fast, as far as is known. */
+/* What one piece of work took, with inputs of one size, on devices of one class, each time as on
+ * its fastest device, or on one that is unlike that. Or, with `pace`, how many times as long as on
+ * its fastest one device of a class takes at all work: of such a row only its class and device
+ * count. Devices without such a row are as fast, as far as is known. */
 struct bourse_measured {
     uint32_t index;                      /* the first subtask of the job that does it */
     char task[BOURSE_NAME_SIZE];         /* its name, or "" */
@@ -659,7 +674,8 @@ struct bourse_measured {
     uint32_t pace; /* in thousandths; 0: this is what work took */
 };
 typedef bool bourse_measured_visitor(void *context, const struct bourse_measured *measured);
-/* What the work of a job was measured to take on this market, by whomever; of one that was submitted, or of `job`. */
+/* What the work of a job was measured to take on this market, by whomever; of one that was
+ * submitted, or of `job`. */
 bool bourse_history(struct bourse *bourse, const char *id, bourse_measured_visitor *visitor,
                     void *context, struct bourse_error *ret_error);
 bool bourse_history_of(struct bourse *bourse, const struct bourse_job *job,
@@ -695,7 +711,8 @@ struct bourse_news {
     bool has_new_bands; /* others than at the last news */
 };
 typedef bool bourse_news_visitor(void *context, const struct bourse_news *news);
-/* The market as it changes, as long as the visitor returns true. What a lost connection missed is caught up with. */
+/* The market as it changes, as long as the visitor returns true. What a lost connection missed is
+ * caught up with. */
 bool bourse_follow(struct bourse *bourse, bourse_news_visitor *visitor, void *context,
                    struct bourse_error *ret_error);
 
@@ -714,8 +731,8 @@ struct bourse_order {
     int64_t good_till_ms, max_term_ms; /* of an ask; 0: none */
     const char *to;    /* of an ask: "alice, bob", borrowed for the call; "" for anybody */
     const char *hours; /* of an ask: "mon-fri 22:00-07:00 (UTC+01:00)", likewise; "" for always */
-    /* Of an ask: whether higher bids may take its leases; then how long before its end a holder is told, and how long
-     * nobody may take one. */
+    /* Of an ask: whether higher bids may take its leases; then how long before its end a holder is
+     * told, and how long nobody may take one. */
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
     int64_t daily_ms, left_ms; /* of an ask: slot-time a day, 0: any; and what is left of today's */
@@ -751,15 +768,18 @@ struct bourse_ask {
     int64_t
         daily_ms; /* slot-time a day, of all leases together, from TERM_MS_LEAST on; 0: any. Without a max_term_ms leases are an hour at most */
     const char *utc_offset; /* of these hours and days: "+01:00"; NULL: "+00:00" */
-    /* Higher bids may take its leases, after `minimum_run_ms` (0 to a week), with `notice_ms` (0 to a day). */
+    /* Higher bids may take its leases, after `minimum_run_ms` (0 to a week), with `notice_ms` (0 to
+     * a day). */
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
 };
-/* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
+/* Places an ask, in the place of the one that stands for that device; what is leased stays
+ * leased. */
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
                       char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error);
-/* What is NULL or negative stays as it was. Fewer slots at the same price keep the order's place, anything else is behind
- * all that waits. What is leased stays leased at its price; above a lowered cap it ends with its term. */
+/* What is NULL or negative stays as it was. Fewer slots at the same price keep the order's place,
+ * anything else is behind all that waits. What is leased stays leased at its price; above a lowered
+ * cap it ends with its term. */
 struct bourse_replacement {
     const char *order;    /* id of an ask, or of a job */
     int64_t part;         /* of the job; negative: every one */
@@ -775,8 +795,9 @@ bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_erro
 
 /* ---------------------------------------------------------------- products of matrices */
 
-/* C = A B as one job: C is cut into tiles, each a subtask that gets a block of A's rows and a block of B's columns. The
- * matrices are .npy files of float32, rows one after the other; none is ever in memory whole. */
+/* C = A B as one job: C is cut into tiles, each a subtask that gets a block of A's rows and a block
+ * of B's columns. The matrices are .npy files of float32, rows one after the other; none is ever in
+ * memory whole. */
 struct bourse_product;
 
 struct bourse_product_options {
@@ -788,23 +809,26 @@ struct bourse_product_options {
     int64_t budget_micro, cap_micro; /* -1: not given */
     bool checks;                     /* each tile is checked by a referee before it is paid */
 };
-/* Reads both headers, asks the market for its devices, chooses the tiles, makes room for C on the disk, and hashes
- * every block. Nothing is sent. */
+/* Reads both headers, asks the market for its devices, chooses the tiles, makes room for C on the
+ * disk, and hashes every block. Nothing is sent. */
 bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_options *options,
                          struct bourse_product **ret_product, struct bourse_error *ret_error);
-/* A product that was submitted before, as `id` or as a job that `id` continues or that continues it; `ret_newest` is the
- * newest of these, to be collected. When that has ended without all tiles, those that are missing are a job to submit, which
- * is to be collected then. Of `options` `output` is needed; without `a` and `b` it cannot be checked; `budget_micro` and `cap_micro`
- * are those of the job to submit, and `checks` lets no tile into C that nobody has checked; the rest is not looked at. */
+/* A product that was submitted before, as `id` or as a job that `id` continues or that continues
+ * it; `ret_newest` is the newest of these, to be collected. When that has ended without all tiles,
+ * those that are missing are a job to submit, which is to be collected then. Of `options` `output`
+ * is needed; without `a` and `b` it cannot be checked; `budget_micro` and `cap_micro` are those of
+ * the job to submit, and `checks` lets no tile into C that nobody has checked; the rest is not
+ * looked at. */
 bool bourse_product_resume(struct bourse *bourse, const char *id,
                            const struct bourse_product_options *options,
                            struct bourse_product **ret_product, char ret_newest[BOURSE_ID_SIZE],
                            struct bourse_error *ret_error);
 void bourse_product_destroy(struct bourse_product **self);
-/* The job to quote and submit; it lives as long as the product. NULL: nothing is to be submitted. */
+/* The job to quote and submit; it lives as long as the product. NULL: nothing is to be
+ * submitted. */
 struct bourse_job *bourse_product_job(struct bourse_product *product);
-/* Makes memory ready for the product while others work on it. For once its job is agreed to, and once at most; what is collected
- * then goes into it sooner, and nothing else depends on it. */
+/* Makes memory ready for the product while others work on it. For once its job is agreed to, and
+ * once at most; what is collected then goes into it sooner, and nothing else depends on it. */
 void bourse_product_prepare(struct bourse_product *product);
 
 struct bourse_product_summary {
@@ -825,8 +849,8 @@ struct bourse_product_summary {
 void bourse_product_summary(const struct bourse_product *product,
                             struct bourse_product_summary *ret_summary);
 
-/* Writes the tiles of the job, and of those that it continues, that are accepted and not yet in C into it. Each is checked against the hash in its
- * provider's signed result, and for its shape. */
+/* Writes the tiles of the job, and of those that it continues, that are accepted and not yet in C
+ * into it. Each is checked against the hash in its provider's signed result, and for its shape. */
 bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
                             struct bourse_error *ret_error);
 
@@ -834,9 +858,10 @@ struct bourse_replan {
     bool is_made;   /* tiles took so much more or less than planned that it was planned anew */
     uint32_t slots; /* that the job may have at a time by now; 0: any */
 };
-/* Of a product that was planned here and is being made: where its tiles take more than a fifth more or less than it was planned with last, plans
- * those that are left anew, for what is on offer now at the speed that was measured, and lets the job have more slots at a
- * time where they help. `row`: as the watcher of bourse_wait is told. */
+/* Of a product that was planned here and is being made: where its tiles take more than a fifth more
+ * or less than it was planned with last, plans those that are left anew, for what is on offer now
+ * at the speed that was measured, and lets the job have more slots at a time where they help.
+ * `row`: as the watcher of bourse_wait is told. */
 bool bourse_product_replan(struct bourse *bourse, struct bourse_product *product,
                            const struct bourse_job_row *row, struct bourse_replan *ret_replan,
                            struct bourse_error *ret_error);
@@ -864,12 +889,13 @@ struct bourse_product_check {
     uint64_t
         reduced_tiles; /* of those wrong: made of factors that had been rounded to fewer bits; 8 tiles at most are looked at */
 };
-/* Whether C is the product, by Freivalds' method in double (docs/consumer.md). UNVERIFIED when it is not: *ret_check is
- * filled then too. All tiles have been collected. */
+/* Whether C is the product, by Freivalds' method in double (docs/consumer.md). UNVERIFIED when it
+ * is not: *ret_check is filled then too. All tiles have been collected. */
 bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
                           struct bourse_product_check *ret_check, struct bourse_error *ret_error);
-/* Makes C durable and gives it its name; a file of that name is replaced. Once, when all tiles have been collected.
- * UNVERIFIED where checks were asked for, a tile was accepted without one, and C was not found right either. */
+/* Makes C durable and gives it its name; a file of that name is replaced. Once, when all tiles have
+ * been collected. UNVERIFIED where checks were asked for, a tile was accepted without one, and C
+ * was not found right either. */
 bool bourse_product_keep(struct bourse_product *product, struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- for providers */
@@ -907,7 +933,8 @@ struct bourse_why {
     struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
     uint64_t index;
 };
-/* Why no work comes to this account's device number `device` (0, 1, 2 ...). NOT_FOUND: it has not so many. */
+/* Why no work comes to this account's device number `device` (0, 1, 2 ...). NOT_FOUND: it has not
+ * so many. */
 bool bourse_why(struct bourse *bourse, uint32_t device, struct bourse_why *ret_why,
                 struct bourse_error *ret_error);
 

@@ -133,7 +133,8 @@ static Bourse__V1__ManifestInput *input_of(Bourse__V1__ManifestInput *const *inp
     return NULL;
 }
 
-/* The factors are files of the job: what another subtask leaves comes to those alone that wait for it. */
+/* The factors are files of the job: what another subtask leaves comes to those alone that wait for
+ * it. */
 static bool take_factors(const Bourse__V1__Manifest *manifest,
                          const Bourse__V1__ManifestSubtask *checked, struct check *check,
                          uint64_t *ret_bytes, struct bourse_error *error)

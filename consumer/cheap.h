@@ -15,9 +15,10 @@
 
 struct cheap_checks; /* what the longer manifest points to */
 
-/* Adds the checks to a manifest without terms and to the job's parts, graph and counts, and does nothing where the job is not
- * verified by them. `ret_checks` is to live as long as the manifest, then cheap_destroy. False: a subtask
- * cannot be checked, or out of memory; the job is of no use then. */
+/* Adds the checks to a manifest without terms and to the job's parts, graph and counts, and does
+ * nothing where the job is not verified by them. `ret_checks` is to live as long as the manifest,
+ * then cheap_destroy. False: a subtask cannot be checked, or out of memory; the job is of no use
+ * then. */
 bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                struct cheap_checks **ret_checks, struct bourse_error *error);
 void cheap_destroy(struct cheap_checks **self);
@@ -28,8 +29,8 @@ bool cheap_need_no_referee(struct requirement *needs);
 
 /* How many of a manifest's subtasks are checks, the last ones; 0: none. */
 uint32_t cheap_count(const Bourse__V1__Manifest *manifest);
-/* Takes the checks out of a manifest that was read back, with their part, which is filled in. False: there are none, or
- * it contradicts itself; the manifest is as before. */
+/* Takes the checks out of a manifest that was read back, with their part, which is filled in.
+ * False: there are none, or it contradicts itself; the manifest is as before. */
 bool cheap_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part);
 
 #endif

@@ -212,7 +212,8 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
     struct problem problem = {.text = ""};
     struct market market;
     if (!market_read(options->market, &market, &problem)) {
-        /* A broker that stops takes its file away; a file that is wrong is this machine's to mend. */
+        /* A broker that stops takes its file away; a file that is wrong is this machine's to
+         * mend. */
         bool is_gone = access(options->market, F_OK) != 0;
         return client_fail(ret_error, is_gone ? BOURSE_UNREACHABLE : BOURSE_LOCAL, "%s%s",
                            problem.text,

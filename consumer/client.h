@@ -84,7 +84,8 @@ bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint3
 bool client_no_result(struct bourse *client, const char *id, uint32_t index,
                       struct bourse_error *error);
 
-/* Every result that bourse_outcomes leaves out: attempts before the one that counts, and late ones. As they came. */
+/* Every result that bourse_outcomes leaves out: attempts before the one that counts, and late ones.
+ * As they came. */
 bool client_other_outcomes(struct bourse *client, const char *id, bourse_outcome_visitor *visitor,
                            void *context, struct bourse_error *error);
 
@@ -109,7 +110,8 @@ static inline ProtobufCBinaryData client_bytes(void *bytes, size_t length)
     return (ProtobufCBinaryData){.len = length, .data = bytes};
 }
 
-/* Whether `name` (NULL: none) may name an account: false with the reason where it has control characters. */
+/* Whether `name` (NULL: none) may name an account: false with the reason where it has control
+ * characters. */
 bool client_name_fits(const char *name, struct bourse_error *ret_error);
 
 #endif

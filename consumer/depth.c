@@ -75,7 +75,8 @@ struct bourse_bands depth_bands(const Bourse__V1__BookReply *page)
     };
 }
 
-/* `items` with room for `more` behind the first `count`; NULL, and they are as they were, when out of memory. */
+/* `items` with room for `more` behind the first `count`; NULL, and they are as they were, when out
+ * of memory. */
 static void *with_room(void *items, size_t count, size_t more, size_t *capacity, size_t size)
 {
     if (items != NULL && count + more <= *capacity) {

@@ -44,7 +44,8 @@ bool expand_file(const char *folder, const char *name, struct input_list *list,
 
 /* Opens a regular file, never through a symbolic link at its end; -1 with the problem. */
 int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem);
-/* Whether every file of the list from index `from` on can be opened and is a regular one. Reads nothing of them. */
+/* Whether every file of the list from index `from` on can be opened and is a regular one. Reads
+ * nothing of them. */
 bool input_list_look(const struct input_list *list, size_t from, struct problem *ret_problem);
 /* Reads and hashes every file of the list from index `from` on. */
 bool input_list_hash(struct input_list *list, size_t from, struct problem *ret_problem);

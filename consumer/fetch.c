@@ -132,7 +132,8 @@ static bool placed(struct fetch *fetch, enum place_status status, uint64_t size,
     return false;
 }
 
-/* The file of `each:`; the blocks that a tile of a product is made of are called the same in all of them. */
+/* The file of `each:`; the blocks that a tile of a product is made of are called the same in all of
+ * them. */
 static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     const Bourse__V1__ManifestSubtask *subtask =

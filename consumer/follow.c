@@ -1,4 +1,5 @@
-/* Prices, and the market as it changes: one request at a time, each answered when there is something to tell. */
+/* Prices, and the market as it changes: one request at a time, each answered when there is
+ * something to tell. */
 #include "consumer/client.h"
 
 #include "base/checked.h"

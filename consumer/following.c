@@ -143,7 +143,8 @@ static void take_out(struct levels *levels, size_t at)
             (levels->count - at) * sizeof *levels->items);
 }
 
-/* `level` says how one stands now. Of one that is gone and was never told of there is nothing to tell. */
+/* `level` says how one stands now. Of one that is gone and was never told of there is nothing to
+ * tell. */
 static bool take_level(struct following *following, struct level *level)
 {
     struct levels *book = &following->book;

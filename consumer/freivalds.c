@@ -567,7 +567,8 @@ static bool all_finite(const float *elements, size_t count)
     return true;
 }
 
-/* Sums it up from (row, column) of C on. *ret_is_odd: it has a NaN or an infinity, and shows nothing. */
+/* Sums it up from (row, column) of C on. *ret_is_odd: it has a NaN or an infinity, and shows
+ * nothing. */
 static bool take_sample(const struct check *check, uint64_t row, uint64_t column,
                         struct sample *sample, bool *ret_is_odd)
 {

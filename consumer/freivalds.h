@@ -55,8 +55,8 @@ struct freivalds {
     struct freivalds_tile tiles[FREIVALDS_NAMED]; /* the first of them */
 };
 
-/* Reads A and C once, and B some times: twice where all is well. False when something cannot be read, or
- * without memory for inner x 20 numbers. The dice are the machine's entropy. */
+/* Reads A and C once, and B some times: twice where all is well. False when something cannot be
+ * read, or without memory for inner x 20 numbers. The dice are the machine's entropy. */
 bool freivalds_check(const struct matrix *a, const struct matrix *b, const struct matrix *c,
                      const struct freivalds_grid *grid, struct freivalds *ret_verdict,
                      struct problem *ret_problem);

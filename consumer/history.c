@@ -104,7 +104,8 @@ static bool ask_all(struct bourse *bourse, const struct names *names, on_wire_ro
 
 /* ---------------------------------------------------------------- what a job is expected to take */
 
-/* Not of one class: of all that are real, or of all that are simulated, whose times are a model's. */
+/* Not of one class: of all that are real, or of all that are simulated, whose times are a
+ * model's. */
 #define CLASS_REAL 0
 #define CLASS_SIMULATED SIZE_MAX
 
@@ -391,7 +392,8 @@ static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ns)
     return false;
 }
 
-/* Of work on inputs that nobody waits for: where it is unlike, it goes to the market as tasks do. */
+/* Of work on inputs that nobody waits for: where it is unlike, it goes to the market as tasks
+ * do. */
 static bool make_list(struct bourse_job *job)
 {
     struct order_graph *graph = &job->graph;
@@ -526,7 +528,8 @@ static const struct known *known_of_class(const struct learning *learning, uint3
     return known;
 }
 
-/* What one subtask takes on devices of a kind, which has it as said, guessed, or measured elsewhere: that stays as it is. */
+/* What one subtask takes on devices of a kind, which has it as said, guessed, or measured
+ * elsewhere: that stays as it is. */
 static void figure_one(const struct learning *learning, size_t part, uint32_t index, size_t of_kind,
                        struct history_figure *figure)
 {

@@ -26,7 +26,8 @@ const char *job_plan_name(const struct job_plan *plan, uint32_t index)
 
 /* ---------------------------------------------------------------- leases */
 
-/* The parts that a lease's device fits, by its name among what is on offer; of one that is not there all. */
+/* The parts that a lease's device fits, by its name among what is on offer; of one that is not
+ * there all. */
 static uint32_t parts_of(const struct offered *offered, const char *label, size_t part_count)
 {
     for (size_t i = 0; i < offered->count; i++) {
@@ -52,7 +53,8 @@ static int cheapest_first(const void *a, const void *b)
                : left->slots.price_micro > right->slots.price_micro;
 }
 
-/* An open job runs on what it has. Without a lease it is as one that is not there yet. False without memory. */
+/* An open job runs on what it has. Without a lease it is as one that is not there yet. False
+ * without memory. */
 static bool take_leases(struct job_plan *plan, const struct bourse_job *job,
                         const struct bourse_job_row *row)
 {

@@ -1,5 +1,5 @@
-/* consumer/job_plan.h - how a job would run on what is on offer now, and what is left of one on the leases that it has. Not installed;
- * planner/deal.h says by which rules. */
+/* consumer/job_plan.h - how a job would run on what is on offer now, and what is left of one on the
+ * leases that it has. Not installed; planner/deal.h says by which rules. */
 #ifndef BOURSE_CONSUMER_JOB_PLAN_H
 #define BOURSE_CONSUMER_JOB_PLAN_H
 
@@ -20,8 +20,9 @@ struct job_plan {
     bool is_on_leases;              /* the places are leases that it has */
 };
 
-/* `quotes`: of each part of the job, as submit_quote_parts has them. `row`: of a job of which this is what is left, NULL: it is not there
- * yet; the leases of one that is open are its places, if it has any. The caller frees it. */
+/* `quotes`: of each part of the job, as submit_quote_parts has them. `row`: of a job of which this
+ * is what is left, NULL: it is not there yet; the leases of one that is open are its places, if it
+ * has any. The caller frees it. */
 bool job_plan_make(struct bourse *bourse, const struct bourse_job *job,
                    const struct bourse_quote *quotes, const struct bourse_job_row *row,
                    struct job_plan **ret_plan, struct bourse_error *error);
@@ -30,8 +31,8 @@ void job_plan_destroy(struct job_plan **self);
 /* NULL: it has none, but a number. */
 const char *job_plan_name(const struct job_plan *plan, uint32_t index);
 
-/* What is left of a job, open or not, to be planned and not to be submitted: without the cap or the value that it had. NOT_FOUND: nothing
- * is. */
+/* What is left of a job, open or not, to be planned and not to be submitted: without the cap or the
+ * value that it had. NOT_FOUND: nothing is. */
 bool resume_to_plan(struct bourse *bourse, const char *id, struct bourse_job **ret_job,
                     struct bourse_error *error);
 

@@ -374,7 +374,8 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
     }
 }
 
-/* A time of an ask as its owner says it; 0: not said. What nothing could fill, or no clock could end, is a slip. */
+/* A time of an ask as its owner says it; 0: not said. What nothing could fill, or no clock could
+ * end, is a slip. */
 struct ask_time {
     const char *name, *field; /* for people, and of the struct */
     int64_t value_ms, least_ms, most_ms;

@@ -283,8 +283,8 @@ static bool same_limits(const struct job_file *file, const struct job_task *task
            a->output_bytes == b->output_bytes && a->processes == b->processes;
 }
 
-/* What the task says itself; what it leaves to the job is in the manifest. The outputs are written in full, for an
- * empty list means none. */
+/* What the task says itself; what it leaves to the job is in the manifest. The outputs are written
+ * in full, for an empty list means none. */
 static void task_to_wire(const struct job_file *file, const struct job_task *task,
                          Bourse__V1__ManifestLimits *limits, Bourse__V1__ManifestTask *wire)
 {
@@ -500,7 +500,8 @@ static bool check_manifest(const struct bourse_job *job, struct bourse_error *er
                        refused.limit);
 }
 
-/* What a slot has at least (provider/config.h): of so much nobody has to ask, and sizes are told apart no finer. */
+/* What a slot has at least (provider/config.h): of so much nobody has to ask, and sizes are told
+ * apart no finer. */
 #define ROOM_STEP_BYTES (INT64_C(1) << 20)
 
 /* As a job that is continued has it already. */
@@ -650,7 +651,8 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
     return true;
 }
 
-/* What each takes, where it is not what its part's do: tasks of their own, and work on inputs of unlike size. */
+/* What each takes, where it is not what its part's do: tasks of their own, and work on inputs of
+ * unlike size. */
 static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *manifest)
 {
     uint32_t index = 0;

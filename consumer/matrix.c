@@ -258,7 +258,8 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* A file without a name goes away with its process, however that ends; not every file system has them. */
+/* A file without a name goes away with its process, however that ends; not every file system has
+ * them. */
 static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
 {
     static unsigned serial;
@@ -359,8 +360,9 @@ static uint64_t bytes_to_prepare(const struct matrix_draft *draft)
     return size < most ? size : most;
 }
 
-/* To read what was never written gives the file memory for it, and nothing else: the disk is not asked, and pages that are
- * only read need not be written. Without reading ahead, which would do many megabytes at a go while others wait. */
+/* To read what was never written gives the file memory for it, and nothing else: the disk is not
+ * asked, and pages that are only read need not be written. Without reading ahead, which would do
+ * many megabytes at a go while others wait. */
 static void *prepare(void *argument)
 {
     struct matrix_draft *draft = argument;

@@ -43,24 +43,27 @@ static inline uint64_t matrix_blob_bytes(const struct matrix_block *block)
 bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
                       uint64_t offset, size_t length, uint8_t *ret_bytes,
                       struct problem *ret_problem);
-/* Where the bytes of it from `offset` on lie in the matrix's file: how many together, and where. 0: nowhere. */
+/* Where the bytes of it from `offset` on lie in the matrix's file: how many together, and where. 0:
+ * nowhere. */
 uint64_t matrix_find_blob(const struct matrix *matrix, const struct matrix_block *block,
                           uint64_t offset, uint64_t *ret_at);
-/* Where the elements begin in such a file of `size` bytes, whose first `length` are given: all, or NPY_PREFIX_BYTES at
- * least. It must have exactly the block's shape; the problem says what it has instead. */
+/* Where the elements begin in such a file of `size` bytes, whose first `length` are given: all, or
+ * NPY_PREFIX_BYTES at least. It must have exactly the block's shape; the problem says what it has
+ * instead. */
 bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
                        const struct matrix_block *block, uint64_t *ret_offset,
                        struct problem *ret_problem);
 
 struct matrix_draft;
 
-/* Begins a matrix that is to be called `path`, in an existing folder, with room on the disk for all of it. NULL with
- * the problem. */
+/* Begins a matrix that is to be called `path`, in an existing folder, with room on the disk for all
+ * of it. NULL with the problem. */
 struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64_t columns,
                                          struct problem *ret_problem);
-/* Has memory made ready for what will be written, on a thread of its own with what time the processors have left: where memory
- * is new to a machine, a write waits for it longer than for anything else. A fourth of the free memory and 1 GiB at most. Nothing
- * else depends on it. At most once. */
+/* Has memory made ready for what will be written, on a thread of its own with what time the
+ * processors have left: where memory is new to a machine, a write waits for it longer than for
+ * anything else. A fourth of the free memory and 1 GiB at most. Nothing else depends on it. At most
+ * once. */
 void matrix_draft_prepare(struct matrix_draft *draft);
 /* What was not kept is removed. */
 void matrix_draft_destroy(struct matrix_draft **self);
@@ -70,7 +73,8 @@ bool matrix_draft_write(struct matrix_draft *draft, const struct matrix_block *b
 bool matrix_draft_write_bytes(struct matrix_draft *draft, const struct matrix_block *block,
                               uint64_t offset, const uint8_t *bytes, size_t length,
                               struct problem *ret_problem);
-/* What is written so far, to be read like any matrix; it lives as long as the draft and is not closed. */
+/* What is written so far, to be read like any matrix; it lives as long as the draft and is not
+ * closed. */
 const struct matrix *matrix_draft_matrix(const struct matrix_draft *draft);
 /* Makes it durable and gives it its name; a file of that name is replaced. */
 bool matrix_draft_keep(struct matrix_draft *draft, struct problem *ret_problem);

@@ -9,7 +9,8 @@
 #include "base/problem.h"
 #include "consumer/prepare.h"
 
-/* Of a job whose files are found. False with the problem, and the line of the job file that it is about (0: none). */
+/* Of a job whose files are found. False with the problem, and the line of the job file that it is
+ * about (0: none). */
 bool named_check(const struct bourse_job *job, const char *folder, unsigned *ret_line,
                  struct problem *ret_problem);
 

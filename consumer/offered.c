@@ -77,7 +77,8 @@ struct offered *offered_create(const struct bourse_job *job, const struct bourse
     for (size_t i = 0; i < job->part_count; i++) {
         offered->is_busy = offered->is_busy || quotes[i].slots_now == 0;
         for (uint32_t k = 0; k < quotes[i].level_count; k++) {
-            /* Of what is leased, as if it were idle, and leases that it would take, only these are to be had. */
+            /* Of what is leased, as if it were idle, and leases that it would take, only these are
+             * to be had. */
             if (quotes[i].slots_now > 0 || quotes[i].slots_taken == 0) {
                 add_level(offered, i, &quotes[i].levels[k]);
             }
@@ -178,7 +179,8 @@ static uint32_t usable(const struct candidate *candidate, const struct bourse_jo
     return most;
 }
 
-/* The devices of one place in its stead, where they have its slots to the last one; else it stays without a name. */
+/* The devices of one place in its stead, where they have its slots to the last one; else it stays
+ * without a name. */
 static void name_place(const struct bourse_job *job, struct finding *finding,
                        const struct offered_place *place, struct offered *named)
 {
@@ -389,7 +391,8 @@ static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count
     return at;
 }
 
-/* The kind of the device of its make that is nearest to its pace; its make's, where no device has one of its own. */
+/* The kind of the device of its make that is nearest to its pace; its make's, where no device has
+ * one of its own. */
 static uint32_t nearest_kind(const struct offered *offered, const struct offered_place *place)
 {
     uint32_t nearest = place->slots.of_class;

@@ -47,20 +47,26 @@ bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct of
 /* Finds out of what make the devices are that have a name, on offer or not. */
 bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
                               struct offered *offered, struct bourse_error *error);
-/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no known make, stay 0. Then devices that are
- * not of the speed of theirs, as many as there is room for; the others have the number of one of their make that is about as fast. How many numbers there are. Pure. */
+/* Numbers the makes of places from 1 on, those of the cheapest first; the rest, and places of no
+ * known make, stay 0. Then devices that are not of the speed of theirs, as many as there is room
+ * for; the others have the number of one of their make that is about as fast. How many numbers
+ * there are. Pure. */
 size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kinds[DEAL_CLASSES]);
-/* Asks the market what subtasks took on devices of these makes, and on those that are not of the speed of their make. */
+/* Asks the market what subtasks took on devices of these makes, and on those that are not of the
+ * speed of their make. */
 bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
                    struct bourse_error *error);
 
-/* Watts of one of its slots at its device's full load, as the catalogue has them; of a simulated device those of what it is made after. */
+/* Watts of one of its slots at its device's full load, as the catalogue has them; of a simulated
+ * device those of what it is made after. */
 struct figure offered_power(const struct offered_place *place);
-/* The same of places without names, where all that `named` has at their price for their parts take as much. */
+/* The same of places without names, where all that `named` has at their price for their parts take
+ * as much. */
 void offered_set_power(struct offered *offered, const struct offered *named);
 /* Both of places with names, for what they have themselves. */
 void offered_know(struct offered *named);
-/* How many slots the device with most has of places without names, among those that `named` has in their stead. */
+/* How many slots the device with most has of places without names, among those that `named` has in
+ * their stead. */
 void offered_set_widest(struct offered *offered, const struct offered *named);
 
 /* What a subtask takes on devices of a class, and what that rests on. */
@@ -73,8 +79,10 @@ bool offered_is_unlike(const struct bourse_job *job, const struct offered *offer
 /* What a subtask of part `part` is expected to take. */
 int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t index);
 
-/* The job on these places: each as long as expected or, with `all_take_ns` above 0, as long as nine of ten took at most there and, where that is
- * not known, all as long as that. DEAL_NOWHERE also where nothing is on offer. `ret_single` (may be NULL): the place that would be done first alone, with ret_single_ns; count: none can do all. */
+/* The job on these places: each as long as expected or, with `all_take_ns` above 0, as long as nine
+ * of ten took at most there and, where that is not known, all as long as that. DEAL_NOWHERE also
+ * where nothing is on offer. `ret_single` (may be NULL): the place that would be done first alone,
+ * with ret_single_ns; count: none can do all. */
 enum deal_status offered_deal(const struct bourse_job *job, const struct offered *offered,
                               int64_t all_take_ns, struct deal **ret_deal, size_t *ret_single,
                               int64_t *ret_single_ns);

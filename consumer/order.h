@@ -52,8 +52,9 @@ void order_destroy(struct order **self);
 
 /* As a graph says what is known of a subtask: in whole milliseconds, rounded up. */
 uint32_t order_known_ms(int64_t expect_ns);
-/* Sets the ranks from `expect_ns` of each subtask: the longest way from its start to the end of the job, each in whole
- * milliseconds, UINT32_MAX at most. Where nobody waits, that is what it takes itself. */
+/* Sets the ranks from `expect_ns` of each subtask: the longest way from its start to the end of the
+ * job, each in whole milliseconds, UINT32_MAX at most. Where nobody waits, that is what it takes
+ * itself. */
 void order_rank(struct order_graph *graph, const int64_t *expect_ns);
 
 /* Sorts the numbers, and drops those that stand there twice; how many are left. */
@@ -67,7 +68,8 @@ bool order_add_need(struct requirement *needs, const char *name, const char *tex
 bool order_add_least(struct requirement *needs, const char *name, int64_t least);
 /* The executor that a device must have, as not every agent does; NULL: all run programs. */
 const char *order_executor(const struct job_file *job);
-/* The program that a device must offer, or NULL: an image brings it, or the subtask's own file is it. */
+/* The program that a device must offer, or NULL: an image brings it, or the subtask's own file is
+ * it. */
 const char *order_program(const struct job_file *job, const struct job_strings *run);
 /* What is assumed of a subtask: `expect_ms`, or without one the default, never above the limit. */
 int64_t order_expect_ns(int64_t expect_ms, int64_t limit_ms);

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 enum { READ_BYTES = 1 << 16, COMPONENT_MAX = 255, SHOWN_BYTES = 256 };
-/* Two descriptors each; from SYNC_EACH files on, syncing the whole file system costs less than each of them. */
+/* Two descriptors each; from SYNC_EACH files on, syncing the whole file system costs less than each
+ * of them. */
 enum { WAITING_MAX = 64, SYNC_EACH = 4, TEMPORARY_SIZE = 64 };
 
 struct waiting { /* a file that is right and has no name yet */
@@ -27,7 +28,8 @@ struct waiting { /* a file that is right and has no name yet */
 struct places {
     int root;
     bool has_new_folder; /* whose own name is not durable yet */
-    /* A folder of files that were there already: whoever wrote them may have been killed before they were durable. -1: none. */
+    /* A folder of files that were there already: whoever wrote them may have been killed before
+     * they were durable. -1: none. */
     int present;
     size_t count;
     struct waiting waiting[WAITING_MAX];

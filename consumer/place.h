@@ -29,8 +29,8 @@ bool place_path_of_task(const char *task, const char *output, char ret_path[PLAC
 
 struct places; /* an output folder, and the files in it that wait for their names */
 
-/* Opens the output folder, made with its parents if absent; NULL with the problem. places_close forgets what was
- * not settled. */
+/* Opens the output folder, made with its parents if absent; NULL with the problem. places_close
+ * forgets what was not settled. */
 struct places *places_open(const char *folder, struct problem *ret_problem);
 void places_close(struct places **self);
 
@@ -50,8 +50,9 @@ enum place_status {
 enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
                              uint64_t size, place_fill *fill, void *context,
                              struct problem *ret_problem);
-/* Makes every file written so far durable and gives it its name, durable too, as is what was PRESENT: WRITTEN, or OCCUPIED or FAILED with the
- * problem of the first that was not; the others are in their places. place_file settles what it wrote whenever a batch is full. */
+/* Makes every file written so far durable and gives it its name, durable too, as is what was
+ * PRESENT: WRITTEN, or OCCUPIED or FAILED with the problem of the first that was not; the others
+ * are in their places. place_file settles what it wrote whenever a batch is full. */
 enum place_status places_settle(struct places *places, struct problem *ret_problem);
 
 #endif

@@ -305,7 +305,8 @@ static bool check_task_names(const struct bourse_job *job, size_t index, struct 
                                         task->name, twice);
 }
 
-/* In the work folder of a subtask, its own files, those it takes and the shared ones lie side by side. */
+/* In the work folder of a subtask, its own files, those it takes and the shared ones lie side by
+ * side. */
 static bool check_shared(const struct bourse_job *job, struct bourse_error *error)
 {
     for (size_t i = 0; i < job->shared.count; i++) {
@@ -331,7 +332,8 @@ static bool check_named(const struct bourse_job *job, const char *folder,
            input_failed(job->file_name, line, "run", &problem, error);
 }
 
-/* The least that a Given of a task takes which has made all its outputs: one that it does not make is a failure. */
+/* The least that a Given of a task takes which has made all its outputs: one that it does not make
+ * is a failure. */
 static size_t least_given(const struct job_file *file, const struct job_task *task)
 {
     enum { INDEX_BYTES = 2, OUTPUT_BYTES = 40 }; /* of an output all but its name */

@@ -67,8 +67,8 @@ struct bourse_job {
     struct job_learned learned;
 };
 
-/* Takes `file` over, also when it fails. Names are relative to `folder`. `file_name` is the job file's,
- * for messages; NULL when there is none. */
+/* Takes `file` over, also when it fails. Names are relative to `folder`. `file_name` is the job
+ * file's, for messages; NULL when there is none. */
 bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
                  struct bourse_job **ret_job, struct bourse_error *error);
 

@@ -422,7 +422,8 @@ struct arriving {
     atomic_bool is_unwritten;
 };
 
-/* A file that is no such block is read to its end all the same: whose fault it is, only its hash tells. */
+/* A file that is no such block is read to its end all the same: whose fault it is, only its hash
+ * tells. */
 static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
                        struct problem *ret_problem)
 {

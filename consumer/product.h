@@ -8,7 +8,8 @@
 #include "planner/split.h"
 #include "protocol/codec.h"
 
-/* What the plan assumes of a market it has not measured; docs/bench.md has what was measured on one machine. */
+/* What the plan assumes of a market it has not measured; docs/bench.md has what was measured on one
+ * machine. */
 #define PRODUCT_TILE_S 0.010 /* of a tile, whatever its size: dispatch, start, result, settlement */
 #define PRODUCT_STAGING 1.0e9 /* bytes per second: into the jail, and the result out of it */
 #define PRODUCT_START_S 0.050 /* lease and jail, once per device */
@@ -86,7 +87,8 @@ bool product_make_room(struct bourse_product *product, const char *output,
                        struct bourse_error *error);
 /* By the grid and the shape. */
 bool product_make_tiles(struct bourse_product *product, struct bourse_error *error);
-/* Where a tile lies in C, as the value of its subtask, so that C can be put together without A and B. */
+/* Where a tile lies in C, as the value of its subtask, so that C can be put together without A and
+ * B. */
 void product_value(const struct matrix_block *block, char ret_value[PRODUCT_VALUE_SIZE]);
 /* Remembers which tiles a job makes; NULL with the error. It lives until the next one is added. */
 struct product_source *product_add_source(struct bourse_product *product, const char *id,

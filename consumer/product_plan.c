@@ -1,5 +1,5 @@
-/* Which devices multiply, and into which tiles: the market's devices to the planner's, and its answer to what the job
- * needs. */
+/* Which devices multiply, and into which tiles: the market's devices to the planner's, and its
+ * answer to what the job needs. */
 #include "consumer/client.h"
 #include "consumer/product.h"
 #include "planner/online.h"
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tile has so many tries with the market's crash limit: whom the first two are refuted of, a third may make it right. */
+/* A tile has so many tries with the market's crash limit: whom the first two are refuted of, a
+ * third may make it right. */
 enum { PROVIDERS_LET_IN = 3 };
 
 struct offered {
@@ -120,7 +121,8 @@ static void keep_fastest(struct market_view *view)
     }
 }
 
-/* Who alone may judge is kept for that where others multiply (prepare.h, spares_referee), and so is not planned with. */
+/* Who alone may judge is kept for that where others multiply (prepare.h, spares_referee), and so is
+ * not planned with. */
 static void leave_sole_referee(struct market_view *view)
 {
     const struct offered *referee = NULL;
@@ -156,9 +158,10 @@ static bool is_among(const struct offered *const *providers, size_t count, const
     return false;
 }
 
-/* What is refuted is not given to its provider again, and who lies about results lies about speed too. So of those with so much memory the
- * fastest are let in until they are of two providers, one of whom is trusted to judge, or of three; the speed of the last of them,
- * or 0 where there is a single provider. */
+/* What is refuted is not given to its provider again, and who lies about results lies about speed
+ * too. So of those with so much memory the fastest are let in until they are of two providers, one
+ * of whom is trusted to judge, or of three; the speed of the last of them, or 0 where there is a
+ * single provider. */
 static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
 {
     const struct offered *providers[PROVIDERS_LET_IN];
@@ -236,9 +239,9 @@ static int64_t to_ms(double seconds)
     return ms < 1 ? 1 : ms > 1e9 ? 1000000000 : (int64_t)ms;
 }
 
-/* Of all that could, only those with a share: the slower ones are kept out by their speed. No device is named, for then
- * nothing could take the place of one that has gone. What is checked may be refuted: then others are let in too, and where
- * there is a single provider, all who come. */
+/* Of all that could, only those with a share: the slower ones are kept out by their speed. No
+ * device is named, for then nothing could take the place of one that has gone. What is checked may
+ * be refuted: then others are let in too, and where there is a single provider, all who come. */
 static int64_t speed_floor(const struct market_view *view, const struct split_share *shares,
                            bool checks, int64_t memory_bytes)
 {
@@ -335,7 +338,8 @@ bool product_choose(struct bourse *bourse, const struct bourse_product_options *
 
 /* ---------------------------------------------------------------- anew, by what was measured */
 
-/* Slots that help with `tiles` like the largest, on devices that are as much slower than they say as those that have made some. */
+/* Slots that help with `tiles` like the largest, on devices that are as much slower than they say
+ * as those that have made some. */
 static uint32_t slots_for(struct market_view *view, const struct bourse_product *product,
                           uint64_t tiles, double drift)
 {

@@ -1,5 +1,5 @@
-/* Going on with a product: the job that began it says what its tiles are, those that continue it made some of them,
- * and what none of them made is a job of its own. */
+/* Going on with a product: the job that began it says what its tiles are, those that continue it
+ * made some of them, and what none of them made is a job of its own. */
 #include "consumer/product.h"
 
 #include "base/cleanup.h"
@@ -179,7 +179,8 @@ static bool find_next(struct bourse *bourse, char id[BOURSE_ID_SIZE],
     return true;
 }
 
-/* The newest job of the product, and how it stands: what an older one left may have been made since. */
+/* The newest job of the product, and how it stands: what an older one left may have been made
+ * since. */
 static bool find_newest(struct bourse *bourse, const char *id, char ret_id[BOURSE_ID_SIZE],
                         enum bourse_job_state *ret_state, struct bourse_error *error)
 {

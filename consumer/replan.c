@@ -43,7 +43,8 @@ static bool is_weighty(const struct pace *pace, const struct deal *plan, uint64_
                                                    .subtasks = subtasks});
 }
 
-/* The row has it by what a part's subtasks are expected to take on average; where the plan is known each counts with what was expected of it. */
+/* The row has it by what a part's subtasks are expected to take on average; where the plan is known
+ * each counts with what was expected of it. */
 static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
                       struct pace *ret_pace, struct bourse_error *error)
 {
@@ -94,7 +95,8 @@ static bool has_guesses_only(const struct bourse_job *job)
     return guess;
 }
 
-/* What the market measured of such work does not count beside what the job itself is found to take. */
+/* What the market measured of such work does not count beside what the job itself is found to
+ * take. */
 static void set_pace(const struct pace *pace, struct bourse_job *job)
 {
     job->learned.is_done = true;
@@ -133,7 +135,8 @@ static int64_t dearest(const struct job_plan *plan)
     return price_micro;
 }
 
-/* What is free at the prices that it pays, and what it has. Its order is that of the prices, within each. NULL without memory. */
+/* What is free at the prices that it pays, and what it has. Its order is that of the prices, within
+ * each. NULL without memory. */
 static struct offered *places_with_more(const struct bourse_job *job,
                                         const struct bourse_quote *quotes,
                                         const struct job_plan *plan)
@@ -187,7 +190,8 @@ static bool see_order(void *context, const struct bourse_order *order)
     return true;
 }
 
-/* The budget with which so many slots more can be leased: each lease is reserved for all of its term. */
+/* The budget with which so many slots more can be leased: each lease is reserved for all of its
+ * term. */
 static int64_t budget_for(const struct bourse_job_row *row, const struct order_part *part,
                           int64_t price_micro, uint32_t more)
 {
@@ -203,8 +207,8 @@ static int64_t budget_for(const struct bourse_job_row *row, const struct order_p
                     : INT64_MAX;
 }
 
-/* Whether more slots than the job has would end it sooner, where its `at_most` or its budget keeps them from it. False: the broker does not
- * answer, or there is no memory. */
+/* Whether more slots than the job has would end it sooner, where its `at_most` or its budget keeps
+ * them from it. False: the broker does not answer, or there is no memory. */
 static bool find_more(struct bourse *bourse, struct bourse_job *job,
                       const struct bourse_quote *quotes, const struct bourse_job_row *row,
                       const struct job_plan *plan, struct replan *replan,
@@ -237,7 +241,8 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     const int64_t pays_micro = dearest(plan);
-    /* A bid that is replaced takes what is free at its price, one that stands pays its limit for what comes. */
+    /* A bid that is replaced takes what is free at its price, one that stands pays its limit for
+     * what comes. */
     const int64_t price_micro = at_most > 0 ? pays_micro : larger(bid.price_micro, pays_micro);
     const int64_t needs_micro = budget_for(row, part, price_micro, slots > held ? slots - held : 0);
     replan->budget_micro = needs_micro > row->budget_micro && needs_micro < INT64_MAX
@@ -281,8 +286,8 @@ static int64_t percent_of(int64_t planned, int64_t took)
     return percent < INT64_MAX ? (int64_t)percent : INT64_MAX;
 }
 
-/* As the market expects it on the lanes that it has; the rest is to cost as much as what is done. Whether what was expected was a guess it does
- * not say. */
+/* As the market expects it on the lanes that it has; the rest is to cost as much as what is done.
+ * Whether what was expected was a guess it does not say. */
 static bool make_large(const struct bourse_job_row *row, struct replan *replan,
                        struct bourse_error *error)
 {

@@ -25,11 +25,13 @@ struct replan {
         sooner_ns; /* all would be done by then; 0: more would not help, none is free at the prices it pays, or it will have them anyway */
 };
 
-/* Whether the subtasks of an open job take more than a fifth more or less than was planned of just these: `ret_percent` more. Of jobs too
- * large to be laid out, and where no plan is known, than the market expects on average. False also where the broker does not tell. */
+/* Whether the subtasks of an open job take more than a fifth more or less than was planned of just
+ * these: `ret_percent` more. Of jobs too large to be laid out, and where no plan is known, than the
+ * market expects on average. False also where the broker does not tell. */
 bool replan_drifts(struct bourse *bourse, const struct bourse_job_row *row, int64_t *ret_percent);
 
-/* NOT_FOUND: it has ended, or goes as it was planned, or nothing that fits what is left is there. */
+/* NOT_FOUND: it has ended, or goes as it was planned, or nothing that fits what is left is
+ * there. */
 bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan,
                 struct bourse_error *ret_error);
 

@@ -69,7 +69,8 @@ static bool takes_files(const Bourse__V1__Manifest *manifest)
     return takes;
 }
 
-/* Results come by index, and a task waits for lower ones only: what it takes is known before its own result. */
+/* Results come by index, and a task waits for lower ones only: what it takes is known before its
+ * own result. */
 static bool keep_left(struct reading *reading, const struct bourse_outcome *outcome)
 {
     if (!reading->takes_files || outcome->status != ATTEMPT_ACCEPTED) {
@@ -290,7 +291,8 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
     return true;
 }
 
-/* All others. Where the job goes on meanwhile, the one that counted a moment ago may be among them. */
+/* All others. Where the job goes on meanwhile, the one that counted a moment ago may be among
+ * them. */
 static bool add_other(void *context, const struct bourse_outcome *outcome)
 {
     struct reading *reading = context;
@@ -358,8 +360,8 @@ static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, st
     return true;
 }
 
-/* What its parts were expected to take when it was submitted: the manifest says it, as long as that is there. What is no more
- * than the default is no prediction. */
+/* What its parts were expected to take when it was submitted: the manifest says it, as long as that
+ * is there. What is no more than the default is no prediction. */
 static void read_groups(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
@@ -376,7 +378,8 @@ static void read_groups(const Bourse__V1__Manifest *manifest, struct report *rep
     }
 }
 
-/* Of one subtask, where the job said something: what it was planned with where all are of one part, as that counts what was measured before. */
+/* Of one subtask, where the job said something: what it was planned with where all are of one part,
+ * as that counts what was measured before. */
 static int64_t expected_of(const Bourse__V1__Manifest *manifest, const struct report *report)
 {
     const bool is_planned = report->group_count == 1 && report->groups[0].expect_ns > 0;
@@ -487,7 +490,8 @@ static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *ma
     return index == manifest->subtask_count;
 }
 
-/* What each takes on devices of each class; where there are none, what the job expects. False: it contradicts itself. */
+/* What each takes on devices of each class; where there are none, what the job expects. False: it
+ * contradicts itself. */
 static bool plan_classes(struct planning *planning, const Bourse__V1__Manifest *manifest)
 {
     const Bourse__V1__ManifestTerms *terms = manifest->terms;
@@ -544,7 +548,8 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
     return true;
 }
 
-/* Alone is one device of a place, and not all that ask as much. Changes `devices`, which are the input's. */
+/* Alone is one device of a place, and not all that ask as much. Changes `devices`, which are the
+ * input's. */
 static void find_single(const Bourse__V1__ManifestTerms *terms, const struct deal_input *input,
                         struct deal_device *devices, struct report *report)
 {
@@ -558,8 +563,8 @@ static void find_single(const Bourse__V1__ManifestTerms *terms, const struct dea
     }
 }
 
-/* How it would have run on what was on offer, where the manifest says what that was. One that contradicts itself has no plan. False
- * without memory. */
+/* How it would have run on what was on offer, where the manifest says what that was. One that
+ * contradicts itself has no plan. False without memory. */
 static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;

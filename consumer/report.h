@@ -1,13 +1,13 @@
-/* consumer/report.h - reads what a report is made of: the job, its leases, its manifest and every result. Not installed;
- * planner/report.h says what is made of it. */
+/* consumer/report.h - reads what a report is made of: the job, its leases, its manifest and every
+ * result. Not installed; planner/report.h says what is made of it. */
 #ifndef BOURSE_CONSUMER_REPORT_H
 #define BOURSE_CONSUMER_REPORT_H
 
 #include "consumer/bourse.h"
 #include "planner/report.h"
 
-/* The report of a job of this account, whatever its state; of an open one, so far. The caller frees it with
- * report_destroy. */
+/* The report of a job of this account, whatever its state; of an open one, so far. The caller frees
+ * it with report_destroy. */
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
                      struct bourse_error *ret_error);
 

@@ -1,5 +1,5 @@
-/* What is left of a job that has ended, as a job of its own: the same manifest without the subtasks that were
- * accepted, and with what those left to the others as inputs by their hashes. */
+/* What is left of a job that has ended, as a job of its own: the same manifest without the subtasks
+ * that were accepted, and with what those left to the others as inputs by their hashes. */
 #include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/job_plan.h"
@@ -209,7 +209,8 @@ static bool continue_task(struct resume *resume, const Bourse__V1__ManifestSubta
     return true;
 }
 
-/* Each keeps the number that it had, which names its outputs; a job of one subtask has no numbers. */
+/* Each keeps the number that it had, which names its outputs; a job of one subtask has no
+ * numbers. */
 static bool continue_subtasks(struct resume *resume, struct bourse_error *error)
 {
     const Bourse__V1__Manifest *manifest = resume->manifest;
@@ -274,7 +275,8 @@ static bool is_guess(const Bourse__V1__Manifest *manifest, int64_t expect_ns, in
     return !manifest->has_expect_ns && expect_ns == order_expect_ns(JOB_ABSENT, limit_ms);
 }
 
-/* What each that is left was expected to take, where they are unlike: tasks, and work on files of unlike size. False without memory. */
+/* What each that is left was expected to take, where they are unlike: tasks, and work on files of
+ * unlike size. False without memory. */
 static bool expect_apart(const struct resume *resume, struct bourse_job *job)
 {
     bool is_apart = false;
@@ -483,7 +485,8 @@ static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
     return true;
 }
 
-/* The rest of it, once all that is asked for is known. `resume` has the manifest and until when it is good. */
+/* The rest of it, once all that is asked for is known. `resume` has the manifest and until when it
+ * is good. */
 static bool make_rest(struct bourse *bourse, const char *id, Bourse__V1__Manifest *manifest,
                       struct resume *resume, const struct id128 *continued, int64_t cap_micro,
                       const struct value *value, struct bourse_job **ret_job,

@@ -45,8 +45,8 @@ static int64_t dearest_of(const struct order_part *part, const struct bourse_quo
     return dearest_micro;
 }
 
-/* What it pays where all that it gets is given away, and goes: as others ask, be they leased now, else as it says itself, else as was paid
- * lately. 0: it pays anyhow, or nothing is known. */
+/* What it pays where all that it gets is given away, and goes: as others ask, be they leased now,
+ * else as it says itself, else as was paid lately. 0: it pays anyhow, or nothing is known. */
 static int64_t price_elsewhere(const struct job_file *file, const struct order_part *part,
                                const struct bourse_quote *quote)
 {
@@ -58,9 +58,10 @@ static int64_t price_elsewhere(const struct job_file *file, const struct order_p
     return quote->elsewhere_micro > 0 ? quote->elsewhere_micro : larger(other_micro, 0);
 }
 
-/* The default order is "market price, with a cap": a market order that must wait would otherwise rest
- * at all that its budget allows, and the next ask to arrive would fill at that. Where results are checked, the cap lets in a
- * second account, too: checks may not be for who asks least, and what is found wrong is made again by another. */
+/* The default order is "market price, with a cap": a market order that must wait would otherwise
+ * rest at all that its budget allows, and the next ask to arrive would fill at that. Where results
+ * are checked, the cap lets in a second account, too: checks may not be for who asks least, and
+ * what is found wrong is made again by another. */
 static int64_t limit_of(const struct job_file *file, const struct order_part *part,
                         const struct bourse_quote *quote)
 {
@@ -149,7 +150,8 @@ static int64_t lanes_of(const struct order_part *part)
     return most < part->subtasks ? most : part->subtasks;
 }
 
-/* As the market suggests where nothing is given away: 1.5 times what it costs, a term of the slots in use, and one more. */
+/* As the market suggests where nothing is given away: 1.5 times what it costs, a term of the slots
+ * in use, and one more. */
 static int64_t budget_elsewhere(const struct job_file *file, const struct order_part *part,
                                 const struct bourse_quote *quote)
 {
@@ -168,8 +170,9 @@ static int64_t budget_elsewhere(const struct job_file *file, const struct order_
                : INT64_MAX;
 }
 
-/* An order that is filled whole or not at all starts with no less than a term of all that it asks for at a time, and its bid is
- * no more than the budget covers of that: the suggestion is for its limit. */
+/* An order that is filled whole or not at all starts with no less than a term of all that it asks
+ * for at a time, and its bid is no more than the budget covers of that: the suggestion is for its
+ * limit. */
 static int64_t budget_for(const struct job_file *file, const struct order_part *part,
                           const struct bourse_quote *quote, int64_t limit_micro)
 {
@@ -247,8 +250,8 @@ static bool is_over_notional(const struct bourse_quote *quote)
     return strcmp(quote->explanation.refusal, reject_name(REJECT_NOTIONAL)) == 0;
 }
 
-/* What the market would refuse is asked about as it would be submitted: with the budget that is suggested, which is no more than
- * one order may come to where that makes the market take it. */
+/* What the market would refuse is asked about as it would be submitted: with the budget that is
+ * suggested, which is no more than one order may come to where that makes the market take it. */
 static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *job, size_t index,
                                int64_t cap_micro, int64_t limit_micro,
                                struct bourse_quote *ret_quote, struct bourse_error *error)
@@ -284,8 +287,9 @@ static bool has_gift(const struct bourse_quote *quote)
     return has;
 }
 
-/* What is given away, whatever else is on offer: the job has no more than its own cap to bid, and nothing to pay it with. Where there is none,
- * of the rest no more counts than what it would take to start. */
+/* What is given away, whatever else is on offer: the job has no more than its own cap to bid, and
+ * nothing to pay it with. Where there is none, of the rest no more counts than what it would take
+ * to start. */
 static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, size_t index,
                         struct bourse_quote *ret_quote, struct bourse_error *error)
 {
@@ -308,7 +312,8 @@ static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, siz
     return true;
 }
 
-/* Without a cap it gets one from what is on offer, and then what it does not get of that for less is quoted at that. */
+/* Without a cap it gets one from what is on offer, and then what it does not get of that for less
+ * is quoted at that. */
 static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
                        struct bourse_quote *ret_quote, struct bourse_error *error)
 {
@@ -352,7 +357,8 @@ static bool has_level(const struct bourse_quote *quote, const struct bourse_leve
     return false;
 }
 
-/* The offers for one part among those of the others: cheapest first, each once, as far as there is room. */
+/* The offers for one part among those of the others: cheapest first, each once, as far as there is
+ * room. */
 static void add_levels(struct bourse_quote *all, const struct bourse_quote *part)
 {
     for (uint32_t i = 0; i < part->level_count; i++) {
@@ -424,7 +430,8 @@ static bool is_sole_referee(const struct bourse_job *job, const struct bourse_qu
     return checks->first_account[0] != '\0' && !has_second(job, checks);
 }
 
-/* Whether there are devices, and none may check; simulated ones, which are not asked for, fail at nothing else. */
+/* Whether there are devices, and none may check; simulated ones, which are not asked for, fail at
+ * nothing else. */
 static bool lacks_referee(const struct bourse_explanation *why)
 {
     uint32_t failing = 0;
@@ -458,8 +465,8 @@ static void tell_no_referee(const struct bourse_quote *checks, char *ret_text, s
     }
 }
 
-/* Nobody judges results of its own: what the only referee makes would wait for ever. So others are to make it, where there
- * are any for every part. `made` has room for one quote. */
+/* Nobody judges results of its own: what the only referee makes would wait for ever. So others are
+ * to make it, where there are any for every part. `made` has room for one quote. */
 static bool spare_referee(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
                           struct bourse_quote *checks, struct bourse_error *error)
 {
@@ -494,8 +501,8 @@ static bool quote_checks(struct bourse *bourse, struct bourse_job *job, struct b
     return spare_referee(bourse, job, made, ret_checks, error);
 }
 
-/* What is found wrong is made again by whom the checks can be had from, as dear as they are: each part pays what any does, and the
- * budget has a lease at that. */
+/* What is found wrong is made again by whom the checks can be had from, as dear as they are: each
+ * part pays what any does, and the budget has a lease at that. */
 static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
                       struct bourse_quote *all, int64_t ret_limits[ORDER_PARTS_MAX])
 {
@@ -516,7 +523,8 @@ static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
     }
 }
 
-/* Where no price is known for a part: what its budget allows. An order that waits pays what the ask that comes has to pay. */
+/* Where no price is known for a part: what its budget allows. An order that waits pays what the ask
+ * that comes has to pay. */
 static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
 {
     const int64_t budget_micro =
@@ -542,15 +550,16 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
     }
 }
 
-/* Whether what is suggested asks for the account's credits: where all of it may be had for nothing. */
+/* Whether what is suggested asks for the account's credits: where all of it may be had for
+ * nothing. */
 static bool is_of_account(const struct bourse_job *job, const struct bourse_quote *quote)
 {
     return job->file->budget_micro == JOB_ABSENT && quote->minimum_micro == 0 &&
            quote->suggested_micro > 0 && quote->level_count > 0;
 }
 
-/* What is suggested is no more than one order may come to. Who has fewer credits takes what is given away all the same, with what there
- * is. */
+/* What is suggested is no more than one order may come to. Who has fewer credits takes what is
+ * given away all the same, with what there is. */
 static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
                            int64_t available_micro, struct bourse_quote *quote,
                            const int64_t limits[ORDER_PARTS_MAX], struct bourse_error *error)
@@ -637,8 +646,8 @@ static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
     quote->suggested_micro = sum_of(with_half(cost_micro), larger(rest_micro, 1));
 }
 
-/* Where devices of a part are of unlike speeds, one of its alike subtasks takes on average what the plan has them take: by that it is seen
- * later whether they keep to the plan. */
+/* Where devices of a part are of unlike speeds, one of its alike subtasks takes on average what the
+ * plan has them take: by that it is seen later whether they keep to the plan. */
 static void expect_planned(struct bourse_job *job, const struct deal *deal)
 {
     uint32_t index = 0;
@@ -654,8 +663,9 @@ static void expect_planned(struct bourse_job *job, const struct deal *deal)
     }
 }
 
-/* Quotes of parts spread equal work over what each may have. Parts take each other's devices, and tasks are unlike and wait for each other:
- * how long that takes and what it costs is what the plan says. */
+/* Quotes of parts spread equal work over what each may have. Parts take each other's devices, and
+ * tasks are unlike and wait for each other: how long that takes and what it costs is what the plan
+ * says. */
 static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
                         const struct offered *offered, struct bourse_quote *quote,
                         struct bourse_error *error)
@@ -682,7 +692,8 @@ static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
     return true;
 }
 
-/* The places by name. Where the market measured such work, with what it takes on each make of devices. */
+/* The places by name. Where the market measured such work, with what it takes on each make of
+ * devices. */
 static bool find_named(struct bourse *bourse, const struct bourse_job *job,
                        const struct bourse_quote *parts, struct offered **ret_named,
                        struct bourse_error *error)
@@ -700,7 +711,8 @@ static bool find_named(struct bourse *bourse, const struct bourse_job *job,
     return true;
 }
 
-/* Whether the plan is that of the places by name, and a manifest has room for what it knows of them. */
+/* Whether the plan is that of the places by name, and a manifest has room for what it knows of
+ * them. */
 static bool keeps_named(const struct bourse_job *job, const struct offered *named)
 {
     return named->count <= LIMIT_PLACES &&
@@ -779,8 +791,8 @@ static void put_progress(void *context, uint64_t done_bytes, uint64_t total_byte
     }
 }
 
-/* `sources` has room for one more than a batch: the manifest is small, and to send it alone takes a question, an answer and a
- * sync of its own. */
+/* `sources` has room for one more than a batch: the manifest is small, and to send it alone takes a
+ * question, an answer and a sync of its own. */
 static bool put_sources(struct put *put, struct blob_source *sources, size_t count)
 {
     if (put->manifest != NULL) {

@@ -1,4 +1,5 @@
-/* consumer/submit.h - quote and submission of a job part by part: each at a price of its own. Not installed. */
+/* consumer/submit.h - quote and submission of a job part by part: each at a price of its own. Not
+ * installed. */
 #ifndef BOURSE_CONSUMER_SUBMIT_H
 #define BOURSE_CONSUMER_SUBMIT_H
 

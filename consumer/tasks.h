@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether either all subtasks but the checks are tasks or none is, and each waits for earlier ones only. */
+/* Whether either all subtasks but the checks are tasks or none is, and each waits for earlier ones
+ * only. */
 bool tasks_well_formed(const Bourse__V1__Manifest *manifest);
 /* NULL when it has none. */
 const char *tasks_name(const Bourse__V1__Manifest *manifest, uint32_t index);

@@ -1,7 +1,8 @@
-/* Which orders the market takes: a band of prices, and a bound on what one order may come to. Both change while the market runs
- * (roles risk and operator), and are looked at where an order comes or gets a new place in its queue: what rests outside of
- * a new band stays, keeps its place and is filled as before. What names no price of its own follows the band: a bid at market
- * price when it comes or gets a new place, a bid by value, and what leases may be taken for, at once. */
+/* Which orders the market takes: a band of prices, and a bound on what one order may come to. Both
+ * change while the market runs (roles risk and operator), and are looked at where an order comes or
+ * gets a new place in its queue: what rests outside of a new band stays, keeps its place and is
+ * filled as before. What names no price of its own follows the band: a bid at market price when it
+ * comes or gets a new place, a bid by value, and what leases may be taken for, at once. */
 #include "exchange/state.h"
 
 #include "base/checked.h"

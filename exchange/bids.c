@@ -1,4 +1,5 @@
-/* The parts of a job and their bids: each rests in the book under an order of its own, and they share one budget. */
+/* The parts of a job and their bids: each rests in the book under an order of its own, and they
+ * share one budget. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
@@ -26,7 +27,8 @@ void part_init(struct part *part, struct job *job, uint32_t number)
     list_init(&part->challenge);
 }
 
-/* What the command says of part `number`; the first is in SubmitJob itself and has what the others leave. */
+/* What the command says of part `number`; the first is in SubmitJob itself and has what the others
+ * leave. */
 static struct exchange_part given_part(const struct exchange_submit *submit, uint32_t number)
 {
     if (number > 0) {
@@ -89,7 +91,8 @@ static int128 planned_ns(const struct job *job)
     return sum;
 }
 
-/* The price at which the budget covers a term of all that the job wants at a time, each lease rounded up. */
+/* The price at which the budget covers a term of all that the job wants at a time, each lease
+ * rounded up. */
 static int64_t whole_limit(const struct job *job, int64_t budget_micro)
 {
     int128 whole_ns = 0;
@@ -385,7 +388,8 @@ void job_wants(struct exchange *exchange, struct job *job)
     }
 }
 
-/* By limit, then time. Limits in other units cannot be compared without a cell: then one kind goes after the other. */
+/* By limit, then time. Limits in other units cannot be compared without a cell: then one kind goes
+ * after the other. */
 static bool arrives_before(const struct part *part, const struct part *other)
 {
     if (part->rate != other->rate) {

@@ -516,7 +516,8 @@ static void settle_held(struct exchange *exchange, struct job *job, uint32_t ind
     touch(exchange, &lease->tracked);
 }
 
-/* The check waits for its subtask again; whatever else is under way for it was about a result that is gone. */
+/* The check waits for its subtask again; whatever else is under way for it was about a result that
+ * is gone. */
 static void block_check(struct exchange *exchange, struct job *job, uint32_t index)
 {
     struct part *checks = &job->parts[job->part_count - 1];
@@ -529,8 +530,8 @@ static void block_check(struct exchange *exchange, struct job *job, uint32_t ind
     subtask_changed(exchange, job, index);
 }
 
-/* Who gave a result that does not count gets no more work of this job for a while; what it runs may end, and is judged
- * like this. */
+/* Who gave a result that does not count gets no more work of this job for a while; what it runs may
+ * end, and is judged like this. */
 static void step_aside(struct exchange *exchange, struct job *job, uint32_t provider,
                        int64_t for_ns)
 {
@@ -543,8 +544,8 @@ static void step_aside(struct exchange *exchange, struct job *job, uint32_t prov
     }
 }
 
-/* That result does not count: the subtask runs again, of another provider if there is one, and then the check, unless
- * that happened too often. */
+/* That result does not count: the subtask runs again, of another provider if there is one, and then
+ * the check, unless that happened too often. */
 static void redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                  const struct hash32 *check)
 {

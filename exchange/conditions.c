@@ -1,8 +1,10 @@
-/* Conditions of an ask: whose bids may fill it, at which hours, and for how long a day. Hours are those of the log: the exchange
- * knows no other clock. An ask outside its hours keeps its place and has no free slots, as one whose day is used up (daily.c). */
+/* Conditions of an ask: whose bids may fill it, at which hours, and for how long a day. Hours are
+ * those of the log: the exchange knows no other clock. An ask outside its hours keeps its place and
+ * has no free slots, as one whose day is used up (daily.c). */
 #include "exchange/state.h"
 
-/* An account by its key or its name. A name that several have is nobody's here: who gave it meant one of them. */
+/* An account by its key or its name. A name that several have is nobody's here: who gave it meant
+ * one of them. */
 static const struct member *named(const struct exchange *exchange,
                                   const struct exchange_ask_account *given)
 {

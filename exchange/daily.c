@@ -161,7 +161,8 @@ int64_t daily_used_ns(const struct exchange *exchange, const struct device *devi
                                                                                    : 0;
 }
 
-/* Of an ask that is the first with a bound there, and has not been let in yet: nobody has counted so far. */
+/* Of an ask that is the first with a bound there, and has not been let in yet: nobody has counted
+ * so far. */
 static int128 promised_ns(const struct exchange *exchange, const struct device *device)
 {
     int128 sum_ns = device->promised_ns;

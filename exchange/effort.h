@@ -1,5 +1,6 @@
-/* exchange/effort.h - how far a device is from a requirement: which predicates would have to turn over, at least. Sets of
- * predicates are bits by index of the node. Requirements are well formed. Pure. */
+/* exchange/effort.h - how far a device is from a requirement: which predicates would have to turn
+ * over, at least. Sets of predicates are bits by index of the node. Requirements are well formed.
+ * Pure. */
 #ifndef BOURSE_EXCHANGE_EFFORT_H
 #define BOURSE_EXCHANGE_EFFORT_H
 
@@ -16,7 +17,8 @@ struct effort {
     uint64_t hold_set, fail_set;
 };
 
-/* Of a device of which these hold, and no others. It satisfies the tree when nothing has to turn over. */
+/* Of a device of which these hold, and no others. It satisfies the tree when nothing has to turn
+ * over. */
 struct effort effort_of(const struct requirement *needs, uint64_t truth);
 
 #endif

@@ -1,6 +1,7 @@
-/* Which ended job is the oldest, of one account and of all: it makes room for a new one. Each account has a heap of its own by age,
- * for jobs end in no order, and those that wait for ever stand in nobody's way; accounts stand in a heap by the oldest that each
- * has. Nothing but the oldest of an account ever goes, so that no job needs to know its place. */
+/* Which ended job is the oldest, of one account and of all: it makes room for a new one. Each
+ * account has a heap of its own by age, for jobs end in no order, and those that wait for ever
+ * stand in nobody's way; accounts stand in a heap by the oldest that each has. Nothing but the
+ * oldest of an account ever goes, so that no job needs to know its place. */
 #include "base/ahead.h"
 #include "exchange/state.h"
 
@@ -117,7 +118,8 @@ void ended_add(struct exchange *exchange, struct job *job)
     }
 }
 
-/* Who goes next lies where no cache has looked for long: it is on its way before it is asked for. */
+/* Who goes next lies where no cache has looked for long: it is on its way before it is asked
+ * for. */
 static void expect(const struct exchange *exchange)
 {
     if (exchange->ender_count == 0) {

@@ -233,7 +233,8 @@ struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind ki
     return &effect->ledger;
 }
 
-/* In which unit a refused limit is; derived from the command, so that its repetition is answered alike. */
+/* In which unit a refused limit is; derived from the command, so that its repetition is answered
+ * alike. */
 static enum rate rate_refused(const struct exchange_command *command, const char *field,
                               int64_t value)
 {
@@ -303,8 +304,8 @@ void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name)
     memcpy(ret_name, name, length);
 }
 
-/* Asks and jobs are counted against their caps before they come here: this is after those were raised, or where a
- * snapshot holds more than lowered ones. */
+/* Asks and jobs are counted against their caps before they come here: this is after those were
+ * raised, or where a snapshot holds more than lowered ones. */
 static bool handles_grow(struct exchange *exchange)
 {
     uint32_t old = exchange->handle_capacity;
@@ -384,7 +385,8 @@ static void ids_expire(struct exchange *exchange)
     }
 }
 
-/* The present command's id under `account`, in `entry`. False: memory is short, and the entry is freed. */
+/* The present command's id under `account`, in `entry`. False: memory is short, and the entry is
+ * freed. */
 static bool id_enter(struct exchange *exchange, uint32_t account, struct id_entry *entry)
 {
     const struct exchange_command *command = exchange->command;
@@ -422,9 +424,9 @@ void refusal_link(struct exchange *exchange, struct refused_id *refused)
     member->refusal_count++;
 }
 
-/* So that a copy of the command, which its client may have sent over another connection too, is not carried out after
- * the client has heard that it was not. A stamp that has expired says nothing of the command itself: it may come again
- * under another. */
+/* So that a copy of the command, which its client may have sent over another connection too, is not
+ * carried out after the client has heard that it was not. A stamp that has expired says nothing of
+ * the command itself: it may come again under another. */
 static void remember_refusal(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
@@ -456,14 +458,15 @@ static void accept(struct exchange *exchange, uint64_t index, bool repeated)
     effect->repeated = repeated;
 }
 
-/* Results and statements are idempotent by what they say, and frequent: they stay out of the id table. */
+/* Results and statements are idempotent by what they say, and frequent: they stay out of the id
+ * table. */
 static bool keeps_id(enum exchange_command_type type)
 {
     return type != EXCHANGE_RESULTS && type != EXCHANGE_STATEMENT;
 }
 
-/* Whose ids the command's is looked for among. That of a JOIN is kept under the account that it opened; the session it
- * came by began without one, and may send it again. */
+/* Whose ids the command's is looked for among. That of a JOIN is kept under the account that it
+ * opened; the session it came by began without one, and may send it again. */
 static uint32_t id_owner(const struct exchange *exchange)
 {
     const struct exchange_command *command = exchange->command;

@@ -47,19 +47,21 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint64_t subtasks_per_account;                   /* thereof; 0: as many as there is room for */
     uint32_t cells, classes;                         /* kinds of device and of requirement in use */
     uint32_t cells_per_account, classes_per_account; /* of those, used by one account */
-    /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so that nobody can
-     * choose ids that collide. No effect, hash or snapshot depends on it. */
+    /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so
+     * that nobody can choose ids that collide. No effect, hash or snapshot depends on it. */
     uint64_t table_key[2];
 };
 /* With a key of zeros. */
 struct exchange_limits exchange_limits_default(void);
 
-/* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
- * another state raises it: commands written under other rules are then refused, not replayed to something else. */
+/* Number of the rules by which commands become effects. Whoever changes them so that the same
+ * commands would lead to another state raises it: commands written under other rules are then
+ * refused, not replayed to something else. */
 enum { EXCHANGE_RULES = 17 };
 
-/* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
- * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
+/* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits`
+ * until a command EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the
+ * object. */
 struct exchange *exchange_create(const struct exchange_limits *limits);
 void exchange_destroy(struct exchange **self);
 
@@ -126,7 +128,8 @@ struct exchange_freeze {
 struct exchange_halt {
     bool halted;
 };
-/* What orders the market takes from here on. What is not said stays as it is, and so does what rests, until it is replaced. */
+/* What orders the market takes from here on. What is not said stays as it is, and so does what
+ * rests, until it is replaced. */
 struct exchange_bands {
     bool has_least, has_most, has_notional;
     int64_t least_micro, most_micro; /* price per slot-hour; 0 is always within */
@@ -166,13 +169,16 @@ enum { EXCHANGE_WHOLE_LANES_MOST = 1024 }; /* subtasks at a time of an ALL_OR_NO
 /* What leases of an ask are: firm, or such that another bid may take them. */
 struct exchange_terms {
     bool is_interruptible;
-    /* Of one that is: how long before its end its holder is told, and how long nobody may take it. */
+    /* Of one that is: how long before its end its holder is told, and how long nobody may take
+     * it. */
     int64_t notice_ns, minimum_run_ns;
 };
-/* A lease that may be taken ranks by its holder's limit. Who has nothing to fill from takes the one that ranks lowest when
- * his limit is at least this much higher, per slot-hour, and pays exactly that. */
+/* A lease that may be taken ranks by its holder's limit. Who has nothing to fill from takes the one
+ * that ranks lowest when his limit is at least this much higher, per slot-hour, and pays exactly
+ * that. */
 #define EXCHANGE_INCREMENT_MICRO 1000
-/* The most that an ask may bound its days by, and how long its leases are at most where it does not say. */
+/* The most that an ask may bound its days by, and how long its leases are at most where it does not
+ * say. */
 #define EXCHANGE_DAILY_MOST_NS (4096 * 24 * NS_PER_HOUR)
 #define EXCHANGE_DAILY_TERM_NS NS_PER_HOUR
 #define EXCHANGE_NOTICE_MOST_NS (24 * NS_PER_HOUR)
@@ -188,8 +194,9 @@ struct exchange_ask {
     const struct exchange_ask_account *to;
     size_t to_count;
     struct hours hours; /* when it is filled and its leases are renewed, by log time */
-    /* Slot-time that its device gives on a day of the clock of these hours, by log time; 0: any. What leases may yet use counts
-     * until it is settled, so that no day gives more. Then leases have a longest term, no longer than that. */
+    /* Slot-time that its device gives on a day of the clock of these hours, by log time; 0: any.
+     * What leases may yet use counts until it is settled, so that no day gives more. Then leases
+     * have a longest term, no longer than that. */
     int64_t daily_ns;
     struct exchange_terms terms;
     enum exchange_order_type type; /* LIMIT, IOC or POST_ONLY */
@@ -197,8 +204,8 @@ struct exchange_ask {
 struct exchange_cancel_order {
     struct id128 order;
 };
-/* What is not said stays as it is. Less slots at the same price keep the order's place in its queue, anything else is a new
- * order's. Leases that stand are not touched. */
+/* What is not said stays as it is. Less slots at the same price keep the order's place in its
+ * queue, anything else is a new order's. Leases that stand are not touched. */
 struct exchange_replace {
     struct id128 order; /* of an ask; or a job */
     uint32_t part;      /* of the job; EXCHANGE_ANY_PART: each of them */
@@ -231,11 +238,12 @@ struct exchange_result {
     struct hash32 hash;   /* SHA-256 of the encoded Result */
     const uint8_t *bytes; /* the encoded Result, kept alive by the caller as long as the effects */
     uint32_t length;
-    /* What it leaves to those that wait for it: opaque bytes, borrowed for the step, and how many they are. NULL with a
-     * length above GIVEN_BYTES_MOST: too many to be handed on. */
+    /* What it leaves to those that wait for it: opaque bytes, borrowed for the step, and how many
+     * they are. NULL with a length above GIVEN_BYTES_MOST: too many to be handed on. */
     const uint8_t *given;
     uint32_t given_length;
-    /* The checkpoint that it left: opaque bytes, borrowed for the step. None is as good as more than SAVED_BYTES_MOST. */
+    /* The checkpoint that it left: opaque bytes, borrowed for the step. None is as good as more
+     * than SAVED_BYTES_MOST. */
     const uint8_t *saved;
     uint32_t saved_length;
     uint8_t verdict;    /* enum result_verdict: what a check found */
@@ -244,8 +252,9 @@ struct exchange_result {
 struct exchange_results {
     const struct exchange_result *results;
     size_t count;
-    /* HMAC-SHA-256 of the epoch's secret over the index of this command, u64 little-endian: nobody could foresee it when
-     * these results were signed. Seeds of the checks of these results are drawn from it. */
+    /* HMAC-SHA-256 of the epoch's secret over the index of this command, u64 little-endian: nobody
+     * could foresee it when these results were signed. Seeds of the checks of these results are
+     * drawn from it. */
     struct hash32 dice;
 };
 struct exchange_epoch {       /* does nothing where `secret` is not the one that was committed to */
@@ -259,12 +268,14 @@ struct exchange_part { /* of a job that has several: as in exchange_submit */
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
     uint32_t rate;
 };
-/* Which subtasks wait for which, and which goes first. Lists that are not empty are as long as there are subtasks; `after`
- * holds, subtask by subtask, the after_count of it that it waits for, each lower than its own index. */
+/* Which subtasks wait for which, and which goes first. Lists that are not empty are as long as
+ * there are subtasks; `after` holds, subtask by subtask, the after_count of it that it waits for,
+ * each lower than its own index. */
 struct exchange_graph {
     const uint32_t *rank; /* higher first */
     size_t rank_count;
-    /* What each takes by what was said or measured of it; 0: nothing was. None: those of a part are alike. */
+    /* What each takes by what was said or measured of it; 0: nothing was. None: those of a part are
+     * alike. */
     const uint32_t *expect_ms;
     size_t expect_count;
     const uint32_t *after_count;
@@ -298,18 +309,21 @@ struct exchange_submit {
     const struct exchange_part *parts; /* further ones: what stands above is the first */
     size_t part_count;
     const struct exchange_graph *graph; /* NULL: no subtask waits for another, and all are equal */
-    /* EXCHANGE_VERIFY_CHEAP: the last part is the checks. It has as many subtasks as the others together, N, and its
-     * subtask N + k waits for subtask k alone and says whether k's result is right. */
+    /* EXCHANGE_VERIFY_CHEAP: the last part is the checks. It has as many subtasks as the others
+     * together, N, and its subtask N + k waits for subtask k alone and says whether k's result is
+     * right. */
     enum exchange_verify verify;
     int64_t good_till_ns; /* what has not started by then is cancelled; 0: it waits for ever */
-    /* How many of its leases at work may be taken from it: then it takes firm ones only. Not said: any number. */
+    /* How many of its leases at work may be taken from it: then it takes firm ones only. Not said:
+     * any number. */
     bool has_interruptions;
     uint32_t interruptions;
-    /* Its programs save their state when they are told to end: of an attempt that is preempted nothing is paid unless it has
-     * left a new checkpoint, from which the next one goes on. Not for jobs with checks. */
+    /* Its programs save their state when they are told to end: of an attempt that is preempted
+     * nothing is paid unless it has left a new checkpoint, from which the next one goes on. Not for
+     * jobs with checks. */
     bool has_checkpoints;
-    /* Of its bids. All but LIMIT and POST_ONLY are for jobs no subtask of which waits for another, and all but LIMIT for
-     * jobs without checks. */
+    /* Of its bids. All but LIMIT and POST_ONLY are for jobs no subtask of which waits for another,
+     * and all but LIMIT for jobs without checks. */
     enum exchange_order_type type;
 };
 struct exchange_cancel_job {
@@ -452,19 +466,21 @@ enum exchange_status {
     EXCHANGE_OUT_OF_MEMORY, /* nothing was promised: the caller stops */
 };
 
-/* What the random vectors of a check are made of: known to nobody before the result that it checks had come, and then
- * to everybody. `index` and `attempt` are the check's own. */
+/* What the random vectors of a check are made of: known to nobody before the result that it checks
+ * had come, and then to everybody. `index` and `attempt` are the check's own. */
 struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32 *result,
                                   uint32_t index, uint32_t attempt);
 
-/* Applies one command and appends its effects. Names, texts and pointers of the command are borrowed
- * until the effects are dropped. */
+/* Applies one command and appends its effects. Names, texts and pointers of the command are
+ * borrowed until the effects are dropped. */
 enum exchange_status exchange_step(struct exchange *exchange,
                                    const struct exchange_command *command,
                                    struct exchange_effects *effects);
-/* That command of that account comes soon, three commands ahead at best: where it will look for things is brought closer to the
- * processor meanwhile. It comes after the next, when that has been said: what will be found there. And it comes next, when both have
- * been: what these lead to, which are the book's orders and whom an ask meets first. None changes anything, and nobody has to say them. */
+/* That command of that account comes soon, three commands ahead at best: where it will look for
+ * things is brought closer to the processor meanwhile. It comes after the next, when that has been
+ * said: what will be found there. And it comes next, when both have been: what these lead to, which
+ * are the book's orders and whom an ask meets first. None changes anything, and nobody has to say
+ * them. */
 void exchange_expect(const struct exchange *exchange, uint32_t account,
                      const struct exchange_command *command);
 void exchange_expect_found(const struct exchange *exchange, uint32_t account,
@@ -500,7 +516,8 @@ uint32_t exchange_rules(const struct exchange *exchange);
 struct exchange_limits exchange_limits_now(const struct exchange *exchange);
 /* Whether an EXCHANGE_LIMITS with these caps and EXCHANGE_RULES would change nothing. */
 bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits);
-/* The caps until the first EXCHANGE_LIMITS, for the replay of commands older than it; nothing after it. No state. */
+/* The caps until the first EXCHANGE_LIMITS, for the replay of commands older than it; nothing after
+ * it. No state. */
 void exchange_presume_limits(struct exchange *exchange, const struct exchange_limits *limits);
 
 struct exchange_account_row {
@@ -524,7 +541,8 @@ struct exchange_donated {
         before; /* and so many of them have a lower rank, or the same and a bid that came first */
     int64_t given_ns; /* slot-time that its own devices gave at price 0, ever */
 };
-/* How much the account has had of what is given away, its place in the queue for more, and what it gave. False: no such account. */
+/* How much the account has had of what is given away, its place in the queue for more, and what it
+ * gave. False: no such account. */
 bool exchange_donated(const struct exchange *exchange, uint32_t account,
                       struct exchange_donated *ret_donated);
 
@@ -540,14 +558,15 @@ struct exchange_job_row {
     struct hash32 manifest;
     uint32_t lease_count;
     uint32_t saved; /* subtasks of which a checkpoint is kept */
-    /* Of so many results, but for checks, as far as their leases are known: what they were expected to take, and what they took. */
+    /* Of so many results, but for checks, as far as their leases are known: what they were expected
+     * to take, and what they took. */
     uint64_t timed;
     int64_t foreseen_ns, took_ns;
 };
 bool exchange_job(const struct exchange *exchange, const struct id128 *job,
                   struct exchange_job_row *ret_row);
-/* From `now_ns` of log time, which may be later than the last command, until all is done, at the pace measured, on the lanes that it has;
- * -1: it has none, or has ended or is about to. */
+/* From `now_ns` of log time, which may be later than the last command, until all is done, at the
+ * pace measured, on the lanes that it has; -1: it has none, or has ended or is about to. */
 int64_t exchange_job_left_ns(const struct exchange *exchange, const struct id128 *job,
                              int64_t now_ns);
 /* False too where there is none. */
@@ -556,8 +575,9 @@ bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *j
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
 
-/* How far each subtask of an open job is (enum subtask_state or SUBTASK_QUEUED, as on the wire), and how often it was started. How many there
- * are; 0: the job is not there, has ended, or has more than `limit`. */
+/* How far each subtask of an open job is (enum subtask_state or SUBTASK_QUEUED, as on the wire),
+ * and how often it was started. How many there are; 0: the job is not there, has ended, or has more
+ * than `limit`. */
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *job,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit);
 
@@ -584,12 +604,13 @@ struct exchange_lease_row {
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);
-/* True when `provider` has a lease of `job` that has not ended (or ended within the last minute): it may
- * read the job's blobs and store outputs for its owner. */
+/* True when `provider` has a lease of `job` that has not ended (or ended within the last minute):
+ * it may read the job's blobs and store outputs for its owner. */
 bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider,
                               const struct id128 *job);
 
-/* What the work in flight on standing leases was given: for who may read it. False: stopped by `visit`. */
+/* What the work in flight on standing leases was given: for who may read it. False: stopped by
+ * `visit`. */
 typedef bool exchange_on_given(void *context, uint64_t lease, const struct exchange_given *given);
 bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
 /* Likewise the checkpoints that it goes on from. */
@@ -610,15 +631,17 @@ struct exchange_need {
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
     uint32_t slots_now;
-    /* Of leases that it would take from their holders, for what it does not get of these, at such prices. */
+    /* Of leases that it would take from their holders, for what it does not get of these, at such
+     * prices. */
     uint32_t slots_taken;
     int64_t taken_low_micro, taken_high_micro;
-    /* Of what is free; when nothing is, of what it takes; and then of what is leased, as if it were idle, and of the cap alone. The
-     * levels are of what is free, or of what is leased. */
+    /* Of what is free; when nothing is, of what it takes; and then of what is leased, as if it were
+     * idle, and of the cap alone. The levels are of what is free, or of what is leased. */
     int64_t price_low_micro, price_high_micro;
     int64_t expected_micro, minimum_micro, suggested_micro; /* suggested 0: there is no price */
     int64_t makespan_ns;
-    /* Where something is given away: the dearest of as many slots as it wants of what asks a price, free or leased, and how many of these there are; 0: none. */
+    /* Where something is given away: the dearest of as many slots as it wants of what asks a price,
+     * free or leased, and how many of these there are; 0: none. */
     int64_t elsewhere_micro;
     uint32_t elsewhere_slots;
     uint32_t level_count;
@@ -656,7 +679,8 @@ struct exchange_explanation {
     int64_t brief_term_ns; /* the longest of those terms */
     uint32_t spent;        /* of the closed: what they give a day is used up */
     int64_t opens_ns;      /* the first of the closed is open after so long, at the latest */
-    /* Of the devices, and not asked for: they are passed over, and fail at no predicate; and of these that would fit. */
+    /* Of the devices, and not asked for: they are passed over, and fail at no predicate; and of
+     * these that would fit. */
     uint32_t simulated, simulated_fitting;
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
@@ -666,9 +690,10 @@ struct exchange_explanation {
         is_own_leases; /* all that is leased of the affordable is leased to jobs of this account: it takes none of these */
     uint32_t
         own_devices; /* would fit, and are of this account: no order trades with one of its owner */
-    /* Of what is not there yet: the code with which it would be refused (0: it would not), of whose device the ask is that it would meet
-     * first, and at which price (or, where the market does not take it, the limit that it is beyond); or the price at which it is filled then, first at least (-1: it is not), and whether with a lease
-     * that it takes from its holder. */
+    /* Of what is not there yet: the code with which it would be refused (0: it would not), of whose
+     * device the ask is that it would meet first, and at which price (or, where the market does not
+     * take it, the limit that it is beyond); or the price at which it is filled then, first at
+     * least (-1: it is not), and whether with a lease that it takes from its holder. */
     bool is_asked;
     uint32_t refusal;
     char refused_at[EXCHANGE_NAME_SIZE];
@@ -695,13 +720,14 @@ struct exchange_explanation {
         uint32_t lanes;
         bool is_sated; /* what waits, if anything does, waits for no further lane */
     } work;
-    /* Of a bid that waits and would be filled with another limit, were it not for an ask of its own account that comes first then: that
-     * limit (-1: it is not so), of which device the ask is, and its price. */
+    /* Of a bid that waits and would be filled with another limit, were it not for an ask of its own
+     * account that comes first then: that limit (-1: it is not so), of which device the ask is, and
+     * its price. */
     int64_t past_own_micro;
     char own_device[EXCHANGE_NAME_SIZE];
     int64_t own_device_micro;
-    /* Devices of the instrument, kind, label and nature (simulated or not) that are asked for: where others are on offer, what these lack
-     * is what matters. */
+    /* Devices of the instrument, kind, label and nature (simulated or not) that are asked for:
+     * where others are on offer, what these lack is what matters. */
     uint32_t named;
     uint32_t predicate_count;
     struct {
@@ -712,22 +738,22 @@ struct exchange_explanation {
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];
     int64_t fills_at_micro; /* -1: no price would fill now. By value: the least that would */
-    /* Of a job's part that waits, and only where no limit up to it would fill: the least with which it would take a lease from
-     * its holder now; -1: none. By value likewise. */
+    /* Of a job's part that waits, and only where no limit up to it would fill: the least with which
+     * it would take a lease from its holder now; -1: none. By value likewise. */
     int64_t takes_at_micro;
     int64_t takes_budget_micro; /* likewise: the least budget, at the limit that it has */
     enum rate rate;             /* of the bid */
     bool is_halted;             /* the market: nothing fills now, whatever is changed */
     struct exchange_remedy remedy;
-    /* Where devices fit and none is free at its price: bids that one of these (of those at its price, where there are any) would be leased to
-     * before it. */
+    /* Where devices fit and none is free at its price: bids that one of these (of those at its
+     * price, where there are any) would be leased to before it. */
     bool has_ahead, is_ahead_partial; /* partial: as many at least */
     uint32_t ahead;
 };
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
                       struct exchange_explanation *ret_explanation);
-/* The same for one part of a job as it stands; ANY: of those that wait for a lane the one that is furthest from having one.
- * False when there is no such job, or part. */
+/* The same for one part of a job as it stands; ANY: of those that wait for a lane the one that is
+ * furthest from having one. False when there is no such job, or part. */
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
 
@@ -753,7 +779,8 @@ struct hash32 exchange_state_hash_walk(const struct exchange *exchange);
 
 /* The whole state as canonical bytes, malloc'ed; NULL when out of memory. */
 uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length);
-/* A new exchange from such bytes; NULL when they are not well formed, over the limits, or memory is short. */
+/* A new exchange from such bytes; NULL when they are not well formed, over the limits, or memory is
+ * short. */
 struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
                                size_t length);
 

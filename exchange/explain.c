@@ -1,5 +1,6 @@
-/* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the rest ask, who comes first.
- * The smallest change that would fill it is remedy.c. A read: pure, no trace. */
+/* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the
+ * rest ask, who comes first. The smallest change that would fill it is remedy.c. A read: pure, no
+ * trace. */
 #include "exchange/effort.h"
 #include "exchange/search.h"
 
@@ -45,8 +46,8 @@ static void list_text(const struct requirement_node *first, uint32_t count, char
     (void)snprintf(ret_text + used, size - used, ")");
 }
 
-/* Nodes that make a list whole: `or` behind nothing but the same attribute, each time equal to something. One of its values is
- * nothing that a device fails on. */
+/* Nodes that make a list whole: `or` behind nothing but the same attribute, each time equal to
+ * something. One of its values is nothing that a device fails on. */
 static uint64_t find_lists(const struct requirement *needs, uint64_t negated, uint64_t *ret_items)
 {
     uint64_t lists = 0;
@@ -94,8 +95,8 @@ struct explaining {
     uint32_t unrated; /* devices without the rate of a need by value */
 };
 
-/* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and >=, the smallest for <
- * and <=. */
+/* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and
+ * >=, the smallest for < and <=. */
 static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
                       const struct attribute_digest *digests, size_t first, size_t count,
                       bool *has_best, int64_t *best)
@@ -473,7 +474,8 @@ static void foretell(const struct search *search, const struct whole *whole,
     }
 }
 
-/* Whether a bid that waits, with that limit, would meet its own account's asks first, and be refused. */
+/* Whether a bid that waits, with that limit, would meet its own account's asks first, and be
+ * refused. */
 static bool meets_own_first(const struct search *search, int64_t limit_micro,
                             struct exchange_explanation *why)
 {

@@ -65,30 +65,33 @@ struct exchange_change {
 /* False: there is no room for this one; the next page begins with it. */
 typedef bool exchange_change_visit(void *context, const struct exchange_change *change);
 
-/* Opens the feed of an exchange between two steps, with the book as it stands, which has led to so many `records` of the ledger so far.
- * False: out of memory, and no feed. Tested by nobody: exchange_step keeps it right, and returns OUT_OF_MEMORY when it cannot. */
+/* Opens the feed of an exchange between two steps, with the book as it stands, which has led to so
+ * many `records` of the ledger so far. False: out of memory, and no feed. Tested by nobody:
+ * exchange_step keeps it right, and returns OUT_OF_MEMORY when it cannot. */
 bool exchange_feed_open(struct exchange *exchange, uint64_t records);
-/* A trade of before, for bars and usual prices; no change. Oldest first, before the first step. False: out of memory. */
+/* A trade of before, for bars and usual prices; no change. Oldest first, before the first step.
+ * False: out of memory. */
 bool exchange_feed_recall(struct exchange *exchange, const struct exchange_trade *trade);
 
 /* Those of changes want an open feed. */
 uint64_t exchange_feed_number(const struct exchange *exchange); /* of the last change */
 /* Whether all changes after that one can be told. */
 bool exchange_feed_reaches(const struct exchange *exchange, uint64_t after);
-/* The changes after that one, which it reaches, in order; at most EXCHANGE_LISTING_STEPS numbers are looked at. END or MORE:
- * all up to *ret_through are told. */
+/* The changes after that one, which it reaches, in order; at most EXCHANGE_LISTING_STEPS numbers
+ * are looked at. END or MORE: all up to *ret_through are told. */
 enum exchange_listing exchange_feed_changes(const struct exchange *exchange, uint64_t after,
                                             exchange_change_visit *visit, void *context,
                                             uint64_t *ret_through);
-/* The levels of the book that stand, in no order that means anything. `from`: 0, or where the page before ended. Who reads
- * several pages has the book when it has read the changes since before the first, too. */
+/* The levels of the book that stand, in no order that means anything. `from`: 0, or where the page
+ * before ended. Who reads several pages has the book when it has read the changes since before the
+ * first, too. */
 enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32_t from,
                                          exchange_change_visit *visit, void *context,
                                          uint32_t *ret_next);
 
 typedef bool exchange_bar_visit(void *context, const struct exchange_bar *bar); /* false: stop */
-/* The bars of one instrument that began at `since_ns` or later, oldest first; or with NULL for each instrument one bar over all
- * of these, what was traded last first. Nothing without a feed. */
+/* The bars of one instrument that began at `since_ns` or later, oldest first; or with NULL for each
+ * instrument one bar over all of these, what was traded last first. Nothing without a feed. */
 void exchange_bars(const struct exchange *exchange, const char *instrument, int64_t since_ns,
                    exchange_bar_visit *visit, void *context);
 
@@ -98,8 +101,8 @@ struct exchange_usual {
     uint32_t trades;      /* from so many; 0: there is no usual price */
     int64_t since_ns;     /* log time of the oldest of them */
 };
-/* What was paid in the last 24 hours, by the last 1024 trades at most, for instruments of which a known device satisfies the
- * needs (well formed). None without a feed. */
+/* What was paid in the last 24 hours, by the last 1024 trades at most, for instruments of which a
+ * known device satisfies the needs (well formed). None without a feed. */
 struct exchange_usual exchange_usual_price(const struct exchange *exchange,
                                            const struct requirement *needs);
 /* The same of one instrument. */

@@ -1,5 +1,5 @@
-/* Fills: who trades with whom, the leases that come of it, and the turns of a step until nobody wants anything. What a
- * lease does then is leases.c's. */
+/* Fills: who trades with whom, the leases that come of it, and the turns of a step until nobody
+ * wants anything. What a lease does then is leases.c's. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -158,8 +158,9 @@ static bool grant_between(struct exchange *exchange, struct part *part, struct a
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-/* Before anything was charged, or held to be charged, a job may wait for a better price, and without a budget for what is given
- * away; after, with nothing running and no lease that might still come back, it would wait for ever for what its budget no longer covers. */
+/* Before anything was charged, or held to be charged, a job may wait for a better price, and
+ * without a budget for what is given away; after, with nothing running and no lease that might
+ * still come back, it would wait for ever for what its budget no longer covers. */
 static bool is_used_up(const struct job *job)
 {
     if (job->running > 0 || job->hold.amount_micro == 0 ||
@@ -351,9 +352,10 @@ bool donation_is_due(struct exchange *exchange, struct lease *lease)
     return donation_rank(exchange, next->job->owner) < donation_rank_without(exchange, lease);
 }
 
-/* A step may free several asks and make several jobs want more; whoever is looked at first may be nobody's
- * best. So from this ask to the job it would take, from that to the ask it would take, and so on, better each
- * time, until two are best for each other: they trade. False when they cannot. */
+/* A step may free several asks and make several jobs want more; whoever is looked at first may be
+ * nobody's best. So from this ask to the job it would take, from that to the ask it would take, and
+ * so on, better each time, until two are best for each other: they trade. False when they
+ * cannot. */
 static bool trade_from(struct exchange *exchange, struct ask *ask)
 {
     for (;;) {
@@ -387,7 +389,8 @@ static bool can_buy(struct exchange *exchange, struct job *job)
     return false;
 }
 
-/* Whether `part`, of the same job, would get the slots of that lease, which has no use for them, if they were free. */
+/* Whether `part`, of the same job, would get the slots of that lease, which has no use for them, if
+ * they were free. */
 static bool would_take(const struct exchange *exchange, const struct part *part,
                        const struct lease *lease)
 {
@@ -462,8 +465,8 @@ static void look_at_leases(struct exchange *exchange, struct job *job, uint8_t r
     job_close(exchange, job, JOB_PHASE_CANCELLED, reason);
 }
 
-/* The market was at rest before what arrives: whom that meets first has nobody better, and no more of it rests than what
- * is left. What rested already and wants more is one of several that do. */
+/* The market was at rest before what arrives: whom that meets first has nobody better, and no more
+ * of it rests than what is left. What rested already and wants more is one of several that do. */
 static void match_part(struct exchange *exchange, struct part *part)
 {
     if (part->job->type == EXCHANGE_FOK || job_waits_for_all(part->job)) {
@@ -533,7 +536,8 @@ static int compare_idle(const void *left, const void *right)
     return (a->lease->id > b->lease->id) - (a->lease->id < b->lease->id);
 }
 
-/* Those of the part that have a free lane into `ret_idle`, where it is not NULL; returns how many. */
+/* Those of the part that have a free lane into `ret_idle`, where it is not NULL; returns how
+ * many. */
 static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
 {
     const struct job *job = part->job;
@@ -551,9 +555,10 @@ static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
     return count;
 }
 
-/* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once, not only
- * when it next has a result; whoever would be done first takes first, before whoever has a result in this step: that one made them ready, and may be
- * the slowest of all. Those that came back go where they are done first, idle or not. */
+/* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once,
+ * not only when it next has a result; whoever would be done first takes first, before whoever has a
+ * result in this step: that one made them ready, and may be the slowest of all. Those that came
+ * back go where they are done first, idle or not. */
 static void spread(struct exchange *exchange, struct part *part)
 {
     list_remove(&part->back);
@@ -571,8 +576,8 @@ static void spread(struct exchange *exchange, struct part *part)
     free(idle);
 }
 
-/* Until nobody wants anything, or memory is short: then this exchange is at its end, and no turn more
- * would change what it answers. */
+/* Until nobody wants anything, or memory is short: then this exchange is at its end, and no turn
+ * more would change what it answers. */
 void market_run(struct exchange *exchange)
 {
     while (!exchange->is_out_of_memory) {

@@ -1,7 +1,7 @@
-/* Which subtasks of a job wait for which. Every edge is looked at once when what it leads from is accepted, once when what
- * it leads to is decided, and once more when that is cancelled, or becomes ready; and once for each attempt that is given
- * what it leads from left. A job of n subtasks and e edges costs n log n + e over its life, however its results come
- * (exchange_totals counts). */
+/* Which subtasks of a job wait for which. Every edge is looked at once when what it leads from is
+ * accepted, once when what it leads to is decided, and once more when that is cancelled, or becomes
+ * ready; and once for each attempt that is given what it leads from left. A job of n subtasks and e
+ * edges costs n log n + e over its life, however its results come (exchange_totals counts). */
 #include "exchange/state.h"
 
 #include "planner/online.h"
@@ -180,7 +180,8 @@ void graph_drop(struct exchange *exchange, struct job *job)
 
 /* ---------------------------------------------------------------- ready: by rank, then by index */
 
-/* Where the job says no ranks, what is expected of each is its own: the longest go first, so that none ends long after all others. */
+/* Where the job says no ranks, what is expected of each is its own: the longest go first, so that
+ * none ends long after all others. */
 static struct online_task task_of(const struct graph *graph, uint32_t index)
 {
     const uint32_t *rank = graph->rank != NULL ? graph->rank : graph->expect_ms;
@@ -498,8 +499,8 @@ static size_t bytes_for(const struct graph *graph, uint32_t index)
     return bytes;
 }
 
-/* All that it waited for was accepted. More than a message holds cannot be sent with it: it has failed then, and trying
- * again would not help. */
+/* All that it waited for was accepted. More than a message holds cannot be sent with it: it has
+ * failed then, and trying again would not help. */
 static void become_ready(struct exchange *exchange, struct job *job, uint32_t index)
 {
     const struct graph *graph = job->graph;

@@ -124,8 +124,8 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
     subtask_changed(exchange, job, index);
 }
 
-/* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is passed
- * over. */
+/* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is
+ * passed over. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part)
 {
     struct job *job = part->job;
@@ -175,8 +175,8 @@ void job_link_owner(struct exchange *exchange, struct job *job)
     owner->job_count++;
 }
 
-/* Only once nothing can be refused any more: a refusal changes nothing. Nobody's ended jobs go for those of
- * another while there is room for all. */
+/* Only once nothing can be refused any more: a refusal changes nothing. Nobody's ended jobs go for
+ * those of another while there is room for all. */
 static void make_room_for_job(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
@@ -664,8 +664,8 @@ static bool a_program_failed(const struct job *job)
     return false;
 }
 
-/* Why subtasks of it failed: `otherwise` where one did by its program; else each ran out of tries, because its providers
- * spoilt them or because nobody could judge what they made. */
+/* Why subtasks of it failed: `otherwise` where one did by its program; else each ran out of tries,
+ * because its providers spoilt them or because nobody could judge what they made. */
 static uint8_t reason_of_failure(const struct job *job, uint8_t otherwise)
 {
     if (job->failed == 0 || a_program_failed(job)) {

@@ -137,7 +137,8 @@ static bool is_among(const struct device *device, const struct exchange_advertis
     return false;
 }
 
-/* Those that the provider (NULL: this is its first word) will use: what it advertises now, and what a lease still holds. */
+/* Those that the provider (NULL: this is its first word) will use: what it advertises now, and what
+ * a lease still holds. */
 static uint32_t cells_after(struct exchange *exchange, const struct provider *provider,
                             const struct exchange_advertise *advertise, const uint32_t *cells)
 {
@@ -247,7 +248,8 @@ bool cell_take_with_terms(struct exchange *exchange, const struct device *device
 /* An account without open jobs keeps no more places than these. */
 enum { USES_KEPT = 16 };
 
-/* Its place, or the free one that it would have: one after the other from its number on. The account has any. */
+/* Its place, or the free one that it would have: one after the other from its number on. The
+ * account has any. */
 static struct class_use *use_of(const struct member *member, uint32_t class_id)
 {
     const uint32_t mask = member->use_capacity - 1;

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* A fill is a lease: fills.c grants it. This file hands out subtasks to its lanes, renews it, gives up attempts, and ends
- * it; results.c takes what comes back. */
+/* A fill is a lease: fills.c grants it. This file hands out subtasks to its lanes, renews it, gives
+ * up attempts, and ends it; results.c takes what comes back. */
 
 int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns)
 {
@@ -201,11 +201,13 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
     }
     int64_t micro = escrow_micro(lease->price_micro, lease->part->width, lane_ns);
     int64_t held_micro = escrow_micro(lease->price_micro, 1, lease->held_ns);
-    /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
+    /* One more micro-credit than the time costs: the running total's earlier rounding may still
+     * come due. */
     return micro < INT64_MAX - held_micro ? micro + held_micro + 1 : INT64_MAX;
 }
 
-/* Whether its budget and its device's day have room for it until then; lease_find_unbilled went before. */
+/* Whether its budget and its device's day have room for it until then; lease_find_unbilled went
+ * before. */
 static bool has_room_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
 {
     const int64_t more_ns = donation_promised_till(exchange, lease, end_ns);
@@ -214,8 +216,9 @@ static bool has_room_till(const struct exchange *exchange, struct lease *lease, 
             more_ns - lease->promised_ns <= daily_left_ns(exchange, lease->device->ask));
 }
 
-/* More time from now, at the same price, while the ask stands at its hours and for this account, and the bid's limit allows it, and nobody is before it in the donation queue: a term, or if the budget or the day does not cover
- * that, enough for one subtask. */
+/* More time from now, at the same price, while the ask stands at its hours and for this account,
+ * and the bid's limit allows it, and nobody is before it in the donation queue: a term, or if the
+ * budget or the day does not cover that, enough for one subtask. */
 static bool renew(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
@@ -313,7 +316,8 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     }
 }
 
-/* Where each is looked for where it is done first, what is queued behind a long one could not be; to have the next at once gains little then. */
+/* Where each is looked for where it is done first, what is queued behind a long one could not be;
+ * to have the next at once gains little then. */
 static bool queues_nothing(const struct lease *lease)
 {
     const int64_t takes_ns = lease->mean_ns > 0 ? lease->mean_ns : lease->part->expect_ns;
@@ -322,7 +326,8 @@ static bool queues_nothing(const struct lease *lease)
            takes_ns >= QUEUED_NS_MOST;
 }
 
-/* Its idle lanes take one each before any waits behind another: what is queued is asked for no more, and slots that become free would stand idle beside it. */
+/* Its idle lanes take one each before any waits behind another: what is queued is asked for no
+ * more, and slots that become free would stand idle beside it. */
 static uint32_t lane_depth(const struct lease *lease)
 {
     if (queues_nothing(lease)) {
@@ -399,8 +404,9 @@ static bool has_time(const struct exchange *exchange, const struct lease *lease)
     return exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
 }
 
-/* What a lane's load and the next take there. Where nothing is known of a lane what it runs now has run at least so long; of unlike ones that says
- * nothing of another, and each takes its own time. What was withdrawn is ended at once. */
+/* What a lane's load and the next take there. Where nothing is known of a lane what it runs now has
+ * run at least so long; of unlike ones that says nothing of another, and each takes its own time.
+ * What was withdrawn is ended at once. */
 static struct online_lane front_of(const struct exchange *exchange, const struct lease *lease,
                                    const struct lane *lane, int64_t takes_ns,
                                    const struct usual *usual)
@@ -435,8 +441,9 @@ static uint32_t next_of(const struct part *part)
     return part->ready_count > 0 ? part->ready[0] : NO_SUBTASK;
 }
 
-/* One more than its depth in every lane that may have it: so a lane has at most one retry in front of what
- * it has queued, and the next when that has started. An idle one may have to be renewed for it. */
+/* One more than its depth in every lane that may have it: so a lane has at most one retry in front
+ * of what it has queued, and the next when that has started. An idle one may have to be renewed for
+ * it. */
 static size_t find_open_lanes(const struct exchange *exchange, const struct part *part,
                               struct open_lane *ret_lanes)
 {
@@ -464,9 +471,9 @@ static size_t find_open_lanes(const struct exchange *exchange, const struct part
     return count;
 }
 
-/* What came back to the queue goes to the lanes that would be done with it first, of equals to idle ones, then to those
- * that have run longest at what they run, before what they have queued: a subtask lost with its provider has waited long
- * enough. */
+/* What came back to the queue goes to the lanes that would be done with it first, of equals to idle
+ * ones, then to those that have run longest at what they run, before what they have queued: a
+ * subtask lost with its provider has waited long enough. */
 void part_place_retries(struct exchange *exchange, struct part *part)
 {
     struct job *job = part->job;
@@ -495,7 +502,8 @@ void part_place_retries(struct exchange *exchange, struct part *part)
     report_job(exchange, job);
 }
 
-/* A lane with nothing queued, of another lease, that would be done with the next so much sooner than an idle lane of this one that it is worth waiting for; NULL: none. */
+/* A lane with nothing queued, of another lease, that would be done with the next so much sooner
+ * than an idle lane of this one that it is worth waiting for; NULL: none. */
 static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, size_t count,
                                                  const struct lease *lease)
 {
@@ -512,7 +520,8 @@ static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, 
     return is_worth_it ? first : NULL;
 }
 
-/* Of a part whose subtasks are alike it matters only of the last that wait, one for each lane at most. */
+/* Of a part whose subtasks are alike it matters only of the last that wait, one for each lane at
+ * most. */
 static bool matters_where(const struct part *part)
 {
     const bool is_ranked = graph_tells_apart(part->job) && part->lanes <= PLACED_LANES_MOST;
@@ -520,8 +529,8 @@ static bool matters_where(const struct part *part)
     return !part_is_checks(part) && (is_last || is_ranked);
 }
 
-/* What goes next goes where it is done first, be it behind what a faster lane runs: one that begins on the slowest could be done long after
- * all others. An idle lane then has the one after it. */
+/* What goes next goes where it is done first, be it behind what a faster lane runs: one that begins
+ * on the slowest could be done long after all others. An idle lane then has the one after it. */
 static void place_next(struct exchange *exchange, struct lease *lease)
 {
     const struct part *part = lease->part;
@@ -541,8 +550,9 @@ static void place_next(struct exchange *exchange, struct lease *lease)
     free(lanes);
 }
 
-/* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that they get its place; where
- * nothing will come any more, whoever wants its slots gets them; else another part of the job may have use for them. */
+/* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that
+ * they get its place; where nothing will come any more, whoever wants its slots gets them; else
+ * another part of the job may have use for them. */
 static void become_useless(struct exchange *exchange, struct lease *lease)
 {
     if (lease->live == 0 && (lease->part->waiting > 0 || part_is_over(lease->part))) {
@@ -697,8 +707,9 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
     job_wants(exchange, job);
 }
 
-/* Who comes back is believed to have what it had, until its statement says otherwise: what nobody else has
- * begun meanwhile is not begun a second time, least of all by the same agent, whose result is on its way. */
+/* Who comes back is believed to have what it had, until its statement says otherwise: what nobody
+ * else has begun meanwhile is not begun a second time, least of all by the same agent, whose result
+ * is on its way. */
 static void trust_again(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
 {
     struct job *job = lease->job;
@@ -763,7 +774,8 @@ void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- ending */
 
-/* It gets no more work: what is in flight may end, and the job buys its lanes elsewhere meanwhile. */
+/* It gets no more work: what is in flight may end, and the job buys its lanes elsewhere
+ * meanwhile. */
 void lease_wind_down(struct exchange *exchange, struct lease *lease)
 {
     if (lease->state != LEASE_ACTIVE && lease->state != LEASE_SUSPECT) {
@@ -899,8 +911,8 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     free(lease);
 }
 
-/* Ended leases are kept for reports and for results that come late, but never at the price of new ones:
- * those of the oldest jobs go first. */
+/* Ended leases are kept for reports and for results that come late, but never at the price of new
+ * ones: those of the oldest jobs go first. */
 void leases_make_room(struct exchange *exchange)
 {
     uint32_t left = ENDED_LEASES_FORGOTTEN;

@@ -34,7 +34,8 @@ static uint32_t open_of(const struct part *part)
     return part->end - part->first - part->decided - part->checking;
 }
 
-/* What was said of those that are open. Of those that are checked nobody knows which they are: they count as the mean. */
+/* What was said of those that are open. Of those that are checked nobody knows which they are: they
+ * count as the mean. */
 static int64_t said_of_open(const struct part *part)
 {
     if (!graph_tells_apart(part->job)) {

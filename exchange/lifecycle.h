@@ -1,6 +1,6 @@
-/* exchange/lifecycle.h - every lifecycle of the exchange: one enum, one table of moves, one function that
- * makes the move and asserts it. Job states are the protocol's (enum job_state: 0 open, 1 done, 2 failed,
- * 3 cancelled); here are the ones that stay inside. Pure. */
+/* exchange/lifecycle.h - every lifecycle of the exchange: one enum, one table of moves, one
+ * function that makes the move and asserts it. Job states are the protocol's (enum job_state: 0
+ * open, 1 done, 2 failed, 3 cancelled); here are the ones that stay inside. Pure. */
 #ifndef BOURSE_EXCHANGE_LIFECYCLE_H
 #define BOURSE_EXCHANGE_LIFECYCLE_H
 
@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The protocol's numbers, repeated because cores do not include one another; a unit test compares them. */
+/* The protocol's numbers, repeated because cores do not include one another; a unit test compares
+ * them. */
 enum job_phase { JOB_PHASE_OPEN, JOB_PHASE_DONE, JOB_PHASE_FAILED, JOB_PHASE_CANCELLED };
 
 enum subtask_state {

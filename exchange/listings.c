@@ -291,7 +291,8 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
     return row;
 }
 
-/* Two lists, each by age, walked as one: devices and jobs are numbered together. A job has a bid for each part. */
+/* Two lists, each by age, walked as one: devices and jobs are numbered together. A job has a bid
+ * for each part. */
 struct order_walk {
     const struct list_link *device,
         *devices; /* the next one, and the list's head; equal at its end */
@@ -332,7 +333,8 @@ static const struct part *take_part(struct order_walk *walk, const struct job *j
     return part;
 }
 
-/* The next order at this place or behind it; false at the end. A place is an age number, and the part of a job. */
+/* The next order at this place or behind it; false at the end. A place is an age number, and the
+ * part of a job. */
 static bool next_order(struct order_walk *walk, uint64_t from, const struct ask **ret_ask,
                        const struct part **ret_part, uint64_t *ret_place)
 {

@@ -8,8 +8,8 @@
 
 #include "exchange/exchange.h"
 
-/* Steps of one call. Each thing looked at is a step, and each predicate of a requirement on each of its attributes is
- * one more: a millisecond of a processor's time. */
+/* Steps of one call. Each thing looked at is a step, and each predicate of a requirement on each of
+ * its attributes is one more: a millisecond of a processor's time. */
 enum { EXCHANGE_LISTING_STEPS = 1 << 16 };
 
 enum exchange_listing {
@@ -39,8 +39,8 @@ struct exchange_device_row {
 /* False: there is no room for this row; the next page begins with it. */
 typedef bool exchange_device_visit(void *context, const struct exchange_device_row *row);
 
-/* Every device that is advertised, or with `needs` (NULL: none) those that satisfy it. `from`: NULL, or where the page
- * before ended; *ret_next is written with LISTING_MORE only. */
+/* Every device that is advertised, or with `needs` (NULL: none) those that satisfy it. `from`:
+ * NULL, or where the page before ended; *ret_next is written with LISTING_MORE only. */
 enum exchange_listing exchange_list_devices(const struct exchange *exchange,
                                             const struct requirement *needs,
                                             const struct exchange_place *from,
@@ -55,13 +55,14 @@ struct exchange_provider_row {
     uint64_t free;          /* of their asks */
 };
 typedef bool exchange_provider_visit(void *context, const struct exchange_provider_row *row);
-/* Everybody who ever advertised. `from`: 0, or the account number at which the page before ended. */
+/* Everybody who ever advertised. `from`: 0, or the account number at which the page before
+ * ended. */
 enum exchange_listing exchange_list_providers(const struct exchange *exchange, uint32_t from,
                                               exchange_provider_visit *visit, void *context,
                                               uint32_t *ret_next);
 
-/* One order that rests, and not whose it is where it is a bid. Bids that wait to be filled all at once are not shown:
- * nobody trades with one of them alone. */
+/* One order that rests, and not whose it is where it is a bid. Bids that wait to be filled all at
+ * once are not shown: nobody trades with one of them alone. */
 struct exchange_book_row {
     bool is_bid;
     int64_t price_micro;                  /* least of an ask, limit of a bid */
@@ -79,8 +80,9 @@ struct exchange_book_row {
     const struct requirement *needs; /* BID; borrowed until the next step */
 };
 typedef bool exchange_book_visit(void *context, const struct exchange_book_row *row);
-/* Every order that rests, in no order that means anything: a page is not a depth, all of them together are. `needs` (NULL:
- * none) leaves out the asks of devices that do not satisfy it. `from`: 0, or where the page before ended. */
+/* Every order that rests, in no order that means anything: a page is not a depth, all of them
+ * together are. `needs` (NULL: none) leaves out the asks of devices that do not satisfy it. `from`:
+ * 0, or where the page before ended. */
 enum exchange_listing exchange_list_book(const struct exchange *exchange,
                                          const struct requirement *needs, uint32_t from,
                                          exchange_book_visit *visit, void *context,
@@ -109,7 +111,8 @@ struct exchange_order_row {
         ahead; /* orders of its cell or class that come before it, counted up to EXCHANGE_LISTING_STEPS */
 };
 typedef bool exchange_order_visit(void *context, const struct exchange_order_row *row);
-/* The account's own asks and its jobs' bids, one for each part, by the age of device and job. `from`: 0, or where the page before ended. */
+/* The account's own asks and its jobs' bids, one for each part, by the age of device and job.
+ * `from`: 0, or where the page before ended. */
 enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint32_t account,
                                            uint64_t from, exchange_order_visit *visit,
                                            void *context, uint64_t *ret_next);

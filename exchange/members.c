@@ -90,8 +90,9 @@ static bool mint(struct exchange *exchange, struct member *member, int64_t amoun
     return true;
 }
 
-/* An Ed25519 key and the one of the other sign differ in the top bit of the last byte, and both become the same
- * X25519 key (RFC 7748 section 4.1 keeps y alone): as accounts they could not be told apart by their connection. */
+/* An Ed25519 key and the one of the other sign differ in the top bit of the last byte, and both
+ * become the same X25519 key (RFC 7748 section 4.1 keeps y alone): as accounts they could not be
+ * told apart by their connection. */
 static bool is_taken(const struct exchange *exchange, const struct key32 *key)
 {
     struct key32 twin = *key;

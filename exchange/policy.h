@@ -1,14 +1,14 @@
-/* exchange/policy.h - the numbers that the exchange decides by: those of the protocol, and its own policy in one place; what depends on
- * measured times is in planner/online.h.
- * Not for use outside exchange/. */
+/* exchange/policy.h - the numbers that the exchange decides by: those of the protocol, and its own
+ * policy in one place; what depends on measured times is in planner/online.h. Not for use outside
+ * exchange/. */
 #ifndef BOURSE_EXCHANGE_POLICY_H
 #define BOURSE_EXCHANGE_POLICY_H
 
 #include "base/checked.h"
 #include "exchange/exchange.h"
 
-/* Numbers of the protocol that the exchange decides by. Cores do not include one another; a unit test
- * compares each with protocol/message.h and protocol/reject.h. */
+/* Numbers of the protocol that the exchange decides by. Cores do not include one another; a unit
+ * test compares each with protocol/message.h and protocol/reject.h. */
 enum {
     XROLE_CONSUMER = 1,
     XROLE_PROVIDER = 2,

@@ -1,10 +1,12 @@
-/* How far the subtasks of an open job are. A lane runs one attempt at a time, and what else is in flight there waits for
- * it: agents do not say when they begin, but begin in a known order (P18). */
+/* How far the subtasks of an open job are. A lane runs one attempt at a time, and what else is in
+ * flight there waits for it: agents do not say when they begin, but begin in a known order
+ * (P18). */
 #include "exchange/state.h"
 
 #include <stdlib.h>
 
-/* Attempts that wait in their lane for another one, as far as anybody knows: of one that is not heard nothing is known. */
+/* Attempts that wait in their lane for another one, as far as anybody knows: of one that is not
+ * heard nothing is known. */
 static uint32_t behind_in(const struct lease *lease)
 {
     uint32_t busy = 0;
@@ -39,7 +41,8 @@ struct result_sum {
     uint64_t timed;
 };
 
-/* What results of a lease took, and what was said of just these: short tasks that end first say nothing of the mean. */
+/* What results of a lease took, and what was said of just these: short tasks that end first say
+ * nothing of the mean. */
 static void add_results(struct result_sum *sum, const struct lease *lease)
 {
     const bool is_apart = lease->said_ns > 0;
@@ -60,8 +63,8 @@ struct job_pace job_pace(const struct job *job)
     return (struct job_pace){sum.timed, within(sum.said_ns), within(sum.took_ns)};
 }
 
-/* Whether `later`, dispatched after `earlier` to the same lane, was begun before it: both waited there when the lane last had a
- * result, and a retry goes before what waits. */
+/* Whether `later`, dispatched after `earlier` to the same lane, was begun before it: both waited
+ * there when the lane last had a result, and a retry goes before what waits. */
 static bool overtakes(const struct attempt *later, const struct attempt *earlier,
                       const struct lane *lane)
 {
@@ -91,7 +94,8 @@ static void mark(uint8_t *states, uint32_t index, uint8_t from, uint8_t to)
     }
 }
 
-/* A subtask that is in two lanes runs where it is first; those that are in no other place than behind another wait. */
+/* A subtask that is in two lanes runs where it is first; those that are in no other place than
+ * behind another wait. */
 static void mark_lanes(const struct job *job, const struct attempt **first, bool is_first,
                        uint8_t *states)
 {

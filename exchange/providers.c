@@ -51,7 +51,8 @@ void device_drop_if_gone(struct exchange *exchange, struct device *device)
     free(device);
 }
 
-/* Its agent may not know of it: orders are placed and cancelled by other sessions of the account too. */
+/* Its agent may not know of it: orders are placed and cancelled by other sessions of the account
+ * too. */
 static void tell_of_ask(struct exchange *exchange, const struct ask *ask, bool stands)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_ASK, ask->device->key.provider);
@@ -206,8 +207,8 @@ static void revoke(struct exchange *exchange, struct lease *lease, const void *c
     job_check(exchange, lease->job); /* it may have been the last attempt of the last subtask */
 }
 
-/* One that left hears nothing. A job that loses work by it avoids it for a while: who comes and goes all the time
- * would otherwise use up the attempts of a subtask alone. */
+/* One that left hears nothing. A job that loses work by it avoids it for a while: who comes and
+ * goes all the time would otherwise use up the attempts of a subtask alone. */
 static void leave(struct exchange *exchange, struct lease *lease, const void *context)
 {
     (void)context;
@@ -345,8 +346,9 @@ static bool is_of_the_market(const struct attribute *attribute)
            strcmp(attribute->name, trust_name) == 0;
 }
 
-/* What an advertisement says, and in place of what it says of being a referee, or trusted, what its account is, and of its
- * leases that they are firm, until an ask says otherwise. One allocation, the caller's; NULL: out of memory. */
+/* What an advertisement says, and in place of what it says of being a referee, or trusted, what its
+ * account is, and of its leases that they are firm, until an ask says otherwise. One allocation,
+ * the caller's; NULL: out of memory. */
 static struct exchange_advertise *with_roles(struct exchange *exchange,
                                              const struct exchange_advertise *said, uint32_t roles)
 {
@@ -666,10 +668,10 @@ static bool held_has(const struct held_list *held, uint64_t lease, uint32_t inde
     return bsearch(&key, held->items, held->count, sizeof key, compare_held) != NULL;
 }
 
-/* An attempt that the broker counts on and the agent has not. One sent before the agent's Welcome is lost:
- * its subtask goes back to the queue at once. One sent since is on its way, or was when the agent stated
- * what it held: saying it again does no harm. A doubted one has gone back already. True: the agent has lost
- * what it should have run. */
+/* An attempt that the broker counts on and the agent has not. One sent before the agent's Welcome
+ * is lost: its subtask goes back to the queue at once. One sent since is on its way, or was when
+ * the agent stated what it held: saying it again does no harm. A doubted one has gone back already.
+ * True: the agent has lost what it should have run. */
 static bool tell_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
                          int64_t as_of_ns)
 {
@@ -683,8 +685,8 @@ static bool tell_missing(struct exchange *exchange, struct lease *lease, struct 
     return was_sent_before && is_wanted;
 }
 
-/* What the broker holds of this lease, compared with what the agent says that it holds. To have lost any of
- * it is one failure, however much it was: a restart is no more than that. */
+/* What the broker holds of this lease, compared with what the agent says that it holds. To have
+ * lost any of it is one failure, however much it was: a restart is no more than that. */
 static void reconcile(struct exchange *exchange, struct lease *lease, const void *context)
 {
     const struct held_list *held = context;
@@ -719,8 +721,8 @@ static void reconcile(struct exchange *exchange, struct lease *lease, const void
     job_check(exchange, lease->job);
 }
 
-/* What the agent holds and the broker does not: a lease that is not its own or has ended, an attempt that
- * was decided. It ends without a result. */
+/* What the agent holds and the broker does not: a lease that is not its own or has ended, an
+ * attempt that was decided. It ends without a result. */
 static void tell_unknown(struct exchange *exchange, const struct held_list *held)
 {
     uint32_t number = exchange->command->account;

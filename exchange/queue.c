@@ -1,4 +1,5 @@
-/* What comes before a bid, where all that it could have is leased, or asks more. A read: pure, no trace. */
+/* What comes before a bid, where all that it could have is leased, or asks more. A read: pure, no
+ * trace. */
 #include "exchange/search.h"
 
 #include <stdlib.h>

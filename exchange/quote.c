@@ -1,5 +1,6 @@
-/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes, and for the rest of its lanes the leases that it
- * would take; when there is none of either, what is leased, as if it were idle. A read: pure, no trace. */
+/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes, and for the
+ * rest of its lanes the leases that it would take; when there is none of either, what is leased, as
+ * if it were idle. A read: pure, no trace. */
 #include "exchange/search.h"
 
 #include "base/checked.h"
@@ -235,7 +236,8 @@ static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
     return clamp_micro(product / divisor);
 }
 
-/* The work is spread over the cheapest lanes that fit, each taking an equal share of the subtasks. */
+/* The work is spread over the cheapest lanes that fit, each taking an equal share of the
+ * subtasks. */
 static void quote_cost(const struct quoting *quoting)
 {
     const struct exchange_need *need = quoting->need;
@@ -246,8 +248,9 @@ static void quote_cost(const struct quoting *quoting)
     quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
     quote->minimum_micro = quoting->first_escrow_micro;
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
-    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer lanes. And one more,
-     * at the dearest price in use: a lease whose provider is lost holds its own until the term is over. */
+    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer
+     * lanes. And one more, at the dearest price in use: a lease whose provider is lost holds its
+     * own until the term is over. */
     quote->suggested_micro = clamp_micro((int128)quote->expected_micro + half +
                                          quoting->escrow_sum + quoting->last_escrow_micro);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
@@ -267,7 +270,8 @@ static void adopt_idle(const struct quoting *idle, struct quoting *quoting)
     }
 }
 
-/* When the cheapest account is not the one to take it, nothing counts below the next one's price: that is found first. */
+/* When the cheapest account is not the one to take it, nothing counts below the next one's price:
+ * that is found first. */
 static void set_floor(struct quoting_asks *asks)
 {
     const struct exchange_need *need = asks->now.need;

@@ -1,5 +1,5 @@
-/* Reads of the state: the exchange itself, accounts, jobs and their leases. Pure, no trace. What an order would cost is
- * quote.c, why it waits explain.c. */
+/* Reads of the state: the exchange itself, accounts, jobs and their leases. Pure, no trace. What an
+ * order would cost is quote.c, why it waits explain.c. */
 #include "exchange/state.h"
 
 uint64_t exchange_index(const struct exchange *exchange)
@@ -159,8 +159,9 @@ static bool has_only_makers(const struct exchange *exchange, const struct part *
     return false;
 }
 
-/* What all devices are to parts of one requirement, width and term, at any limit: what is farthest of those without an ask for it, and
- * the least price of the others for each reason that they have but for the price. */
+/* What all devices are to parts of one requirement, width and term, at any limit: what is farthest
+ * of those without an ask for it, and the least price of the others for each reason that they have
+ * but for the price. */
 struct reach {
     uint32_t owner, class_id, width;
     int64_t term_ns;

@@ -135,8 +135,8 @@ struct provider {
     uint32_t lease_count;
 };
 
-/* Slot-time that a device gave on a day, counted since an ask of it bounded that. Kept when the device goes: one that is
- * paused and comes back has not had another day. */
+/* Slot-time that a device gave on a day, counted since an ask of it bounded that. Kept when the
+ * device goes: one that is paused and comes back has not had another day. */
 struct day_use {
     struct list_link of_provider;
     struct id128 device;
@@ -226,7 +226,8 @@ struct part {
     uint32_t ready_count;
     uint64_t undecided_ms; /* likewise: what is expected of its subtasks that are not decided */
     uint32_t lanes;        /* of leases that take work */
-    /* Of its bid while it stands, else BOOK_NONE. Between steps the bid rests; one that arrives fills first. */
+    /* Of its bid while it stands, else BOOK_NONE. Between steps the bid rests; one that arrives
+     * fills first. */
     uint32_t handle;
     uint32_t decided;           /* subtasks: accepted, failed or cancelled */
     struct list_link wanting;   /* in exchange->wanting_parts when it may buy more */
@@ -244,7 +245,8 @@ struct given {
     uint8_t bytes[]; /* opaque */
 };
 
-/* Which subtasks wait for which. Those that one waits for have lower indexes, so there is no cycle. */
+/* Which subtasks wait for which. Those that one waits for have lower indexes, so there is no
+ * cycle. */
 struct graph {
     struct tracked tracked;
     struct job *job;
@@ -260,8 +262,8 @@ struct graph {
     struct given **given;        /* by subtask; NULL: nothing is kept */
 };
 
-/* A result that has come and is neither taken nor refuted before a referee has judged it. What it will be paid stays
- * in the reserve of its lease, which is kept as long. */
+/* A result that has come and is neither taken nor refuted before a referee has judged it. What it
+ * will be paid stays in the reserve of its lease, which is kept as long. */
 struct held {
     struct tracked tracked;
     struct lease *lease; /* of the job */
@@ -280,7 +282,8 @@ struct held {
     uint8_t bytes[];
 };
 
-/* The checkpoint that an attempt of the subtask has saved, the newest: its next attempts go on from it. */
+/* The checkpoint that an attempt of the subtask has saved, the newest: its next attempts go on from
+ * it. */
 struct saved {
     struct tracked tracked;
     const struct job *job;
@@ -298,7 +301,8 @@ struct check_queue {
     struct list_link waiting; /* struct held */
 };
 
-/* Of a job whose results are checked: its subtasks are n others and then n checks, the last part. Not recorded. */
+/* Of a job whose results are checked: its subtasks are n others and then n checks, the last part.
+ * Not recorded. */
 struct checks {
     struct list_link queues;
     struct held **held; /* by index of the subtask; NULL: nothing is held of it */
@@ -347,7 +351,8 @@ struct job {
     struct list_link of_owner;
     bool is_reported; /* a JOB effect is due at the end of this step */
     struct list_link report;
-    /* Of ALL_OR_NONE: to try again is in vain before `slots_freed` of the exchange has grown to this. */
+    /* Of ALL_OR_NONE: to try again is in vain before `slots_freed` of the exchange has grown to
+     * this. */
     uint64_t try_again_at;
 };
 
@@ -367,8 +372,9 @@ struct attempt {
     uint32_t restored; /* it was given the checkpoint of that attempt; 0: none */
 };
 
-/* Paid time of a lane (docs/decisions.md D8): `seen` is the union of its attempts' intervals, dispatch to result,
- * as far as results came; a result is paid what it claims, as long as the sum stays within what was seen. */
+/* Paid time of a lane (docs/decisions.md D8): `seen` is the union of its attempts' intervals,
+ * dispatch to result, as far as results came; a result is paid what it claims, as long as the sum
+ * stays within what was seen. */
 struct lane {
     uint32_t in_flight;
     int64_t seen_until_ns;
@@ -405,7 +411,8 @@ struct lease {
     int64_t idle_since_ns; /* INT64_MAX while it has work */
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */
-    /* Likewise, of those with an expectation of their own: that, and what they took of their lane. */
+    /* Likewise, of those with an expectation of their own: that, and what they took of their
+     * lane. */
     int64_t said_ns, took_ns;
     struct lane *lanes;
     /* not recorded: of its results that are held */

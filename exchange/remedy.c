@@ -64,7 +64,8 @@ static uint64_t fixed_predicates(const struct requirement *needs)
     return fixed;
 }
 
-/* The figure next to what a predicate on an order asks: the largest for > and >=, the smallest for < and <=. */
+/* The figure next to what a predicate on an order asks: the largest for > and >=, the smallest for
+ * < and <=. */
 static bool nearest_figure(const struct exchange *exchange, const struct device *device,
                            const struct requirement_node *node, int64_t *ret_figure)
 {
@@ -90,7 +91,8 @@ static bool nearest_figure(const struct exchange *exchange, const struct device 
     return found;
 }
 
-/* The figure with three digits, as people write it, no nearer than it was. A whole number of MiB stays. */
+/* The figure with three digits, as people write it, no nearer than it was. A whole number of MiB
+ * stays. */
 static int64_t plain_figure(int64_t figure, bool down)
 {
     int64_t scale = 1;
@@ -187,7 +189,8 @@ static void find_divisors(uint32_t number, struct divisors *ret_divisors)
     ret_divisors->count = count;
 }
 
-/* So many of these slots, at least one, that what it may use at a time stays a multiple; 0 at a time: any. */
+/* So many of these slots, at least one, that what it may use at a time stays a multiple; 0 at a
+ * time: any. */
 static uint32_t in_multiples(const struct divisors *divisors, uint32_t slots)
 {
     uint32_t from = 0;
@@ -203,8 +206,8 @@ static uint32_t in_multiples(const struct divisors *divisors, uint32_t slots)
     return divisors->count == 0 ? slots : divisors->found[from - 1];
 }
 
-/* The most of the free slots that a subtask can have: what it may use at a time stays a multiple. Of those the most that
- * the budget covers, if it covers any. */
+/* The most of the free slots that a subtask can have: what it may use at a time stays a multiple.
+ * Of those the most that the budget covers, if it covers any. */
 static void take_fewer_slots(const struct seeking *seeking, struct candidate *candidate)
 {
     const struct offer *offer = &candidate->offer;
@@ -224,7 +227,8 @@ static void take_fewer_slots(const struct seeking *seeking, struct candidate *ca
     }
 }
 
-/* The longest term that the budget covers; 0: it covers any, or none that the subtasks have enough with. */
+/* The longest term that the budget covers; 0: it covers any, or none that the subtasks have enough
+ * with. */
 static int64_t covered_term_ns(const struct search *search, const struct candidate *candidate)
 {
     const int128 hourly = (int128)candidate->offer.price_micro * candidate->slots;
@@ -256,7 +260,8 @@ static void judge_type(const struct search *search, struct candidate *candidate)
     }
 }
 
-/* What it would give per slot-hour: without a cap that depends on its term, its slots and its budget, too. */
+/* What it would give per slot-hour: without a cap that depends on its term, its slots and its
+ * budget, too. */
 static int64_t changed_limit(const struct search *search, const struct candidate *candidate)
 {
     const int64_t budget_micro = search_budget(search->need, candidate->budget_micro);
@@ -277,7 +282,8 @@ static int64_t changed_limit(const struct search *search, const struct candidate
                       budget_micro);
 }
 
-/* Without a cap a budget of nothing is a limit of nothing: more of it raises that. INT64_MAX: no budget does. */
+/* Without a cap a budget of nothing is a limit of nothing: more of it raises that. INT64_MAX: no
+ * budget does. */
 static int64_t budget_at(const struct search *search, const struct candidate *candidate)
 {
     struct candidate richer = *candidate;
@@ -328,7 +334,8 @@ static bool is_within_notional(const struct search *search, const struct candida
     return part_notional(exchange, &changed, budget_micro) <= most_micro;
 }
 
-/* A term has to be covered: by more money, or where the market takes no order of so much by a shorter one. False: by neither. */
+/* A term has to be covered: by more money, or where the market takes no order of so much by a
+ * shorter one. False: by neither. */
 static bool judge_budget(const struct search *search, struct candidate *candidate)
 {
     const struct exchange_need *need = search->need;
@@ -402,7 +409,8 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
            (int128)candidate->term_ns * candidate->slots <= offer->day_ns;
 }
 
-/* Whether changes to the requirement alone are not too many, and not to what stays; this is known of all, and cheap. */
+/* Whether changes to the requirement alone are not too many, and not to what stays; this is known
+ * of all, and cheap. */
 static bool is_in_reach(const struct seeking *seeking, const struct explained *seen)
 {
     const uint32_t most =
@@ -593,8 +601,8 @@ static void add_figure(struct exchange_remedy *remedy, enum exchange_remedy_kind
     }
 }
 
-/* Whether the device satisfies the changed requirement: of what it satisfied, only the changed predicates differ. Most do not
- * even if those came out as they have to. */
+/* Whether the device satisfies the changed requirement: of what it satisfied, only the changed
+ * predicates differ. Most do not even if those came out as they have to. */
 static bool satisfies(const void *context, const struct explained *seen)
 {
     const struct seeking *seeking = context;
@@ -621,8 +629,8 @@ static bool satisfies(const void *context, const struct explained *seen)
            (search->need->rate == RATE_NONE || rate_of(search->need->rate, attributes, count) > 0);
 }
 
-/* The best for the changed bid: it may be better than the one it was made for. False: one's own comes first, and the order
- * would be refused. */
+/* The best for the changed bid: it may be better than the one it was made for. False: one's own
+ * comes first, and the order would be refused. */
 static bool settle_price(const struct seeking *seeking, struct exchange_remedy *remedy)
 {
     const struct candidate *best = &seeking->best;
@@ -693,8 +701,8 @@ static int64_t budget_for(const struct search *search, int64_t cap_micro, int64_
     return low_micro;
 }
 
-/* The longest term, less than its own, with which its cap and budget come to what all of it asks; 0: none that its subtasks have enough
- * with. */
+/* The longest term, less than its own, with which its cap and budget come to what all of it asks;
+ * 0: none that its subtasks have enough with. */
 static int64_t payable_term_ns(const struct search *search, const struct whole *whole)
 {
     const struct part *part = search->part;
@@ -723,7 +731,8 @@ static int64_t payable_term_ns(const struct search *search, const struct whole *
     return low_ms * NS_PER_MS;
 }
 
-/* Whether it is filled with such a term, at the cap and the budget that it has, and at which price, the dearest of them. */
+/* Whether it is filled with such a term, at the cap and the budget that it has, and at which price,
+ * the dearest of them. */
 static bool fills_for(const struct search *search, int64_t term_ns, int64_t *ret_price_micro)
 {
     struct job job = *search->part->job;
@@ -769,7 +778,8 @@ static void shorten_whole(const struct search *search, const struct whole *whole
     }
 }
 
-/* All of it is there for those who pay that, and its limit is lower, or its budget does not cover it. */
+/* All of it is there for those who pay that, and its limit is lower, or its budget does not cover
+ * it. */
 void remedy_whole(const struct search *search, const struct whole *whole,
                   struct exchange_remedy *ret_remedy)
 {

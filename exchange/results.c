@@ -70,8 +70,8 @@ int64_t result_paid_time(const struct exchange *exchange, struct lease *lease,
     return paid_ns * lease->part->width;
 }
 
-/* The lease's running total, rounded down, minus what was charged before: tiny subtasks neither vanish
- * nor double (D8). */
+/* The lease's running total, rounded down, minus what was charged before: tiny subtasks neither
+ * vanish nor double (D8). */
 static int64_t charge(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
 {
     int64_t total_micro = 0;
@@ -151,15 +151,17 @@ static void settle_attempt(struct exchange *exchange, struct lease *lease,
 
 /* ---------------------------------------------------------------- what becomes of the subtask */
 
-/* A subtask is decided when it ended, or when its job gave up what waits; and while a result of it is held. */
+/* A subtask is decided when it ended, or when its job gave up what waits; and while a result of it
+ * is held. */
 static bool is_decided(const struct job *job, const struct subtask *subtask)
 {
     return subtask->state >= SUBTASK_CHECKING ||
            (job->is_closing && subtask->state == SUBTASK_WAITING);
 }
 
-/* Cancelled though nobody asked for it, the term said to be over before it is, or the lease to be another's though nobody
- * has taken it: the agent's own choice, so that failing on purpose is no free lunch (D8). */
+/* Cancelled though nobody asked for it, the term said to be over before it is, or the lease to be
+ * another's though nobody has taken it: the agent's own choice, so that failing on purpose is no
+ * free lunch (D8). */
 static bool gives_up(const struct exchange *exchange, const struct lease *lease,
                      const struct attempt *attempt, uint8_t outcome)
 {
@@ -169,7 +171,8 @@ static bool gives_up(const struct exchange *exchange, const struct lease *lease,
             (outcome == XOUTCOME_TERM_OVER && exchange->now_ns < lease->term_end_ns));
 }
 
-/* A job that saves its state pays for what was saved: without a new checkpoint the time of the attempt was lost. */
+/* A job that saves its state pays for what was saved: without a new checkpoint the time of the
+ * attempt was lost. */
 static bool is_lost(const struct job *job, const struct attempt *attempt, uint8_t outcome,
                     const struct exchange_result *result)
 {
@@ -277,8 +280,8 @@ static int64_t moved(int64_t mean_ns, int64_t sample_ns)
     return mean_ns == 0 ? sample_ns : mean_ns + (sample_ns - mean_ns) / 8;
 }
 
-/* Of what ran to its end: what was cancelled, or failed at once, says nothing of how long the others take. `lane_ns`: of its lane
- * since it got there, with what it waited for its inputs. */
+/* Of what ran to its end: what was cancelled, or failed at once, says nothing of how long the
+ * others take. `lane_ns`: of its lane since it got there, with what it waited for its inputs. */
 static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, int64_t lane_ns)
 {
     int64_t sample =
@@ -292,8 +295,8 @@ static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, i
     }
 }
 
-/* An agent that says a lease is over, or that it will not run what it was sent, would say so again and again
- * if it were sent more. */
+/* An agent that says a lease is over, or that it will not run what it was sent, would say so again
+ * and again if it were sent more. */
 static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcome, bool is_given_up)
 {
     bool stands = lease->state == LEASE_ACTIVE || lease->state == LEASE_SUSPECT;
@@ -306,7 +309,8 @@ static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcom
     lease_wind_down(exchange, lease);
 }
 
-/* A result of an attempt that is not there was decided before: a resend. It is dropped without a trace. */
+/* A result of an attempt that is not there was decided before: a resend. It is dropped without a
+ * trace. */
 static void apply_result(struct exchange *exchange, const struct exchange_result *result,
                          uint32_t position)
 {

@@ -126,8 +126,8 @@ struct altered search_unaltered(const struct search *search)
                             .type = search->part->job->type};
 }
 
-/* Of two that it could have, the one that it gets: what is free before what is taken; then by price, or price for its work, then
- * time. */
+/* Of two that it could have, the one that it gets: what is free before what is taken; then by
+ * price, or price for its work, then time. */
 static bool comes_first(const struct search *search, const struct offer *a, const struct offer *b)
 {
     const struct book *book = search->exchange->book;
@@ -202,7 +202,8 @@ static int64_t lesser(int64_t figure, int64_t so_far)
     return figure >= 0 && (so_far < 0 || figure < so_far) ? figure : so_far;
 }
 
-/* Of its job, so that it covers a term of one lane at that price. -1: there is no such, or the budget is not what it lacks. */
+/* Of its job, so that it covers a term of one lane at that price. -1: there is no such, or the
+ * budget is not what it lacks. */
 static int64_t budget_to_take(const struct part *part, int64_t price_micro)
 {
     const int64_t escrow = escrow_micro(price_micro, part->width, part->term_ns);
@@ -290,7 +291,8 @@ static size_t find_choices(const struct search *search, struct choice *ret_choic
     return count;
 }
 
-/* As plan_part of whole.c goes from ask to ask: at the limit and the budget that it has, or at any. */
+/* As plan_part of whole.c goes from ask to ask: at the limit and the budget that it has, or at
+ * any. */
 static uint32_t fill_from(const struct search *search, const struct choice *choices, size_t count,
                           bool at_any, struct whole *whole)
 {

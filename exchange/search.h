@@ -1,6 +1,7 @@
-/* exchange/search.h - what a bid would meet, as the market stands: its asks, one's own among them, and the leases that may be
- * taken from their holders. One search for a bid that waits and for one that nobody has placed yet: the second is looked at as
- * the part of a job that it would be. Pure. */
+/* exchange/search.h - what a bid would meet, as the market stands: its asks, one's own among them,
+ * and the leases that may be taken from their holders. One search for a bid that waits and for one
+ * that nobody has placed yet: the second is looked at as the part of a job that it would be.
+ * Pure. */
 #ifndef BOURSE_EXCHANGE_SEARCH_H
 #define BOURSE_EXCHANGE_SEARCH_H
 
@@ -23,7 +24,8 @@ struct search {
     size_t count;
 };
 
-/* The only part of a job of that need, as it would be when it comes: in no table and no list. `ret_job` is the caller's. */
+/* The only part of a job of that need, as it would be when it comes: in no table and no list.
+ * `ret_job` is the caller's. */
 const struct part *search_asked(const struct exchange *exchange, const struct exchange_need *need,
                                 struct job *ret_job);
 /* Whether the bid is filled all at once or not at all. */
@@ -42,7 +44,8 @@ struct offer {
 /* False: it has none, or none for this account. */
 bool search_offer(const struct search *search, const struct explained *seen,
                   struct offer *ret_offer);
-/* But for the account, what keeps the bid from what fits it: one that is avoided, or has nothing for it to do. */
+/* But for the account, what keeps the bid from what fits it: one that is avoided, or has nothing
+ * for it to do. */
 bool search_may_take(const struct search *search, const struct offer *offer);
 /* What a bid of that cap gives for a slot-hour in that cell. */
 int64_t search_limit_in(const struct search *search, int64_t cap_micro, uint32_t cell);
@@ -77,7 +80,8 @@ struct meeting search_meet(const struct search *search, const struct altered *al
 /* INT64_MAX: not said. */
 int64_t search_budget(const struct exchange_need *need, int64_t budget_micro);
 
-/* The least limit with which it would take a lease, and the least budget, at the limit that it has; -1: there is none. */
+/* The least limit with which it would take a lease, and the least budget, at the limit that it has;
+ * -1: there is none. */
 void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t *ret_budget_micro);
 
 /* Of a bid that is filled all at once, alone. */

@@ -577,7 +577,8 @@ static void put_record(struct writer *out, const struct exchange *exchange,
     put_entity(out, exchange, tracked);
 }
 
-/* Hash of one record, its type in front. Most fit the stack; a lease with much in flight does not. */
+/* Hash of one record, its type in front. Most fit the stack; a lease with much in flight does
+ * not. */
 static bool record_hash(const struct exchange *exchange, const struct tracked *tracked,
                         struct hash32 *ret_hash)
 {

@@ -1,4 +1,5 @@
-/* Reads what snapshot.c writes: the market, who is in it and what they offer; jobs and leases are read by snapshot_load_jobs.c. */
+/* Reads what snapshot.c writes: the market, who is in it and what they offer; jobs and leases are
+ * read by snapshot_load_jobs.c. */
 #include "exchange/snapshot_load.h"
 
 #include <stdlib.h>
@@ -430,7 +431,8 @@ static bool link_former(struct exchange *exchange, struct lease *lease)
     return true;
 }
 
-/* Leases come job by job; their providers keep them by number. False: one of them does not fit, or out of memory. */
+/* Leases come job by job; their providers keep them by number. False: one of them does not fit, or
+ * out of memory. */
 static bool link_providers(struct exchange *exchange)
 {
     struct lease **standing =
@@ -477,14 +479,15 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
         return NULL;
     }
     struct reader in = reader_over(bytes, length);
-    /* What is read is written the same way again, or it was not written by us: order, too, is part of a state. */
+    /* What is read is written the same way again, or it was not written by us: order, too, is part
+     * of a state. */
     if (!load_records(exchange, &in) || !link_providers(exchange) || exchange->is_out_of_memory ||
         !exchange_saves_as(exchange, bytes, length)) {
         exchange_destroy(&exchange);
         return NULL;
     }
-    /* What each open job wants follows from its lanes, which are known only now. Nothing can match: the
-     * market was at rest when it was saved. */
+    /* What each open job wants follows from its lanes, which are known only now. Nothing can match:
+     * the market was at rest when it was saved. */
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
         count_decided(job);

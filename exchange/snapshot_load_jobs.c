@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* No more can come over the wire. The cap of the state does not bound what stands: it may have been lowered since. */
+/* No more can come over the wire. The cap of the state does not bound what stands: it may have been
+ * lowered since. */
 enum { JOB_SUBTASKS_LOADED_MAX = 10000000 };
 
 /* Its subtasks begin at `first`. */
@@ -176,7 +177,8 @@ static struct job *open_job_of(struct exchange *exchange, struct reader *in)
     return job == NULL || job->pages == NULL ? NULL : job;
 }
 
-/* `numbers` holds the ranks, if any, what each takes, if that is said, then how many each subtask waits for, then all that they wait for. */
+/* `numbers` holds the ranks, if any, what each takes, if that is said, then how many each subtask
+ * waits for, then all that they wait for. */
 static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t *numbers,
                       size_t count, bool has_ranks, bool tells_apart)
 {

@@ -70,7 +70,8 @@ static struct spot *spot_of(struct exchange *exchange)
     return spot;
 }
 
-/* Cells and classes have the same numbers as in the market's book, and are there while somebody stands in them. */
+/* Cells and classes have the same numbers as in the market's book, and are there while somebody
+ * stands in them. */
 static bool hold_cell(struct exchange *exchange, uint32_t cell)
 {
     struct book *book = exchange->spot->book;
@@ -264,7 +265,8 @@ static bool skip_part(void *context, uint32_t handle)
     return !may_take(exchange, exchange->orders_by_handle[handle], challenge->lease);
 }
 
-/* The lease that ranks lowest of those that the part's bid may take; of equal ones the oldest. NULL: none. */
+/* The lease that ranks lowest of those that the part's bid may take; of equal ones the oldest.
+ * NULL: none. */
 static struct lease *lowest_lease(struct exchange *exchange, const struct part *part)
 {
     struct challenge challenge = {.exchange = exchange, .part = part};
@@ -339,8 +341,8 @@ static bool promise(struct exchange *exchange, struct part *part, struct lease *
     return true;
 }
 
-/* From the lease to the bid that would take it, from that to the lease that it would take, better each time, as trade_from
- * (fills.c) does with asks. False: nobody takes any. */
+/* From the lease to the bid that would take it, from that to the lease that it would take, better
+ * each time, as trade_from (fills.c) does with asks. False: nobody takes any. */
 static bool challenge_from(struct exchange *exchange, struct lease *lease)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* exchange/state.h - the small functions that the exchange's files share, file by file, over its records.
- * Not for use outside exchange/. */
+/* exchange/state.h - the small functions that the exchange's files share, file by file, over its
+ * records. Not for use outside exchange/. */
 #ifndef BOURSE_EXCHANGE_STATE_H
 #define BOURSE_EXCHANGE_STATE_H
 
@@ -54,23 +54,25 @@ void invitation_link(struct exchange *exchange, struct invitation *invitation);
 void apply_bands(struct exchange *exchange, const struct exchange_bands *bands);
 /* The price itself, if an order may have it; else the bound of the band that it is beyond. */
 int64_t price_bound(const struct exchange *exchange, int64_t price_micro);
-/* Whatever a bid by value is worth, it gives no more than the band in force; others were looked at when they came. */
+/* Whatever a bid by value is worth, it gives no more than the band in force; others were looked at
+ * when they came. */
 bool ask_in_reach(const struct exchange *exchange, const struct part *part, const struct ask *ask);
 /* Else the command is refused, by that name. */
 bool price_in_band(struct exchange *exchange, const char *field, int64_t price_micro);
-/* What a lease of all slots of an ask comes to at its price, for the longest term; for an hour, where it has none. */
+/* What a lease of all slots of an ask comes to at its price, for the longest term; for an hour,
+ * where it has none. */
 int64_t ask_notional(int64_t price_micro, uint32_t slots, int64_t max_term_ns);
-/* What a term of all that a part wants at a time comes to at its limit, by value at the highest price; no more than its job's
- * budget, which bounds it. */
+/* What a term of all that a part wants at a time comes to at its limit, by value at the highest
+ * price; no more than its job's budget, which bounds it. */
 int64_t part_notional(const struct exchange *exchange, const struct part *part,
                       int64_t budget_micro);
 /* Else the command is refused, by that name. */
 bool notional_in_bounds(struct exchange *exchange, const char *field, int64_t notional_micro);
 
 /* ---- kinds.c */
-/* References to the cells of the devices, or to the class, for the sender of the present command: one more of each
- * than its devices and open jobs use. False with the refusal, and no trace. What others use does not count, nor what
- * the advertisement replaces. */
+/* References to the cells of the devices, or to the class, for the sender of the present command:
+ * one more of each than its devices and open jobs use. False with the refusal, and no trace. What
+ * others use does not count, nor what the advertisement replaces. */
 bool cells_take(struct exchange *exchange, const struct exchange_advertise *advertise,
                 uint32_t *ret_cells);
 bool class_take(struct exchange *exchange, const struct requirement *needs, enum rate rate,
@@ -83,8 +85,9 @@ void cell_instrument(const struct exchange *exchange, uint32_t cell,
                      char ret_text[ATTRIBUTE_TEXT_SIZE]);
 /* Of a part of that account. */
 void class_give(struct exchange *exchange, uint32_t account, uint32_t class_id);
-/* As a snapshot says it: that number, and as yet nobody's. False when that cannot be. Whoever refers to it holds it
- * (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */
+/* As a snapshot says it: that number, and as yet nobody's. False when that cannot be. Whoever
+ * refers to it holds it (book_cell_hold); kinds_settle gives back what restoring held, false when
+ * one is nobody's. */
 bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribute *attributes,
                   size_t count);
 bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs,
@@ -96,7 +99,8 @@ struct exchange_terms cell_terms(const struct exchange *exchange, uint32_t cell)
 /* The attributes that say them, TERMS_ATTRIBUTES of them; and whether one is of these. */
 void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes);
 bool terms_is_attribute(const struct attribute *attribute);
-/* A reference to the cell that is like the device's, but has these terms. False with the refusal, and no trace. */
+/* A reference to the cell that is like the device's, but has these terms. False with the refusal,
+ * and no trace. */
 bool cell_take_with_terms(struct exchange *exchange, const struct device *device,
                           const struct exchange_terms *terms, uint32_t *ret_cell);
 
@@ -143,10 +147,12 @@ void ask_look_at_hours(const struct exchange *exchange,
                        struct ask *ask); /* is it open, and till when */
 void ask_turn(struct exchange *exchange,
               struct ask *ask); /* a window or a day of it begins or ends */
-/* It has free slots again after so long, at the latest; 0: neither its hours nor its day are against that. */
+/* It has free slots again after so long, at the latest; 0: neither its hours nor its day are
+ * against that. */
 int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask);
 void ask_arm(struct exchange *exchange, const struct ask *ask);
-/* Two orders of which the ask does not suit the bid's job, or asks more than its value may give, never trade: for book_match. */
+/* Two orders of which the ask does not suit the bid's job, or asks more than its value may give,
+ * never trade: for book_match. */
 struct suiting {
     const struct exchange *exchange;
     const struct ask *ask; /* whose bid is looked for; NULL: an ask is, for that part's */
@@ -179,8 +185,8 @@ int64_t member_donated_ns(const struct exchange *exchange, const struct member *
 int64_t donation_rank(const struct exchange *exchange, uint32_t account);
 /* Of its owner, if it ended now. */
 int64_t donation_rank_without(const struct exchange *exchange, struct lease *lease);
-/* Each does nothing to a lease at a price, of a device whose days nobody counts: it has begun a term; it was settled for so
- * long; it has ended. */
+/* Each does nothing to a lease at a price, of a device whose days nobody counts: it has begun a
+ * term; it was settled for so long; it has ended. */
 void donation_promise(struct exchange *exchange, struct lease *lease);
 /* What that would come to, if its term ended then. */
 int64_t donation_promised_till(const struct exchange *exchange, struct lease *lease,
@@ -204,7 +210,8 @@ void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_st
 bool part_is_over(const struct part *part);
 void part_look_if_over(struct exchange *exchange,
                        struct part *part); /* then its idle leases are ended in this step */
-/* Retries go first, then subtasks never started, by rank (else the longest expected), then index. Taken off what waits; NO_SUBTASK: none. */
+/* Retries go first, then subtasks never started, by rank (else the longest expected), then index.
+ * Taken off what waits; NO_SUBTASK: none. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part);
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
 struct part *part_of(const struct job *job, uint32_t index);
@@ -229,22 +236,24 @@ struct job *ended_oldest_of(const struct member *member);
 void part_init(struct part *part, struct job *job, uint32_t number);
 /* The parts of a new job, as the command says them; it is checked. False: out of memory. */
 bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
-/* Gives each part a class and a handle. False with the refusal, and no trace, when it has none or would trade with its
- * own owner. The bids do not rest: they arrive. */
+/* Gives each part a class and a handle. False with the refusal, and no trace, when it has none or
+ * would trade with its own owner. The bids do not rest: they arrive. */
 bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
-/* Limit of the bid of a part of that cap, under that budget of its job: the cap; or what lets the budget buy the time that
- * is planned, within the price band. Of a bid by value, its value. Bids that wait to be filled all at once bid no more than
- * their budget covers for all. */
+/* Limit of the bid of a part of that cap, under that budget of its job: the cap; or what lets the
+ * budget buy the time that is planned, within the price band. Of a bid by value, its value. Bids
+ * that wait to be filled all at once bid no more than their budget covers for all. */
 int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
                    int64_t budget_micro);
 /* What it gives for a slot-hour in that cell. */
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell);
-/* Of a job that waits for all that it asks for: its budget covers no more for all of that, whatever its cap. */
+/* Of a job that waits for all that it asks for: its budget covers no more for all of that, whatever
+ * its cap. */
 bool part_limit_is_of_budget(const struct part *part);
-/* The highest limit at which a term of all that a bid asks for at a time costs no more than there can be of money; without
- * a bound of its own it asks for one lane. */
+/* The highest limit at which a term of all that a bid asks for at a time costs no more than there
+ * can be of money; without a bound of its own it asks for one lane. */
 int64_t limit_most(uint32_t subtasks, uint32_t at_most, uint32_t width, int64_t term_ns);
-/* Whether no cap of the job's parts is above that; else it is refused. Everything else is in range. */
+/* Whether no cap of the job's parts is above that; else it is refused. Everything else is in
+ * range. */
 bool caps_in_range(struct exchange *exchange, const struct exchange_submit *submit);
 /* Lanes that so many subtasks use at a time. */
 uint32_t lanes_most(uint32_t subtasks, uint32_t at_most, uint32_t width);
@@ -254,11 +263,13 @@ void part_bid_record(struct exchange *exchange, const struct part *part);
 /* Its bid as the book knows it: the slots it wants now, at its limit and sequence. */
 struct book_order part_order(const struct part *part);
 void part_rest(struct exchange *exchange, const struct part *part);
-/* The code with which such a bid is refused when it arrives with so much left of its job's budget, or 0; and the price of the ask
- * that it would meet first, or what a term of one subtask there takes of the budget. */
+/* The code with which such a bid is refused when it arrives with so much left of its job's budget,
+ * or 0; and the price of the ask that it would meet first, or what a term of one subtask there
+ * takes of the budget. */
 uint32_t part_refusal(const struct exchange *exchange, const struct part *part, int64_t free_micro,
                       int64_t *ret_micro);
-/* Of the subtasks that run, how many wait in their lane for another one; of one part, or NULL: of all. */
+/* Of the subtasks that run, how many wait in their lane for another one; of one part, or NULL: of
+ * all. */
 uint32_t job_queued(const struct job *job, const struct part *part);
 /* What was expected of the results that its leases brought so far, and what these took. */
 struct job_pace {
@@ -287,8 +298,9 @@ bool bid_waits_for_all(const struct exchange *exchange, uint32_t handle);
 void apply_replace(struct exchange *exchange, const struct exchange_replace *replace);
 
 /* ---- stragglers.c */
-/* The lease took, or ended, what it had. Where nothing of its part waits any more: what is queued in the fullest of the part's lanes is taken back if another
- * would be done with it sooner, and what an idle lane of this lease may start once more is looked for. */
+/* The lease took, or ended, what it had. Where nothing of its part waits any more: what is queued
+ * in the fullest of the part's lanes is taken back if another would be done with it sooner, and
+ * what an idle lane of this lease may start once more is looked for. */
 void part_help(struct exchange *exchange, struct lease *lease);
 void part_stragglers_due(struct exchange *exchange, struct part *part,
                          int64_t at_ns); /* its timer of that time */
@@ -300,8 +312,9 @@ struct usual {
     int64_t expect_ns;       /* what its job expects of one; 0: nothing */
 };
 struct usual part_usual(const struct part *part);
-/* What a subtask takes on that lease: measured there, else as of the part, else as expected; 0: nobody knows. Of those that are not alike, one as long as
- * those were said to be that are done, so that the lease that was given the longest is not taken for the slowest. */
+/* What a subtask takes on that lease: measured there, else as of the part, else as expected; 0:
+ * nobody knows. Of those that are not alike, one as long as those were said to be that are done, so
+ * that the lease that was given the longest is not taken for the slowest. */
 int64_t lease_takes_ns(const struct lease *lease, const struct usual *usual);
 /* The same of that subtask. */
 int64_t subtask_takes_ns(const struct lease *lease, uint32_t index, const struct usual *usual);
@@ -316,7 +329,8 @@ bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_destroy(struct graph *graph);
-/* Whether its subtasks have expectations of their own, because they are not alike; and that one's: 0: nothing is known of it. */
+/* Whether its subtasks have expectations of their own, because they are not alike; and that one's:
+ * 0: nothing is known of it. */
 bool graph_tells_apart(const struct job *job);
 int64_t graph_said_ns(const struct job *job, uint32_t index);
 /* Its own expectation, else that of its part. */
@@ -351,8 +365,8 @@ bool saved_put(struct exchange *exchange, struct job *job, const struct saved *f
                const uint8_t *bytes);
 /* What the attempt goes on from, in memory of the effects. */
 void saved_give(struct exchange *exchange, struct attempt *attempt, struct exchange_work *work);
-/* The attempt's program has failed, or its inputs were not there. True: that may be due to the checkpoint that it was given,
- * and does not count against the subtask. */
+/* The attempt's program has failed, or its inputs were not there. True: that may be due to the
+ * checkpoint that it was given, and does not count against the subtask. */
 bool saved_misled(struct exchange *exchange, const struct attempt *attempt);
 bool saved_missing(struct exchange *exchange, const struct attempt *attempt);
 void saved_drop(struct exchange *exchange, struct job *job, uint32_t index);
@@ -375,7 +389,8 @@ bool held_link(struct job *job,
 bool part_is_checks(const struct part *part);
 bool job_checks(const struct job *job,
                 uint32_t index); /* whether that subtask's results are held */
-/* Of what waits in the part for a lane, how much that provider may run: nobody judges its own results. */
+/* Of what waits in the part for a lane, how much that provider may run: nobody judges its own
+ * results. */
 uint32_t part_choice(const struct part *part, uint32_t provider);
 uint32_t checks_next(struct exchange *exchange, struct lease *lease); /* NO_SUBTASK: none for it */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
@@ -384,15 +399,15 @@ void check_unqueue(const struct job *job, uint32_t index); /* it runs after all,
 struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt);
 /* The subtask that it is about; 0 when it is no check, or there is nothing to check. */
 uint32_t check_subject(const struct job *job, uint32_t index);
-/* What its result counts as: a verdict on what is no longer held is nobody's fault, one without the right seed the
- * referee's. */
+/* What its result counts as: a verdict on what is no longer held is nobody's fault, one without the
+ * right seed the referee's. */
 uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
                       const struct exchange_result *result);
 void result_hold(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
                  const struct exchange_result *result, uint32_t position);
 void check_begin(struct exchange *exchange, struct job *job, uint32_t index); /* of what is held */
-/* After its result was settled. False: it was neither a verdict nor about inputs that are not there, and ends as any
- * subtask's. */
+/* After its result was settled. False: it was neither a verdict nor about inputs that are not
+ * there, and ends as any subtask's. */
 bool check_decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
                   uint8_t outcome, const struct exchange_result *result);
 void check_failed(struct exchange *exchange, struct job *job, uint32_t index); /* for good */
@@ -407,13 +422,15 @@ void lease_expose(struct exchange *exchange, struct lease *lease);
 void device_expose_leases(struct exchange *exchange, const struct device *device);
 void job_expose_leases(struct exchange *exchange, const struct job *job);
 int64_t lease_exposed_ns(const struct lease *lease); /* from when on; INT64_MAX: never */
-/* Whether that part, if its bid may take leases at all, may have this one, which stands to be taken; whatever either gives for it. */
+/* Whether that part, if its bid may take leases at all, may have this one, which stands to be
+ * taken; whatever either gives for it. */
 bool lease_may_be_taken(const struct exchange *exchange, const struct part *part,
                         const struct lease *lease);
 /* Those that stand to be taken have handles below that; NULL: none has this one. */
 uint32_t spot_bound(const struct exchange *exchange);
 const struct lease *spot_lease(const struct exchange *exchange, uint32_t handle);
-/* The same in the order in which they are taken, of devices that the requirement accepts: book_walk_asks. */
+/* The same in the order in which they are taken, of devices that the requirement accepts:
+ * book_walk_asks. */
 void spot_walk(const struct exchange *exchange, const struct requirement *needs, enum rate rate,
                book_visit *visit, void *context);
 /* Its bid has found nothing to fill from: it may take a lease from another, in this step. */
@@ -422,7 +439,8 @@ bool spot_turn(struct exchange *exchange); /* false: nobody challenges anybody *
 /* Its former is over: it begins, if its device is there still. */
 void lease_begin(struct exchange *exchange, struct lease *lease, struct device *device);
 /* ---- whole.c */
-/* Fills all that the bids of the job want, or nothing: false. What stands between steps could not when slots came last. */
+/* Fills all that the bids of the job want, or nothing: false. What stands between steps could not
+ * when slots came last. */
 bool job_fill_whole(struct exchange *exchange, struct job *job);
 /* Whether that would come to anything now. */
 bool job_can_fill_whole(struct exchange *exchange, struct job *job);
@@ -430,22 +448,26 @@ bool job_can_fill_whole(struct exchange *exchange, struct job *job);
 /* ---- fills.c */
 /* The highest price with which it would be filled at once if it were replaced; -1: none. A read. */
 int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask);
-/* Whether somebody else's bid, who has had less for nothing, would get its slots if this lease at 0 ended. */
+/* Whether somebody else's bid, who has had less for nothing, would get its slots if this lease at 0
+ * ended. */
 bool donation_is_due(struct exchange *exchange, struct lease *lease);
-/* Whom an ask meets first: the best by price; at 0, who is first in the donation queue. As book_match says. */
+/* Whom an ask meets first: the best by price; at 0, who is first in the donation queue. As
+ * book_match says. */
 bool ask_match(const struct exchange *exchange, const struct book_order *order, book_skip *skip,
                void *context, struct book_match *ret_match);
-/* A lease of that ask: at once, or promised in the place of `former`. NULL: memory is short, and nothing was granted. */
+/* A lease of that ask: at once, or promised in the place of `former`. NULL: memory is short, and
+ * nothing was granted. */
 struct lease *lease_grant(struct exchange *exchange, struct part *part, struct ask *ask,
                           uint32_t slots, int64_t price_micro, struct lease *former);
 /* Lanes of `part` that what is left of its job's budget can cover for a term at this price. */
 uint32_t part_affordable_lanes(const struct part *part, int64_t price_micro);
-/* For its account, not avoided, of terms that the job takes, and there is something for it to do: nobody gets a lease for checks of its own
- * results. */
+/* For its account, not avoided, of terms that the job takes, and there is something for it to do:
+ * nobody gets a lease for checks of its own results. */
 bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask);
 int64_t price_between(const struct exchange *exchange, const struct part *part,
                       const struct ask *ask);
-/* Whether a bid that is better than the part's, and not one that waits to be filled all at once, takes the ask. */
+/* Whether a bid that is better than the part's, and not one that waits to be filled all at once,
+ * takes the ask. */
 bool ask_is_spoken_for(struct exchange *exchange, struct ask *ask, const struct part *part);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 
@@ -477,7 +499,8 @@ struct settlement {
 };
 void result_settle(struct exchange *exchange, struct lease *lease,
                    const struct settlement *settlement);
-/* Slot-time that a result is paid for: its claim, within what was seen of its lane and not paid yet. */
+/* Slot-time that a result is paid for: its claim, within what was seen of its lane and not paid
+ * yet. */
 int64_t result_paid_time(const struct exchange *exchange, struct lease *lease,
                          const struct attempt *attempt, int64_t busy_ns);
 /* To the queue again, unless it has had all the tries that any subtask gets. */
@@ -485,8 +508,8 @@ void subtask_try_again(struct exchange *exchange, struct job *job, uint32_t inde
 
 /* ---- leases.c */
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
-/* A lease whose provider failed it too often in a row ends, and the job avoids that provider for a while;
- * one that is ending ends when nothing is in flight. */
+/* A lease whose provider failed it too often in a row ends, and the job avoids that provider for a
+ * while; one that is ending ends when nothing is in flight. */
 void lease_end_if_failing(struct exchange *exchange, struct lease *lease);
 void lease_due(struct exchange *exchange, struct lease *lease,
                int64_t at_ns);                     /* its timer of that time */
@@ -497,7 +520,8 @@ void lease_returned(struct exchange *exchange, struct lease *lease);
 void lease_wind_down(struct exchange *exchange, struct lease *lease);
 /* One more attempt of a subtask, running or not, in that lane. */
 void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, uint32_t index);
-/* Sets from when on each lane's use is not settled yet: since its first attempt in flight, or now. */
+/* Sets from when on each lane's use is not settled yet: since its first attempt in flight, or
+ * now. */
 void lease_find_unbilled(const struct exchange *exchange, struct lease *lease);
 void attempt_withdraw(struct exchange *exchange, struct attempt *attempt); /* the agent is told */
 /* All attempts of a subtask: whatever still comes of them is logged, not paid. */
@@ -508,7 +532,8 @@ void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
 void lease_refill_next(struct exchange *exchange, struct lease *lease);  /* before all others */
-/* What came back to the job's queue and found no free lane, before what its lanes have queued (P18). */
+/* What came back to the job's queue and found no free lane, before what its lanes have queued
+ * (P18). */
 void part_place_retries(struct exchange *exchange, struct part *part);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
@@ -541,7 +566,8 @@ uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
 /* Whether it would have its slots if they were free, and its budget covered a term. */
 bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
                       const struct device *device);
-/* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the whole. */
+/* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the
+ * whole. */
 const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
                                      uint8_t *ret_reason);
 

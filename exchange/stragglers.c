@@ -1,7 +1,9 @@
-/* The end of a part, when nothing waits and lanes fall idle while others are still at work. What has run much longer than
- * the part's subtasks do, or, where these are not alike, than was expected of this one, is started once more elsewhere, or, if
- * that was its own expectation and no other lease has an idle lane, in another lane of its own: the first accepted result wins. What only waits in a lane that has more than its share is taken back, and goes to the idle one. How
- * long is much, and who takes from whom, is planner/online.h's to say. */
+/* The end of a part, when nothing waits and lanes fall idle while others are still at work. What
+ * has run much longer than the part's subtasks do, or, where these are not alike, than was expected
+ * of this one, is started once more elsewhere, or, if that was its own expectation and no other
+ * lease has an idle lane, in another lane of its own: the first accepted result wins. What only
+ * waits in a lane that has more than its share is taken back, and goes to the idle one. How long is
+ * much, and who takes from whom, is planner/online.h's to say. */
 #include "exchange/state.h"
 
 #include "planner/online.h"
@@ -80,7 +82,8 @@ static bool is_over(const struct part *part)
            part_is_checks(part);
 }
 
-/* Whether it may be started once more: its lane runs it, and nobody else is at it. The lanes' use is known. */
+/* Whether it may be started once more: its lane runs it, and nobody else is at it. The lanes' use
+ * is known. */
 static bool is_lone(struct exchange *exchange, const struct lease *lease,
                     const struct attempt *attempt)
 {
@@ -104,7 +107,8 @@ static int64_t lane_took_ns(const struct lease *lease)
     return each_ns > lease->mean_ns ? each_ns : lease->mean_ns;
 }
 
-/* How long a subtask may run on `lease` before `idle` starts it once more, where those of its part are alike. */
+/* How long a subtask may run on `lease` before `idle` starts it once more, where those of its part
+ * are alike. */
 static int64_t patience_with(const struct part *part, const struct usual *usual,
                              const struct lease *lease, const struct lease *idle)
 {
@@ -135,8 +139,9 @@ struct straggler {
     int64_t due_ns;
 };
 
-/* Whether a lane of `idle` may be given what that lease has run too long. What is late on its own device is not late because of its device: a
- * copy there helps where a process is stuck, and else takes from the first one. That the one is not only long has to be known of it. */
+/* Whether a lane of `idle` may be given what that lease has run too long. What is late on its own
+ * device is not late because of its device: a copy there helps where a process is stuck, and else
+ * takes from the first one. That the one is not only long has to be known of it. */
 static bool may_help(const struct part *part, const struct usual *usual, const struct lease *idle,
                      const struct lease *lease)
 {
@@ -163,7 +168,8 @@ static void look_at_lease(struct exchange *exchange, struct lease *lease, const 
     }
 }
 
-/* The one that is due first for a lane of `idle`: of another lease; or of `idle` itself, if `of_its_own`. */
+/* The one that is due first for a lane of `idle`: of another lease; or of `idle` itself, if
+ * `of_its_own`. */
 static struct straggler first_due(struct exchange *exchange, const struct part *part,
                                   const struct lease *idle, bool of_its_own)
 {
@@ -353,7 +359,8 @@ uint32_t lease_idle_lanes(const struct lease *lease)
     return idle;
 }
 
-/* What that one would take in each lane that could have it: idle, or with nothing queued behind what it runs, as part_place_retries() will find it. */
+/* What that one would take in each lane that could have it: idle, or with nothing queued behind
+ * what it runs, as part_place_retries() will find it. */
 static void consider(struct exchange *exchange, const struct usual *usual, struct loads *loads,
                      uint32_t index)
 {

@@ -193,7 +193,8 @@ void table_remove(struct table *table, const void *key)
     assert(table->slots[hole].element != NULL);
     table->slots[hole].element = NULL;
     table->count--;
-    /* Close the gap: move back whatever would no longer be reached (Knuth, TAOCP 6.4, algorithm R). */
+    /* Close the gap: move back whatever would no longer be reached (Knuth, TAOCP 6.4, algorithm
+     * R). */
     for (size_t at = (hole + 1) & mask; table->slots[at].element != NULL; at = (at + 1) & mask) {
         const size_t home = (size_t)table->slots[at].hash & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {

@@ -65,7 +65,8 @@ struct tape_fill {
 struct tape *tape_create(const uint64_t hash_key[2]); /* NULL when out of memory */
 void tape_destroy(struct tape **self);
 
-/* Writes a fill down, where its trade and its bar get these numbers. False when out of memory: then nothing is kept. */
+/* Writes a fill down, where its trade and its bar get these numbers. False when out of memory: then
+ * nothing is kept. */
 bool tape_add(struct tape *tape, const struct tape_fill *fill, uint64_t trade_number,
               uint64_t bar_number, uint32_t *ret_trade, uint32_t *ret_bar);
 
@@ -75,11 +76,12 @@ const struct tape_bar *tape_bar(const struct tape *tape, uint32_t place);
 uint64_t tape_forgotten(const struct tape *tape);
 
 typedef bool tape_visit(void *context, const struct tape_bar *bar); /* false: stop */
-/* The bars of that instrument that began at `since_ns` or later, oldest first; nothing where none has that name. */
+/* The bars of that instrument that began at `since_ns` or later, oldest first; nothing where none
+ * has that name. */
 void tape_bars(const struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE], int64_t since_ns,
                tape_visit *visit, void *context);
-/* All bars of each instrument from `since_ns` on as one, whose start and number are those of the first of them; what was traded
- * last comes first. */
+/* All bars of each instrument from `since_ns` on as one, whose start and number are those of the
+ * first of them; what was traded last comes first. */
 void tape_sums(const struct tape *tape, int64_t since_ns, tape_visit *visit, void *context);
 
 struct tape_usual {
@@ -88,7 +90,8 @@ struct tape_usual {
     uint32_t trades;      /* from so many; 0: there is no usual price */
     int64_t since_ns;     /* the oldest of them */
 };
-/* Of the last trades that are no older than TAPE_USUAL_AGE_NS at `now_ns`, of the instruments named between: */
+/* Of the last trades that are no older than TAPE_USUAL_AGE_NS at `now_ns`, of the instruments named
+ * between: */
 void tape_choose_none(struct tape *tape);
 void tape_choose(struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE]);
 struct tape_usual tape_usual(const struct tape *tape, int64_t now_ns);

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A binary heap ordered by (time, kind, key). An entry may be stale: whoever it wakes acts only when its
- * own deadline is the entry's time, and sets another when it is later. So nothing need be removed, deadlines
- * that fall into one step are met in their true order whatever was set when, and snapshots leave the heap out.
- * When more than half may be stale, those that are go: it costs what the heap holds, not what the market does. */
+/* A binary heap ordered by (time, kind, key). An entry may be stale: whoever it wakes acts only
+ * when its own deadline is the entry's time, and sets another when it is later. So nothing need be
+ * removed, deadlines that fall into one step are met in their true order whatever was set when, and
+ * snapshots leave the heap out. When more than half may be stale, those that are go: it costs what
+ * the heap holds, not what the market does. */
 
 enum { WEED_LEAST = 1024 };
 

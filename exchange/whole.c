@@ -125,7 +125,8 @@ struct need {
     uint64_t over; /* slots that there are for it beyond those that it wants */
 };
 
-/* How scarce each part is; false with what it lacks at least, in slots, when one cannot be filled even alone. */
+/* How scarce each part is; false with what it lacks at least, in slots, when one cannot be filled
+ * even alone. */
 static bool find_needs(struct planning *planning, struct job *job,
                        struct need ret_needs[PARTS_MOST], uint64_t *ret_missing)
 {

@@ -143,7 +143,8 @@ static bool is_nearer(const struct exchange_why_refusal *a, const struct exchang
     return a->changes != b->changes ? a->changes < b->changes : a->bids > b->bids;
 }
 
-/* Kept in order; the farthest goes when there are too many. Equal ones stay in the order of their classes. */
+/* Kept in order; the farthest goes when there are too many. Equal ones stay in the order of their
+ * classes. */
 static void keep_refusal(struct exchange_why *why, const struct exchange_why_refusal *refusal)
 {
     uint32_t at = why->refusal_count;
@@ -232,7 +233,8 @@ static void fill_device(const struct exchange *exchange, const struct device *de
     }
 }
 
-/* Its place among the asks of all cells that are taken by bids that take its own, by price or by value. */
+/* Its place among the asks of all cells that are taken by bids that take its own, by price or by
+ * value. */
 static bool find_place(const struct exchange *exchange, const struct ask *ask,
                        struct exchange_why *why)
 {

@@ -65,7 +65,8 @@ enum exchange_why_status {
     WHY_OUT_OF_MEMORY,
 };
 
-/* Of the account's advertised device number `device`, in the order of their first advertisement. The result is large. */
+/* Of the account's advertised device number `device`, in the order of their first advertisement.
+ * The result is large. */
 enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, uint32_t account,
                                               uint32_t device, struct exchange_why *ret_why);
 

@@ -414,8 +414,9 @@ static bool is_letter(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-/* Many programs write NaN and Infinity where JSON knows no such number. A text in which they are strings lets the
- * reader say of which task they are the cost; it is never taken for good. NULL: there are none, or no memory. */
+/* Many programs write NaN and Infinity where JSON knows no such number. A text in which they are
+ * strings lets the reader say of which task they are the cost; it is never taken for good. NULL:
+ * there are none, or no memory. */
 static char *name_nonsense(const char *bytes, size_t length, size_t *ret_length)
 {
     char *text = malloc(2 * length + 1);

@@ -58,8 +58,8 @@ enum dag_status {
 /* "DAG_SYNTAX": stable, docs/errors.md. */
 const char *dag_status_name(enum dag_status status);
 
-/* The caller owns the file. Any status but OK gives none, and says what is wrong, without the file's name but with that of
- * the task, processor, link or edge. */
+/* The caller owns the file. Any status but OK gives none, and says what is wrong, without the
+ * file's name but with that of the task, processor, link or edge. */
 enum dag_status dag_parse(const char *bytes, size_t length, struct dag_file **ret_file,
                           struct problem *ret_problem);
 void dag_file_destroy(struct dag_file **self);

@@ -39,7 +39,8 @@ struct device_list { /* begins as all zeros */
     uint32_t host_count;
 };
 
-/* Adds the machines of `text` to the list. False with what is wrong and what would be right; the list is then as it was. */
+/* Adds the machines of `text` to the list. False with what is wrong and what would be right; the
+ * list is then as it was. */
 bool device_list_add(struct device_list *list, const char *text, struct problem *ret_problem);
 
 struct device_link {
@@ -48,7 +49,8 @@ struct device_link {
     int64_t latency_ns;
 };
 
-/* `ret_link->latency_ns` stays as it was where the text says none. False with what is wrong; *ret_link is untouched. */
+/* `ret_link->latency_ns` stays as it was where the text says none. False with what is wrong;
+ * *ret_link is untouched. */
 bool device_link_read(const char *text, struct device_link *ret_link, struct problem *ret_problem);
 
 #endif

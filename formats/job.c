@@ -202,7 +202,8 @@ static bool name_from_program(struct job_file *job)
     return job_file_set(&job->name, name[0] != '\0' && strchr(name, '{') == NULL ? name : "job");
 }
 
-/* Twice the limit, so that a lease is renewed every other subtask at worst, and never for less than a minute. */
+/* Twice the limit, so that a lease is renewed every other subtask at worst, and never for less than
+ * a minute. */
 static int64_t default_term_ms(int64_t limit_ms)
 {
     int64_t term_ms = 2 * limit_ms;

@@ -49,8 +49,8 @@ struct job_wait {
     char *name;    /* of the file in the own work folder; NULL without `output` */
 };
 
-/* One program of a job that is a graph of programs. Numbers are settled: what the task does not say is
- * the job's. */
+/* One program of a job that is a graph of programs. Numbers are settled: what the task does not say
+ * is the job's. */
 struct job_task {
     char *name; /* unique in the job; a letter, then letters, digits and . _ - */
     unsigned line;

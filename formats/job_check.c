@@ -284,7 +284,8 @@ static bool check_checkpoint(const struct job_file *job, struct job_fault *fault
            check_apart(job, "each", &job->each, fault);
 }
 
-/* Whether it is known how to check what an operation makes. Factors that are templates are looked at when they are filled in. */
+/* Whether it is known how to check what an operation makes. Factors that are templates are looked
+ * at when they are filled in. */
 static bool is_checkable(const struct job_strings *run)
 {
     struct tensor_op operation;

@@ -26,7 +26,8 @@ bool job_complete(struct job_file *job);
 /* As job_file_add_variable, for any list. */
 bool job_variables_add(struct job_variable **variables, size_t *count, const char *name,
                        const char *value);
-/* Room for one more element of a list that doubles at powers of two, so that only its count is kept. */
+/* Room for one more element of a list that doubles at powers of two, so that only its count is
+ * kept. */
 bool job_grow(void **elements, size_t count, size_t size);
 char *job_copy(const char *text); /* NULL when out of memory */
 

@@ -1,5 +1,6 @@
-/* formats/job_keys.h - readers of the keys that a job and its tasks have in common. For job_read.c and
- * job_tasks.c only. What is wrong is refused at its value; an absent one leaves the field alone. */
+/* formats/job_keys.h - readers of the keys that a job and its tasks have in common. For job_read.c
+ * and job_tasks.c only. What is wrong is refused at its value; an absent one leaves the field
+ * alone. */
 #ifndef BOURSE_FORMATS_JOB_KEYS_H
 #define BOURSE_FORMATS_JOB_KEYS_H
 

@@ -1,5 +1,6 @@
-/* `tasks:` of a job: read in three passes, because a task may name one that comes after it. Names first,
- * then what each task says, then who waits for whom; at last, that nobody waits for himself. */
+/* `tasks:` of a job: read in three passes, because a task may name one that comes after it. Names
+ * first, then what each task says, then who waits for whom; at last, that nobody waits for
+ * himself. */
 #include "formats/job_keys.h"
 
 #include "base/text.h"
@@ -203,7 +204,8 @@ static void read_after(struct tasks *tasks, struct yaml_value value, struct job_
     }
 }
 
-/* An output of a task with its placeholders filled in; false when it is malformed, which the checks say. */
+/* An output of a task with its placeholders filled in; false when it is malformed, which the checks
+ * say. */
 static bool output_text(const struct job_file *job, const struct job_task *task, size_t index,
                         char ret_text[FORMAT_PATH_BYTES + 1])
 {

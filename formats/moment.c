@@ -8,7 +8,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* `digits` of them at *text, which moves behind them, and behind `mark` where that is not NUL. -1: something else is there. */
+/* `digits` of them at *text, which moves behind them, and behind `mark` where that is not NUL. -1:
+ * something else is there. */
 static int read_field(const char **text, size_t digits, char mark)
 {
     int value = 0;

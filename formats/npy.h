@@ -40,13 +40,14 @@ struct npy {
 };
 
 /* Reads the header of a file of `file_bytes`, whose first `length` bytes are given: all of it, or
- * at least NPY_PREFIX_BYTES. False with the problem (without the file's name), *ret_npy untouched: the
- * data that follows is otherwise exactly data_bytes long. */
+ * at least NPY_PREFIX_BYTES. False with the problem (without the file's name), *ret_npy untouched:
+ * the data that follows is otherwise exactly data_bytes long. */
 bool npy_read(const uint8_t *bytes, size_t length, uint64_t file_bytes, struct npy *ret_npy,
               struct problem *ret_problem);
 
 /* Whether it is what the operations on matrices take: float32 in this machine's order, two
- * dimensions, rows one after the other, elements at their natural alignment. False with the problem. */
+ * dimensions, rows one after the other, elements at their natural alignment. False with the
+ * problem. */
 bool npy_is_matrix(const struct npy *npy, struct problem *ret_problem);
 
 /* The element's type as NumPy names it, such as "float32" or "int64, big-endian". */

@@ -167,7 +167,8 @@ static bool is_word(char c)
            (c != '\0' && strchr("._-+/:", c) != NULL);
 }
 
-/* Where the token stands, as editors count: "column 7: ", with its line where there are several; "" in a map. */
+/* Where the token stands, as editors count: "column 7: ", with its line where there are several; ""
+ * in a map. */
 static void place(const struct parser *parser, char *ret_text, size_t capacity)
 {
     unsigned line = 1;
@@ -287,7 +288,8 @@ static bool take_quoted(struct parser *parser, struct token *ret_token)
     return false;
 }
 
-/* A letter that words do not have, and that is nothing of another language: the word is shown whole, then. */
+/* A letter that words do not have, and that is nothing of another language: the word is shown
+ * whole, then. */
 static bool is_letter_beyond(const char *at)
 {
     bool is = ((unsigned char)*at & 0x80) != 0;
@@ -489,7 +491,8 @@ static bool check_word(const struct parser *parser, struct problem *ret_problem)
     return true;
 }
 
-/* What no device ever has: an ordering or a value out of the range of its field, all of which begin at 0. */
+/* What no device ever has: an ordering or a value out of the range of its field, all of which begin
+ * at 0. */
 static bool check_range(const struct requirement_field *field, const struct requirement_node *node,
                         struct problem *ret_problem)
 {
@@ -776,7 +779,8 @@ bool requirement_parse(const char *text, struct requirement *ret_requirement,
 
 /* ---------------------------------------------------------------- the map form */
 
-/* The word at the front of the text, whatever its letters' size, and what is behind it and blanks; NULL: another stands there. */
+/* The word at the front of the text, whatever its letters' size, and what is behind it and blanks;
+ * NULL: another stands there. */
 static const char *behind(const char *text, const char *word)
 {
     const size_t length = strlen(word);
@@ -788,8 +792,8 @@ static const char *behind(const char *text, const char *word)
     return text + length + strspn(text + length, " ");
 }
 
-/* `in (fr, de)` and `not in (fr, de)`, as in the text form. True: it is one of them, or was refused. A text that begins
- * with `not` can stand in a list. */
+/* `in (fr, de)` and `not in (fr, de)`, as in the text form. True: it is one of them, or was
+ * refused. A text that begins with `not` can stand in a list. */
 static bool read_membership(struct parser *parser, const struct requirement_field *field)
 {
     const char *negated = behind(parser->at, "not");

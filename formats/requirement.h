@@ -53,9 +53,11 @@ const struct requirement_field *requirement_fields(size_t *ret_count);
 const struct requirement_field *requirement_field(const char *name); /* NULL: there is none */
 /* How its figures are written; UNITS_COUNT for a text or a flag. */
 enum units_kind requirement_field_units(const struct requirement_field *field);
-/* Whether it is a figure of the device, which is declared or measured: memory, bandwidth, a rate. */
+/* Whether it is a figure of the device, which is declared or measured: memory, bandwidth, a
+ * rate. */
 bool requirement_is_figure(const char *name);
-/* A figure of that field as people read it: 1.5 GiB, 989.4 TFLOPS. A plain number of an unknown one. */
+/* A figure of that field as people read it: 1.5 GiB, 989.4 TFLOPS. A plain number of an unknown
+ * one. */
 void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 
 /* False with a problem, and *ret_requirement untouched. */

@@ -51,8 +51,8 @@ enum template_status template_expand(const char *text, const struct template_val
 /* The bytes template_expand needs, NUL included; 0 when MALFORMED. */
 size_t template_size(const char *text, const struct template_values *values);
 
-/* The expansion, for the caller to free. NULL: MALFORMED, longer than `cap` bytes without the NUL, or no memory.
- * ret_length (may be NULL) gets its length. */
+/* The expansion, for the caller to free. NULL: MALFORMED, longer than `cap` bytes without the NUL,
+ * or no memory. ret_length (may be NULL) gets its length. */
 char *template_filled(const char *text, const struct template_values *values, size_t cap,
                       size_t *ret_length);
 

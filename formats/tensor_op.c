@@ -199,7 +199,8 @@ bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
 
 enum { OTHER = -1, EXPONENT_MOST = 10000 };
 
-/* 0 or 1 where the factor is just that, however it is written; else OTHER. It is a number (is_number). */
+/* 0 or 1 where the factor is just that, however it is written; else OTHER. It is a number
+ * (is_number). */
 static int small_value(const char *factor)
 {
     const char *c = factor;

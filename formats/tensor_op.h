@@ -42,12 +42,13 @@ struct tensor_op { /* points into the arguments */
     uint32_t rounds;
 };
 
-/* False with the problem, which says how the operation is written. `has_holes`: the arguments are templates; what
- * has a hole is not checked. */
+/* False with the problem, which says how the operation is written. `has_holes`: the arguments are
+ * templates; what has a hole is not checked. */
 bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
                     struct tensor_op *ret_op, struct problem *ret_problem);
 
-/* Whether it computes A B and nothing else, so that freivalds can check it. Of an operation without holes. */
+/* Whether it computes A B and nothing else, so that freivalds can check it. Of an operation without
+ * holes. */
 bool tensor_op_is_product(const struct tensor_op *op);
 
 #endif

@@ -57,8 +57,8 @@ void units_duration_text(int64_t ns, char ret_text[UNITS_TEXT_SIZE]); /* 1h30m, 
 /* At least 2 decimals: 2.00, 0.000001. */
 void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE]);
 
-/* For reading only, cut to 2 units or 1 decimal: 1h 31m, 2.4s (rounded up); 1.5 GiB, 989.4 TFLOPS (half up). Money
- * and counts as they are. */
+/* For reading only, cut to 2 units or 1 decimal: 1h 31m, 2.4s (rounded up); 1.5 GiB, 989.4 TFLOPS
+ * (half up). Money and counts as they are. */
 void units_short(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 /* The same to the nearest: of what is an estimate, or is held against another. */

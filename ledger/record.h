@@ -102,10 +102,12 @@ struct ledger_record {
     const uint8_t *result;
     uint32_t result_length;
     uint32_t position;
-    /* RESULT: the command that the result came in; before log_index where it was held. HELD: log_index. */
+    /* RESULT: the command that the result came in; before log_index where it was held. HELD:
+     * log_index. */
     uint64_t batch_index;
     uint8_t level; /* RESULT: how it was checked, enum check_level */
-    /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret of the one that ends. */
+    /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret of the one
+     * that ends. */
     struct hash32 check;
 };
 

@@ -36,11 +36,13 @@ struct ledger_store;
  * has it. The caller owns the store. On failure *ret_store is still a store, good for
  * ledger_store_error and ledger_store_close only, or NULL when memory was short. */
 enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store);
-/* The same of a ledger that is known to hold something: CORRUPT, and nothing written, where it has no tables. Only their
- * first page is in the file before the first checkpoint; with a damaged WAL the rest looks as if it had never been. */
+/* The same of a ledger that is known to hold something: CORRUPT, and nothing written, where it has
+ * no tables. Only their first page is in the file before the first checkpoint; with a damaged WAL
+ * the rest looks as if it had never been. */
 enum ledger_store_status ledger_store_open_old(const char *path, struct ledger_store **ret_store);
-/* What was found may be relied on. Until then an existing ledger is not written to, and closing it leaves the WAL alone: if
- * it is damaged, SQLite would replace what is left of it. Whoever begins a group trusts it. */
+/* What was found may be relied on. Until then an existing ledger is not written to, and closing it
+ * leaves the WAL alone: if it is damaged, SQLite would replace what is left of it. Whoever begins a
+ * group trusts it. */
 void ledger_store_trust(struct ledger_store *store);
 void ledger_store_close(struct ledger_store **self);
 const char *
@@ -61,10 +63,10 @@ enum { LEDGER_BATCH_MAX = 256 };
  * included; so does any append, set_checkpoint or commit that is not OK: to roll back once more
  * is harmless. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
-/* Appends one record; money records update the netted balances written at commit. `batch` is
- * what the HELD, or the RESULT that was never held, came in (NULL for other kinds); it is stored once per log index. CORRUPT: the
- * record contradicts what is stored (a second account of that number, a balance below zero at
- * commit): the caller stops. */
+/* Appends one record; money records update the netted balances written at commit. `batch` is what
+ * the HELD, or the RESULT that was never held, came in (NULL for other kinds); it is stored once
+ * per log index. CORRUPT: the record contradicts what is stored (a second account of that number, a
+ * balance below zero at commit): the caller stops. */
 enum ledger_store_status ledger_store_append(struct ledger_store *store,
                                              const struct ledger_record *record,
                                              const struct ledger_batch *batch);
@@ -73,36 +75,39 @@ const struct merkle *ledger_store_tree(const struct ledger_store *store);
 /* Stores the note beside the group. */
 enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note,
                                                      size_t length, uint64_t tree_size);
-/* FULL is only said before the group is durable: a log that cannot be copied into the database for want of room waits. */
+/* FULL is only said before the group is durable: a log that cannot be copied into the database for
+ * want of room waits. */
 enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 /* Copies the log into the database when it has so many pages (WAL_CHECKPOINT_PAGES unless said). */
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages);
 void ledger_store_rollback(struct ledger_store *store);
 
-/* Holds every row against the tree and the others: tree nodes against their leaves and the signed checkpoint, leaves against
- * rows, results against their hash and their batch, balances against transfers, outcomes against results, and that
- * no row is missing. Reads everything, writes nothing. CORRUPT: *ret_error names table and entry. What stands in no leaf
- * and is not money (names, flags, what a capture is for) is only the audit's to find. */
+/* Holds every row against the tree and the others: tree nodes against their leaves and the signed
+ * checkpoint, leaves against rows, results against their hash and their batch, balances against
+ * transfers, outcomes against results, and that no row is missing. Reads everything, writes
+ * nothing. CORRUPT: *ret_error names table and entry. What stands in no leaf and is not money
+ * (names, flags, what a capture is for) is only the audit's to find. */
 enum { LEDGER_CHECK_TEXT = 256 };
 enum ledger_store_status ledger_check(sqlite3 *database, const struct key32 *log_key,
                                       char ret_error[LEDGER_CHECK_TEXT]);
 
-/* Holds every table against the records that a replay of the journal gives, one after another: each row, each column, bit for
- * bit, and that there is no other row. Reads only, over `database`, in a transaction of the caller's. */
+/* Holds every table against the records that a replay of the journal gives, one after another: each
+ * row, each column, bit for bit, and that there is no other row. Reads only, over `database`, in a
+ * transaction of the caller's. */
 struct ledger_comparison;
 /* Not OK: *ret_problem says why, and *ret_comparison is only good to be closed. */
 enum ledger_store_status ledger_comparison_open(sqlite3 *database,
                                                 struct ledger_comparison **ret_comparison,
                                                 struct problem *ret_problem);
 void ledger_comparison_close(struct ledger_comparison **self);
-/* The next record, and the batch with it, as ledger_store_append was told of them. CORRUPT: *ret_problem names table, row,
- * column and both values, and the comparison is over. */
+/* The next record, and the batch with it, as ledger_store_append was told of them. CORRUPT:
+ * *ret_problem names table, row, column and both values, and the comparison is over. */
 enum ledger_store_status ledger_comparison_take(struct ledger_comparison *comparison,
                                                 const struct ledger_record *record,
                                                 const struct ledger_batch *batch,
                                                 struct problem *ret_problem);
-/* After the last of them: what follows from all together, and what no record leads to. Whether the checkpoint is signed is the
- * caller's to see. */
+/* After the last of them: what follows from all together, and what no record leads to. Whether the
+ * checkpoint is signed is the caller's to see. */
 enum ledger_store_status ledger_comparison_end(struct ledger_comparison *comparison,
                                                struct problem *ret_problem);
 /* Of the records so far. */
@@ -137,8 +142,9 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
                                                  struct ledger_statement_row *ret_rows,
                                                  size_t *ret_count);
 
-/* Results of which `account` is the provider, accepted ones and failed ones that took time at price 0 (amounts 0, kind RESULT), newest first, found among the `walk` entries
- * before entry `before` (0: from the end): results have no index by provider, so a call looks at a bounded part of them.
+/* Results of which `account` is the provider, accepted ones and failed ones that took time at price
+ * 0 (amounts 0, kind RESULT), newest first, found among the `walk` entries before entry `before`
+ * (0: from the end): results have no index by provider, so a call looks at a bounded part of them.
  * *ret_next is `before` for the next call; 0: that was all. */
 enum { LEDGER_WALK = 1 << 15 };
 enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uint32_t account,

@@ -9,9 +9,9 @@
 #include "ledger/accounts.h"
 #include "ledger/sqlite_tables.h"
 
-/* The tree first: once its root is the one that was signed, a row that does not give its leaf is the row's fault.
- * What stands in no leaf is held against something else: money against the balances, the bytes of a result against
- * its hash and its batch, outcomes against results. */
+/* The tree first: once its root is the one that was signed, a row that does not give its leaf is
+ * the row's fault. What stands in no leaf is held against something else: money against the
+ * balances, the bytes of a result against its hash and its batch, outcomes against results. */
 
 enum { FIRST_ACCOUNT = 3, ENTRY_COLUMN = 0, LOG_INDEX_COLUMN = 1, LEAF_COLUMN = 3 };
 
@@ -116,7 +116,8 @@ static enum ledger_store_status walk_leaves(struct tree_walk *walk)
     return end_walk(check, rows, step, "tree", walk->status);
 }
 
-/* The stored checkpoint: signed by the log, of just this tree. A market that never logged has none. */
+/* The stored checkpoint: signed by the log, of just this tree. A market that never logged has
+ * none. */
 static enum ledger_store_status check_signature(struct check *check, const struct merkle *tree,
                                                 const struct key32 *log_key)
 {
@@ -212,7 +213,8 @@ static bool check_leaf(struct check *check, sqlite3_stmt *row, const struct ledg
            hash32_equal(&stored, &leaf);
 }
 
-/* The encoded result: what its row's hash says, and what stood at that place of the signed batch. */
+/* The encoded result: what its row's hash says, and what stood at that place of the signed
+ * batch. */
 static bool check_result(struct check *check, sqlite3_stmt *row, const struct ledger_record *record)
 {
     int column = sqlite3_column_count(row) - 1;
@@ -333,7 +335,8 @@ static enum ledger_store_status check_none(struct check *check, const char *quer
     return end_walk(check, rows, step, "outcomes", status);
 }
 
-/* Ranks as ledger_store_append gives them: an accepted result is 2, a failed or refuted one 1, a late one decides nothing. */
+/* Ranks as ledger_store_append gives them: an accepted result is 2, a failed or refuted one 1, a
+ * late one decides nothing. */
 static enum ledger_store_status check_outcomes(struct check *check)
 {
     enum ledger_store_status status =

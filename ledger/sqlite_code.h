@@ -1,22 +1,25 @@
-/* ledger/sqlite_code.h - what SQLite's error codes mean to us: the data is wrong, or the machine could not. */
+/* ledger/sqlite_code.h - what SQLite's error codes mean to us: the data is wrong, or the machine
+ * could not. */
 #ifndef BOURSE_LEDGER_SQLITE_CODE_H
 #define BOURSE_LEDGER_SQLITE_CODE_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* From the first call on, a write that a quota refuses (EDQUOT) is a full disk to SQLite, SQLITE_FULL: by itself it knows ENOSPC
- * only. For the process; before it opens a database that it writes. */
+/* From the first call on, a write that a quota refuses (EDQUOT) is a full disk to SQLite,
+ * SQLITE_FULL: by itself it knows ENOSPC only. For the process; before it opens a database that it
+ * writes. */
 void sqlite_know_quotas(void);
 
-/* Whether the last failure on `database` (NULL: it could not even be opened) says something of the machine (disk, memory,
- * rights, locks) and nothing of the data. False also when nothing failed. */
+/* Whether the last failure on `database` (NULL: it could not even be opened) says something of the
+ * machine (disk, memory, rights, locks) and nothing of the data. False also when nothing failed. */
 bool sqlite_could_not(sqlite3 *database);
 
 enum pages_status { PAGES_WHOLE, PAGES_DAMAGED, PAGES_UNREAD };
 enum { PAGES_TEXT = 200 };
-/* Looks at every page of `table`, or of the whole database where that is NULL. Anything but WHOLE says why: a page that the
- * disk did not give is UNREAD, although SQLite's own check calls it damaged. */
+/* Looks at every page of `table`, or of the whole database where that is NULL. Anything but WHOLE
+ * says why: a page that the disk did not give is UNREAD, although SQLite's own check calls it
+ * damaged. */
 enum pages_status sqlite_check_pages(sqlite3 *database, const char *table,
                                      char ret_why[PAGES_TEXT]);
 

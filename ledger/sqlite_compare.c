@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "ledger/sqlite_tables.h"
 
-/* What a journal leads to is bound to a statement that returns it: so there is a row on either side, and one way to
- * compare and to print them, whatever their columns are. */
+/* What a journal leads to is bound to a statement that returns it: so there is a row on either
+ * side, and one way to compare and to print them, whatever their columns are. */
 
 enum side { SIDE_NODE, SIDE_BATCH, SIDE_BALANCE, SIDES };
 
@@ -106,7 +106,8 @@ static void print_value(sqlite3_stmt *row, int column, char ret_text[VALUE_TEXT]
     }
 }
 
-/* "entry 12", "level 8, idx 3": the first columns of `row`, which are called as those of `stored`. */
+/* "entry 12", "level 8, idx 3": the first columns of `row`, which are called as those of
+ * `stored`. */
 static void print_row(sqlite3_stmt *stored, sqlite3_stmt *row, int keys, char ret_text[ROW_TEXT])
 {
     size_t length = 0;

@@ -41,7 +41,8 @@ static const char *const statements[STATEMENTS] = {
         "   AND credit <> debit AND entry < ?2 ORDER BY entry DESC LIMIT ?3)"
         "  ORDER BY entry DESC LIMIT ?3) m"
         " LEFT JOIN fills f ON f.lease = m.lease AND m.lease <> 0"
-        /* The fee of a capture is the entry after it; rows of one result, so that no other can be meant. */
+        /* The fee of a capture is the entry after it; rows of one result, so that no other can be
+         * meant. */
         " LEFT JOIN transfers fee ON fee.entry = m.entry + 1 AND fee.kind = " KIND_FEE
         "  AND m.kind = " KIND_CAPTURE " AND fee.job = m.job AND fee.idx = m.idx"
         "  AND fee.attempt = m.attempt"
@@ -57,7 +58,8 @@ static const char *const statements[STATEMENTS] = {
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] = "SELECT " OUTCOME " FROM outcomes o JOIN results r ON r.entry = o.entry"
                         " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
-    /* An accepted result always decides, so that the index of those that are not has all of these. */
+    /* An accepted result always decides, so that the index of those that are not has all of
+     * these. */
     [SELECT_OTHERS] =
         "SELECT " OUTCOME " FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
         " WHERE r.job = ?1 AND r.status <> 0 AND r.entry >= ?2 AND r.entry IS NOT o.entry"

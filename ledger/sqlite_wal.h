@@ -24,18 +24,20 @@ struct wal {
     int checkpoint_pages; /* from so many on it is copied into the database */
 };
 
-/* Before the database at `path` is opened by its only writer: writes what is in its log again, byte for byte, and
- * fsyncs it. Readers may have it open. False with errno when that failed; no log is no failure. */
+/* Before the database at `path` is opened by its only writer: writes what is in its log again, byte
+ * for byte, and fsyncs it. Readers may have it open. False with errno when that failed; no log is
+ * no failure. */
 bool wal_renew(const char *path);
 
 /* After the first statement, when the log is there: makes its name durable. False with errno. */
 bool wal_sync_name(const char *path);
 
-/* Takes the automatic checkpoint of an open database over. `self` must live as long as the handle. */
+/* Takes the automatic checkpoint of an open database over. `self` must live as long as the
+ * handle. */
 void wal_init(struct wal *self, sqlite3 *database);
 
-/* After a commit. A reader that is in the way, and a full disk, only put the checkpoint off: SQLITE_OK. Any other
- * code means that the disk failed: stop. */
+/* After a commit. A reader that is in the way, and a full disk, only put the checkpoint off:
+ * SQLITE_OK. Any other code means that the disk failed: stop. */
 int wal_checkpoint_when_due(struct wal *self);
 
 #endif

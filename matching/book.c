@@ -71,8 +71,8 @@ bool book_grow(struct book *book, uint32_t orders)
 
 /* ---------------------------------------------------------------- resting orders */
 
-/* The best key of a shelf is another. The floor of its group only sinks here: a search that looks into the group finds out
- * how high it is. */
+/* The best key of a shelf is another. The floor of its group only sinks here: a search that looks
+ * into the group finds out how high it is. */
 static void follow_best(struct shelves *shelves, uint32_t number)
 {
     const struct ladder *ladder = &shelves->items[number].filled;
@@ -224,7 +224,8 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-/* Slots that two could trade if their prices cross and class and cell meet: a multiple of the bid's width. */
+/* Slots that two could trade if their prices cross and class and cell meet: a multiple of the bid's
+ * width. */
 static inline uint32_t slots_between(const struct book *book, const struct book_order *order,
                                      uint32_t handle)
 {
@@ -333,7 +334,8 @@ static void raise_floor(const struct shelves *shelves, size_t group)
     shelves->floors[group] = floor;
 }
 
-/* By what bids are worth in the ask's cell: those of classes by value, beside the best of the others, if there is one. */
+/* By what bids are worth in the ask's cell: those of classes by value, beside the best of the
+ * others, if there is one. */
 static APART uint32_t search_values(struct search *search, const struct shelf *own)
 {
     const struct book *book = search->book;
@@ -378,7 +380,8 @@ static bool offers_more(const struct offer *offer, const struct offer *other)
     return here != there ? here < there : offer->sequence < other->sequence;
 }
 
-/* For a bid by value: the ask of most work for its price, of those that the bid's worth of it covers. */
+/* For a bid by value: the ask of most work for its price, of those that the bid's worth of it
+ * covers. */
 static APART uint32_t search_offers(struct search *search, const struct shelf *own)
 {
     const struct book *book = search->book;
@@ -494,7 +497,8 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     return true;
 }
 
-/* Of one that is none the line of another: who branches here would wait for the very memory that this is to bring. */
+/* Of one that is none the line of another: who branches here would wait for the very memory that
+ * this is to bring. */
 void book_expect(const struct book *book, uint32_t handle)
 {
     line_ahead(&book->pool.orders[handle < book->limits.orders ? handle : 0]);

@@ -56,24 +56,26 @@ enum book_status {
 
 struct book *book_create(struct book_limits limits); /* NULL when out of memory */
 void book_destroy(struct book **self);
-/* Room for `orders` at once from now on, never fewer than before. False when out of memory: the book is as it was. */
+/* Room for `orders` at once from now on, never fewer than before. False when out of memory: the
+ * book is as it was. */
 bool book_grow(struct book *book, uint32_t orders);
 
-/* The cell with exactly these attributes (in any order), made when it is new; the reference is the caller's. Any status
- * but OK leaves the book as it was. */
+/* The cell with exactly these attributes (in any order), made when it is new; the reference is the
+ * caller's. Any status but OK leaves the book as it was. */
 enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
                            uint32_t *ret_cell);
-/* The class of exactly this requirement whose bids are by value in that rate, or NONE: by price, likewise. BAD_REQUIREMENT:
- * not a well-formed tree. */
+/* The class of exactly this requirement whose bids are by value in that rate, or NONE: by price,
+ * likewise. BAD_REQUIREMENT: not a well-formed tree. */
 enum book_status book_class(struct book *book, const struct requirement *requirement,
                             enum rate rate, uint32_t *ret_class);
-/* The same under a number of the caller's choice, which is free: for a book that is made again. FULL when the number is
- * in use or above the limit, or when another cell (class) is like it. */
+/* The same under a number of the caller's choice, which is free: for a book that is made again.
+ * FULL when the number is in use or above the limit, or when another cell (class) is like it. */
 enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
                               size_t count);
 enum book_status book_class_at(struct book *book, uint32_t class_id,
                                const struct requirement *requirement, enum rate rate);
-/* Gives a reference back. With the last one go cell or class, in whose book nothing rests any more. */
+/* Gives a reference back. With the last one go cell or class, in whose book nothing rests any
+ * more. */
 void book_cell_release(struct book *book, uint32_t cell);
 void book_class_release(struct book *book, uint32_t class_id);
 /* One reference more to what is there. */
@@ -83,8 +85,9 @@ uint32_t book_cell_references(const struct book *book,
                               uint32_t cell); /* 0: there is no such cell */
 uint32_t book_class_references(const struct book *book, uint32_t class_id);
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
-/* The cells that compete for the same bids by value in that rate, or NONE: by price: all that some such class accepts which accepts
- * this one; by price itself, too. A bit each, in as many words of 64 as cells of the book's limit need. False: none. */
+/* The cells that compete for the same bids by value in that rate, or NONE: by price: all that some
+ * such class accepts which accepts this one; by price itself, too. A bit each, in as many words of
+ * 64 as cells of the book's limit need. False: none. */
 bool book_cells_beside(const struct book *book, uint32_t cell, enum rate rate, uint64_t *ret_bits);
 /* Numbers in use are below these. */
 uint32_t book_cell_bound(const struct book *book);
@@ -98,29 +101,33 @@ bool book_cell_simulated(const struct book *book, uint32_t cell);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 enum rate book_class_rate(const struct book *book, uint32_t class_id); /* NONE: not by value */
 int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate); /* 0: it has none */
-/* What a bid of that limit, by value in that rate or NONE, gives for a slot-hour in a cell; 0 where the cell has no such rate. */
+/* What a bid of that limit, by value in that rate or NONE, gives for a slot-hour in a cell; 0 where
+ * the cell has no such rate. */
 int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell);
 /* INT64_MAX until it is said. */
 void book_set_price_most(struct book *book, int64_t price_micro);
-/* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that decides: the tree holds, and
- * a simulated device is asked for. */
+/* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that
+ * decides: the tree holds, and a simulated device is asked for. */
 bool requirement_satisfied(const struct requirement *requirement,
                            const struct attribute *attributes, size_t count);
 bool requirement_well_formed(const struct requirement *requirement);
-/* Whether the device is a simulation: its attribute `simulated` is not 0, or its instrument begins with "sim.". */
+/* Whether the device is a simulation: its attribute `simulated` is not 0, or its instrument begins
+ * with "sim.". */
 bool requirement_simulated(const struct attribute *attributes, size_t count);
-/* Whether it is one that the requirement (well formed) does not ask for: then it is passed over, whatever else holds. A
- * requirement asks by a predicate on `simulated`, or one that an instrument equals a "sim." one, which holds for the
- * device and stands under an even number of nots. */
+/* Whether it is one that the requirement (well formed) does not ask for: then it is passed over,
+ * whatever else holds. A requirement asks by a predicate on `simulated`, or one that an instrument
+ * equals a "sim." one, which holds for the device and stands under an even number of nots. */
 bool requirement_passes_over(const struct requirement *requirement,
                              const struct attribute *attributes, size_t count);
-/* The predicates, by their places, that stand under an odd number of nots: those that are not to hold. */
+/* The predicates, by their places, that stand under an odd number of nots: those that are not to
+ * hold. */
 uint64_t requirement_negated(const struct requirement *requirement);
 /* Whether there can be a simulated device that it asks for. */
 bool requirement_asks_simulated(const struct requirement *requirement);
-/* An attribute in three words, side by side with those of its cell: for who looks at thousands. Heads are the first eight bytes as a
- * number: those of two names that differ sort as the names do. A text of eight bytes and more has a hash instead. What is alike and ends
- * in a byte that is not 0 may be different all the same. */
+/* An attribute in three words, side by side with those of its cell: for who looks at thousands.
+ * Heads are the first eight bytes as a number: those of two names that differ sort as the names do.
+ * A text of eight bytes and more has a hash instead. What is alike and ends in a byte that is not 0
+ * may be different all the same. */
 struct attribute_digest {
     uint64_t name;
     uint64_t value; /* the number, or of the text */
@@ -140,8 +147,9 @@ struct requirement_plan {
     bool is_repeated[REQUIREMENT_NODES_MAX];                /* of the name before it */
 };
 struct requirement_plan requirement_plan(const struct requirement *needs);
-/* The predicates that hold of a device, whose attributes are sorted by name, their digests beside: bits by index of the node.
- * `ret_first`, if not NULL, has for each of them the first attribute of its name, and `count` where there is none. */
+/* The predicates that hold of a device, whose attributes are sorted by name, their digests beside:
+ * bits by index of the node. `ret_first`, if not NULL, has for each of them the first attribute of
+ * its name, and `count` where there is none. */
 uint64_t requirement_truth(const struct requirement_plan *plan, const struct attribute *attributes,
                            const struct attribute_digest *digests, size_t count,
                            size_t ret_first[REQUIREMENT_NODES_MAX]);
@@ -199,9 +207,10 @@ uint32_t book_slots(const struct book *book, uint32_t handle);
 /* Sets the free or wanted slots; price and sequence, and so priority, stay. */
 void book_set_slots(struct book *book, uint32_t handle, uint32_t slots);
 
-/* What an order that arrives meets first, in price-time order: the best one that can fill at least one width; orders of
- * its own owner are not passed over. `skip` may refuse a candidate (its reason is the caller's); NULL refuses none. The
- * order need not rest for what fills at once. False: there is none. */
+/* What an order that arrives meets first, in price-time order: the best one that can fill at least
+ * one width; orders of its own owner are not passed over. `skip` may refuse a candidate (its reason
+ * is the caller's); NULL refuses none. The order need not rest for what fills at once. False: there
+ * is none. */
 typedef bool book_skip(void *context, uint32_t handle);
 struct book_match {
     uint32_t handle;     /* of the one that rests */
@@ -212,8 +221,9 @@ struct book_match {
 };
 bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
                 void *context, struct book_match *ret_match);
-/* The same for an ask at 0, which no price decides: the bid whose owner has the least rank, of those of equal rank the one
- * with the lowest sequence. It looks at every bid that its cell meets, and calls `skip` for those that would be first. */
+/* The same for an ask at 0, which no price decides: the bid whose owner has the least rank, of
+ * those of equal rank the one with the lowest sequence. It looks at every bid that its cell meets,
+ * and calls `skip` for those that would be first. */
 struct book_ranking {
     int64_t (*rank)(const void *context, uint32_t owner);
     const void *context;
@@ -221,27 +231,28 @@ struct book_ranking {
 bool book_match_by_rank(const struct book *book, const struct book_order *ask,
                         const struct book_ranking *ranking, book_skip *skip, void *context,
                         struct book_match *ret_match);
-/* What the book will be asked for soon is known while messages wait: memory that it takes is brought closer to the processor; nothing
- * waits for that, nothing changes, and any handle may be named. An order that is filled or goes; of one that will arrive, whom it
- * meets first. */
+/* What the book will be asked for soon is known while messages wait: memory that it takes is
+ * brought closer to the processor; nothing waits for that, nothing changes, and any handle may be
+ * named. An order that is filled or goes; of one that will arrive, whom it meets first. */
 void book_expect(const struct book *book, uint32_t handle);
 void book_expect_match(const struct book *book, bool is_bid, uint32_t kind);
 
 /* How many orders of its cell or class come before a resting one, counted up to `most`. */
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);
 
-/* Whether a bid by value in that rate, or NONE: by price, takes the one ask before the other; their cells have the rate. */
+/* Whether a bid by value in that rate, or NONE: by price, takes the one ask before the other; their
+ * cells have the rate. */
 bool book_ask_is_before(const struct book *book, enum rate rate, uint32_t ask, uint32_t other);
 
-/* Walks all resting asks of the cells that `requirement` accepts and that have the rate, best first: by price, or by
- * price for a unit of work. */
+/* Walks all resting asks of the cells that `requirement` accepts and that have the rate, best
+ * first: by price, or by price for a unit of work. */
 typedef bool book_visit(void *context, uint32_t handle,
                         const struct book_ask *ask); /* false: stop */
 void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
                     book_visit *visit, void *context);
 
-/* For tests: every invariant of the book, by a full walk: each order is where its price, sequence and slots say, no level is
- * empty, and what is kept of the best of each cell and class is true. */
+/* For tests: every invariant of the book, by a full walk: each order is where its price, sequence
+ * and slots say, no level is empty, and what is kept of the best of each cell and class is true. */
 bool book_is_sound(const struct book *book);
 
 #endif

@@ -8,8 +8,9 @@
 enum side { ASKS, BIDS, SIDES };
 enum { GROUP = 64 };
 
-/* What rests in one cell (asks) or one class (bids), and which classes or cells it meets, on one line of the cache: an order
- * for whose shelf there is but one other touches no more than the two. */
+/* What rests in one cell (asks) or one class (bids), and which classes or cells it meets, on one
+ * line of the cache: an order for whose shelf there is but one other touches no more than the
+ * two. */
 struct shelf {
     alignas(LADDER_LINE) struct ladder filled;
     uint32_t references; /* 0: the number is free */
@@ -30,8 +31,9 @@ struct cell {
     int64_t rates[RATES]; /* what they say of each; 0: nothing */
 };
 
-/* All cells, or all classes. A search over many of them goes by groups of 64 numbers, which it passes over when nothing in
- * one can be better than what it has. Classes by value are looked at apart, each for what its best is worth in the cell. */
+/* All cells, or all classes. A search over many of them goes by groups of 64 numbers, which it
+ * passes over when nothing in one can be better than what it has. Classes by value are looked at
+ * apart, each for what its best is worth in the cell. */
 struct shelves {
     struct shelf *items;
     void *memory; /* of the items */
@@ -87,7 +89,8 @@ static inline void bit_set(uint64_t *bits, uint32_t number, bool is)
     bits[number / 64] = is ? bits[number / 64] | bit : bits[number / 64] & ~bit;
 }
 
-/* The lowest ask and the highest bid have the least key, negative prices too. The other way it is the same. */
+/* The lowest ask and the highest bid have the least key, negative prices too. The other way it is
+ * the same. */
 static inline uint64_t key_of(int64_t price_micro, bool is_bid)
 {
     return (uint64_t)price_micro ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid;

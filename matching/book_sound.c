@@ -1,8 +1,8 @@
 /* What always holds of a book at rest, by a full walk: for tests. */
 #include "matching/book_internal.h"
 
-/* Every order of the ladder is of that shelf, on that side, with slots or without, as its place says; behind one another by key, then
- * by sequence. */
+/* Every order of the ladder is of that shelf, on that side, with slots or without, as its place
+ * says; behind one another by key, then by sequence. */
 static bool orders_are_sound(const struct book *book, const struct ladder *ladder, uint32_t shelf,
                              bool is_bid, bool is_filled, uint32_t *ret_count)
 {

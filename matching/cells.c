@@ -260,7 +260,8 @@ static uint32_t find_cell(const struct book *book, uint64_t print,
     return at == LADDER_NONE ? BOOK_NONE : at;
 }
 
-/* In canonical order, with room for their digests behind, for the caller to free; NULL: out of memory. */
+/* In canonical order, with room for their digests behind, for the caller to free; NULL: out of
+ * memory. */
 static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
 {
     struct attribute *sorted = calloc(count + 1, sizeof *sorted + sizeof(struct attribute_digest));

@@ -10,15 +10,16 @@
 enum {
     PLACE_BITS = 6,
     PLACES = 1 << PLACE_BITS,
-    /* A reference: bit 31 says that it is a node, not a block; then, four bits from NODE_LEVEL on say which bits of a key
-     * choose the child, so that who walks down waits for the child alone. */
+    /* A reference: bit 31 says that it is a node, not a block; then, four bits from NODE_LEVEL on
+     * say which bits of a key choose the child, so that who walks down waits for the child
+     * alone. */
     NODE_FLAG = 31,
     NODE_LEVEL = 26,
 };
 static_assert(LADDER_ORDERS_MAX < 1 << NODE_LEVEL, "a node's number ends where its level begins");
 
-/* 64 neighbouring keys. Their lists lie apart, so that the blocks of a whole market stay in the cache: who comes to a key
- * brings in the line of its list, and no other. */
+/* 64 neighbouring keys. Their lists lie apart, so that the blocks of a whole market stay in the
+ * cache: who comes to a key brings in the line of its list, and no other. */
 struct ladder_block {
     uint64_t taken;
     uint64_t prefix; /* of its keys: key >> PLACE_BITS */
@@ -102,7 +103,8 @@ void ladder_pool_fini(struct ladder_pool *pool)
     *pool = (struct ladder_pool){0};
 }
 
-/* Lines for `count` of them, of which `used` are copied; what nobody has used yet costs no memory, only addresses. */
+/* Lines for `count` of them, of which `used` are copied; what nobody has used yet costs no memory,
+ * only addresses. */
 static void *more_lines(const void *lines, size_t used, size_t count, size_t size, void **memory)
 {
     void *larger;
@@ -150,7 +152,8 @@ bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
     return true;
 }
 
-/* What is free forms a list through `prefix`; what was never used is not in it, so that its memory is not touched. */
+/* What is free forms a list through `prefix`; what was never used is not in it, so that its memory
+ * is not touched. */
 static uint32_t take_block(struct ladder_pool *pool, uint64_t prefix)
 {
     uint32_t id = pool->free_block;
@@ -214,7 +217,8 @@ static uint64_t shifted(uint64_t key, unsigned shift)
     return shift < 64 ? key >> shift : 0;
 }
 
-/* A node above `reference` and a new block for `key`, whose path leaves that of `reference` here. */
+/* A node above `reference` and a new block for `key`, whose path leaves that of `reference`
+ * here. */
 static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t key,
                         uint32_t *ret_block)
 {
@@ -237,7 +241,8 @@ static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t k
     return reference_of_node(id, shift);
 }
 
-/* The block of a key, or NONE. Only the block's own prefix is compared: what the nodes passed over shows there. */
+/* The block of a key, or NONE. Only the block's own prefix is compared: what the nodes passed over
+ * shows there. */
 static inline uint32_t find_block(const struct ladder_pool *pool, uint32_t reference, uint64_t key)
 {
     while (is_node(reference)) {
@@ -385,8 +390,8 @@ static inline void set_best(const struct ladder_pool *pool, struct ladder *ladde
     }
 }
 
-/* The first of a list whose sequence is higher: there is one. What comes back with the sequence that it had mostly belongs
- * at the beginning, else at the end: looked for from both, in steps. */
+/* The first of a list whose sequence is higher: there is one. What comes back with the sequence
+ * that it had mostly belongs at the beginning, else at the end: looked for from both, in steps. */
 static uint32_t find_behind(const struct ladder_pool *pool, uint32_t first, uint32_t last,
                             uint64_t sequence)
 {
@@ -402,7 +407,8 @@ static uint32_t find_behind(const struct ladder_pool *pool, uint32_t first, uint
     }
 }
 
-/* The block for an order to come. Where the best one is, or the last one went that was not there, no tree is walked. */
+/* The block for an order to come. Where the best one is, or the last one went that was not there,
+ * no tree is walked. */
 static inline uint32_t block_to_use(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
 {
     uint64_t prefix = key >> PLACE_BITS;

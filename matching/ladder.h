@@ -34,8 +34,8 @@ enum {
     LADDER_SHELVES_MAX = 1 << 30,
 };
 
-/* One order, on a line of its own with all that a match asks of it. The first four are the ladder's; of these, its user sets the
- * sequence. */
+/* One order, on a line of its own with all that a match asks of it. The first four are the
+ * ladder's; of these, its user sets the sequence. */
 struct order {
     alignas(LADDER_LINE) uint64_t sequence;
     uint32_t previous, next; /* in the list of its key */
@@ -72,7 +72,8 @@ void *ladder_lines(size_t count, size_t size, void **ret_memory);
 /* False when out of memory; ladder_pool_fini is due even so. */
 bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders);
 void ladder_pool_fini(struct ladder_pool *pool);
-/* Room for handles below `orders`, never fewer than before. False when out of memory: all is as it was. */
+/* Room for handles below `orders`, never fewer than before. False when out of memory: all is as it
+ * was. */
 bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders);
 
 #define LADDER_EMPTY                                                                               \
@@ -85,14 +86,15 @@ static inline bool ladder_is_empty(const struct ladder *ladder)
     return ladder->first == LADDER_NONE;
 }
 
-/* Puts an order that is in no ladder, behind all of its key with a lower sequence, or an equal one. True: the best key is
- * another than before. */
+/* Puts an order that is in no ladder, behind all of its key with a lower sequence, or an equal one.
+ * True: the best key is another than before. */
 bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key);
 /* Takes it out of the ladder that it is in; the same answer. */
 bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
 /* Under which key an order is in. */
 uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle);
-/* What comes after one that is in, and what before; NONE: there is none. The best one is ladder->first. */
+/* What comes after one that is in, and what before; NONE: there is none. The best one is
+ * ladder->first. */
 uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder, uint32_t handle);
 uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *ladder,
                          uint32_t handle);

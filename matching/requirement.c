@@ -192,7 +192,8 @@ bool requirement_simulated(const struct attribute *attributes, size_t count)
     return false;
 }
 
-/* A predicate by which a requirement asks for this simulated device: it speaks of simulation, and holds. */
+/* A predicate by which a requirement asks for this simulated device: it speaks of simulation, and
+ * holds. */
 static bool asks(const struct requirement_node *node, const struct attribute *attributes,
                  size_t count)
 {
@@ -206,8 +207,8 @@ static bool asks(const struct requirement_node *node, const struct attribute *at
 uint64_t requirement_negated(const struct requirement *requirement)
 {
     static_assert(REQUIREMENT_NODES_MAX <= 64, "a bit for each node");
-    /* From the root, which stands last, to the leaves: whether each node stands under an odd number of
-     * nots. What waits on the stack are operands, the last one first, as they come. */
+    /* From the root, which stands last, to the leaves: whether each node stands under an odd number
+     * of nots. What waits on the stack are operands, the last one first, as they come. */
     bool negated[REQUIREMENT_NODES_MAX + 1] = {false};
     uint32_t depth = 1;
     uint64_t set = 0;
@@ -323,7 +324,8 @@ struct requirement_plan requirement_plan(const struct requirement *needs)
     return plan;
 }
 
-/* Whether the name that has this digest comes before the wanted one, or is it: most need not be looked at. */
+/* Whether the name that has this digest comes before the wanted one, or is it: most need not be
+ * looked at. */
 static bool is_before(const struct attribute_digest *digest, const struct attribute *attribute,
                       const struct attribute_digest *wanted, const struct requirement_node *node)
 {

@@ -1,4 +1,5 @@
-/* All asks that a requirement accepts, best first: the cells' ladders merged, by a heap of their next asks (Knuth 5.4.1). */
+/* All asks that a requirement accepts, best first: the cells' ladders merged, by a heap of their
+ * next asks (Knuth 5.4.1). */
 #include "matching/book_internal.h"
 
 struct walk {

@@ -1,5 +1,6 @@
-/* Every task where it takes least, by falling upward rank: what is best when transfers cost nothing and no two tasks
- * want the same processor. A bad plan as a rule, but sometimes the best of the portfolio. */
+/* Every task where it takes least, by falling upward rank: what is best when transfers cost nothing
+ * and no two tasks want the same processor. A bad plan as a rule, but sometimes the best of the
+ * portfolio. */
 #include "planner/place.h"
 #include "planner/rank.h"
 #include "planner/schedulers.h"

@@ -11,7 +11,8 @@ static bool is_many(const struct workload *graph)
     return graph->edge_count * pairs > BOUND_PAIRS;
 }
 
-/* The least over q of what `times` has for q and the transfer between p and q; `into`: from q to p, else from p to q. */
+/* The least over q of what `times` has for q and the transfer between p and q; `into`: from q to p,
+ * else from p to q. */
 static double least_with_transfer(const struct workload *graph, const double *times, double bytes,
                                   uint32_t p, bool into)
 {
@@ -26,7 +27,8 @@ static double least_with_transfer(const struct workload *graph, const double *ti
     return least;
 }
 
-/* Raises `row` to what an edge of `bytes` brings: the times at its other end, and the way from there. */
+/* Raises `row` to what an edge of `bytes` brings: the times at its other end, and the way from
+ * there. */
 static void raise(const struct workload *graph, const double *times, double bytes, bool into,
                   bool exact, double *row)
 {
@@ -105,8 +107,8 @@ static double work_at(const struct workload *graph, const double *weights, doubl
     return sum;
 }
 
-/* Weights grow where the load is above the mean (multiplicative weights: Arora, Hazan, Kale, Theory of Computing 8,
- * 2012), by less each round. */
+/* Weights grow where the load is above the mean (multiplicative weights: Arora, Hazan, Kale, Theory
+ * of Computing 8, 2012), by less each round. */
 static void move_weights(double *weights, const double *loads, uint32_t count, int round)
 {
     double most = 0;

@@ -17,11 +17,13 @@
 /* False without memory. What rounding may have added is far below a billionth of it. */
 bool bound_make(const struct workload *graph, double *ret_bound);
 
-/* The second alone: it holds for work that is divided, too, as long as a part of a task takes no less than that part of its time. */
+/* The second alone: it holds for work that is divided, too, as long as a part of a task takes no
+ * less than that part of its time. */
 bool bound_work(const struct workload *graph, double *ret_bound);
 
-/* The least time from the start of `task` on each processor to the end of all behind it, as the critical path above has
- * it: infinite where it cannot run. `ret_tails` has tasks x processors entries. */
+/* The least time from the start of `task` on each processor to the end of all behind it, as the
+ * critical path above has it: infinite where it cannot run. `ret_tails` has tasks x processors
+ * entries. */
 void bound_tails(const struct workload *graph, double *ret_tails);
 
 #endif

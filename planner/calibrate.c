@@ -249,7 +249,8 @@ static double search_from_all(const struct fit *fit, double ret_figures[FIGURES]
     return best;
 }
 
-/* Fits all, then leaves out, one by one, what the fit is as good without: nothing was seen of it. */
+/* Fits all, then leaves out, one by one, what the fit is as good without: nothing was seen of
+ * it. */
 static void explain(struct fit *fit, double figures[FIGURES])
 {
     static const int doubted[] = {BANDWIDTH, HALF + 2, HALF + 1, HALF, COMPUTE, LAUNCH};

@@ -34,7 +34,8 @@ enum calibrate_status {
     CALIBRATE_BAD_SAMPLE, /* of another class, a time that is none, or what the device cannot do */
 };
 
-/* Any status but OK leaves `ret_calibration` alone; `ret_sample` (may be NULL) is then which sample is bad. */
+/* Any status but OK leaves `ret_calibration` alone; `ret_sample` (may be NULL) is then which sample
+ * is bad. */
 enum calibrate_status calibrate(const struct device_profile *profile, enum operation_class of,
                                 const struct calibrate_sample *samples, size_t count,
                                 struct cost_calibration *ret_calibration, size_t *ret_sample);

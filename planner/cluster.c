@@ -130,7 +130,8 @@ static void make_clusters(struct clusters *clusters, double bound)
     }
 }
 
-/* Into `scores` goes where the cluster's processor is or should be; all others only if it cannot be there. */
+/* Into `scores` goes where the cluster's processor is or should be; all others only if it cannot be
+ * there. */
 static bool put_task(struct clusters *clusters, uint32_t task)
 {
     uint32_t processors = clusters->graph->processor_count;

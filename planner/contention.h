@@ -22,12 +22,14 @@ struct contention;
 struct contention *contention_create(const struct workload *graph);
 void contention_destroy(struct contention **self);
 
-/* As schedule_time, whose schedule is never longer: the tasks of each processor run in the order of `sequence`, a topological
- * one. False when an edge has no link to go by, or a task runs where it cannot. Time n log n. */
+/* As schedule_time, whose schedule is never longer: the tasks of each processor run in the order of
+ * `sequence`, a topological one. False when an edge has no link to go by, or a task runs where it
+ * cannot. Time n log n. */
 bool contention_time(struct contention *contention, const uint32_t *sequence,
                      const uint32_t *processor, struct schedule *ret_schedule);
 
-/* Of the last times found: when the transfer of `graph->in[arc]` begins. Without meaning for what stays on a processor. */
+/* Of the last times found: when the transfer of `graph->in[arc]` begins. Without meaning for what
+ * stays on a processor. */
 double contention_begin(const struct contention *contention, uint32_t arc);
 
 #endif

@@ -161,7 +161,8 @@ static enum cost_status check_known(const struct cost_device *device, enum opera
                                                                    : COST_UNKNOWN_BANDWIDTH;
 }
 
-/* The largest of the terms, and which. Figures that do not bound it still count for how good it is. */
+/* The largest of the terms, and which. Figures that do not bound it still count for how good it
+ * is. */
 static struct figure largest_of(const struct figure terms[COST_TERMS], enum cost_term *ret_term)
 {
     struct figure all = {.source = FIGURE_MEASURED};

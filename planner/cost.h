@@ -96,8 +96,8 @@ struct cost {
 /* "NO_MEMORY"; docs/errors.md lists them. */
 const char *cost_status_name(enum cost_status status);
 
-/* The bound: no calibration, no storage, nothing streamed. Any status but OK leaves in `ret_cost` the operation's
- * size, of BAD_OPERATION nothing. */
+/* The bound: no calibration, no storage, nothing streamed. Any status but OK leaves in `ret_cost`
+ * the operation's size, of BAD_OPERATION nothing. */
 enum cost_status cost_estimate(const struct device_profile *profile,
                                const struct operation *operation, struct cost *ret_cost);
 
@@ -105,25 +105,26 @@ enum cost_status cost_estimate(const struct device_profile *profile,
 enum cost_status cost_predict(const struct cost_device *device, const struct operation *operation,
                               struct cost *ret_cost);
 
-/* Lets what was measured speak: `history` is of samples of the operation's kind, type and like shapes on a device of the
- * same kind, in millionths of bound_s. Measurements may be below the bound: a cache is faster than the memory. Where the model
- * lacks a bandwidth they alone count. */
+/* Lets what was measured speak: `history` is of samples of the operation's kind, type and like
+ * shapes on a device of the same kind, in millionths of bound_s. Measurements may be below the
+ * bound: a cache is faster than the memory. Where the model lacks a bandwidth they alone count. */
 void cost_learn(const struct history_summary *history, struct cost *cost);
 
-/* Of a matmul or gemm for float32 arrays, whatever its own dtype. A device without an fp32 rate splits each
- * element into parts whose products keep float32's 24 bits: three parts of bf16 take 6 passes (XLA's "highest"
- * precision), two of tf32 or fp16 take 3 (Ootomo and Yokota 2022). The fastest of these is taken, and said. */
+/* Of a matmul or gemm for float32 arrays, whatever its own dtype. A device without an fp32 rate
+ * splits each element into parts whose products keep float32's 24 bits: three parts of bf16 take 6
+ * passes (XLA's "highest" precision), two of tf32 or fp16 take 3 (Ootomo and Yokota 2022). The
+ * fastest of these is taken, and said. */
 enum cost_status cost_float32(const struct device_profile *profile,
                               const struct operation *operation, struct cost *ret_cost);
 
-/* A line for people on a status that is not OK: `name` has no such rate, or not the room. `cost` is what the
- * refusal left. */
+/* A line for people on a status that is not OK: `name` has no such rate, or not the room. `cost` is
+ * what the refusal left. */
 void cost_explain(enum cost_status status, const char *name, const struct device_profile *profile,
                   const struct operation *operation, const struct cost *cost, char *ret_text,
                   size_t capacity);
 
-/* What the time costs at `price_micro` (>= 0) per hour, rounded up to a micro-credit. False: the time is unknown, or it is
- * more than an int64 holds. */
+/* What the time costs at `price_micro` (>= 0) per hour, rounded up to a micro-credit. False: the
+ * time is unknown, or it is more than an int64 holds. */
 bool cost_price(const struct cost *cost, int64_t price_micro, int64_t *ret_micro);
 
 #endif

@@ -197,7 +197,8 @@ static void find_least(const struct deal_input *input, uint32_t count, int64_t *
     }
 }
 
-/* The longest way from each subtask's start to the end; false without memory, or where it is too long. */
+/* The longest way from each subtask's start to the end; false without memory, or where it is too
+ * long. */
 static bool longest_way(const struct deal_input *input, const int64_t *least_ns, uint32_t count,
                         int64_t *ret_longest_ns)
 {
@@ -205,7 +206,8 @@ static bool longest_way(const struct deal_input *input, const int64_t *least_ns,
     size_t edge = 0;
     bool ok = way_ns != NULL;
     *ret_longest_ns = 0;
-    /* Forwards: the way from the beginning to each one's end, as those that it waits for are lower. */
+    /* Forwards: the way from the beginning to each one's end, as those that it waits for are
+     * lower. */
     for (uint32_t i = 0; ok && i < count; i++) {
         int64_t before_ns = 0;
         for (uint32_t k = 0; input->after_count != NULL && k < input->after_count[i]; k++) {
@@ -219,7 +221,8 @@ static bool longest_way(const struct deal_input *input, const int64_t *least_ns,
     return ok;
 }
 
-/* Of one part alone, on the lanes that it may have: rounds of the shortest, or all its work, whichever is longer. */
+/* Of one part alone, on the lanes that it may have: rounds of the shortest, or all its work,
+ * whichever is longer. */
 static int128 part_alone_ns(const struct deal_input *input, const int64_t *takes_ns, size_t number)
 {
     const struct deal_part *part = &input->parts[number];
@@ -416,8 +419,8 @@ static size_t room_of_class(struct dealing *dealing, size_t number, uint32_t of_
     return at;
 }
 
-/* Where the next of a part would go: to the idle lane that is done with it first; without one, to the cheapest slots that there is room
- * on. device_count: there is none. */
+/* Where the next of a part would go: to the idle lane that is done with it first; without one, to
+ * the cheapest slots that there is room on. device_count: there is none. */
 static size_t find_room(struct dealing *dealing, size_t number)
 {
     const struct deal_input *input = dealing->input;

@@ -42,7 +42,8 @@ struct deal_input {
         *takes_ns;        /* by class and subtask, >= 1: of class 0 all of them, then of class 1 */
     uint32_t class_count; /* of devices, at most DEAL_CLASSES; 0: one */
     const uint32_t *rank; /* by subtask; NULL: all are alike */
-    /* Whom each waits for: after_count[i] of `after`, subtask by subtask, each lower than i. NULL: nobody waits. */
+    /* Whom each waits for: after_count[i] of `after`, subtask by subtask, each lower than i. NULL:
+     * nobody waits. */
     const uint32_t *after_count, *after;
     const struct deal_device *devices; /* the cheapest first */
     size_t device_count;               /* 1 to DEAL_DEVICES */
@@ -85,15 +86,15 @@ enum deal_status {
 enum deal_status deal_make(const struct deal_input *input, struct deal **ret_deal);
 void deal_destroy(struct deal **self);
 
-/* The device that would be done first if all ran there, and when; of devices of a class that with most slots stands for all. False: none
- * can run all of it. */
+/* The device that would be done first if all ran there, and when; of devices of a class that with
+ * most slots stands for all. False: none can run all of it. */
 bool deal_best_single(const struct deal_input *input, size_t *ret_device, int64_t *ret_makespan_ns);
 
 /* busy_ns over all lanes for all of the time, in millionths. */
 int64_t deal_share_ppm(const struct deal *deal);
 
-/* Its subtasks as bars of a picture, by device and start: `ret_bars` has room for all. Device 0 is group `first_group`, the deal begins
- * at `begin_ns`. */
+/* Its subtasks as bars of a picture, by device and start: `ret_bars` has room for all. Device 0 is
+ * group `first_group`, the deal begins at `begin_ns`. */
 void deal_draw(const struct deal *deal, uint32_t first_group, int64_t begin_ns,
                struct picture_bar *ret_bars);
 

@@ -10,7 +10,8 @@
 
 /* 16 GT/s x 16 lanes x 128 / 130, each way: PCI Express Base Specification 4.0. */
 #define PCIE_4_X16 31.5e9
-/* No vendor publishes latencies of copies; these are what copies of a few bytes take on common machines. */
+/* No vendor publishes latencies of copies; these are what copies of a few bytes take on common
+ * machines. */
 #define PCIE_LATENCY_S 5e-6
 #define FABRIC_LATENCY_S 2e-6
 #define NETWORK_LATENCY_S 10e-6

@@ -42,7 +42,8 @@ struct device_set_links {
     bool may_stream; /* weights that do not fit come over PCIe again at each pass */
 };
 
-/* PCIe 4.0 x16, the catalogue's fabrics, a network of 100 Gbit/s; docs/planner.md says where they are from. */
+/* PCIe 4.0 x16, the catalogue's fabrics, a network of 100 Gbit/s; docs/planner.md says where they
+ * are from. */
 struct device_set_links device_set_defaults(void);
 const char *device_set_wire_name(enum device_set_wire wire); /* "pcie" */
 
@@ -75,8 +76,9 @@ enum device_set_status {
 /* "DEVICES_UNKNOWN": stable, docs/errors.md. */
 const char *device_set_status_name(enum device_set_status status);
 
-/* The device of the catalogue that `name` means: an id, whole words of it that no other id has ("tpu-v5p"), or a usual name
- * ("h100": the SXM5). Any status but OK says in the problem which there are. */
+/* The device of the catalogue that `name` means: an id, whole words of it that no other id has
+ * ("tpu-v5p"), or a usual name ("h100": the SXM5). Any status but OK says in the problem which
+ * there are. */
 enum device_set_status device_set_find(const char *name, const struct catalogue_device **ret_device,
                                        struct problem *ret_problem);
 
@@ -84,15 +86,16 @@ enum device_set_status device_set_find(const char *name, const struct catalogue_
 struct device_set *device_set_create(void);
 void device_set_destroy(struct device_set **self);
 
-/* Adds one of the catalogue, or, where `known` is NULL, of `label` and `profile`, to machine `host`, which is one of those there are
- * or the next. A `profile` (may be NULL) of one of the catalogue says what that does not know. */
+/* Adds one of the catalogue, or, where `known` is NULL, of `label` and `profile`, to machine
+ * `host`, which is one of those there are or the next. A `profile` (may be NULL) of one of the
+ * catalogue says what that does not know. */
 enum device_set_status device_set_add(struct device_set *set, uint32_t host,
                                       const struct catalogue_device *known, const char *label,
                                       const struct device_profile *profile, bool is_processor,
                                       int64_t price_micro, struct problem *ret_problem);
 
-/* A figure of all devices that are called so: by an id of the catalogue, or as they will be named, without a number. False: none is.
- * Before they are linked. */
+/* A figure of all devices that are called so: by an id of the catalogue, or as they will be named,
+ * without a number. False: none is. Before they are linked. */
 bool device_set_declare(struct device_set *set, const char *name, enum profile_figure figure,
                         double value);
 
@@ -100,7 +103,8 @@ bool device_set_declare(struct device_set *set, const char *name, enum profile_f
 enum device_set_status device_set_link(struct device_set *set, const struct device_set_links *links,
                                        struct problem *ret_problem);
 
-/* Of linked devices: whether both have one unified memory, of which the catalogue gives each all of its size and bandwidth. */
+/* Of linked devices: whether both have one unified memory, of which the catalogue gives each all of
+ * its size and bandwidth. */
 bool device_set_are_unified(const struct device_set *set, size_t a, size_t b);
 
 #endif

@@ -166,7 +166,8 @@ static bool narrow_neighbours(struct domain *domain, uint32_t task)
     return true;
 }
 
-/* Until nothing changes any more. False: a task has nowhere to go; the queue is empty either way. */
+/* Until nothing changes any more. False: a task has nowhere to go; the queue is empty either
+ * way. */
 static bool settle(struct domain *domain)
 {
     bool ok = true;

@@ -93,7 +93,8 @@ static const double *transfers_of(const struct search *search, uint32_t arc, uin
     return &search->transfers[(arc * count + from) * count];
 }
 
-/* Raises `ready`, one number for each processor, to when the arc of `in` can have brought its bytes there. */
+/* Raises `ready`, one number for each processor, to when the arc of `in` can have brought its bytes
+ * there. */
 static void await_arc(const struct search *search, uint32_t arc, double starts[][PROCESSORS],
                       double *ready)
 {
@@ -120,7 +121,8 @@ static void await_arc(const struct search *search, uint32_t arc, double starts[]
     }
 }
 
-/* Whether no way to go on ends before the best known. `starts` becomes the least of each task that is left. */
+/* Whether no way to go on ends before the best known. `starts` becomes the least of each task that
+ * is left. */
 static bool is_hopeless(const struct search *search, double last_start, double starts[][PROCESSORS])
 {
     const struct workload *graph = search->graph;
@@ -203,8 +205,8 @@ static bool starts_before(const struct search *search, uint32_t i, uint32_t p, d
     return is_before;
 }
 
-/* Where a ready task could go next, the most promising first. What would start before `last_start`, or then but is
- * below `from`, is put earlier in another order. */
+/* Where a ready task could go next, the most promising first. What would start before `last_start`,
+ * or then but is below `from`, is put earlier in another order. */
 static uint32_t find_children(const struct search *search, double last_start, uint32_t from,
                               double starts[][PROCESSORS], struct child *ret_children)
 {

@@ -46,10 +46,12 @@ bool history_add(struct history *history, int64_t sample);
 
 struct history_summary history_summarise(const struct history *history);
 
-/* How many of `count` samples, at most HISTORY_KEEP_MOST and the least first, are no outliers; these begin at `ret_first`. */
+/* How many of `count` samples, at most HISTORY_KEEP_MOST and the least first, are no outliers;
+ * these begin at `ret_first`. */
 uint32_t history_keep(const int64_t *sorted, uint32_t count, uint32_t *ret_first);
 
-/* (n median + 4 model) / (n + 4), rounded up; without a model (0) the median, without a sample the model. */
+/* (n median + 4 model) / (n + 4), rounded up; without a model (0) the median, without a sample the
+ * model. */
 int64_t history_blend(const struct history_summary *summary, int64_t model);
 
 #endif

@@ -193,7 +193,8 @@ static void try_change(struct climb *climb, double limit)
     }
 }
 
-/* From `best`, its tasks moved up as far as their order lets them, and with `kicks` changes at random. */
+/* From `best`, its tasks moved up as far as their order lets them, and with `kicks` changes at
+ * random. */
 static bool begin_from(struct climb *climb, const struct schedule *best, int kicks)
 {
     const struct workload *graph = climb->graph;

@@ -57,28 +57,31 @@ struct online_lane {
     bool can_give;    /* the last task of its load has not begun, and may be taken back */
 };
 
-/* How long a lane still runs what it has run for `so_far_ns`: what is left of what a task takes there. One that is overdue is
- * supposed to be half way; of what nobody knows (0), 0. */
+/* How long a lane still runs what it has run for `so_far_ns`: what is left of what a task takes
+ * there. One that is overdue is supposed to be half way; of what nobody knows (0), 0. */
 int64_t online_left_ns(int64_t takes_ns, int64_t so_far_ns);
 
 /* When one more task of that lane would be done; ONLINE_NEVER where it may not take any. */
 int64_t online_finish_ns(const struct online_lane *lane);
 
-/* Where one more task would be done first: of equals the lane with the smaller load, then the first. ONLINE_NONE: nowhere. */
+/* Where one more task would be done first: of equals the lane with the smaller load, then the
+ * first. ONLINE_NONE: nowhere. */
 size_t online_earliest(const struct online_lane *lanes, size_t count);
 
-/* How many tasks a lane may have in flight, where one takes `takes_ns` (0: unknown), the job has so many lanes, and so many
- * tasks wait: enough work to hide the way there and back, but no more than its share of half of what waits (guided
- * self-scheduling: Polychronopoulos, Kuck, IEEE TC C-36(12), 1987), so that no lane ends long after the others. At least 1. */
+/* How many tasks a lane may have in flight, where one takes `takes_ns` (0: unknown), the job has so
+ * many lanes, and so many tasks wait: enough work to hide the way there and back, but no more than
+ * its share of half of what waits (guided self-scheduling: Polychronopoulos, Kuck, IEEE TC
+ * C-36(12), 1987), so that no lane ends long after the others. At least 1. */
 uint32_t online_depth(int64_t takes_ns, uint32_t lanes, uint32_t waiting);
 
 /* ---- balance, where nothing waits any more */
 
-/* The lane with the largest load that can give a task; of equals the first. ONLINE_NONE: none can. */
+/* The lane with the largest load that can give a task; of equals the first. ONLINE_NONE: none
+ * can. */
 size_t online_fullest(const struct online_lane *lanes, size_t count);
 
-/* Who takes one, idle or not: of the lanes whose load is more than ONLINE_SLACK_PERCENT below the mean of all that have one, that where it would
- * be done first, as above. ONLINE_NONE: nobody. */
+/* Who takes one, idle or not: of the lanes whose load is more than ONLINE_SLACK_PERCENT below the
+ * mean of all that have one, that where it would be done first, as above. ONLINE_NONE: nobody. */
 size_t online_thief(const struct online_lane *lanes, size_t count);
 
 /* Whom `thief` takes a task from: the lane with the largest load that can give one, if it is more than ONLINE_SLACK_PERCENT above the
@@ -90,8 +93,8 @@ size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief
 
 /* ---- what was not foreseen */
 
-/* How long a task may run before it is started once more elsewhere, where `samples` tasks took `mean_ns` on average;
- * ONLINE_NEVER while they are too few. */
+/* How long a task may run before it is started once more elsewhere, where `samples` tasks took
+ * `mean_ns` on average; ONLINE_NEVER while they are too few. */
 int64_t online_patience_ns(int64_t mean_ns, uint64_t samples);
 
 struct online_late {
@@ -99,13 +102,15 @@ struct online_late {
     int64_t usual_ns; /* what tasks took on the lane where it runs; 0: unknown */
     int64_t there_ns; /* what tasks took on the lane that is idle; 0: unknown */
 };
-/* The same while samples are too few, as where each of two lanes has one large task: ONLINE_SLACK_PERCENT longer than what it was
- * expected to take, and than it would take on the lane that is idle; longer by ONLINE_MOVE_NS at least. What was said counts as an
- * expectation where the idle lane has borne it out, within ONLINE_BELIEF_TIMES; else ONLINE_NEVER, for nobody wants to pay twice for
- * work because of a guess. */
+/* The same while samples are too few, as where each of two lanes has one large task:
+ * ONLINE_SLACK_PERCENT longer than what it was expected to take, and than it would take on the lane
+ * that is idle; longer by ONLINE_MOVE_NS at least. What was said counts as an expectation where the
+ * idle lane has borne it out, within ONLINE_BELIEF_TIMES; else ONLINE_NEVER, for nobody wants to
+ * pay twice for work because of a guess. */
 int64_t online_late_ns(const struct online_late *late);
 
-/* Of tasks that are done: what was said of them, and what they took, on average; 0: there are none. */
+/* Of tasks that are done: what was said of them, and what they took, on average; 0: there are
+ * none. */
 struct online_pace {
     int64_t said_ns, took_ns;
 };
@@ -119,10 +124,11 @@ struct online_own {
     struct online_pace here,
         there; /* of those on the lane where it runs, and on the lane that is idle */
 };
-/* The same where each task has an expectation of its own, because they are not alike: what others took says how fast they
- * are done, not how long this one is. With ONLINE_SAMPLES the patience is that of a mean that is the task's own at the pace of all; with
- * fewer it is late as above, at the pace here and there. Never before what was said of it: tasks that were done sooner are no evidence of
- * one that is not like them. */
+/* The same where each task has an expectation of its own, because they are not alike: what others
+ * took says how fast they are done, not how long this one is. With ONLINE_SAMPLES the patience is
+ * that of a mean that is the task's own at the pace of all; with fewer it is late as above, at the
+ * pace here and there. Never before what was said of it: tasks that were done sooner are no
+ * evidence of one that is not like them. */
 int64_t online_own_late_ns(const struct online_own *own);
 
 struct online_done {        /* results of a job, or of a part of it */
@@ -131,14 +137,16 @@ struct online_done {        /* results of a job, or of a part of it */
     int64_t all_ns;    /* what was said of all its subtasks, done or not, and */
     uint64_t subtasks; /* how many these are */
 };
-/* Whether they say something of the rest: they are as much work as ONLINE_SAMPLES mean subtasks, or are off by more than
- * ONLINE_SLACK_PERCENT of all. A millisecond more for some small files says nothing of the large one that is left. */
+/* Whether they say something of the rest: they are as much work as ONLINE_SAMPLES mean subtasks, or
+ * are off by more than ONLINE_SLACK_PERCENT of all. A millisecond more for some small files says
+ * nothing of the large one that is left. */
 bool online_is_weighty(const struct online_done *done);
-/* The pace at which the rest is expected to go: theirs, where they are ONLINE_SAMPLES and weighty; else as was said. */
+/* The pace at which the rest is expected to go: theirs, where they are ONLINE_SAMPLES and weighty;
+ * else as was said. */
 struct online_pace online_pace_of_rest(const struct online_done *done);
 
-/* What is left of a task that has run for `so_far_ns`. One that is overdue is supposed to take as long again as it is: so it counts down,
- * and no jump tells that it will be late. */
+/* What is left of a task that has run for `so_far_ns`. One that is overdue is supposed to take as
+ * long again as it is: so it counts down, and no jump tells that it will be late. */
 int64_t online_ends_in_ns(int64_t takes_ns, int64_t so_far_ns);
 
 struct online_rest {
@@ -149,8 +157,9 @@ struct online_rest {
 /* How long it takes: no less than the work over the lanes that have a task, and the longest way. */
 int64_t online_rest_ns(const struct online_rest *rest);
 
-/* Whether what was measured is more than ONLINE_SLACK_PERCENT of the prediction away from it: whoever planned with it should
- * plan anew. Never while samples are too few, or nothing was predicted (0). */
+/* Whether what was measured is more than ONLINE_SLACK_PERCENT of the prediction away from it:
+ * whoever planned with it should plan anew. Never while samples are too few, or nothing was
+ * predicted (0). */
 bool online_drifts(int64_t predicted_ns, int64_t measured_ns, uint64_t samples);
 
 #endif

@@ -70,7 +70,8 @@ static void set_extents(struct wide_size *size, wide first, wide second, wide th
 
 /* ---------------------------------------------------------------- products */
 
-/* F = 2 b M N K [LAWN 41: a product and a sum for each of M N K; scaling by alpha and beta not counted]. */
+/* F = 2 b M N K [LAWN 41: a product and a sum for each of M N K; scaling by alpha and beta not
+ * counted]. */
 static void count_product(const struct operation *operation, struct wide_size *size)
 {
     const struct product_shape *s = &operation->shape.product;
@@ -98,7 +99,8 @@ int64_t operation_conv_outputs(const struct conv_shape *shape, int64_t length, i
     return reach > room ? 0 : (int64_t)((room - reach) / shape->stride + 1);
 }
 
-/* F = 2 N Ho Wo Co (Ci / g) Kh Kw [ONNX Conv for Ho and Wo; Chetlur 2014: as a product, nothing copied]. */
+/* F = 2 N Ho Wo Co (Ci / g) Kh Kw [ONNX Conv for Ho and Wo; Chetlur 2014: as a product, nothing
+ * copied]. */
 static void count_conv(const struct operation *operation, struct wide_size *size)
 {
     const struct conv_shape *s = &operation->shape.conv;
@@ -118,10 +120,11 @@ static void count_conv(const struct operation *operation, struct wide_size *size
     set_extents(size, places, (wide)(s->filters / s->groups), inner);
 }
 
-/* F = 4 B H P d over P pairs of a query and a key: S T, or S T - S (S - 1) / 2 if causal [Dao 2022]. Keys and
- * values of shared heads are read once [Ainslie 2023]; a float32 sum is kept for each row. Of the softmax, five
- * operations a pair, nothing is counted: they are 5 / 4 d of the rest. Backwards there are five products instead of two, F =
- * 10 B H P d: weights are computed again from queries, keys and the sums of the rows [Dao 2023, algorithm 2]. */
+/* F = 4 B H P d over P pairs of a query and a key: S T, or S T - S (S - 1) / 2 if causal [Dao
+ * 2022]. Keys and values of shared heads are read once [Ainslie 2023]; a float32 sum is kept for
+ * each row. Of the softmax, five operations a pair, nothing is counted: they are 5 / 4 d of the
+ * rest. Backwards there are five products instead of two, F = 10 B H P d: weights are computed
+ * again from queries, keys and the sums of the rows [Dao 2023, algorithm 2]. */
 static void count_attention(const struct operation *operation, struct wide_size *size)
 {
     const struct attention_shape *s = &operation->shape.attention;
@@ -150,7 +153,8 @@ static void count_attention(const struct operation *operation, struct wide_size 
 
 /* ---------------------------------------------------------------- along rows */
 
-/* F = R (7 W + 2): mean W, centred W, variance 2 W, its root 2, scaled, times gamma, plus beta 3 W [Ba 2016]. */
+/* F = R (7 W + 2): mean W, centred W, variance 2 W, its root 2, scaled, times gamma, plus beta 3 W
+ * [Ba 2016]. */
 static void count_layernorm(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -174,8 +178,9 @@ static void count_rmsnorm(const struct operation *operation, struct wide_size *s
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = 2 N C S, a factor and a summand for each channel; training C (7 N S + 8): as along a row, and the two
- * running means. A batch does not stay on the chip: training reads it twice [Ioffe 2015]. */
+/* F = 2 N C S, a factor and a summand for each channel; training C (7 N S + 8): as along a row, and
+ * the two running means. A batch does not stay on the chip: training reads it twice [Ioffe
+ * 2015]. */
 static void count_batchnorm(const struct operation *operation, struct wide_size *size)
 {
     const struct batchnorm_shape *s = &operation->shape.batchnorm;
@@ -229,7 +234,8 @@ static void count_topk(const struct operation *operation, struct wide_size *size
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = R (8 W - 3): by the temperature W, softmax 5 W - 2, running sum W - 1, compared with the dice W [Devroye, III.2]. */
+/* F = R (8 W - 3): by the temperature W, softmax 5 W - 2, running sum W - 1, compared with the dice
+ * W [Devroye, III.2]. */
 static void count_sample(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -240,8 +246,8 @@ static void count_sample(const struct operation *operation, struct wide_size *si
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = 4 R W + R: largest, less it, exponential, sum 4 W - 2, logarithm and the target's 2; their mean R. The
- * gradient (softmax - target) / R adds R (2 W + 1). */
+/* F = 4 R W + R: largest, less it, exponential, sum 4 W - 2, logarithm and the target's 2; their
+ * mean R. The gradient (softmax - target) / R adds R (2 W + 1). */
 static void count_loss(const struct operation *operation, struct wide_size *size)
 {
     const struct loss_shape *s = &operation->shape.loss;
@@ -258,8 +264,9 @@ static void count_loss(const struct operation *operation, struct wide_size *size
 
 /* ---------------------------------------------------------------- element by element */
 
-/* relu 1; sigmoid 4: sign, exponential, 1 +, quotient; tanh 1; silu 5: x sigmoid(x) [Elfwing 2018]; gelu 5: x / sqrt 2,
- * erf, 1 +, times x, times 1/2 [Hendrycks 2016]; swiglu 6: silu(x) y [Shazeer 2020]; add 1. */
+/* relu 1; sigmoid 4: sign, exponential, 1 +, quotient; tanh 1; silu 5: x sigmoid(x) [Elfwing 2018];
+ * gelu 5: x / sqrt 2, erf, 1 +, times x, times 1/2 [Hendrycks 2016]; swiglu 6: silu(x) y [Shazeer
+ * 2020]; add 1. */
 static void count_elements(const struct operation *operation, struct wide_size *size)
 {
     static const struct {
@@ -277,8 +284,8 @@ static void count_elements(const struct operation *operation, struct wide_size *
     set_extents(size, (wide)s->elements, 1, 1);
 }
 
-/* F = 3 T H d: a turn of two elements is four products and two sums [Su 2021]. In its place; a cosine and a sine in
- * float32 for each pair of a position. */
+/* F = 3 T H d: a turn of two elements is four products and two sums [Su 2021]. In its place; a
+ * cosine and a sine in float32 for each pair of a position. */
 static void count_rotary(const struct operation *operation, struct wide_size *size)
 {
     const struct rotary_shape *s = &operation->shape.rotary;
@@ -290,7 +297,8 @@ static void count_rotary(const struct operation *operation, struct wide_size *si
     set_extents(size, elements, 1, 1);
 }
 
-/* F = 7 B Ho Wo C: four neighbours by their weights (bilinear); weights, alike for all rows, are not counted. */
+/* F = 7 B Ho Wo C: four neighbours by their weights (bilinear); weights, alike for all rows, are
+ * not counted. */
 static void count_resize(const struct operation *operation, struct wide_size *size)
 {
     const struct image_shape *s = &operation->shape.image;
@@ -327,8 +335,9 @@ static void count_sgd(const struct operation *operation, struct wide_size *size)
     set_extents(size, (wide)s->parameters, 1, 1);
 }
 
-/* F = 14 P: first moment 3, second 4, both corrected 2, root, + epsilon, quotient, by the rate, less 5 [Kingma 2015,
- * algorithm 1]. Moments in float32, and with `master` the weights, which are then read instead of their copies. */
+/* F = 14 P: first moment 3, second 4, both corrected 2, root, + epsilon, quotient, by the rate,
+ * less 5 [Kingma 2015, algorithm 1]. Moments in float32, and with `master` the weights, which are
+ * then read instead of their copies. */
 static void count_adam(const struct operation *operation, struct wide_size *size)
 {
     const struct optimiser_shape *s = &operation->shape.optimiser;
@@ -410,7 +419,8 @@ static void count_load(const struct operation *operation, struct wide_size *size
     set_extents(size, size->storage, 1, 1);
 }
 
-/* F = bytes (p - 1) / 2 look-ups: a word of p bytes has at most p - 1 merges, each over one pair less [Sennrich 2016]. */
+/* F = bytes (p - 1) / 2 look-ups: a word of p bytes has at most p - 1 merges, each over one pair
+ * less [Sennrich 2016]. */
 static void count_tokenise(const struct operation *operation, struct wide_size *size)
 {
     const struct tokenise_shape *s = &operation->shape.tokenise;
@@ -420,8 +430,9 @@ static void count_tokenise(const struct operation *operation, struct wide_size *
     set_extents(size, (wide)s->bytes, 1, 1);
 }
 
-/* In a ring each device sends all but one of n parts twice, and gets as much: 2 E (n - 1) / n each way [Patarasuk 2009].
- * First the parts are summed up, F = E (n - 1) / n, then handed round. Parts differ by an element: rounded up. */
+/* In a ring each device sends all but one of n parts twice, and gets as much: 2 E (n - 1) / n each
+ * way [Patarasuk 2009]. First the parts are summed up, F = E (n - 1) / n, then handed round. Parts
+ * differ by an element: rounded up. */
 static void count_all_reduce(const struct operation *operation, struct wide_size *size)
 {
     const struct all_reduce_shape *s = &operation->shape.all_reduce;
@@ -457,10 +468,11 @@ static void count_checkpoint(const struct operation *operation, struct wide_size
     set_extents(size, all, 1, 1);
 }
 
-/* Of S = 3 H W / 2 samples, decoding F = 16 S: scaled, transformed back in blocks of 8 x 8 [Loeffler 1989], predicted between
- * samples of the frame before, added [ISO/IEC 13818-2]. Encoding does so, too, for the frame before, and takes the difference,
- * transforms it and scales it: 28 S; and compares each block with `candidates` places: a difference, its absolute value and a
- * sum for each pixel. Reading and writing codes bit by bit is not counted. */
+/* Of S = 3 H W / 2 samples, decoding F = 16 S: scaled, transformed back in blocks of 8 x 8
+ * [Loeffler 1989], predicted between samples of the frame before, added [ISO/IEC 13818-2]. Encoding
+ * does so, too, for the frame before, and takes the difference, transforms it and scales it: 28 S;
+ * and compares each block with `candidates` places: a difference, its absolute value and a sum for
+ * each pixel. Reading and writing codes bit by bit is not counted. */
 static void count_video(const struct operation *operation, struct wide_size *size)
 {
     const struct frames_shape *s = &operation->shape.frames;

@@ -1,4 +1,5 @@
-/* planner/operation_facts.h - what the files of operations.h share: each kind's dimensions and formula. */
+/* planner/operation_facts.h - what the files of operations.h share: each kind's dimensions and
+ * formula. */
 #ifndef BOURSE_PLANNER_OPERATION_FACTS_H
 #define BOURSE_PLANNER_OPERATION_FACTS_H
 
@@ -33,7 +34,8 @@ static inline bool dimension_is_flag(const struct dimension *dimension)
     return dimension->least == 0 && dimension->most == 1;
 }
 
-/* An operation's figures before they are known to fit: sums and products stick at WIDE_MOST instead of wrapping. */
+/* An operation's figures before they are known to fit: sums and products stick at WIDE_MOST instead
+ * of wrapping. */
 typedef uint128 wide;
 #define WIDE_MOST ((wide)-1)
 
@@ -47,7 +49,8 @@ struct wide_size {
 /* Of an operation whose dimensions are in their ranges and go together. */
 void operation_count(const struct operation *operation, struct wide_size *ret_size);
 
-/* Rows or columns that a convolution has along a side of `length`; 0: the kernel is larger than what it moves over. */
+/* Rows or columns that a convolution has along a side of `length`; 0: the kernel is larger than
+ * what it moves over. */
 int64_t operation_conv_outputs(const struct conv_shape *shape, int64_t length, int64_t kernel);
 
 #endif

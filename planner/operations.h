@@ -253,13 +253,14 @@ const char *operation_status_name(enum operation_status status);
 /* An operation with every option at its default and every dimension 1; `dtype` as given. */
 struct operation operation_of(enum operation_kind kind, enum dtype dtype);
 
-/* The figures of an operation, however it was made. Any status but OK leaves `ret_size` alone and says in
- * `ret_problem` (may be NULL) which field is wrong and what it may be. */
+/* The figures of an operation, however it was made. Any status but OK leaves `ret_size` alone and
+ * says in `ret_problem` (may be NULL) which field is wrong and what it may be. */
 enum operation_status operation_measure(const struct operation *operation,
                                         struct operation_size *ret_size,
                                         struct problem *ret_problem);
 
-/* The text above to an operation, which is checked as by operation_measure. A flag may stand without "=1". */
+/* The text above to an operation, which is checked as by operation_measure. A flag may stand
+ * without "=1". */
 enum operation_status operation_parse(const char *text, struct operation *ret_operation,
                                       struct problem *ret_problem);
 /* And back: options at their defaults are left out. */

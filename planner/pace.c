@@ -205,7 +205,8 @@ static uint32_t pace_of(const struct placing *placing, uint32_t device)
     return median_of(placing->ratios, count_newest(placing->ratios, count));
 }
 
-/* What is the first of a work to be measured on a device that is placed is shared from now on with all others. */
+/* What is the first of a work to be measured on a device that is placed is shared from now on with
+ * all others. */
 static void share(struct placing *placing, uint32_t work)
 {
     for (size_t i = placing->of_work[work]; i < placing->of_work[work + 1]; i++) {
@@ -240,8 +241,8 @@ static void place(struct placing *placing, uint32_t device, uint32_t pace)
     }
 }
 
-/* Those that can be placed from `from` on, and those that can then, until none is left; the most shared of each round first. Their paces go
- * by `ret_paces` in FINE. */
+/* Those that can be placed from `from` on, and those that can then, until none is left; the most
+ * shared of each round first. Their paces go by `ret_paces` in FINE. */
 static void place_rounds(struct placing *placing, uint32_t from, uint32_t *ret_paces)
 {
     while (from < placing->order_count) {

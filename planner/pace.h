@@ -33,7 +33,8 @@ struct pace_row {          /* what one piece of work took on one device */
 bool pace_find(const struct pace_row *rows, size_t count, uint32_t work_count,
                uint32_t device_count, uint32_t *ret_paces);
 
-/* What takes `base_ns` on the fastest, at that pace; and the other way round. Above 0 where that is; INT64_MAX where it is more. */
+/* What takes `base_ns` on the fastest, at that pace; and the other way round. Above 0 where that
+ * is; INT64_MAX where it is more. */
 int64_t pace_takes_ns(int64_t base_ns, uint32_t pace);
 int64_t pace_base_ns(int64_t takes_ns, uint32_t pace);
 

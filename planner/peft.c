@@ -13,7 +13,8 @@
 
 #include <stdlib.h>
 
-/* For q = p the transfer only adds, so the least over all q serves for the least over the others. */
+/* For q = p the transfer only adds, so the least over all q serves for the least over the
+ * others. */
 static void make_table(const struct workload *graph, double *table)
 {
     uint32_t count = graph->processor_count;

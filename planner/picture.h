@@ -42,7 +42,8 @@ struct picture_group {
     int64_t span;    /* against which "busy" is: of one lane; 0: the picture's */
 };
 
-/* The words of `report`: what bars are of, and what several of them and several groups are called. */
+/* The words of `report`: what bars are of, and what several of them and several groups are
+ * called. */
 struct picture_words {
     const char *thing;      /* "subtask" */
     const char *things;     /* "subtasks" */
@@ -74,15 +75,18 @@ struct picture_style {
     bool ascii;     /* no character outside ASCII */
     bool color;
 };
-/* One line per lane; per group where there are more than 32 lanes, and only the busiest of more than 32
- * groups. A column is a stretch of time: how full it is, or a cross where a bad bar ends. */
+/* One line per lane; per group where there are more than 32 lanes, and only the busiest of more
+ * than 32 groups. A column is a stretch of time: how full it is, or a cross where a bad bar
+ * ends. */
 char *picture_timeline(const struct picture *picture, const struct picture_style *style);
-/* A whole SVG document that loads nothing. At most some 4,000 boxes: neighbours become one where there are more
- * or where they would be thinner than a line; each has a title that says what it holds. */
+/* A whole SVG document that loads nothing. At most some 4,000 boxes: neighbours become one where
+ * there are more or where they would be thinner than a line; each has a title that says what it
+ * holds. */
 char *picture_svg(const struct picture *picture);
 
-/* A picture of tasks that processors run one at a time, each from `start` to `finish` (of [0, makespan]), in units of
- * `unit`. Processors that run none stand nowhere. Texts are the caller's and outlive it. NULL without memory. */
+/* A picture of tasks that processors run one at a time, each from `start` to `finish` (of [0,
+ * makespan]), in units of `unit`. Processors that run none stand nowhere. Texts are the caller's
+ * and outlive it. NULL without memory. */
 struct picture_schedule {
     uint32_t task_count, processor_count;
     const uint32_t *processor; /* of each task, as below */

@@ -1,5 +1,5 @@
-/* planner/picture_rows.h - the lines of a timeline: which lanes of which groups stand on each. Both pictures have the
- * same ones. Of the pictures' own files. Pure. */
+/* planner/picture_rows.h - the lines of a timeline: which lanes of which groups stand on each. Both
+ * pictures have the same ones. Of the pictures' own files. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_ROWS_H
 #define BOURSE_PLANNER_PICTURE_ROWS_H
 

@@ -156,9 +156,9 @@ static void draw_box(struct drawing *drawing, size_t number, const struct box *b
     picture_text_add(&drawing->text, ", %s to %s</title></rect>\n", from, until);
 }
 
-/* A line that is one lane: each bar is a box of its own, unless the box before is thin and they touch, and the bar is thin, too, or
- * like it. So a box, or the
- * gap after it, is no thinner than the grain. */
+/* A line that is one lane: each bar is a box of its own, unless the box before is thin and they
+ * touch, and the bar is thin, too, or like it. So a box, or the gap after it, is no thinner than
+ * the grain. */
 static bool joins(const struct drawing *drawing, const struct box *box,
                   const struct picture_bar *bar)
 {

@@ -1,4 +1,5 @@
-/* planner/picture_text.h - text that grows, and the few numbers that pictures print. Of the pictures' own files. Pure. */
+/* planner/picture_text.h - text that grows, and the few numbers that pictures print. Of the
+ * pictures' own files. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_TEXT_H
 #define BOURSE_PLANNER_PICTURE_TEXT_H
 
@@ -19,8 +20,8 @@ __attribute__((format(printf, 2, 3))) void picture_text_add(struct picture_text 
 /* The text, or NULL when memory was short. */
 char *picture_text_take(struct picture_text *text);
 
-/* A time of the picture: 1h 02m, 3m 20s, 12.3s, 250ms, 80us, rounded down, where ticks are nanoseconds; else 12.5ms, by its
- * unit. */
+/* A time of the picture: 1h 02m, 3m 20s, 12.3s, 250ms, 80us, rounded down, where ticks are
+ * nanoseconds; else 12.5ms, by its unit. */
 enum { PICTURE_TIME_SIZE = 48 };
 void picture_time_text(const struct picture *picture, int64_t ticks,
                        char ret_text[PICTURE_TIME_SIZE]);

@@ -46,7 +46,8 @@ static size_t columns_of(const char *text)
     return columns;
 }
 
-/* Cuts `text` in its middle to fit `columns`, which keeps both its beginning and its lane; ASCII when that is asked for. */
+/* Cuts `text` in its middle to fit `columns`, which keeps both its beginning and its lane; ASCII
+ * when that is asked for. */
 static void fit(const char *text, size_t columns, bool ascii, char *ret_text, size_t capacity)
 {
     char plain[PICTURE_LABEL_SIZE];

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The least sum of all stages and links from a layer on, which begins on `device` when that is in `set`, the devices
- * used from there on; when it is not, `device` is the one before, and the link from it is counted, too. */
+/* The least sum of all stages and links from a layer on, which begins on `device` when that is in
+ * `set`, the devices used from there on; when it is not, `device` is the one before, and the link
+ * from it is counted, too. */
 struct way {
     double sum;      /* infinite: there is none */
     uint32_t layers; /* of the stage that begins here; unused when the device is not in the set */
@@ -269,8 +270,8 @@ static void search_limits(struct search *search, struct pipeline *best)
     }
 }
 
-/* All on one device, all items at once: more micro-batches would only pay fixed times again, unless what is held of fewer
- * items is what fits. */
+/* All on one device, all items at once: more micro-batches would only pay fixed times again, unless
+ * what is held of fewer items is what fits. */
 static void find_single(struct search *search, struct pipeline *best)
 {
     const struct pipeline_input *input = search->input;

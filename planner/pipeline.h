@@ -79,7 +79,8 @@ enum pipeline_status {
     PIPELINE_NO_MEMORY,
 };
 
-/* Any status but OK leaves `ret_pipeline` as it was. Of equal times the fewest micro-batches, then what comes first. */
+/* Any status but OK leaves `ret_pipeline` as it was. Of equal times the fewest micro-batches, then
+ * what comes first. */
 enum pipeline_status pipeline_make(const struct pipeline_input *input,
                                    struct pipeline *ret_pipeline);
 

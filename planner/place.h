@@ -18,15 +18,17 @@ struct place;
 struct place *place_create(const struct workload *graph);
 void place_destroy(struct place **self);
 
-/* Begins anew, into `schedule`, which the caller keeps. False: some task has nowhere to go from the start. */
+/* Begins anew, into `schedule`, which the caller keeps. False: some task has nowhere to go from the
+ * start. */
 bool place_begin(struct place *place, struct schedule *schedule);
 
-/* What it would be to put `task` now: its finish on each processor, infinite where it may not go. Good until the next
- * call; the caller may write into it. */
+/* What it would be to put `task` now: its finish on each processor, infinite where it may not go.
+ * Good until the next call; the caller may write into it. */
 double *place_finishes(struct place *place, uint32_t task);
 
-/* Puts `task`, for which place_finishes was called last, on the processor with the least score (ties: the lowest
- * index) that leaves all others somewhere to go. Infinite scores are not taken. False: there is none. */
+/* Puts `task`, for which place_finishes was called last, on the processor with the least score
+ * (ties: the lowest index) that leaves all others somewhere to go. Infinite scores are not taken.
+ * False: there is none. */
 bool place_put(struct place *place, uint32_t task, double *scores);
 
 #endif

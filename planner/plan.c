@@ -136,7 +136,8 @@ static bool is_missed(const struct plan_outcome *outcome)
            outcome->status == PLAN_LIMITS;
 }
 
-/* Whether `found` is more to the point: done, near the limits, or what a search for the same objective says. */
+/* Whether `found` is more to the point: done, near the limits, or what a search for the same
+ * objective says. */
 static bool is_preferred(const struct plan_input *input, const struct plan_input *aim,
                          const struct plan_found *found, const struct plan_found *best)
 {
@@ -391,8 +392,8 @@ static bool is_like_another(const struct making *making, uint32_t device)
     return other < device;
 }
 
-/* Where a device cannot do all of it at once, or would have to begin too much anew when it is taken away: others have nothing to
- * gain by it. */
+/* Where a device cannot do all of it at once, or would have to begin too much anew when it is taken
+ * away: others have nothing to gain by it. */
 static bool make_in_parts(struct making *making)
 {
     bool ok = true;
@@ -403,7 +404,8 @@ static bool make_in_parts(struct making *making)
     return ok;
 }
 
-/* A plan by time has steps moved that nobody waits for, so that it costs less: what is asked for may be no worse than that. */
+/* A plan by time has steps moved that nobody waits for, so that it costs less: what is asked for
+ * may be no worse than that. */
 static bool fold_soonest(struct making *making)
 {
     struct plan_input aims[PLAN_SOONEST];
@@ -519,8 +521,8 @@ static void refuse_limit(const struct making *making, const struct plan_outcome 
     }
 }
 
-/* As the form says that comes nearest to what was asked for, or, where none has a time, as the graph, which is the one that may
- * do most. */
+/* As the form says that comes nearest to what was asked for, or, where none has a time, as the
+ * graph, which is the one that may do most. */
 static enum plan_status refuse(const struct making *making, struct plan_fault *fault)
 {
     const struct plan_outcome *nearest = &making->forms[PLAN_GRAPH].outcome;

@@ -63,8 +63,8 @@ enum {
 #define PLAN_ANYWHERE UINT32_MAX /* of a step: no device in particular. Of a device: none */
 #define PLAN_UNPRICED INT64_C(-1)
 #define PLAN_UNLIMITED INT64_C(-1)
-/* So many steps' times are worked out, at most, by the searches among sixteen devices, among fewer in proportion; for all sets of
- * them together twice as many, and within limits as many again. */
+/* So many steps' times are worked out, at most, by the searches among sixteen devices, among fewer
+ * in proportion; for all sets of them together twice as many, and within limits as many again. */
 #define PLAN_EFFORT UINT64_C(2000000)
 
 enum plan_objective {
@@ -168,8 +168,8 @@ struct plan_row {
     char what[PLAN_WHAT_SIZE]; /* of stages of a line: "layers 1-10"; empty: its steps say so */
 };
 
-/* From one row to another. Of a pipeline those of the first micro-batch; of a sum over shares one for each two neighbours,
- * for all that goes between them, in the time of all of it. */
+/* From one row to another. Of a pipeline those of the first micro-batch; of a sum over shares one
+ * for each two neighbours, for all that goes between them, in the time of all of it. */
 struct plan_transfer {
     uint32_t from, to; /* rows */
     double bytes;
@@ -179,8 +179,8 @@ struct plan_transfer {
     uint32_t link_count;
 };
 
-/* From when to when a row that has begun does nothing: it waits for others, or for what comes over links. Of splits and
- * pipelines. */
+/* From when to when a row that has begun does nothing: it waits for others, or for what comes over
+ * links. Of splits and pipelines. */
 struct plan_wait {
     uint32_t row;
     double from_s, until_s;
@@ -254,13 +254,15 @@ struct plan {
         slack; /* of a plan by time: what steps that nobody waits for take less elsewhere, while all of it ends no later */
 };
 
-/* The caller owns the plan. Any status but OK gives none, and says why in `ret_fault`; INDIVISIBLE and NO_GAIN are of forms only. */
+/* The caller owns the plan. Any status but OK gives none, and says why in `ret_fault`; INDIVISIBLE
+ * and NO_GAIN are of forms only. */
 enum plan_status plan_make(const struct plan_input *input, struct plan **ret_plan,
                            struct plan_fault *ret_fault);
 void plan_destroy(struct plan **self);
 
-/* How soon after one another all of it can begin, again and again, by what its devices and links have to do: the most that
- * any of them is busy. What that takes of memory, and a pipeline's links, do not count. */
+/* How soon after one another all of it can begin, again and again, by what its devices and links
+ * have to do: the most that any of them is busy. What that takes of memory, and a pipeline's links,
+ * do not count. */
 double plan_round_s(const struct plan *plan);
 
 const char *plan_status_name(enum plan_status status);          /* "NOWHERE" */

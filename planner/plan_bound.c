@@ -17,7 +17,8 @@
 
 #include <stdlib.h>
 
-/* The sum over steps of the least that `each` is on a device where the step can run. 0: unknown everywhere, for some step. */
+/* The sum over steps of the least that `each` is on a device where the step can run. 0: unknown
+ * everywhere, for some step. */
 static double sum_of_least(const struct plan_case *least,
                            double (*each)(const struct plan_case *least, size_t step,
                                           size_t device))
@@ -103,9 +104,10 @@ static void lower_costs(struct plan_case *to, const struct plan_case *other)
     }
 }
 
-/* The path of an item whose layers may be divided: each step as long as it takes where it is held by as many as is best, on the first
- * device of these, and what goes from device to device what it is of the widest. All the work of a team is no less than that of one
- * device which does it alone, so that only the path changes. */
+/* The path of an item whose layers may be divided: each step as long as it takes where it is held
+ * by as many as is best, on the first device of these, and what goes from device to device what it
+ * is of the widest. All the work of a team is no less than that of one device which does it alone,
+ * so that only the path changes. */
 static bool divide(const struct plan_case *of, bool is_line, struct plan_case **one)
 {
     struct plan_teams *teams = calloc(1, sizeof *teams);

@@ -94,7 +94,8 @@ static void connect(struct plan_case *of)
     }
 }
 
-/* `waits` and `growth`: for each step how many arcs it still waits for, and the bytes that edges hold more when it is done. */
+/* `waits` and `growth`: for each step how many arcs it still waits for, and the bytes that edges
+ * hold more when it is done. */
 static void order_lean(struct plan_case *of, uint32_t *waits, double *growth)
 {
     size_t steps = of->steps->step_count;
@@ -201,8 +202,8 @@ static void learn(const struct history_summary *history, const struct step_cost 
     }
 }
 
-/* What is not known is not taken for large or fast: that there is room has to be shown, and what bytes take has to be known or
- * measured. */
+/* What is not known is not taken for large or fast: that there is room has to be shown, and what
+ * bytes take has to be known or measured. */
 static bool check_known(const struct history_summary *history, const struct step_cost *found,
                         struct plan_cost *cost)
 {
@@ -541,7 +542,8 @@ static size_t step_of_stem(const struct plan_case *whole, const char *name)
     return s;
 }
 
-/* The same step of the whole work, which has no steps that are there for the sake of parts only: then its number of steps. */
+/* The same step of the whole work, which has no steps that are there for the sake of parts only:
+ * then its number of steps. */
 static size_t step_of_whole(const struct plan_case *whole, const struct plan_case *of, size_t step)
 {
     const char *name = of->steps->steps[step].name;

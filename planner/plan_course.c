@@ -125,8 +125,8 @@ struct circle {
     size_t count;
 };
 
-/* What `rounds` take in which each hands `bytes` on to the next. INFINITY: a link is missing. Kept, it is one transfer for
- * each two neighbours. */
+/* What `rounds` take in which each hands `bytes` on to the next. INFINITY: a link is missing. Kept,
+ * it is one transfer for each two neighbours. */
 static double ring(struct plan_course *course, struct circle circle, double bytes, double rounds,
                    double start_s, bool is_kept)
 {
@@ -241,7 +241,8 @@ static double sum_in_two(struct plan_course *course, struct circle circle, doubl
     return in_s + between_s + out_s;
 }
 
-/* Over all members, of which there are `parts` where others are elsewhere. INFINITY: a link is missing. */
+/* Over all members, of which there are `parts` where others are elsewhere. INFINITY: a link is
+ * missing. */
 static double sum_up(struct plan_course *course, struct circle circle, double bytes, int64_t parts,
                      double start_s)
 {
@@ -362,8 +363,8 @@ static bool come_back(struct plan_course *course, const struct plan_shard *shard
 
 /* ---------------------------------------------------------------- meetings */
 
-/* Of the meeting's shares: how long the longest needs, what is summed. `summed_s`: when the sum before that was behind other work is over;
- * 0: there was none. */
+/* Of the meeting's shares: how long the longest needs, what is summed. `summed_s`: when the sum
+ * before that was behind other work is over; 0: there was none. */
 static bool meet(struct plan_course *course, const struct plan_shard *shards, struct circle circle,
                  size_t meeting, double *at_s, double *summed_s)
 {

@@ -82,16 +82,17 @@ struct plan_course {
 bool plan_course_init(struct plan_course *course, const struct plan_input *input);
 void plan_course_fini(struct plan_course *course);
 
-/* Shares by device. False: a link is missing, which `unlinked` says, or there is no memory for what is to be kept. */
+/* Shares by device. False: a link is missing, which `unlinked` says, or there is no memory for what
+ * is to be kept. */
 bool plan_course_run(struct plan_course *course, const struct plan_shard *shards);
 
-/* How long `bytes` take from one device to another while nothing else moves. False: there is no way. `ret_kind` (may be
- * NULL): of the way. */
+/* How long `bytes` take from one device to another while nothing else moves. False: there is no
+ * way. `ret_kind` (may be NULL): of the way. */
 bool plan_course_alone(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
                        double *ret_s, enum topology_kind *ret_kind);
 
-/* How long it takes all of them to hand `bytes` on to the next, the last to the first, all at once and nothing else. INFINITY: a link is
- * missing, or there is no memory. */
+/* How long it takes all of them to hand `bytes` on to the next, the last to the first, all at once
+ * and nothing else. INFINITY: a link is missing, or there is no memory. */
 double plan_course_ring_s(const struct plan_input *input, const uint32_t *members, size_t count,
                           double bytes);
 

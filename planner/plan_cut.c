@@ -127,8 +127,8 @@ static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
     }
 }
 
-/* Room for what comes and what goes, one of each on its way and one at hand, at both ends of a stage that begins or ends there, and
- * between its columns. */
+/* Room for what comes and what goes, one of each on its way and one at hand, at both ends of a
+ * stage that begins or ends there, and between its columns. */
 static void add_room(struct line_cuts *cuts)
 {
     struct line_figures *figures = cuts->figures;
@@ -228,7 +228,8 @@ struct rough {
     double sum_s, slowest_s;
 };
 
-/* Of stages, in the phases of a mask; `first`: the column that the first of theirs is. `ways`: over cuts, `often` times. */
+/* Of stages, in the phases of a mask; `first`: the column that the first of theirs is. `ways`: over
+ * cuts, `often` times. */
 static struct rough rough_of(const struct line_cuts *cuts, const struct stages *stages,
                              unsigned phases, uint32_t first, const struct line_ways *ways,
                              double often)

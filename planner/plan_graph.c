@@ -34,8 +34,8 @@ static bool alone_s(const struct plan_case *of, uint32_t from, uint32_t to, doub
     return true;
 }
 
-/* The time that a way takes is concave in the bytes, and so is the least of several ways: the straight line through the
- * times of the least and the most bytes is above none between. */
+/* The time that a way takes is concave in the bytes, and so is the least of several ways: the
+ * straight line through the times of the least and the most bytes is above none between. */
 static void add_link(struct sketch *sketch, uint32_t from, uint32_t to)
 {
     const struct plan_device *devices = sketch->of->input->devices;
@@ -249,7 +249,8 @@ struct soonest {
     const char *found_by;
 };
 
-/* What is tried does not depend on what is asked for: `best` is judged by that, all others by an aim. */
+/* What is tried does not depend on what is asked for: `best` is judged by that, all others by an
+ * aim. */
 struct search {
     const struct plan_case *of;
     struct workload *graph;
@@ -401,7 +402,8 @@ static bool keep(struct search *search, uint64_t *effort)
 {
     uint64_t steps = search->of->steps->step_count;
     *effort -= steps < *effort ? steps : *effort;
-    /* What is looked for within limits comes on top, lest other devices than without them were looked at. */
+    /* What is looked for within limits comes on top, lest other devices than without them were
+     * looked at. */
     if (!plan_has_limits(search->now->aims)) {
         *search->left -= steps < *search->left ? steps : *search->left;
     }
@@ -535,8 +537,8 @@ static void begin_with(struct search *search, const char *found_by)
     search->beginnings[search->beginning_count++].found_by = found_by;
 }
 
-/* Where the links' ports, which schedulers know nothing of, make it longer, they try again with one transfer at a time for
- * each pair of devices. */
+/* Where the links' ports, which schedulers know nothing of, make it longer, they try again with one
+ * transfer at a time for each pair of devices. */
 static bool begin_with_schedules(struct search *search, double *ret_bound_s)
 {
     struct portfolio portfolio;
@@ -570,7 +572,8 @@ static size_t best_beginning(const struct search *search, const bool *is_done)
     return best;
 }
 
-/* Whether what was found without limits is within those of the aim: a search within them would come by the like. */
+/* Whether what was found without limits is within those of the aim: a search within them would come
+ * by the like. */
 static bool is_within(const struct plan_input *aim, const struct plan_outcome *outcome)
 {
     bool is_late = aim->deadline_s > 0 && outcome->makespan_s.value > aim->deadline_s;
@@ -609,8 +612,9 @@ static void search_for(struct search *search, const struct plan_input *aim)
     }
 }
 
-/* The best single device and each step for itself are an aim's own beginnings. Where one ended others begin, too, above all those
- * within limits, which lead a search elsewhere, and rarely to where nothing fits. */
+/* The best single device and each step for itself are an aim's own beginnings. Where one ended
+ * others begin, too, above all those within limits, which lead a search elsewhere, and rarely to
+ * where nothing fits. */
 static bool search_all(struct search *search, double *ret_bound_s)
 {
     if (!begin_with_schedules(search, ret_bound_s)) {

@@ -1,6 +1,6 @@
-/* planner/plan_inner.h - what the files of plan.h share. A case is a graph of steps with what each takes on each device: the
- * work, or a share of its batch. A trial is a case with a device for each step, and the times that follow. Of the planner's own
- * files. Pure. */
+/* planner/plan_inner.h - what the files of plan.h share. A case is a graph of steps with what each
+ * takes on each device: the work, or a share of its batch. A trial is a case with a device for each
+ * step, and the times that follow. Of the planner's own files. Pure. */
 #ifndef BOURSE_PLANNER_PLAN_INNER_H
 #define BOURSE_PLANNER_PLAN_INNER_H
 
@@ -84,20 +84,24 @@ int64_t plan_items(const struct plan_input *input);
 /* The work itself. Statuses: PLACEMENT, NO_MEMORY. */
 enum plan_status plan_case_create(const struct plan_input *input, struct plan_case **ret_case,
                                   struct plan_fault *ret_fault);
-/* The same where each device stands for a team, which lives as long, and the steps of the input are those of one of it (plan_team.h). */
+/* The same where each device stands for a team, which lives as long, and the steps of the input are
+ * those of one of it (plan_team.h). */
 enum plan_status plan_case_of_teams(const struct plan_input *input, struct plan_teams *teams,
                                     struct plan_case **ret_case, struct plan_fault *ret_fault);
-/* The work once more (`items` of all) or a share of its batch, on other terms; `parts`: how many shares there are, where they have to
- * hear of one another. `only` not PLAN_ANYWHERE: on that device alone, the
- * others as if barred. NULL: the template makes no such share. False without memory. */
+/* The work once more (`items` of all) or a share of its batch, on other terms; `parts`: how many
+ * shares there are, where they have to hear of one another. `only` not PLAN_ANYWHERE: on that
+ * device alone, the others as if barred. NULL: the template makes no such share. False without
+ * memory. */
 bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts, uint32_t only,
                      enum plan_terms terms, struct plan_case **ret_case);
-/* Of costs at least: counts interruptions, of parts that are `one` item at least, which has the same steps. */
+/* Of costs at least: counts interruptions, of parts that are `one` item at least, which has the
+ * same steps. */
 void plan_case_interrupt(struct plan_case *least, const struct plan_case *one);
 /* Whether the work has a line, which may be cut into stages on several devices. */
 bool plan_can_line(const struct plan_case *of);
-/* The same of the work's line (steps.h). NULL: the template has none, or makes none of these values. With `teams`, which live as
- * long as the case, what one device of a team does of it; `ret_why` (may be NULL): why it is not divided. */
+/* The same of the work's line (steps.h). NULL: the template has none, or makes none of these
+ * values. With `teams`, which live as long as the case, what one device of a team does of it;
+ * `ret_why` (may be NULL): why it is not divided. */
 bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
                     enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why);
 void plan_case_destroy(struct plan_case **self);
@@ -172,8 +176,9 @@ void plan_trial_destroy(struct plan_trial **self);
 /* What was given and what was made; both of one case. */
 void plan_trial_copy(struct plan_trial *to, const struct plan_trial *from);
 
-/* Works out the times, and all that follows from them. False: a step cannot run where it is, or an edge has no way; what was made
- * is then without meaning, and the makespan unknown. What does not fit is timed as if it did, and overflows. */
+/* Works out the times, and all that follows from them. False: a step cannot run where it is, or an
+ * edge has no way; what was made is then without meaning, and the makespan unknown. What does not
+ * fit is timed as if it did, and overflows. */
 bool plan_try(struct plan_trial *trial);
 /* With all steps on one device, in an order in which they fit if one of two does. */
 bool plan_try_alone(struct plan_trial *trial, uint32_t device);
@@ -187,23 +192,26 @@ static inline const struct plan_way *plan_way_of(const struct plan_trial *trial,
     return trial->streams[on] ? &cost->streamed : &cost->here;
 }
 
-/* Whether `a` is better: less overflow, then as plan_outcome_is_better. What has no makespan is worst. */
+/* Whether `a` is better: less overflow, then as plan_outcome_is_better. What has no makespan is
+ * worst. */
 bool plan_is_better(const struct plan_trial *a, const struct plan_trial *b);
-/* A merit that is known, nearer to the limits, less merit, price, makespan, fewer devices; merits and makespans that differ by
- * rounding alone are the same. */
+/* A merit that is known, nearer to the limits, less merit, price, makespan, fewer devices; merits
+ * and makespans that differ by rounding alone are the same. */
 bool plan_outcome_is_better(const struct plan_input *input, const struct plan_outcome *a,
                             const struct plan_outcome *b);
 
-/* Of uses whose busy_s, lease, bytes and energy of busy time are known: idle time's energy, prices and shares, and what they come to
- * with `makespan_s`. The status is OK, or which figure or limit fails. */
+/* Of uses whose busy_s, lease, bytes and energy of busy time are known: idle time's energy, prices
+ * and shares, and what they come to with `makespan_s`. The status is OK, or which figure or limit
+ * fails. */
 void plan_sum_up(const struct plan_input *input, struct plan_use *uses,
                  const struct figure *makespan_s, struct plan_outcome *ret_outcome);
 
 enum { PLAN_AIMS = 2 * PLAN_OBJECTIVES };
 
 bool plan_has_limits(const struct plan_input *input);
-/* What is searched for, whatever is asked for: each objective without limits, and where there are limits within them; by value with
- * what all devices cost together, which lies between the others. How many. */
+/* What is searched for, whatever is asked for: each objective without limits, and where there are
+ * limits within them; by value with what all devices cost together, which lies between the others.
+ * How many. */
 size_t plan_aims(const struct plan_input *input, struct plan_input aims[PLAN_AIMS]);
 
 /* Merit and status of an outcome of which the figures are known, by what this input asks for. */
@@ -222,7 +230,8 @@ struct plan_variants {
 void plan_note(struct plan_variants *variants, const struct plan_input *input,
                const struct plan_variant *variant);
 
-/* What a form came to. Without a plan, the outcome says why; it may have figures all the same, of the nearest that there is. */
+/* What a form came to. Without a plan, the outcome says why; it may have figures all the same, of
+ * the nearest that there is. */
 struct plan_found {
     struct plan *plan;
     struct plan_outcome outcome;
@@ -234,8 +243,9 @@ struct plan_found {
 
 /* All on one device: the best there is. `ret_device`: PLAN_ANYWHERE where none can do it. */
 bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint32_t *ret_device);
-/* What is soonest of all placements of steps, as plans by time: 0 of those that searches without limits come by, whatever the limits
- * are; 1 of all that are within them. plan_reclaim makes them cheaper, which no search for another objective has seen. NULL: none. */
+/* What is soonest of all placements of steps, as plans by time: 0 of those that searches without
+ * limits come by, whatever the limits are; 1 of all that are within them. plan_reclaim makes them
+ * cheaper, which no search for another objective has seen. NULL: none. */
 enum { PLAN_SOONEST = 2 };
 struct plan_soonest {
     struct plan *plans[PLAN_SOONEST];
@@ -244,22 +254,23 @@ void plan_soonest_fini(struct plan_soonest *soonest);
 /* By what each of them is soonest. */
 void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PLAN_SOONEST]);
 
-/* Each step anywhere. Whatever is asked for, the same placements are tried, those that a search for each objective comes by, and with limits
- * these and more; so none is beaten by what another would have found. `ret_bound_s`: no placement of whole steps ends sooner; 0: not known.
- * `effort`: see PLAN_EFFORT; what is used of it without limits is taken from it. */
+/* Each step anywhere. Whatever is asked for, the same placements are tried, those that a search for
+ * each objective comes by, and with limits these and more; so none is beaten by what another would
+ * have found. `ret_bound_s`: no placement of whole steps ends sooner; 0: not known. `effort`: see
+ * PLAN_EFFORT; what is used of it without limits is taken from it. */
 bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
                 struct plan_soonest *ret_soonest, double *ret_bound_s);
 
-/* Shares of the batch, each on a device of its own: a search by what the case asks for, and of all that it comes by the best by
- * what is `asked` for. */
+/* Shares of the batch, each on a device of its own: a search by what the case asks for, and of all
+ * that it comes by the best by what is `asked` for. */
 bool plan_split(const struct plan_case *of, const struct plan_input *asked,
                 struct plan_found *ret_found);
 /* Stages of steps, each on a device of its own, for micro-batches of the batch. */
 bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found);
 /* Stages of the columns of a line, of work that has one. */
 bool plan_line(const struct plan_case *of, struct plan_found *ret_found);
-/* Of work that fits nowhere: how many of the largest device its stages would take at least. Leaves the text alone if there is no
- * line. False without memory. */
+/* Of work that fits nowhere: how many of the largest device its stages would take at least. Leaves
+ * the text alone if there is no line. False without memory. */
 bool plan_line_explain(const struct plan_case *of, struct problem *ret_why);
 /* Whether there are few enough kinds of devices for all of them to be searched among at once. */
 bool plan_line_sees_all(const struct plan_case *of);
@@ -273,8 +284,9 @@ struct plan_set { /* ascending */
     uint32_t devices[PLAN_DEVICES];
 };
 
-/* Sets of two devices or more, but not of all, the largest first: all there are of few devices; of more, those of whole kinds, the
- * first of them. Those that lack a device on which a step has to be are left out. */
+/* Sets of two devices or more, but not of all, the largest first: all there are of few devices; of
+ * more, those of whole kinds, the first of them. Those that lack a device on which a step has to be
+ * are left out. */
 size_t plan_sets(const struct plan_input *input, struct plan_set sets[PLAN_SETS]);
 
 struct plan_part { /* the same work on the devices of a set */
@@ -291,8 +303,9 @@ void plan_part_fini(struct plan_part *part);
 /* Makes a plan of a set's devices one of all of them. False without memory: it is as it was. */
 bool plan_of_part(struct plan *plan, const struct plan_input *input, const struct plan_set *set);
 
-/* Of a plan by time in which rows are steps: those that nobody waits for go where they cost less, or take less energy, as long as all of it
- * ends no later. False without memory: it is as it was. */
+/* Of a plan by time in which rows are steps: those that nobody waits for go where they cost less,
+ * or take less energy, as long as all of it ends no later. False without memory: it is as it
+ * was. */
 bool plan_reclaim(const struct plan_case *of, struct plan **plan);
 
 struct plan_bounds { /* 0: not known */
@@ -311,8 +324,8 @@ struct plan *plan_of_trial(struct plan_trial *trial, enum plan_form form, const 
 struct plan *plan_alloc(const struct plan_input *input, size_t rows, size_t transfers);
 void plan_sort_transfers(struct plan *plan); /* by their start, then from where to where */
 
-/* The work as a graph for schedulers: costs as they are, and transfers that take at most what they take alone, so that what bounds its
- * schedules bounds those of the case, but for `ret_slack_s`. */
+/* The work as a graph for schedulers: costs as they are, and transfers that take at most what they
+ * take alone, so that what bounds its schedules bounds those of the case, but for `ret_slack_s`. */
 enum workload_status plan_workload(const struct plan_case *of, struct workload **ret_graph,
                                    double *ret_slack_s, struct workload_fault *ret_fault);
 

@@ -1,4 +1,5 @@
-/* Stages of a line (plan_line.h) on their devices: what each does and has, and what all of it comes to. */
+/* Stages of a line (plan_line.h) on their devices: what each does and has, and what all of it comes
+ * to. */
 #include "planner/plan_line.h"
 
 #include <assert.h>
@@ -104,7 +105,8 @@ static double bytes_into(const struct line *line, uint32_t k, enum step_phase ph
     return 0;
 }
 
-/* Once it is with one of a team, it is handed on to all of them: none does anything else meanwhile. */
+/* Once it is with one of a team, it is handed on to all of them: none does anything else
+ * meanwhile. */
 static void add_spread(struct line *line, uint32_t k, bool has_slow)
 {
     struct line_post *post = &line->posts[k];
@@ -250,7 +252,8 @@ static bool lay_out(struct line_cuts *cuts, const struct line_candidate *candida
 
 /* ---------------------------------------------------------------- what it comes to */
 
-/* From a post to another's first device, which hands it on; what stays in one memory is not carried. */
+/* From a post to another's first device, which hands it on; what stays in one memory is not
+ * carried. */
 static void count_flow(const struct line *line, uint32_t from, uint32_t to, double bytes,
                        struct plan_use *uses)
 {
@@ -538,7 +541,8 @@ static bool time_line(const struct line *line, struct line_run *run,
     return true;
 }
 
-/* Runs it, and keeps it in `found` if it is better than what is there. `ret_outcome`: unknown, where it cannot be. */
+/* Runs it, and keeps it in `found` if it is better than what is there. `ret_outcome`: unknown,
+ * where it cannot be. */
 static bool weigh(const struct line *line, struct line_run *run, struct plan_found *found,
                   struct plan_outcome *ret_outcome)
 {
@@ -594,8 +598,8 @@ static void count_spare(const struct line_cuts *cuts, const struct line_candidat
     }
 }
 
-/* One move after the other for as long as it helps: of the stages there, or of those around where these are apart. False without
- * memory. */
+/* One move after the other for as long as it helps: of the stages there, or of those around where
+ * these are apart. False without memory. */
 static bool climb(struct line_cuts *cuts, bool is_around, struct line_candidate *candidate,
                   struct plan_outcome *best, struct line *line, struct line_run *run)
 {
@@ -633,7 +637,8 @@ static bool climb(struct line_cuts *cuts, bool is_around, struct line_candidate 
     return true;
 }
 
-/* What was cut for a limit alone has its first stage of what is left, and devices in the order in which the fewest keep to it. */
+/* What was cut for a limit alone has its first stage of what is left, and devices in the order in
+ * which the fewest keep to it. */
 static bool improve(struct line_cuts *cuts, struct line_candidate *candidate,
                     struct plan_outcome *outcome, struct line *line, struct line_run *run,
                     struct plan_found *found)

@@ -113,7 +113,8 @@ struct line_variation {
     uint8_t of[STAGES_GROUPS];
 };
 
-/* What columns take of a micro-batch on a device (or team) of each group, and each device has to have. */
+/* What columns take of a micro-batch on a device (or team) of each group, and each device has to
+ * have. */
 struct line_figures {
     double takes_s[STEP_PHASES][STAGES_COLUMNS]
                   [STAGES_GROUPS]; /* around: of all rounds; infinite: it cannot */
@@ -131,7 +132,8 @@ struct line_figures {
     double start_bytes;
 };
 
-/* What crosses a cut takes from a device of a group to one of another; infinite: there is no way. */
+/* What crosses a cut takes from a device of a group to one of another; infinite: there is no
+ * way. */
 struct line_ways {
     double takes_s[STAGES_GROUPS][STAGES_GROUPS];
 };
@@ -171,34 +173,37 @@ struct line_cuts {
     uint64_t effort;             /* that is left of the number at hand, in figures of stages.h */
 };
 
-/* Kinds of devices for which there is room; and the ways to make teams of them, none first, or why there is none but that. False without
- * memory. */
+/* Kinds of devices for which there is room; and the ways to make teams of them, none first, or why
+ * there is none but that. False without memory. */
 void line_find_kinds(struct line_cuts *cuts);
 bool line_find_variations(struct line_cuts *cuts);
 /* The devices and teams of the variation at hand. */
 void line_set_groups(struct line_cuts *cuts);
-/* All that is not beaten by others in time, price and energy, roughly. `whole` is given, all else zeros. False without memory; the
- * cuts are to be ended then, too. */
+/* All that is not beaten by others in time, price and energy, roughly. `whole` is given, all else
+ * zeros. False without memory; the cuts are to be ended then, too. */
 bool line_cut(struct line_cuts *cuts);
 void line_cuts_fini(struct line_cuts *cuts);
-/* Makes what is at hand that of `count` micro-batches, or the next fewer that are alike, and of a variation. No ones[0]: it cannot
- * be. False without memory. */
+/* Makes what is at hand that of `count` micro-batches, or the next fewer that are alike, and of a
+ * variation. No ones[0]: it cannot be. False without memory. */
 bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation);
 /* What a device of the group does of a micro-batch. */
 const struct plan_case *line_one(const struct line_cuts *cuts, size_t group);
 /* Whether a step can be done with its weights there. */
 bool line_can_run(const struct plan_case *one, size_t step, uint32_t device);
 
-/* Ways to change stages a little: a column from one to another, those between keeping as many as they have; a device with as many columns
- * as it has to another's place; one that is spare (so many of each group are) in place of one, or for half of its columns; and one
- * left out. How many there are; and the stages after one of them, false: it changes nothing, or cannot be. Sums are not worked out. */
+/* Ways to change stages a little: a column from one to another, those between keeping as many as
+ * they have; a device with as many columns as it has to another's place; one that is spare (so many
+ * of each group are) in place of one, or for half of its columns; and one left out. How many there
+ * are; and the stages after one of them, false: it changes nothing, or cannot be. Sums are not
+ * worked out. */
 uint32_t line_moves(const struct stages *stages);
 bool line_move(const struct stages *stages, uint32_t move, const uint32_t spare[STAGES_GROUPS],
                struct stages *ret_stages);
 
 /* ---------------------------------------------------------------- from post to post */
 
-/* Into how many parts it goes what is divided over the devices of both; and the device that has a part of so many. */
+/* Into how many parts it goes what is divided over the devices of both; and the device that has a
+ * part of so many. */
 uint32_t line_parts(const struct line *line, uint32_t from, uint32_t to);
 uint32_t line_part(const struct line *line, uint32_t post, uint32_t part, uint32_t parts);
 /* What a post leaves for those columns of another that it does, too. */
@@ -209,7 +214,8 @@ double line_kept(const struct line *line, uint32_t from, uint32_t to);
 /* False without memory. */
 bool line_run_init(struct line_run *run, const struct plan_input *input);
 void line_run_fini(struct line_run *run);
-/* False: something cannot be carried, or there is no memory for gaps. `is_slow`: all takes slow_s. */
+/* False: something cannot be carried, or there is no memory for gaps. `is_slow`: all takes
+ * slow_s. */
 bool line_run(struct line_run *run, const struct line *line, bool is_slow);
 
 #endif

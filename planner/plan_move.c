@@ -1,5 +1,6 @@
-/* Stages of a line (plan_line.h) changed a little. The search by limits (stages.h) finds who could do it, and how many columns fit each; moves
- * from there on find what it knows nothing of: how long micro-batches wait for one another. */
+/* Stages of a line (plan_line.h) changed a little. The search by limits (stages.h) finds who could
+ * do it, and how many columns fit each; moves from there on find what it knows nothing of: how long
+ * micro-batches wait for one another. */
 #include "planner/plan_line.h"
 
 #include <string.h>

@@ -244,7 +244,8 @@ static int compare(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-/* Sums of the same terms in another order differ in their last digits, which must decide nothing. */
+/* Sums of the same terms in another order differ in their last digits, which must decide
+ * nothing. */
 static double coarse(double value)
 {
     int exponent = 0;

@@ -1,6 +1,7 @@
-/* Who does which stage is found by pipeline.h, to which steps are layers that stand one after the other, with times that are lines
- * through those of one item and of more. What crosses a cut goes over its link, whatever stage it is for. Then every number of micro-batches is
- * worked out by the rules of plan.h, with the times of just that micro-batch, and the best is taken. */
+/* Who does which stage is found by pipeline.h, to which steps are layers that stand one after the
+ * other, with times that are lines through those of one item and of more. What crosses a cut goes
+ * over its link, whatever stage it is for. Then every number of micro-batches is worked out by the
+ * rules of plan.h, with the times of just that micro-batch, and the best is taken. */
 #include "planner/plan_inner.h"
 
 #include "planner/pipeline.h"
@@ -413,7 +414,8 @@ static bool fill_uses(const struct belt *belt, struct plan_use uses[PLAN_DEVICES
     return fits;
 }
 
-/* Between one micro-batch and the next, each stage waits until the next is there. `waits` NULL: counts only. */
+/* Between one micro-batch and the next, each stage waits until the next is there. `waits` NULL:
+ * counts only. */
 static size_t list_waits(const struct belt *belt, struct plan_wait *waits)
 {
     size_t count = 0;

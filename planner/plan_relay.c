@@ -209,7 +209,8 @@ static void add_gap(struct line_run *run, uint32_t post, double from_s, double u
     run->gaps[run->gap_count++] = (struct line_gap){post, from_s, until_s};
 }
 
-/* Whether `a` goes before `b` at a post where both wait: back before there; there before around; else who came first. */
+/* Whether `a` goes before `b` at a post where both wait: back before there; there before around;
+ * else who came first. */
 static bool goes_before(const struct line_run *run, int64_t a, int64_t b)
 {
     const struct line *line = run->line;
@@ -221,7 +222,8 @@ static bool goes_before(const struct line_run *run, int64_t a, int64_t b)
     return run->at_s[a] < run->at_s[b] || (run->at_s[a] == run->at_s[b] && a < b);
 }
 
-/* One forward, one backward in turn: no more under way than there are posts from here to the end. */
+/* One forward, one backward in turn: no more under way than there are posts from here to the
+ * end. */
 static bool may_begin(const struct line_run *run, uint32_t post, int64_t which)
 {
     const struct line *line = run->line;

@@ -1,6 +1,6 @@
-/* Searches find the best they come by, not the best there is: with a device more they may come by worse. So some of the devices are
- * planned for alone, as if there were no others, and what that gives counts too. Devices of one kind are taken together
- * where there are many. */
+/* Searches find the best they come by, not the best there is: with a device more they may come by
+ * worse. So some of the devices are planned for alone, as if there were no others, and what that
+ * gives counts too. Devices of one kind are taken together where there are many. */
 #include "planner/plan_inner.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* Slack: a step that nobody waits for may as well be where it costs less, as long as all of it ends no later. Of plans by time, in which each step is
- * a row. The searches for the shortest time have taken the cheaper of two equal plans already (plan_outcome_is_better); what is left is where no price is known, or
- * equal ones, and energy differs, and what these searches did not come by. Steps are moved one at a time, for as long as that
- * helps. */
+/* Slack: a step that nobody waits for may as well be where it costs less, as long as all of it ends
+ * no later. Of plans by time, in which each step is a row. The searches for the shortest time have
+ * taken the cheaper of two equal plans already (plan_outcome_is_better); what is left is where no
+ * price is known, or equal ones, and energy differs, and what these searches did not come by. Steps
+ * are moved one at a time, for as long as that helps. */
 #include "planner/plan_inner.h"
 
 #include <assert.h>

@@ -133,7 +133,8 @@ static bool cut_once(const struct plan_case *whole, uint32_t device, int64_t ite
     return ok;
 }
 
-/* `rounds` like `round`, one after the other: the device is given all that they need before, and all results are fetched after. */
+/* `rounds` like `round`, one after the other: the device is given all that they need before, and
+ * all results are fetched after. */
 static void add_rounds(const struct plan_shard *round, int64_t rounds, struct plan_shard *shard)
 {
     double times = (double)rounds;
@@ -163,7 +164,8 @@ static void add_rounds(const struct plan_shard *round, int64_t rounds, struct pl
     shard->is_streamed = shard->is_streamed || round->is_streamed;
 }
 
-/* In `rounds` parts, which differ by one item at most. False without memory; no time where they do not fit. */
+/* In `rounds` parts, which differ by one item at most. False without memory; no time where they do
+ * not fit. */
 static bool cut_in(const struct plan_case *whole, uint32_t device, int64_t items, int64_t rounds,
                    struct plan_shard *ret_shard)
 {
@@ -187,7 +189,8 @@ static bool cut_in(const struct plan_case *whole, uint32_t device, int64_t items
     return true;
 }
 
-/* At once, or, if it does not fit, in the fewest parts of those tried that do. `ret_rounds`: how many. */
+/* At once, or, if it does not fit, in the fewest parts of those tried that do. `ret_rounds`: how
+ * many. */
 static bool cut_to_fit(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
                        int64_t *ret_rounds, struct plan_shard *ret_shard)
 {
@@ -237,8 +240,9 @@ static bool try_rounds(const struct plan_case *whole, uint32_t device, int64_t r
     return true;
 }
 
-/* A device that may be taken away begins a part anew, not all of it; but each part has to begin. So from `rounds` parts on twice as
- * many, for as long as that takes less, and then steps around the best of these, each half as long as the last. */
+/* A device that may be taken away begins a part anew, not all of it; but each part has to begin. So
+ * from `rounds` parts on twice as many, for as long as that takes less, and then steps around the
+ * best of these, each half as long as the last. */
 static bool cut_for_risk(const struct plan_case *whole, uint32_t device, int64_t rounds,
                          struct plan_shard *shard)
 {
@@ -528,7 +532,8 @@ static void weigh(struct deal *deal, struct best *best)
     keep(deal, deal->asked, devices, &outcome, deal->chosen);
 }
 
-/* Its line anew: work through its share and half of it, and what it waited for links besides. False without memory. */
+/* Its line anew: work through its share and half of it, and what it waited for links besides. False
+ * without memory. */
 static bool refine(struct deal *deal, uint32_t device, int64_t parts)
 {
     const struct plan_course *course = &deal->course;

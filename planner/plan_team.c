@@ -63,8 +63,8 @@ void plan_teams_find(const struct plan_case *of, uint32_t ways, struct plan_team
 
 /* ---------------------------------------------------------------- what they tell one another */
 
-/* Of a round, in which each hands so many bytes on to the next: of all teams of such devices the slowest. INFINITY: there is no such
- * team. */
+/* Of a round, in which each hands so many bytes on to the next: of all teams of such devices the
+ * slowest. INFINITY: there is no such team. */
 static double round_s(const struct plan_teams *teams, const struct plan_case *of, uint32_t like,
                       double bytes)
 {

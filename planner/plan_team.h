@@ -45,22 +45,25 @@ struct plan_teams {
 /* Devices that take and cost the same, whatever machines they are in. */
 bool plan_are_alike(const struct plan_case *of, uint32_t a, uint32_t b);
 
-/* Teams of `ways` (2 or more), as many as there are, each of the devices that come first; `why` says why there are none. */
+/* Teams of `ways` (2 or more), as many as there are, each of the devices that come first; `why`
+ * says why there are none. */
 void plan_teams_find(const struct plan_case *of, uint32_t ways, struct plan_teams *ret_teams);
 
-/* The work, or so much of its batch as `values` say, as what one of a team does of it, undivided into columns. Each of them is brought
- * what the work is given. */
+/* The work, or so much of its batch as `values` say, as what one of a team does of it, undivided
+ * into columns. Each of them is brought what the work is given. */
 enum steps_status plan_team_steps(const struct plan_input *input, const int64_t *values,
                                   const struct plan_teams *teams, struct steps **ret_steps);
 
-/* Shares of the batch for teams of `ways`, each as one device (plan_split): the best of what `search` finds among them, as a plan of
- * all their devices. No plan and no outcome with figures: there is none. */
+/* Shares of the batch for teams of `ways`, each as one device (plan_split): the best of what
+ * `search` finds among them, as a plan of all their devices. No plan and no outcome with figures:
+ * there is none. */
 typedef bool plan_share_search(struct plan_case *whole, const struct plan_input *input,
                                struct plan_found *best);
 bool plan_team_split(const struct plan_case *of, uint32_t ways, plan_share_search *search,
                      struct plan_found *ret_found);
 
-/* Adds what a device's team tells one another in a step. `free_links`: the device as if links took no time. */
+/* Adds what a device's team tells one another in a step. `free_links`: the device as if links took
+ * no time. */
 enum cost_status plan_team_add(struct plan_teams *teams, const struct plan_case *of,
                                const struct cost_device *free_links, const struct step *step,
                                uint32_t device, struct plan_way *way);
@@ -68,13 +71,13 @@ enum cost_status plan_team_add(struct plan_teams *teams, const struct plan_case 
 /* Bytes that each device of a team gets, and sends, for what a step tells. */
 double plan_team_bytes(const struct step *step, uint32_t ways);
 
-/* That as transfers, of which there are as many as devices in the team whose rows begin at `first`: from each to the next, for all that
- * goes between them, as long as it works. */
+/* That as transfers, of which there are as many as devices in the team whose rows begin at `first`:
+ * from each to the next, for all that goes between them, as long as it works. */
 void plan_team_transfers(const struct plan_input *input, const struct plan_row *rows,
                          uint32_t first, double bytes, struct plan_transfer *ret_transfers);
 
-/* What comes to a team's first device is handed on within it, from each that has it to one that has not: how long that takes. Of one
- * device: none. */
+/* What comes to a team's first device is handed on within it, from each that has it to one that has
+ * not: how long that takes. Of one device: none. */
 double plan_team_spread_s(const struct plan_input *input, const uint32_t *members, uint32_t ways,
                           double bytes);
 /* To how many others the device of that number hands it on. */

@@ -47,7 +47,8 @@ static void groups_fini(struct groups *groups)
     steps_destroy(&groups->steps);
 }
 
-/* Whether there are two at least, on which the same counts as on single devices. False without memory. */
+/* Whether there are two at least, on which the same counts as on single devices. False without
+ * memory. */
 static bool groups_init(struct groups *groups, const struct plan_case *of, uint32_t ways,
                         bool *ret_can)
 {
@@ -100,7 +101,8 @@ static double told_of_item(const struct groups *groups)
     return sum / (double)groups->whole->items;
 }
 
-/* The row of the group at which the batch lies: nothing else sets out at first. PLAN_ANYWHERE: nothing is carried. */
+/* The row of the group at which the batch lies: nothing else sets out at first. PLAN_ANYWHERE:
+ * nothing is carried. */
 static uint32_t home_of(const struct plan *plan)
 {
     return plan->transfer_count > 0 ? plan->transfers[0].from : PLAN_ANYWHERE;

@@ -248,7 +248,8 @@ static double held_between(const struct plan_case *of, uint32_t from, uint32_t t
     return of->out[first].held;
 }
 
-/* What edges hold besides the steps at their ends. A transfer is the only one between its two steps. */
+/* What edges hold besides the steps at their ends. A transfer is the only one between its two
+ * steps. */
 static void hold_edges(struct plan_trial *trial)
 {
     const struct plan_case *of = trial->of;
@@ -295,8 +296,9 @@ static double resident_bytes(struct plan_trial *trial, uint32_t device, bool wit
     return sum;
 }
 
-/* Leaves the holds of devices on which not all that they ever hold would fit at once; of others their sum is the peak, for
- * what is tried is rarely shown, and what is shown is worked out exactly. */
+/* Leaves the holds of devices on which not all that they ever hold would fit at once; of others
+ * their sum is the peak, for what is tried is rarely shown, and what is shown is worked out
+ * exactly. */
 static void leave_tight(struct plan_trial *trial, double peaks[PLAN_DEVICES])
 {
     const struct plan_input *input = trial->of->input;

@@ -1,5 +1,5 @@
-/* Of which devices stages may be (plan_line.h): kinds of like devices, and in each variation how many of each kind hold a stage together
- * (plan_team.h). */
+/* Of which devices stages may be (plan_line.h): kinds of like devices, and in each variation how
+ * many of each kind hold a stage together (plan_team.h). */
 #include "planner/plan_line.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ static size_t numbers_of(const struct line_cuts *cuts, const struct line_group *
     return numbers;
 }
 
-/* Devices of kinds for which there is room: the first kinds, and of these as many as can be searched. */
+/* Devices of kinds for which there is room: the first kinds, and of these as many as can be
+ * searched. */
 void line_find_kinds(struct line_cuts *cuts)
 {
     const struct plan_case *of = cuts->whole;
@@ -87,8 +88,8 @@ static bool has_team(const struct line_cuts *cuts, size_t kind, size_t width)
     return has;
 }
 
-/* With each kind as wide as it can be, up to what is asked for. What there is already, or is more than there is room for, is not
- * added. */
+/* With each kind as wide as it can be, up to what is asked for. What there is already, or is more
+ * than there is room for, is not added. */
 static void add_variation(struct line_cuts *cuts, const uint8_t *wanted)
 {
     struct line_variation variation = {{0}};

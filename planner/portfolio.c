@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Clustering takes ten times as long as a list scheduler: in graphs of more tasks it is tried only where carrying takes
- * longer than computing. */
+/* Clustering takes ten times as long as a list scheduler: in graphs of more tasks it is tried only
+ * where carrying takes longer than computing. */
 enum { ALWAYS_CLUSTERED = 1000, FEW_FIRST = 2, WARM_STEPS = 1000000 };
 
 static const double rounding = 1e-9; /* so much of a time is none */

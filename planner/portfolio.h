@@ -1,5 +1,6 @@
-/* planner/portfolio.h - the best of all schedulers, how far from the best possible it can be at most, and what the single
- * best processor would have taken. It is never worse than HEFT or any single processor. Pure. */
+/* planner/portfolio.h - the best of all schedulers, how far from the best possible it can be at
+ * most, and what the single best processor would have taken. It is never worse than HEFT or any
+ * single processor. Pure. */
 #ifndef BOURSE_PLANNER_PORTFOLIO_H
 #define BOURSE_PLANNER_PORTFOLIO_H
 
@@ -49,13 +50,15 @@ struct portfolio {
 
 /* The gap is makespan / bound - 1. */
 
-/* `schedule` has room for the graph's tasks. NOWHERE: no scheduler found a processor for all of them. */
+/* `schedule` has room for the graph's tasks. NOWHERE: no scheduler found a processor for all of
+ * them. */
 enum scheduler_status portfolio_schedule(const struct workload *graph,
                                          const struct portfolio_options *options,
                                          struct schedule *schedule,
                                          struct portfolio *ret_portfolio);
 
-/* The same by one method alone, with the same bound. EXACT and IMPROVE begin with the best of the others. */
+/* The same by one method alone, with the same bound. EXACT and IMPROVE begin with the best of the
+ * others. */
 enum scheduler_status portfolio_single_method(const struct workload *graph,
                                               enum portfolio_method method,
                                               const struct portfolio_options *options,

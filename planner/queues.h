@@ -21,7 +21,8 @@ struct queue {
 
 const char *queue_name(enum queue_for what); /* "device" */
 
-/* The caller frees the list, which is by row, and then by time. False without memory. `steps`: of the plan. */
+/* The caller frees the list, which is by row, and then by time. False without memory. `steps`: of
+ * the plan. */
 bool queues_of(const struct plan *plan, const struct steps *steps, struct queue **ret_queues,
                size_t *ret_count);
 

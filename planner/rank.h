@@ -11,11 +11,13 @@ enum rank_kind {
 
 /* Upward: cost(t) + max over successors of transfer + rank; at least the task's own cost. */
 void rank_upward(const struct workload *graph, enum rank_kind kind, double *ret_ranks);
-/* Downward: max over predecessors of rank + cost + transfer; 0 for those that wait for nothing. Means. */
+/* Downward: max over predecessors of rank + cost + transfer; 0 for those that wait for nothing.
+ * Means. */
 void rank_downward(const struct workload *graph, double *ret_ranks);
 
-/* The tasks by falling rank, ties by topological position. False without memory. For upward ranks this is a
- * topological order: a rank is above those of its successors, or by rounding equal to one. */
+/* The tasks by falling rank, ties by topological position. False without memory. For upward ranks
+ * this is a topological order: a rank is above those of its successors, or by rounding equal to
+ * one. */
 bool rank_sequence(const struct workload *graph, const double *ranks, uint32_t *ret_sequence);
 
 /* Tasks that may be put next, the highest rank first; a heap. */
@@ -28,7 +30,8 @@ struct ready {
 };
 bool ready_init(struct ready *ready, const struct workload *graph, const double *ranks);
 void ready_fini(struct ready *ready);
-/* Removes the first; WORKLOAD_NONE when there is none. Those that waited for it alone are ready then. */
+/* Removes the first; WORKLOAD_NONE when there is none. Those that waited for it alone are ready
+ * then. */
 uint32_t ready_next(struct ready *ready);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Results tell when they started in whole milliseconds, rounded down: the one before may seem to end up
- * to so much later. */
+/* Results tell when they started in whole milliseconds, rounded down: the one before may seem to
+ * end up to so much later. */
 #define START_STEP_NS NS_PER_MS
 
 static int64_t sum_of(int64_t a, int64_t b)
@@ -69,7 +69,8 @@ static int by_device_and_start(const void *a, const void *b)
 
 /* ---------------------------------------------------------------- clocks */
 
-/* By how much attempts may be moved to lie in the market's time: from least to most, if that is not less. */
+/* By how much attempts may be moved to lie in the market's time: from least to most, if that is not
+ * less. */
 struct room {
     int64_t least_ns, most_ns;
 };
@@ -103,8 +104,9 @@ static int64_t move_within(struct room room)
     return room.most_ns > room.least_ns ? room.most_ns : room.least_ns;
 }
 
-/* One move that puts all attempts into the market's time leaves them as they lay: then it is the market's clock that is off, and
- * none begins before what it waited for. Else each device has its own. */
+/* One move that puts all attempts into the market's time leaves them as they lay: then it is the
+ * market's clock that is off, and none begins before what it waited for. Else each device has its
+ * own. */
 static bool find_move(const struct report *report, int64_t *ret_move_ns)
 {
     const struct room room = room_of(report, report->attempts, report->attempt_count);
@@ -132,8 +134,8 @@ static void set_clock(const struct report *report, struct report_device *device,
 
 /* ---------------------------------------------------------------- lanes */
 
-/* Deals attempts, in order of their start, each to the lane that has been free for the shortest time; where none is,
- * to a new one. What has no lane left waits for the first that ends. */
+/* Deals attempts, in order of their start, each to the lane that has been free for the shortest
+ * time; where none is, to a new one. What has no lane left waits for the first that ends. */
 static bool deal_lanes(struct report_device *device, struct report_attempt *attempts, size_t count)
 {
     size_t most =
@@ -266,7 +268,8 @@ static void sum_checks(struct report *report)
     }
 }
 
-/* Of the accepted among `count` subtasks from `first` on; -1: none is. `times` has room for all attempts. */
+/* Of the accepted among `count` subtasks from `first` on; -1: none is. `times` has room for all
+ * attempts. */
 static int64_t median_of(const struct report *report, uint32_t first, uint32_t count,
                          int64_t *times)
 {

@@ -67,7 +67,8 @@ struct report_sum {
     uint32_t energy_known; /* 0: unknown, which is not none */
 };
 
-/* Accepted subtasks of which somebody predicted a time: what was predicted of them, and what they took. */
+/* Accepted subtasks of which somebody predicted a time: what was predicted of them, and what they
+ * took. */
 struct report_predicted {
     uint32_t subtasks;
     int64_t predicted_ns, measured_ns;
@@ -153,8 +154,9 @@ enum report_status {
     REPORT_NO_MEMORY,
 };
 
-/* Fills all that is `made`; sorts the attempts by device, start and index, and the devices stay. Any
- * status but OK leaves the made parts without meaning. Sums that would wrap stop at the largest number. */
+/* Fills all that is `made`; sorts the attempts by device, start and index, and the devices stay.
+ * Any status but OK leaves the made parts without meaning. Sums that would wrap stop at the largest
+ * number. */
 enum report_status report_make(struct report *report);
 /* Energy of all that was planned, and of all attempts; -1: not known of some. */
 int64_t report_planned_uj(const struct report *report);

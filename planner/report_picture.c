@@ -26,8 +26,8 @@ static const struct picture_words words = {
 
 /* ---------------------------------------------------------------- the plan above it */
 
-/* Of a plan that says more than this many times what the job took only figures are shown: what became of it could not be seen
- * beside it. */
+/* Of a plan that says more than this many times what the job took only figures are shown: what
+ * became of it could not be seen beside it. */
 enum { PLAN_TIMES_MOST = 3 };
 
 /* When the plan's first subtask would have begun: with the first that did. */

@@ -29,19 +29,20 @@ enum schedule_flaw {
     SCHEDULE_UNCHECKED, /* no memory to check it */
 };
 
-/* Whether it keeps to everything that the graph says, to the last bit. `ret_task`: the first in topological order
- * that does not; WORKLOAD_NONE where it is none in particular. */
+/* Whether it keeps to everything that the graph says, to the last bit. `ret_task`: the first in
+ * topological order that does not; WORKLOAD_NONE where it is none in particular. */
 enum schedule_flaw schedule_verify(const struct workload *graph, const struct schedule *schedule,
                                    uint32_t *ret_task);
 
-/* The tasks by start, then by topological position: an order in which each could be put after what was put before
- * it. `ret_sequence` has room for all. False without memory. */
+/* The tasks by start, then by topological position: an order in which each could be put after what
+ * was put before it. `ret_sequence` has room for all. False without memory. */
 bool schedule_sequence(const struct workload *graph, const struct schedule *schedule,
                        uint32_t *ret_sequence);
 
-/* The earliest times for tasks that are put, in the order of `sequence` (a topological one), each behind what its
- * processor has already: `processor` says where. `free_from` is scratch of a number for each processor. False
- * when an edge has no link to go by, or a task runs where it cannot; the schedule is without meaning then. */
+/* The earliest times for tasks that are put, in the order of `sequence` (a topological one), each
+ * behind what its processor has already: `processor` says where. `free_from` is scratch of a number
+ * for each processor. False when an edge has no link to go by, or a task runs where it cannot; the
+ * schedule is without meaning then. */
 bool schedule_time(const struct workload *graph, const uint32_t *sequence,
                    const uint32_t *processor, double *free_from, struct schedule *ret_schedule);
 

@@ -162,7 +162,8 @@ static uint32_t insert(struct gap *gaps, uint32_t at, uint32_t node)
     return gaps[*child].priority > gaps[at].priority ? rotate(gaps, at, is_left) : at;
 }
 
-/* The gap that begins at `from` has become `start` to `end`, which lies within it: the order stays. */
+/* The gap that begins at `from` has become `start` to `end`, which lies within it: the order
+ * stays. */
 static void shrink(struct gap *gaps, uint32_t at, double from, double start, double end)
 {
     assert(at != NIL);

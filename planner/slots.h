@@ -13,7 +13,8 @@
 
 struct slots;
 
-/* For `processor_count` processors and at most `task_count` tasks, all idle. NULL without memory. */
+/* For `processor_count` processors and at most `task_count` tasks, all idle. NULL without
+ * memory. */
 struct slots *slots_create(uint32_t processor_count, uint32_t task_count);
 void slots_destroy(struct slots **self);
 void slots_clear(struct slots *slots); /* all idle again */

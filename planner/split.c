@@ -58,8 +58,8 @@ static double finish_s(const struct split_work *work, const struct split_device 
 
 /* ---------------------------------------------------------------- the level */
 
-/* The level of the water: devices whose fixed cost is above it would get less than nothing, so they leave, which
- * lowers the level for those that stay, until all of those have a share. */
+/* The level of the water: devices whose fixed cost is above it would get less than nothing, so they
+ * leave, which lowers the level for those that stay, until all of those have a share. */
 static double find_level(const struct split_work *work, const struct split_device *devices,
                          size_t count)
 {
@@ -152,7 +152,8 @@ static size_t best_single(const struct split_work *work, const struct split_devi
     return best;
 }
 
-/* For how long the others may wait for it: half a unit, or all that it is late if it was called too fast. */
+/* For how long the others may wait for it: half a unit, or all that it is late if it was called too
+ * fast. */
 static double late_s(const struct split_work *work, const struct split_device *device,
                      const struct split_share *share)
 {
@@ -379,7 +380,8 @@ static double likely_s(const struct split *split)
     return split->finish_s + split->tail_s;
 }
 
-/* Whether it may be taken: with several devices, only what gains over the best single one with its own best grid. */
+/* Whether it may be taken: with several devices, only what gains over the best single one with its
+ * own best grid. */
 static bool is_good(const struct candidate *candidate, size_t devices, double single_s,
                     double margin_s)
 {
@@ -403,7 +405,8 @@ static const struct candidate *finest(const struct candidate *candidates, size_t
     for (size_t i = 0; i < count; i++) {
         const struct candidate *at = &candidates[i];
         uint64_t tiles = (uint64_t)at->grid.rows * at->grid.columns;
-        /* Of equals the one with more rows: what is in a row of blocks lies together in the files. */
+        /* Of equals the one with more rows: what is in a row of blocks lies together in the
+         * files. */
         bool is_better = best == NULL || tiles > most_tiles ||
                          (tiles == most_tiles && likely_s(&at->split) <= likely_s(&best->split));
         if (is_good(at, devices, single_s, margin_s) && likely_s(&at->split) <= enough_s &&
@@ -487,7 +490,8 @@ static size_t aversions_of(const struct market *market, const struct split_share
     return count;
 }
 
-/* Whether the one without some devices is about as good as the one with them: then what they gain is not worth it. */
+/* Whether the one without some devices is about as good as the one with them: then what they gain
+ * is not worth it. */
 static bool does_as_well(const struct split *without, const struct split *with,
                          const struct split_grid *fixed, double margin_s)
 {

@@ -102,18 +102,20 @@ struct split_grid {
     uint32_t rows, columns; /* blocks of A's rows, blocks of B's columns */
 };
 
-/* The first element of block `index` of `blocks` over `length`: blocks differ by one element at most, longer first.
- * Of index = blocks: `length`. */
+/* The first element of block `index` of `blocks` over `length`: blocks differ by one element at
+ * most, longer first. Of index = blocks: `length`. */
 uint64_t split_edge(uint64_t length, uint32_t blocks, uint32_t index);
 
-/* Chooses the tiles and deals them out. Every device needs all of B, and in each row of tiles the block of A; a tile's
- * result is carried back. Small tiles even out what devices turn out to be, but each costs its overhead, so that alike
- * devices may get one each: of all grids, those are good whose finish, with the tail that nobody can foresee, is within
- * SPLIT_FINER_PERCENT of the least, and of those the one with most tiles is taken. `fixed` not NULL: that grid, whatever
- * it costs. In each grid those devices count that can hold its tiles; the best single device has the grid that is best for it.
- * Devices of least memory, whose tiles are small, and then the dearest ones are left out where the others take no more than
- * SPLIT_GAIN_PERCENT longer, no longer than that single one, and instead of the dearest cost no more. BAD_INPUT also when no device can hold a
- * tile of any grid. */
+/* Chooses the tiles and deals them out. Every device needs all of B, and in each row of tiles the
+ * block of A; a tile's result is carried back. Small tiles even out what devices turn out to be,
+ * but each costs its overhead, so that alike devices may get one each: of all grids, those are good
+ * whose finish, with the tail that nobody can foresee, is within SPLIT_FINER_PERCENT of the least,
+ * and of those the one with most tiles is taken. `fixed` not NULL: that grid, whatever it costs. In
+ * each grid those devices count that can hold its tiles; the best single device has the grid that
+ * is best for it. Devices of least memory, whose tiles are small, and then the dearest ones are
+ * left out where the others take no more than SPLIT_GAIN_PERCENT longer, no longer than that single
+ * one, and instead of the dearest cost no more. BAD_INPUT also when no device can hold a tile of
+ * any grid. */
 enum split_status split_product(const struct split_product *product,
                                 const struct split_device *devices, size_t count,
                                 const struct split_grid *fixed, struct split_grid *ret_grid,

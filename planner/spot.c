@@ -5,7 +5,8 @@
 #define SECONDS_PER_HOUR 3600.0
 #define PARTS_MOST 1e9
 
-/* (e^x - 1) / x = 1 + x / 2! + x^2 / 3! + ..., all terms above 0: nothing cancels. 0 <= x <= SPOT_INTERRUPTIONS_MOST. */
+/* (e^x - 1) / x = 1 + x / 2! + x^2 / 3! + ..., all terms above 0: nothing cancels. 0 <= x <=
+ * SPOT_INTERRUPTIONS_MOST. */
 static double growth(double x)
 {
     double sum = 1;

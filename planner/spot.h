@@ -13,7 +13,8 @@
 
 #include <stdbool.h>
 
-/* Work of which a part between checkpoints is expected to be interrupted more often than that is not for such a device. */
+/* Work of which a part between checkpoints is expected to be interrupted more often than that is
+ * not for such a device. */
 #define SPOT_INTERRUPTIONS_MOST 20.0
 
 struct spot_risk {
@@ -32,13 +33,13 @@ enum spot_status {
 /* Any status but OK leaves `ret_expected_s` alone. At least `work_s`. */
 enum spot_status spot_expect(const struct spot_risk *risk, double work_s, double *ret_expected_s);
 
-/* What work is expected to take at the least, however it is divided into parts of at least `part_s` each and whatever `risk` does
- * at checkpoints: the longer a part, the more of it is done anew, so that what a second of the shortest takes is the least. `work_s`
- * itself where a figure is none. */
+/* What work is expected to take at the least, however it is divided into parts of at least `part_s`
+ * each and whatever `risk` does at checkpoints: the longer a part, the more of it is done anew, so
+ * that what a second of the shortest takes is the least. `work_s` itself where a figure is none. */
 double spot_least(const struct spot_risk *risk, double work_s, double part_s);
 
-/* The best interval for `risk`, whose own is not looked at; 0 where checkpoints are not worth it: nothing interrupts, or
- * writing one takes nothing, so that any interval is as good. */
+/* The best interval for `risk`, whose own is not looked at; 0 where checkpoints are not worth it:
+ * nothing interrupts, or writing one takes nothing, so that any interval is as good. */
 double spot_interval(const struct spot_risk *risk);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With so many devices of each group, and one of `group` in front: from which column on they do it all. */
+/* With so many devices of each group, and one of `group` in front: from which column on they do it
+ * all. */
 struct cell {
     uint16_t first; /* column_count: they do nothing, and so are of no use */
     uint16_t next;  /* the column at which the stage behind the front one begins */
@@ -137,7 +138,8 @@ static uint16_t look(const struct stages_search *search, uint16_t end, size_t gr
     return first;
 }
 
-/* The first column of a stage that ends before `end`, on a device of `group` with so many stages after it. */
+/* The first column of a stage that ends before `end`, on a device of `group` with so many stages
+ * after it. */
 static uint16_t reach(struct stages_search *search, uint16_t end, size_t group, uint32_t after)
 {
     const struct stages_input *input = search->input;
@@ -156,7 +158,8 @@ static bool is_linked(const struct stages_search *search, size_t from, size_t to
     return link_s < INFINITY && link_s <= search->limit_s;
 }
 
-/* A device of `group` before those of the number without it. Of as far the one with most of a group together. */
+/* A device of `group` before those of the number without it. Of as far the one with most of a group
+ * together. */
 static struct cell best_front(struct stages_search *search, size_t number, size_t group)
 {
     const struct stages_input *input = search->input;

@@ -66,7 +66,8 @@ void stages_destroy(struct stages_search **self);
 
 /* Finds all that keeps to the limit. NOWHERE: nothing does. */
 enum stages_status stages_find(struct stages_search *search, double limit_s);
-/* Of what was found, with devices of just these groups (bits), that which needs the fewest; of as many the one with the least sum. False: none. */
+/* Of what was found, with devices of just these groups (bits), that which needs the fewest; of as
+ * many the one with the least sum. False: none. */
 bool stages_take(const struct stages_search *search, uint32_t groups, struct stages *ret_stages);
 /* The least limit for which anything is found, to a 100th; NOWHERE: there is none. */
 enum stages_status stages_least(struct stages_search *search, double *ret_limit_s);

@@ -143,7 +143,8 @@ static double least_bandwidth(const struct topology *topology, const struct path
     return least;
 }
 
-/* Latencies, the first chunk on its way over all links, and the rest behind it at the pace of the slowest. */
+/* Latencies, the first chunk on its way over all links, and the rest behind it at the pace of the
+ * slowest. */
 static double duration(const struct topology *topology, const struct path *path, double bytes)
 {
     double chunk = bytes < TOPOLOGY_CHUNK ? bytes : TOPOLOGY_CHUNK;

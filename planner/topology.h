@@ -97,8 +97,9 @@ struct topology_transfer {
     uint32_t link_count;           /* 0: it is there */
 };
 
-/* The way by which `bytes`, of which there are `copies` (a bit for each memory), are in memory `to` first, when nothing
- * may start before `ready_s`. With `traffic` NULL, as if nothing else moved. Reserves nothing. */
+/* The way by which `bytes`, of which there are `copies` (a bit for each memory), are in memory `to`
+ * first, when nothing may start before `ready_s`. With `traffic` NULL, as if nothing else moved.
+ * Reserves nothing. */
 enum topology_status topology_find(const struct topology *topology,
                                    const struct topology_traffic *traffic, uint64_t copies,
                                    uint32_t to, int64_t bytes, double ready_s,
@@ -119,8 +120,8 @@ struct topology_pair {
 /* Of the path that brings `bytes` first. */
 enum topology_status topology_pair(const struct topology *topology, uint32_t from, uint32_t to,
                                    int64_t bytes, struct topology_pair *ret_pair);
-/* latency + bytes / bandwidth + staging x what is not beyond the first chunk: what that path takes for as many bytes as you like.
- * Of a pair that is no path (0 as its bandwidth) 0. */
+/* latency + bytes / bandwidth + staging x what is not beyond the first chunk: what that path takes
+ * for as many bytes as you like. Of a pair that is no path (0 as its bandwidth) 0. */
 double topology_pair_s(const struct topology_pair *pair, double bytes);
 
 const char *topology_kind_name(enum topology_kind kind); /* "fabric" */

@@ -1,4 +1,5 @@
-/* planner/usage.h - what a schedule uses: how busy each processor is, and what goes from one to another. Pure. */
+/* planner/usage.h - what a schedule uses: how busy each processor is, and what goes from one to
+ * another. Pure. */
 #ifndef BOURSE_PLANNER_USAGE_H
 #define BOURSE_PLANNER_USAGE_H
 

@@ -214,8 +214,8 @@ static uint32_t heap_pop(uint32_t *heap, size_t *count)
     return top;
 }
 
-/* What was never ready waits, directly or through others, for a cycle: going from task to waiting predecessor
- * has to come back to where it was. */
+/* What was never ready waits, directly or through others, for a cycle: going from task to waiting
+ * predecessor has to come back to where it was. */
 static void find_cycle(const struct workload *graph, const uint32_t *missing,
                        struct workload_fault *fault)
 {
@@ -287,8 +287,8 @@ end:
     return status;
 }
 
-/* Rows anew, by position: going through the tasks in order and writing each into the rows of its neighbours
- * sorts all rows at once. Equal neighbours come to lie side by side. */
+/* Rows anew, by position: going through the tasks in order and writing each into the rows of its
+ * neighbours sorts all rows at once. Equal neighbours come to lie side by side. */
 static enum workload_status sort_rows(struct workload *graph, const struct workload_input *input,
                                       struct workload_fault *fault)
 {
@@ -362,8 +362,8 @@ static enum workload_status check_links(const struct workload *graph,
     return WORKLOAD_OK;
 }
 
-/* No schedule made here is longer than all costs and transfers together, at their slowest. If the shortest task
- * still counts beside that, every task takes time wherever it stands. */
+/* No schedule made here is longer than all costs and transfers together, at their slowest. If the
+ * shortest task still counts beside that, every task takes time wherever it stands. */
 static enum workload_status check_spread(const struct workload *graph,
                                          const struct workload_input *input,
                                          struct workload_fault *fault)

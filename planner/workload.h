@@ -96,8 +96,8 @@ struct workload_fault {
     uint32_t cycle_count;       /* of all of it; may be more than are shown */
 };
 
-/* The caller owns the graph. Any status but OK gives none, and says where. Time n log n, and for each edge the
- * square of the processors where links are missing. */
+/* The caller owns the graph. Any status but OK gives none, and says where. Time n log n, and for
+ * each edge the square of the processors where links are missing. */
 enum workload_status workload_create(const struct workload_input *input,
                                      struct workload **ret_graph, struct workload_fault *ret_fault);
 void workload_destroy(struct workload **self);

@@ -51,9 +51,10 @@ void codec_manifest_free(Bourse__V1__Manifest **self);
 
 /* Encodes any body into malloc'ed memory that the caller frees; NULL when out of memory. */
 uint8_t *codec_encode(const ProtobufCMessage *body, size_t *ret_length);
-/* Encodes into `ret_bytes`, which has room for protobuf_c_message_get_packed_size of them, all but the bytes of the field
- * that points to `hole`: those are not read, and the caller writes them at the place that is returned. NULL: no field
- * points there. For data that is too large to be copied. */
+/* Encodes into `ret_bytes`, which has room for protobuf_c_message_get_packed_size of them, all but
+ * the bytes of the field that points to `hole`: those are not read, and the caller writes them at
+ * the place that is returned. NULL: no field points there. For data that is too large to be
+ * copied. */
 uint8_t *codec_encode_around(const ProtobufCMessage *body, const uint8_t *hole, uint8_t *ret_bytes);
 
 /* Requirements and attributes between their wire form and base/requirement.h. The wire form has

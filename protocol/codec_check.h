@@ -36,8 +36,8 @@ struct rule {
 
 enum { SHAPE_FIELDS_MAX = 32 };
 
-/* What a walk saw of one message: how often each field stood there, and its (last) number. Of packed numbers: how many
- * there are, and their sum. */
+/* What a walk saw of one message: how often each field stood there, and its (last) number. Of
+ * packed numbers: how many there are, and their sum. */
 struct sighting {
     uint32_t counts[SHAPE_FIELDS_MAX];
     int64_t numbers[SHAPE_FIELDS_MAX];

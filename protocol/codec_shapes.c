@@ -330,7 +330,8 @@ SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
 
 /* ---- the market ---- */
 
-/* Whatever a provider advertised must reach every reader: these rules are as wide as those it was taken by. */
+/* Whatever a provider advertised must reach every reader: these rules are as wide as those it was
+ * taken by. */
 enum { TERMS = 3 }; /* attributes that say what leases of its ask are */
 SHAPE(device_place, device_place, COUNT, COUNT);
 SHAPE(devices_request, devices_request, NESTED(requirement), NESTED(device_place), ROWS_WANTED);

@@ -1,6 +1,5 @@
-/* protocol/conditions.h - conditions of an ask, from a client's words to the wire's and back: for whom it is, at which hours, and for how
- * long a day (0: any).
- * Pure. */
+/* protocol/conditions.h - conditions of an ask, from a client's words to the wire's and back: for
+ * whom it is, at which hours, and for how long a day (0: any). Pure. */
 #ifndef BOURSE_PROTOCOL_CONDITIONS_H
 #define BOURSE_PROTOCOL_CONDITIONS_H
 
@@ -22,8 +21,8 @@ struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_w
     Bourse__V1__AskHours *window_list[HOURS_WINDOWS_MOST];
 };
 
-/* `to`: names, or keys of 64 hex digits; borrowed, like the conditions, as long as the body. False when they are more than fit a
- * message: nothing is written. */
+/* `to`: names, or keys of 64 hex digits; borrowed, like the conditions, as long as the body. False
+ * when they are more than fit a message: nothing is written. */
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
                         int64_t daily_ms, struct ask_conditions *conditions,
                         Bourse__V1__AskPlace *body);
@@ -32,7 +31,8 @@ bool conditions_to_wire(const char *const *to, size_t to_count, const struct hou
 bool conditions_hours(Bourse__V1__AskHours *const *windows, size_t count, int32_t offset_min,
                       struct hours *ret_hours);
 
-/* Of the accounts `to` of an ask that was refused, the one that the refusal means by its `value`; NULL: it means none. */
+/* Of the accounts `to` of an ask that was refused, the one that the refusal means by its `value`;
+ * NULL: it means none. */
 const char *conditions_unknown(enum reject_code reject, int64_t value, const char *const *to,
                                size_t to_count);
 

@@ -340,8 +340,8 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that clients do not come back in
- * step; many of one broker are spread further. */
+/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that clients do not come
+ * back in step; many of one broker are spread further. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =
@@ -377,7 +377,8 @@ static void lost(struct dialogue *dialogue, const char *text, struct dialogue_ev
     end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
 }
 
-/* A new session begins with its Welcome as number 1; a former one goes on after the last number seen. */
+/* A new session begins with its Welcome as number 1; a former one goes on after the last number
+ * seen. */
 static bool opens_session(const struct dialogue *dialogue, const Bourse__V1__Welcome *welcome,
                           const struct envelope *envelope)
 {
@@ -563,7 +564,8 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     }
     if (in_sequence(dialogue, envelope, ret_event)) {
         dialogue->heard_ns = now_ns;
-        /* Its clock leans by up to 1 % of what passes: over a day our own would lead too far away. */
+        /* Its clock leans by up to 1 % of what passes: over a day our own would lead too far
+         * away. */
         if (envelope->created_ms > 0) {
             dialogue->log_time_ms = envelope->created_ms;
             dialogue->log_heard_ns = now_ns;

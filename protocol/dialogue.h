@@ -81,7 +81,8 @@ bool dialogue_ready(const struct dialogue *dialogue);
 bool dialogue_catching_up(const struct dialogue *dialogue);
 /* The last Welcome, or NULL. */
 const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue);
-/* The broker's log time as far as it is known here, in ms: what its last message said plus the time since. */
+/* The broker's log time as far as it is known here, in ms: what its last message said plus the time
+ * since. */
 int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns);
 
 /* Queues a request under `id`, which is not pending already (signed when its type must be). Before

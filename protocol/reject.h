@@ -47,7 +47,8 @@ enum reject_code {
     REJECT_CODE_COUNT
 };
 
-/* How an agent's log says what the market does not take of it; `bourse up` tells that to who waits for its offer. */
+/* How an agent's log says what the market does not take of it; `bourse up` tells that to who waits
+ * for its offer. */
 #define REJECT_SAID "the broker refused the "
 
 /* "INSUFFICIENT_FUNDS" and the like; "UNKNOWN" for a number outside the table. */

@@ -50,9 +50,9 @@ struct request *requests_find(const struct requests *requests, const struct id12
 struct request *requests_next_unsent(const struct requests *requests);
 /* Nothing is sent: on a new connection, or where the broker dropped some. */
 void requests_unsend(struct requests *requests);
-/* Stamps all, those anew that would be from the future: log time stands still while the broker is away, ours went
- * on. The id stays, and the broker tells a repeat by id and body, so nothing is done twice. False when out of
- * memory. */
+/* Stamps all, those anew that would be from the future: log time stands still while the broker is
+ * away, ours went on. The id stays, and the broker tells a repeat by id and body, so nothing is
+ * done twice. False when out of memory. */
 bool requests_stamp(struct requests *requests, const struct identity *identity,
                     const struct id128 *cluster, int64_t created_ms);
 

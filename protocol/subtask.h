@@ -25,7 +25,8 @@ struct subtask_terms { /* borrowed from the manifest */
     const Bourse__V1__ManifestLimits *limits; /* NULL: none */
 };
 
-/* The subtask of a manifest, NULL where it lists none; and its task, NULL where the manifest says it all. */
+/* The subtask of a manifest, NULL where it lists none; and its task, NULL where the manifest says
+ * it all. */
 const Bourse__V1__ManifestSubtask *subtask_at(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestTask *subtask_task(const Bourse__V1__Manifest *manifest, uint32_t index);
 

@@ -54,7 +54,8 @@ uint32_t work_size(uint64_t bytes)
     return 1 + 4 * log + (uint32_t)(quarters & 3);
 }
 
-/* Of a tile of a product, whose subtask's value is "ROW COLUMN ROWS COLUMNS", its rows and columns; false: it is none. */
+/* Of a tile of a product, whose subtask's value is "ROW COLUMN ROWS COLUMNS", its rows and columns;
+ * false: it is none. */
 static bool tile_of(const Bourse__V1__Manifest *manifest, uint32_t index, uint64_t ret_extents[2])
 {
     const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);

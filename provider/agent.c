@@ -429,7 +429,8 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
     owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
 }
 
-/* The owner's drain has no clock: once nothing runs and every result is accepted, the agent leaves as always. */
+/* The owner's drain has no clock: once nothing runs and every result is accepted, the agent leaves
+ * as always. */
 static void leave_when_drained(struct agent *agent, int64_t now_ns)
 {
     struct agent_counts counts = agent_session_counts(agent->session);
@@ -470,7 +471,8 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
     return ms < most ? (int)ms : most;
 }
 
-/* Inputs would find no place: no new work until there is room. What is leased is given back as it fails. */
+/* Inputs would find no place: no new work until there is room. What is leased is given back as it
+ * fails. */
 static void watch_room(struct agent *agent, int64_t now_ns)
 {
     /* Twice as much ends it, so that asks do not come and go. */

@@ -29,9 +29,10 @@ struct agent_setup { /* all borrowed */
     int signals;             /* of process_signals */
 };
 
-/* Runs until SIGINT or SIGTERM: then asks are cancelled, work may end for a few seconds, what is left is
- * cancelled, results are delivered, and every jail is gone. False with the problem when it could not start
- * or had to stop; *ret_refused when that is because the broker knows the key as no provider. */
+/* Runs until SIGINT or SIGTERM: then asks are cancelled, work may end for a few seconds, what is
+ * left is cancelled, results are delivered, and every jail is gone. False with the problem when it
+ * could not start or had to stop; *ret_refused when that is because the broker knows the key as no
+ * provider. */
 bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct problem *ret_problem);
 
 #endif

@@ -165,7 +165,8 @@ static bool make_folder(const char *path)
 }
 
 /* Makes the folder and locks it. An agent that is started right after another was killed meets the
- * other's keeper, which is about to remove the subtree: it waits until that is gone, and makes its own. */
+ * other's keeper, which is about to remove the subtree: it waits until that is gone, and makes its
+ * own. */
 static bool claim(struct cgroups *cgroups, const char *path)
 {
     enum { STEP_MS = 20 };
@@ -553,8 +554,8 @@ bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgrou
             cgroup_destroy(&group);
             return false;
         }
-        /* A process of one thread enters a group of version 1 by `tasks` at once; by cgroup.procs it waits for a grace
-         * period of the kernel's, 10 to 20 ms. */
+        /* A process of one thread enters a group of version 1 by `tasks` at once; by cgroup.procs
+         * it waits for a grace period of the kernel's, 10 to 20 ms. */
         (void)snprintf(group->procs[i], sizeof group->procs[i], "%s/%s", path,
                        cgroups->version == 2 ? "cgroup.procs" : "tasks");
         if (hierarchy->has[0]) {

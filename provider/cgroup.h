@@ -27,11 +27,11 @@ struct cgroup_place { /* where to look; a test points it at a tree of its own */
     int patience_ms;  /* how long a former owner may take to leave; 0: CGROUP_PATIENCE_MS */
 };
 
-/* Makes the subtree `name`, which belongs to one owner at a time: while another has it, or has died and
- * its keeper still tidies up, this waits, and after the patience fails. Gives it to owner:group ((uid_t)-1: leaves it). False with the
- * reason when no hierarchy is usable. On version 2 this process moves into a leaf of the
- * subtree. With another owner than ourselves it forks a keeper, which removes the subtree when
- * this process ends: call it before threads exist. */
+/* Makes the subtree `name`, which belongs to one owner at a time: while another has it, or has died
+ * and its keeper still tidies up, this waits, and after the patience fails. Gives it to owner:group
+ * ((uid_t)-1: leaves it). False with the reason when no hierarchy is usable. On version 2 this
+ * process moves into a leaf of the subtree. With another owner than ourselves it forks a keeper,
+ * which removes the subtree when this process ends: call it before threads exist. */
 bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owner, gid_t group,
                   struct cgroups **ret_cgroups, struct problem *ret_problem);
 /* Removes the subtree and frees. */
@@ -51,11 +51,12 @@ struct cgroup_limits { /* 0: no limit */
 
 bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgroup_limits *limits,
                    struct cgroup **ret_group, struct problem *ret_problem);
-/* Paths of the files that a process of one thread writes "0" to in order to join: cgroup.procs, or tasks of version 1;
- * at most CGROUP_HIERARCHIES. */
+/* Paths of the files that a process of one thread writes "0" to in order to join: cgroup.procs, or
+ * tasks of version 1; at most CGROUP_HIERARCHIES. */
 size_t cgroup_procs(const struct cgroup *group, const char *ret_paths[CGROUP_HIERARCHIES]);
 
-/* The group's memory.stat, open for reading as long as the group lives; -1 where no memory is counted. */
+/* The group's memory.stat, open for reading as long as the group lives; -1 where no memory is
+ * counted. */
 int cgroup_memory_file(const struct cgroup *group);
 /* Another process limit than it was made with. */
 bool cgroup_set_processes(const struct cgroup *group, uint32_t processes);

@@ -28,8 +28,8 @@ enum { CATALOGUE_IDS_MAX = 256 };
 #define MINIMUM_RUN_MS INT64_C(300000)
 #define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
 
-/* Offered when the owner names none: tools that read, write and compute, as far as the host has them.
- * The jail is the wall; this list only says what jobs can count on. */
+/* Offered when the owner names none: tools that read, write and compute, as far as the host has
+ * them. The jail is the wall; this list only says what jobs can count on. */
 static const char *const COMMON_PROGRAMS[] = {
     "awk",       "base64",    "basename", "bash",    "bc",        "bunzip2", "bzip2",  "cat",
     "cc",        "cksum",     "cmp",      "comm",    "convert",   "cp",      "cut",    "date",
@@ -55,8 +55,8 @@ static bool executable_file(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The jail shows the host's /usr and nothing of /etc: a link that leads through /etc/alternatives is
- * followed here. Others stay, for programs that look at the name they were called by. */
+/* The jail shows the host's /usr and nothing of /etc: a link that leads through /etc/alternatives
+ * is followed here. Others stay, for programs that look at the name they were called by. */
 static bool settle_path(const char *path, char *ret_path, size_t capacity)
 {
     char target[PATH_MAX];

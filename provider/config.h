@@ -94,8 +94,8 @@ struct config {
     size_t device_count;
 };
 
-/* Reads FOLDER/provider.yaml or `file` (NULL: that); a missing default file is an empty one. Names of
- * files are relative to the config's folder. False with "FILE:LINE: what". */
+/* Reads FOLDER/provider.yaml or `file` (NULL: that); a missing default file is an empty one. Names
+ * of files are relative to the config's folder. False with "FILE:LINE: what". */
 bool config_read(const char *folder, const char *file, struct config *ret_config,
                  struct problem *ret_problem);
 /* The program offered as `name`, or as a path that is one of theirs; NULL: not offered. */

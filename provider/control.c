@@ -117,7 +117,8 @@ json_t *control_refusal(const char *error, const char *text)
 
 /* ---------------------------------------------------------------- where it listens */
 
-/* A folder's name may be longer than a socket's address: it is opened, and named by its descriptor. */
+/* A folder's name may be longer than a socket's address: it is opened, and named by its
+ * descriptor. */
 static bool address_of(const char *folder, int *ret_folder, struct sockaddr_un *ret_address)
 {
     *ret_folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -351,7 +352,8 @@ static bool is_owner(int fd)
            (who.uid == geteuid() || who.uid == 0);
 }
 
-/* A free place, or that of who came first and has not said a line yet. NULL: all of them wait for an answer. */
+/* A free place, or that of who came first and has not said a line yet. NULL: all of them wait for
+ * an answer. */
 static struct client *place(struct control *control)
 {
     struct client *oldest = NULL;

@@ -51,19 +51,22 @@ bool control_request_write(const struct control_request *request, char *ret_line
 
 struct control;
 
-/* Listens at FOLDER/control.sock, in the place of one that a former agent left: the caller holds the folder's lock. */
+/* Listens at FOLDER/control.sock, in the place of one that a former agent left: the caller holds
+ * the folder's lock. */
 bool control_open(const char *folder, struct control **ret_control, struct problem *ret_problem);
 /* Answers that clients have not taken are lost. */
 void control_close(struct control **self);
 /* Readable when control_next has something to do. */
 int control_fd(const struct control *control);
-/* When control_next is to be called though nothing came: somebody's time is over. INT64_MAX: no need. */
+/* When control_next is to be called though nothing came: somebody's time is over. INT64_MAX: no
+ * need. */
 int64_t control_next_deadline_ns(const struct control *control);
-/* Accepts, reads and writes what there is, and gives one whole request, which control_answer answers now or later.
- * False: no more for now. Requests that are wrong are answered here. */
+/* Accepts, reads and writes what there is, and gives one whole request, which control_answer
+ * answers now or later. False: no more for now. Requests that are wrong are answered here. */
 bool control_next(struct control *control, int64_t now_ns, uint64_t *ret_client,
                   struct control_request *ret_request);
-/* Takes the answer over (NULL, for want of memory: the client is dropped). A client that is gone misses it. */
+/* Takes the answer over (NULL, for want of memory: the client is dropped). A client that is gone
+ * misses it. */
 void control_answer(struct control *control, int64_t now_ns, uint64_t client, json_t *answer);
 /* Whether that client still waits for its answer. */
 bool control_waits(const struct control *control, uint64_t client);

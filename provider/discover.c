@@ -112,8 +112,8 @@ static uint64_t number_in(const char *path)
     return number;
 }
 
-/* A container or service may be given less than the machine has. Only the group we are in at a fixed
- * place is looked at: inside a container that is the one that binds. */
+/* A container or service may be given less than the machine has. Only the group we are in at a
+ * fixed place is looked at: inside a container that is the one that binds. */
 static void bound_memory(struct machine *machine)
 {
     static const char *const files[] = {"/sys/fs/cgroup/memory.max",

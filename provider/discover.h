@@ -32,8 +32,8 @@ struct machine {
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
 };
 
-/* `synthetic` (NULL: this machine) is an hwloc description such as "pack:2 core:4 pu:2"; the kernel's
- * files are not read then. False with the problem when hwloc cannot tell. */
+/* `synthetic` (NULL: this machine) is an hwloc description such as "pack:2 core:4 pu:2"; the
+ * kernel's files are not read then. False with the problem when hwloc cannot tell. */
 bool discover_machine(const char *synthetic, struct machine *ret_machine,
                       struct problem *ret_problem);
 

@@ -23,7 +23,8 @@ struct given_files {
     bool has_seed;
     struct hash32 seed;
     uint32_t checked; /* with a seed: the subtask whose result is checked */
-    /* Files of the checkpoint, by name below its folder; `task` is the attempt that saved them, restored too. 0: none. */
+    /* Files of the checkpoint, by name below its folder; `task` is the attempt that saved them,
+     * restored too. 0: none. */
     struct given_file *saved;
     size_t saved_count;
     uint32_t restored;

@@ -20,16 +20,16 @@ struct holding *holding_create(const struct agent_grant *grant, struct store *st
 void holding_destroy(struct holding **self); /* no lane uses it any more */
 const struct agent_grant *holding_grant(const struct holding *holding);
 
-/* Waits until the manifest and the image are there. False: *ret_outcome and the problem say why work
- * cannot run; CANCELLED when `give_up` became true. */
+/* Waits until the manifest and the image are there. False: *ret_outcome and the problem say why
+ * work cannot run; CANCELLED when `give_up` became true. */
 bool holding_load(struct holding *holding, const atomic_bool *give_up,
                   enum result_outcome *ret_outcome, struct problem *ret_problem);
 /* After a successful load. */
 const Bourse__V1__Manifest *holding_manifest(const struct holding *holding);
 const char *holding_image(const struct holding *holding); /* folder, or NULL for host programs */
 
-/* Asks for the inputs of a subtask, now or as soon as the manifest is there; for those that it was given
- * only now. Does not block. */
+/* Asks for the inputs of a subtask, now or as soon as the manifest is there; for those that it was
+ * given only now. Does not block. */
 void holding_prepare(struct holding *holding, uint32_t index, const Bourse__V1__Work *given);
 
 #endif

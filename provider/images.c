@@ -83,8 +83,8 @@ static void forget(struct images *images, struct image *image)
     free(image);
 }
 
-/* Removes what is over the cap. The mutex is held throughout: rare, and a taker of the image that goes
- * must not find it half gone. */
+/* Removes what is over the cap. The mutex is held throughout: rare, and a taker of the image that
+ * goes must not find it half gone. */
 static void evict(struct images *images)
 {
     for (struct list_link *link = images->kept.next;

@@ -30,7 +30,8 @@ bool images_open(const struct images_config *config, struct images **ret_images,
                  struct problem *ret_problem);
 void images_close(struct images **self); /* nothing may be in use */
 
-/* The image of the tar behind `fd` (`size` bytes that hash to `hash`). Blocks while it is unpacked. */
+/* The image of the tar behind `fd` (`size` bytes that hash to `hash`). Blocks while it is
+ * unpacked. */
 bool images_take(struct images *images, const struct hash32 *hash, int fd, uint64_t size,
                  struct image **ret_image, struct problem *ret_problem);
 const char *image_folder(const struct image *image);

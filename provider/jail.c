@@ -146,8 +146,8 @@ static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t
     }
 }
 
-/* What comes back from a jail is checked even here: the place must be a regular file in memory, so that writing
- * neither blocks nor reaches anything else. */
+/* What comes back from a jail is checked even here: the place must be a regular file in memory, so
+ * that writing neither blocks nor reaches anything else. */
 static bool is_place(int place)
 {
     struct stat status;
@@ -184,7 +184,8 @@ static bool fill(int place, int source, const void *bytes, uint64_t size)
     return true;
 }
 
-/* A file of another's on its way into the jail: what is placed is what was hashed, whatever becomes of it. */
+/* A file of another's on its way into the jail: what is placed is what was hashed, whatever becomes
+ * of it. */
 struct placing {
     int place, source;
     atomic_int failed; /* errno */
@@ -326,8 +327,8 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* What is mapped has its hash before anything is computed with it; afterwards root or our own user could change it
- * (blame_mapped). */
+/* What is mapped has its hash before anything is computed with it; afterwards root or our own user
+ * could change it (blame_mapped). */
 static bool check_mapped(struct staging *staging, struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
@@ -376,8 +377,9 @@ static bool is_outcome_of_job(enum result_outcome outcome)
     }
 }
 
-/* Nothing is put down to the job, no result and no failure, unless what was computed with is what was hashed. The room of
- * a result is had before a byte of it is written: SIGBUS comes of what is mapped. */
+/* Nothing is put down to the job, no result and no failure, unless what was computed with is what
+ * was hashed. The room of a result is had before a byte of it is written: SIGBUS comes of what is
+ * mapped. */
 static void blame_mapped(const struct staging *staging, struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
@@ -447,7 +449,8 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
     struct cgroup_events after = cgroup_events(jail->group);
     bool memory = after.out_of_memory > before->out_of_memory;
     uint64_t forks_refused = after.forks_refused - before->forks_refused;
-    /* Each fork weighs something before it is refused: of one that goes on and on, memory is only where it ends. */
+    /* Each fork weighs something before it is refused: of one that goes on and on, memory is only
+     * where it ends. */
     bool bomb = forks_refused > jail->limits.processes;
     switch (reply->outcome) {
     case OUTCOME_PROGRAM_FAILED:

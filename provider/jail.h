@@ -27,9 +27,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Copies the worker's program, or bourse-tensor, to `target` (mode 0500, owned by `owner` unless it is (uid_t)-1),
- * because the service user may not be able to read where it was built. Call it before dropping
- * privileges. */
+/* Copies the worker's program, or bourse-tensor, to `target` (mode 0500, owned by `owner` unless it
+ * is (uid_t)-1), because the service user may not be able to read where it was built. Call it
+ * before dropping privileges. */
 bool jail_install_worker(const char *source, const char *target, uid_t owner,
                          struct problem *ret_problem);
 
@@ -76,7 +76,8 @@ struct jail_input {
     uint64_t size;
     const struct hash32 *hash; /* what is placed must have it; NULL: that is known already */
     bool is_last;              /* with a hash: its memory may go to others when it is placed */
-    /* With a hash, of a tensor operation, if jail_may_map: it is not placed. The file is hashed, and then mapped there. */
+    /* With a hash, of a tensor operation, if jail_may_map: it is not placed. The file is hashed,
+     * and then mapped there. */
     bool is_mapped;
     bool executable; /* else read-only data; either way the program may not be able to write it */
     bool is_state;   /* a file of a checkpoint: it may */
@@ -87,8 +88,9 @@ struct jail_input {
  * stdin is `stdin_size` bytes from the start of `stdin_fd` (a regular file), or of `stdin_bytes`
  * if not NULL. */
 struct jail_request {
-    /* 0: `argv` is a program. Else it is an operation (formats/tensor_op.h) for the jail's bourse-tensor, which
-     * computes on so many threads at most and stays for the jail's next subtasks. `env` and stdin are not its. */
+    /* 0: `argv` is a program. Else it is an operation (formats/tensor_op.h) for the jail's
+     * bourse-tensor, which computes on so many threads at most and stays for the jail's next
+     * subtasks. `env` and stdin are not its. */
     uint32_t tensor_threads;
     const char *const *argv;
     const char *const *env; /* "NAME=value" */
@@ -99,8 +101,8 @@ struct jail_request {
     const void *stdin_bytes;
     const char *const *outputs; /* names of files below /work to hand back */
     size_t output_count;
-    /* NULL, or the folder below /work where it saves its state: there at its start, and handed back when it ended because
-     * of jail_notice. */
+    /* NULL, or the folder below /work where it saves its state: there at its start, and handed back
+     * when it ended because of jail_notice. */
     const char *checkpoint;
     uint64_t wall_ns; /* 0: the default in jail.c */
     uint64_t cpu_ns;  /* of all its processes together; 0: no limit but wall time */
@@ -137,15 +139,17 @@ struct jail_reply {
     struct jail_output outputs[LIMIT_OUTPUTS];
     size_t output_count;
     bool was_noticed; /* its program was sent SIGTERM by jail_notice */
-    /* What it then saved, by name, in ascending order of their bytes; none: nothing, and the detail says why. */
+    /* What it then saved, by name, in ascending order of their bytes; none: nothing, and the detail
+     * says why. */
     struct jail_saved saved[LIMIT_CHECKPOINT_FILES];
     size_t saved_count;
     char detail[LIMIT_TEXT_BYTES]; /* one printable line, e.g. which output is missing */
     bool jail_ended;
 };
 
-/* Whether a file may be mapped by the jail's bourse-tensor: nobody could change it but root and our own user, who may change
- * ourselves as well, and nothing in the jail could, neither through the mapping nor by opening the descriptor again. */
+/* Whether a file may be mapped by the jail's bourse-tensor: nobody could change it but root and our
+ * own user, who may change ourselves as well, and nothing in the jail could, neither through the
+ * mapping nor by opening the descriptor again. */
 enum { JAIL_MAPPED_MAX = 3 }; /* inputs of a request */
 bool jail_may_map(const struct jail *jail, int fd);
 
@@ -167,8 +171,8 @@ bool jail_noops(struct jail *jail, const uint32_t *subtasks, size_t count);
  * OUTCOME_TERM_OVER). Without a run in progress nothing happens. The caller makes sure that the
  * jail is not closed meanwhile. */
 void jail_cancel(struct jail *jail, enum result_outcome outcome);
-/* Every process of the program that runs is sent SIGTERM; what it makes of it is its own affair. False: none runs yet, or
- * any more. A subtask that the jail's own process computes goes on. */
+/* Every process of the program that runs is sent SIGTERM; what it makes of it is its own affair.
+ * False: none runs yet, or any more. A subtask that the jail's own process computes goes on. */
 bool jail_notice(struct jail *jail);
 
 #endif

@@ -94,8 +94,8 @@ static bool make_group(struct jail *jail, const struct jail_spec *spec, struct p
     if (spec->cgroups == NULL) {
         return true;
     }
-    /* Files live in memory, and a group cannot bound the one without the other: the worker watches that
-     * memory alone stays within its limit, and this is what the kernel holds to meanwhile. */
+    /* Files live in memory, and a group cannot bound the one without the other: the worker watches
+     * that memory alone stays within its limit, and this is what the kernel holds to meanwhile. */
     struct cgroup_limits limits = {.memory_bytes =
                                        jail->limits.memory_bytes + jail->limits.disk_bytes,
                                    .processes = jail->limits.processes + START_PROCESSES,

@@ -234,7 +234,8 @@ enum join_status join_market(const char *text, const char *folder, const char *n
     bool was_key_there = access(path, F_OK) == 0;
     bool is_spent = false;
     enum join_status status = JOIN_FILES;
-    /* Whether it has expired is the broker's to say: it goes by log time, our clock may be wrong. */
+    /* Whether it has expired is the broker's to say: it goes by log time, our clock may be
+     * wrong. */
     if (own_key(folder, &identity, ret_problem)) {
         status = redeem(&invitation, identity, name, &is_spent, ret_problem);
     }

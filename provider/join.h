@@ -1,5 +1,5 @@
-/* provider/join.h - `bourse-provider join INVITE`: a key, a seat in the market, and the files that `run`
- * then reads. Safe to repeat: an account that stands is an answer, not a failure. */
+/* provider/join.h - `bourse-provider join INVITE`: a key, a seat in the market, and the files that
+ * `run` then reads. Safe to repeat: an account that stands is an answer, not a failure. */
 #ifndef BOURSE_PROVIDER_JOIN_H
 #define BOURSE_PROVIDER_JOIN_H
 
@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* ALREADY: the key was a provider there before; the invitation was not used. REFUSED leaves what the broker did: an
- * invitation for another role is spent, for nobody can tell before. */
+/* ALREADY: the key was a provider there before; the invitation was not used. REFUSED leaves what
+ * the broker did: an invitation for another role is spent, for nobody can tell before. */
 enum join_status {
     JOIN_OK,
     JOIN_ALREADY,

@@ -132,8 +132,8 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
-/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have less room because what the last
- * one left there finds none elsewhere. */
+/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have
+ * less room because what the last one left there finds none elsewhere. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
 {
     struct jail_limits limits = limits_of(lane, index);
@@ -216,7 +216,8 @@ static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input
     return take_blob(lane, &hash, is_once, what, outcome, ret_blob);
 }
 
-/* What another subtask left. That this one was given no such file is the fault of who asked for it. */
+/* What another subtask left. That this one was given no such file is the fault of who asked for
+ * it. */
 static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
                        struct outcome *outcome, struct store_blob *ret_blob)
 {
@@ -340,7 +341,8 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
     }
 }
 
-/* Too much for the job's own limit is the job's fault; for ours it is not: another device may have room. */
+/* Too much for the job's own limit is the job's fault; for ours it is not: another device may have
+ * room. */
 static bool has_room(const struct lane *lane, const struct store_blob *inputs, size_t count,
                      struct outcome *outcome)
 {
@@ -416,8 +418,8 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     release_inputs(lane->lanes->config.store, inputs, count);
 }
 
-/* Takes what waits and belongs together: the oldest, or as many no-ops as go into one packet. The mutex is
- * held. */
+/* Takes what waits and belongs together: the oldest, or as many no-ops as go into one packet. The
+ * mutex is held. */
 static size_t take(struct lane *lane, struct outcome *taken[JAIL_NOOPS_MAX])
 {
     size_t most = lane->is_noop ? JAIL_NOOPS_MAX : 1;
@@ -444,7 +446,8 @@ static void report(struct lane *lane, struct outcome *const *outcomes, size_t co
     lane->lanes->config.done(lane->lanes->config.context, &done);
 }
 
-/* Cancelled though nobody asked: the disk is full. Every subtask may find it so, and a line a minute says it. */
+/* Cancelled though nobody asked: the disk is full. Every subtask may find it so, and a line a
+ * minute says it. */
 static void say_given_back(struct lane *lane, const struct outcome *outcome)
 {
     if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {

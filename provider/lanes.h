@@ -25,8 +25,8 @@ struct lanes_config {
     bool cpu_enforced; /* by a control group; else each lane is bound to CPUs of its own */
     struct store *store;
     struct images *images;
-    /* Both are called on lanes' threads. `left`: the lane is free. `done` takes the outcomes of the list
-     * over; their outputs are still to be stored. */
+    /* Both are called on lanes' threads. `left`: the lane is free. `done` takes the outcomes of the
+     * list over; their outputs are still to be stored. */
     void (*left)(void *context, const struct agent_work *work);
     void (*done)(void *context, struct list_link *outcomes);
     void *context;
@@ -38,7 +38,8 @@ struct lanes *lanes_create(const struct lanes_config *config);
 /* Cancels what runs, ends every jail and thread. */
 void lanes_destroy(struct lanes **self);
 
-/* The actions of provider/session.h; `given`: what agent_session_given says of the work. False: out of memory or threads; the work is not taken. */
+/* The actions of provider/session.h; `given`: what agent_session_given says of the work. False: out
+ * of memory or threads; the work is not taken. */
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant);
 bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given);
 /* Wakes the lanes that were given something: once for all of it. */
@@ -49,7 +50,8 @@ void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
 /* Its program is told to end (SIGTERM), once: at once, or when it has begun. */
 void lanes_notice(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);
-/* Now and then: repeats cancels and notices that came before their run began, collects threads that have ended. */
+/* Now and then: repeats cancels and notices that came before their run began, collects threads that
+ * have ended. */
 void lanes_tick(struct lanes *lanes);
 /* Jails that stand now. */
 uint32_t lanes_jails(const struct lanes *lanes);

@@ -30,8 +30,8 @@ struct launcher; /* thread-safe once started */
 /* Forks the launcher. Call it as the service user (after privilege_drop) and before any thread
  * exists. */
 bool launcher_start(struct launcher **ret_launcher, struct problem *ret_problem);
-/* A descriptor that becomes readable when the launcher has ended, and not before: without it no jail
- * can be started, and a new one cannot be forked by an agent that has threads. */
+/* A descriptor that becomes readable when the launcher has ended, and not before: without it no
+ * jail can be started, and a new one cannot be forked by an agent that has threads. */
 int launcher_end(const struct launcher *launcher);
 /* Ends the launcher and with it every program that it started; waits for it. */
 void launcher_stop(struct launcher **self);

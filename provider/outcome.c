@@ -235,8 +235,8 @@ static struct kept *oldest_left(const struct jail_rest *rest)
     return list_empty(&rest->left) ? NULL : LIST_ELEMENT(rest->left.next, struct kept, link);
 }
 
-/* `copy` becomes what its descriptor stands for, unless it went meanwhile: nothing but the lane's thread leaves anything there, so
- * that the oldest is still the same one, or a later one. */
+/* `copy` becomes what its descriptor stands for, unless it went meanwhile: nothing but the lane's
+ * thread leaves anything there, so that the oldest is still the same one, or a later one. */
 static bool replace_left(struct jail_rest *rest, const struct kept *moved, int copy)
 {
     bool good = true;

@@ -20,13 +20,15 @@
 
 enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool folder */
 
-/* What still lies in a jail: the outputs that were left there, and the lane whose jail it is. Thread-safe. */
+/* What still lies in a jail: the outputs that were left there, and the lane whose jail it is.
+ * Thread-safe. */
 struct jail_rest;
 struct jail_rest *jail_rest_create(void); /* NULL: out of memory */
 void jail_rest_leave(struct jail_rest **self);
 bool jail_rest_is_empty(struct jail_rest *rest); /* no output is left there */
-/* Copies what is left there to unnamed files of `spool`, which take its place under the same descriptors, whoever reads them
- * meanwhile. False: some is left all the same. For the lane's thread. */
+/* Copies what is left there to unnamed files of `spool`, which take its place under the same
+ * descriptors, whoever reads them meanwhile. False: some is left all the same. For the lane's
+ * thread. */
 bool jail_rest_move_out(struct jail_rest *rest, const char *spool);
 
 struct kept { /* one output; all zero when there is none */
@@ -78,13 +80,13 @@ __attribute__((format(printf, 3, 4))) void
 outcome_fail(struct outcome *outcome, enum result_outcome result, const char *format, ...);
 
 /* Copies `size` bytes of `fd` from offset 0 to `ret_kept`, which outcome_destroy frees. `name` is
- * copied; `spool` is a folder of ours. OK, or with the problem CANCELLED when its disk is crowded (the
- * work is given back, another provider may have room) and JAIL_FAILED for all else: also an output that
- * is larger than the room of a disk that is not crowded. */
+ * copied; `spool` is a folder of ours. OK, or with the problem CANCELLED when its disk is crowded
+ * (the work is given back, another provider may have room) and JAIL_FAILED for all else: also an
+ * output that is larger than the room of a disk that is not crowded. */
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem);
-/* The same without a copy: `fd` is hashed, and left in its jail. Whatever writes to it later, its hash stays: the broker takes
- * nothing else for it. */
+/* The same without a copy: `fd` is hashed, and left in its jail. Whatever writes to it later, its
+ * hash stays: the broker takes nothing else for it. */
 enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
                                   struct kept *ret_kept, struct problem *ret_problem);
 

@@ -36,7 +36,8 @@ static void path_of(const struct owner *owner, char ret_path[CONFIG_PATH_SIZE + 
     (void)snprintf(ret_path, CONFIG_PATH_SIZE + 16, "%s/%s", owner->folder, OWNER_PAUSED);
 }
 
-/* A file that makes no sense is a pause all the same: offering against the owner's will is the worse mistake. */
+/* A file that makes no sense is a pause all the same: offering against the owner's will is the
+ * worse mistake. */
 static void load_pause(struct owner *owner)
 {
     char path[CONFIG_PATH_SIZE + 16];
@@ -345,7 +346,8 @@ static void pause_agent(const struct call *call, const struct control_request *r
     struct owner *owner = call->owner;
     struct problem problem = {""};
     int64_t until_ms = request->for_ms == 0 ? 0 : call->wall_ms + request->for_ms;
-    /* Kept first: what the owner was told survives whatever comes next. On a full disk it holds in memory. */
+    /* Kept first: what the owner was told survives whatever comes next. On a full disk it holds in
+     * memory. */
     bool is_kept = keep_pause(owner, until_ms, &problem);
     if (!is_kept) {
         log_warning("the pause will not survive a restart: %s", problem.text);

@@ -39,7 +39,8 @@ void owner_begin(const struct owner *owner, struct agent_session *session, int64
 /* Readable when owner_hear has something to do; it is called in every turn of the loop anyway. */
 int owner_fd(const struct owner *owner);
 int64_t owner_next_deadline_ns(const struct owner *owner);
-/* Hears and carries out what came, answers whose wish has come true, and ends a pause whose time is over. */
+/* Hears and carries out what came, answers whose wish has come true, and ends a pause whose time is
+ * over. */
 void owner_hear(struct owner *owner, struct agent_session *session, int64_t now_ns, int64_t wall_ms,
                 const struct owner_facts *facts);
 /* The agent shall end, once nothing runs and every result is accepted. */

@@ -39,7 +39,8 @@ static void number_attribute(struct offer *offer, const char *name, int64_t numb
     }
 }
 
-/* A figure that was measured here says so, for a reader cannot see it: what is not named so is declared. */
+/* A figure that was measured here says so, for a reader cannot see it: what is not named so is
+ * declared. */
 static void measured_attribute(struct offer *offer, const char *name, int64_t number)
 {
     if (number > 0) {
@@ -130,7 +131,8 @@ static void describe_peaks(struct offer *offer, const struct device_profile *pro
     }
 }
 
-/* What the catalogue says of the device, and that it is a simulation. Its speed is that of float32 products. */
+/* What the catalogue says of the device, and that it is a simulation. Its speed is that of float32
+ * products. */
 static void describe_simulated(struct offer *offer, const struct config *config,
                                const struct isolation *isolation)
 {

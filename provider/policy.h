@@ -1,5 +1,5 @@
-/* provider/policy.h - from what the machine has and what its owner allows to what is offered. Decides
- * and computes only: reading is for discover, config, probe and isolation. */
+/* provider/policy.h - from what the machine has and what its owner allows to what is offered.
+ * Decides and computes only: reading is for discover, config, probe and isolation. */
 #ifndef BOURSE_PROVIDER_POLICY_H
 #define BOURSE_PROVIDER_POLICY_H
 
@@ -31,8 +31,8 @@ struct offers { /* one for each device: the config's first, then its `devices` *
     size_t count;
 };
 
-/* False, with what to change, when not all can be offered: no isolation, more cores than there are, or
- * memory for less than one slot. `account` and their names name the devices. */
+/* False, with what to change, when not all can be offered: no isolation, more cores than there are,
+ * or memory for less than one slot. `account` and their names name the devices. */
 bool policy_offers(const struct config *config, const struct machine *machine,
                    const struct profile *profile, const struct isolation *isolation,
                    const struct key32 *account, struct offers *ret_offers,
@@ -43,7 +43,8 @@ bool policy_check(const struct config *config, const struct machine *machine,
 /* The offer of that device, or NULL. */
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device);
 
-/* Bounds of the jail for `width` slots of the offer. A manifest may ask for less: 0 asks for nothing. */
+/* Bounds of the jail for `width` slots of the offer. A manifest may ask for less: 0 asks for
+ * nothing. */
 struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,
                                int64_t disk_bytes, uint32_t processes, bool cpu_enforced);
 

@@ -34,9 +34,10 @@ struct profile {
 /* Down to two significant digits: 12345 -> 12000. */
 int64_t probe_round(int64_t figure);
 
-/* What stands after `measured` at `now_s` where `kept` stood (value 0: nothing): what was measured, if it is faster by a
- * tenth or more, for no company makes a machine faster; what was kept, if it is about the same or slower, because a
- * machine may be busy; but not when it was seen last more than PROBE_KEPT_S ago. */
+/* What stands after `measured` at `now_s` where `kept` stood (value 0: nothing): what was measured,
+ * if it is faster by a tenth or more, for no company makes a machine faster; what was kept, if it
+ * is about the same or slower, because a machine may be busy; but not when it was seen last more
+ * than PROBE_KEPT_S ago. */
 enum { PROBE_KEPT_S = 7 * 24 * 3600 };
 struct probe_figure probe_settle(const struct probe_figure *kept, int64_t measured, int64_t now_s);
 /* Whether what was measured last is less than half of what stands. */
@@ -46,8 +47,9 @@ bool probe_doubtful(const struct probe_figure *figure);
 enum { PROBE_DAY_SIZE = 16 };
 void probe_day(int64_t at_s, char ret_text[PROBE_DAY_SIZE]);
 
-/* Measures, and settles with what FILE keeps of this model, which is written anew. `gemm` was measured by the caller; what is
- * kept of another engine does not count. A file that cannot be written is not worth a refusal. */
+/* Measures, and settles with what FILE keeps of this model, which is written anew. `gemm` was
+ * measured by the caller; what is kept of another engine does not count. A file that cannot be
+ * written is not worth a refusal. */
 void probe_profile(const char *file, const char *model, const struct profile_gemm *gemm,
                    int64_t now_s, struct profile *ret_profile);
 

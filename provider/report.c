@@ -163,7 +163,8 @@ static void measured_text(const struct profile *profile, const char *name,
     }
 }
 
-/* All that a job may ask for; programs have a list of their own, and what was measured says so where it stands. */
+/* All that a job may ask for; programs have a list of their own, and what was measured says so
+ * where it stands. */
 static void print_attributes(FILE *out, const struct offer *offer, const struct profile *profile)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
@@ -276,7 +277,8 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     print_matrices(out, setup);
     print_isolation(out, setup);
     if (offers != NULL) {
-        /* What others ask is known to the market only, and what power costs here to nobody but the owner. */
+        /* What others ask is known to the market only, and what power costs here to nobody but the
+         * owner. */
         fprintf(out, "Price\n  the one above is the config's, suggested by nothing measured: "
                      "`bourse-provider why` compares\n  it with what others ask and what waiting "
                      "jobs pay, once a market is joined\n");

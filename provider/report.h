@@ -1,4 +1,5 @@
-/* provider/report.h - what `bourse-provider probe` shows: the offer, and what this host can enforce. */
+/* provider/report.h - what `bourse-provider probe` shows: the offer, and what this host can
+ * enforce. */
 #ifndef BOURSE_PROVIDER_REPORT_H
 #define BOURSE_PROVIDER_REPORT_H
 

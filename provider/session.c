@@ -19,7 +19,8 @@ enum {
 
 struct id128 session_draw_id(struct agent_session *session)
 {
-    /* A hash of secret dice and a counter: as good as random to others, and the same in a replay. */
+    /* A hash of secret dice and a counter: as good as random to others, and the same in a
+     * replay. */
     struct sha256 hash;
     uint64_t number = ++session->drawn;
     uint8_t counter[8];
@@ -138,8 +139,9 @@ bool session_ready(const struct agent_session *session)
 
 void agent_session_connected(struct agent_session *session, int64_t now_ns, uint64_t dice)
 {
-    /* Offers and statements of the former connection must not be sent again: they are made anew from
-     * what stands when the Welcome comes. Results stay: the dialogue sends them again as they were. */
+    /* Offers and statements of the former connection must not be sent again: they are made anew
+     * from what stands when the Welcome comes. Results stay: the dialogue sends them again as they
+     * were. */
     offers_forget(session);
     session->welcomed = false;
     session->begin_due = false;

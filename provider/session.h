@@ -75,7 +75,8 @@ struct agent_ask {
     int64_t price_micro; /* least, per slot-hour */
     int64_t max_term_ms; /* 0: no bound */
     struct agent_conditions conditions;
-    /* Whether another bid may take its leases; then how long before its end a holder is told, and how long nobody may. */
+    /* Whether another bid may take its leases; then how long before its end a holder is told, and
+     * how long nobody may. */
     bool is_interruptible;
     int64_t notice_ms, minimum_run_ms;
 };
@@ -135,24 +136,26 @@ struct agent_action {
 struct agent_session *agent_session_create(const struct agent_session_config *config);
 void agent_session_destroy(struct agent_session **self);
 
-/* What to offer from now on: the full lists, copied. Advertised and asked at once when connected, and
- * again after every Welcome. BAD when a count is above its cap. */
+/* What to offer from now on: the full lists, copied. Advertised and asked at once when connected,
+ * and again after every Welcome. BAD when a count is above its cap. */
 enum agent_status agent_session_offer(struct agent_session *session, int64_t now_ns,
                                       const struct agent_device *devices, size_t device_count,
                                       const struct agent_ask *asks, size_t ask_count);
-/* Pausing cancels the asks that stand, also those placed by hand, and takes the devices off the market; leases go on. */
+/* Pausing cancels the asks that stand, also those placed by hand, and takes the devices off the
+ * market; leases go on. */
 void agent_session_pause(struct agent_session *session, int64_t now_ns, bool paused);
-/* The owner's pause goes further: asks are cancelled and nothing is started any more. What is queued, and what is still
- * dispatched, is answered as cancelled, so that the broker gives it to others; what runs ends by itself or, with
- * `cancel_running`, is cancelled. Leases stay until the broker ends them. False ends it: the asks are placed again, also those
- * that were cancelled by hand. */
+/* The owner's pause goes further: asks are cancelled and nothing is started any more. What is
+ * queued, and what is still dispatched, is answered as cancelled, so that the broker gives it to
+ * others; what runs ends by itself or, with `cancel_running`, is cancelled. Leases stay until the
+ * broker ends them. False ends it: the asks are placed again, also those that were cancelled by
+ * hand. */
 void agent_session_rest(struct agent_session *session, int64_t now_ns, bool resting,
                         bool cancel_running);
-/* Of one that is paused, rests or drains: no ask for its devices stands, or may still come to stand; the broker has
- * answered every cancel. */
+/* Of one that is paused, rests or drains: no ask for its devices stands, or may still come to
+ * stand; the broker has answered every cancel. */
 bool agent_session_withdrawn(const struct agent_session *session);
-/* The market has refused the devices on this connection because the operator froze the account: it drops every ask then. They
- * are offered again and again, until it takes them. */
+/* The market has refused the devices on this connection because the operator froze the account: it
+ * drops every ask then. They are offered again and again, until it takes them. */
 bool agent_session_frozen(const struct agent_session *session);
 
 /* A (new) connection stands; `dice`: 64 random bits for the waits. */
@@ -174,30 +177,34 @@ bool agent_session_action(struct agent_session *session, struct agent_action *re
 
 /* ---------------------------------------------------------------- work */
 
-/* Up to `depth` works of one lane of `lease` may be started at a time, instead of one: its executor takes
- * several at once. A lesser depth than before changes nothing. */
+/* Up to `depth` works of one lane of `lease` may be started at a time, instead of one: its executor
+ * takes several at once. A lesser depth than before changes nothing. */
 enum agent_status agent_session_pipeline(struct agent_session *session, uint64_t lease,
                                          uint32_t depth);
 
-/* The program ended and the lane is free again, its outputs still being stored: the next may start. */
+/* The program ended and the lane is free again, its outputs still being stored: the next may
+ * start. */
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
                                      const struct agent_work *work);
 
-/* What a work was given: by the subtasks that its own waited for, or of a check the seed (only these count); NULL when nothing, or when it is
- * not known. Borrowed until the next call that takes the time. */
+/* What a work was given: by the subtasks that its own waited for, or of a check the seed (only
+ * these count); NULL when nothing, or when it is not known. Borrowed until the next call that takes
+ * the time. */
 const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
                                             const struct agent_work *work);
 
-/* The work is done: `facts` holds outcome, started_ms, busy_ns, exit code, signal, outputs, detail and
- * usage; the session fills in who, where and for what, encodes once, and owes the broker these bytes until
- * they are accepted. Outcome CANCELLED becomes TERM_OVER or PREEMPTED when the session cancelled it for that; a program
- * that fails after it was told that its lease is taken becomes PREEMPTED, too. */
+/* The work is done: `facts` holds outcome, started_ms, busy_ns, exit code, signal, outputs, detail
+ * and usage; the session fills in who, where and for what, encodes once, and owes the broker these
+ * bytes until they are accepted. Outcome CANCELLED becomes TERM_OVER or PREEMPTED when the session
+ * cancelled it for that; a program that fails after it was told that its lease is taken becomes
+ * PREEMPTED, too. */
 enum agent_status agent_session_finished(struct agent_session *session, int64_t now_ns,
                                          const struct agent_work *work,
                                          const Bourse__V1__Result *facts);
 
-/* Cancels the asks, answers queued work as cancelled and, with `cancel_running`, asks to end what runs;
- * without it running work finishes, but for programs that save their state, which are told to (AGENT_NOTICE). New dispatches are answered as cancelled. */
+/* Cancels the asks, answers queued work as cancelled and, with `cancel_running`, asks to end what
+ * runs; without it running work finishes, but for programs that save their state, which are told to
+ * (AGENT_NOTICE). New dispatches are answered as cancelled. */
 void agent_session_drain(struct agent_session *session, int64_t now_ns, bool cancel_running);
 /* Draining, nothing runs and no result is owed. */
 bool agent_session_drained(const struct agent_session *session);

@@ -136,11 +136,11 @@ __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *se
 /* session_offer.c */
 void offers_place(struct agent_session *session, int64_t now_ns); /* what does not stand yet */
 void offers_cancel(struct agent_session *session, int64_t now_ns);
-/* After a Welcome: what stood on the former connection keeps its place in the book if it still stands, all else is offered
- * anew. */
+/* After a Welcome: what stood on the former connection keeps its place in the book if it still
+ * stands, all else is offered anew. */
 void offers_resume(struct agent_session *session, int64_t now_ns);
-/* Cancels the asks that stand and says anew what is on offer: all of it, or nothing while the agent is paused, rests or
- * drains. */
+/* Cancels the asks that stand and says anew what is on offer: all of it, or nothing while the agent
+ * is paused, rests or drains. */
 void offers_renew(struct agent_session *session, int64_t now_ns);
 void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event);
 bool ask_stands(const struct offered_ask *ask);
@@ -172,7 +172,8 @@ void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease
                      uint32_t outcome, bool cancel_running);
 /* Its programs are told that we go, if they save their state when they are. */
 void work_leave(struct agent_session *session, struct lease *lease);
-/* Queued work is answered as cancelled, running work is cancelled when asked for; the lease stays. */
+/* Queued work is answered as cancelled, running work is cancelled when asked for; the lease
+ * stays. */
 void work_give_back(struct agent_session *session, int64_t now_ns, struct lease *lease,
                     bool cancel_running);
 /* Terms that ended, and leases with nothing left. */

@@ -223,8 +223,8 @@ static bool device_to_wire(const struct offered_device *device, struct wire_devi
     return true;
 }
 
-/* Withheld devices are not advertised: no ask for them stands then, and the broker refuses one that somebody places by
- * hand. Their leases go on. */
+/* Withheld devices are not advertised: no ask for them stands then, and the broker refuses one that
+ * somebody places by hand. Their leases go on. */
 static void advertise(struct agent_session *session, int64_t now_ns)
 {
     size_t count = is_withheld(session) ? 0 : session->device_count;
@@ -556,7 +556,8 @@ static void cancel_answered(struct agent_session *session, const struct id128 *i
     }
 }
 
-/* One that found nothing is what it wanted; one that the broker could not take for now is sent again. */
+/* One that found nothing is what it wanted; one that the broker could not take for now is sent
+ * again. */
 static void cancel_refused(struct agent_session *session, int64_t now_ns, const struct id128 *id,
                            enum reject_code code)
 {
@@ -633,9 +634,10 @@ static bool is_as_offered(const struct offered_ask *ask, const Bourse__V1__AskEv
            event->price_micro == ask->terms.price_micro;
 }
 
-/* What became of a device's ask by another hand than the agent's: another session of this account, or the end of the
- * time that such an order was good for. An ask of the agent's own that was cancelled so is not placed again before the
- * devices are advertised the next time; one by hand that has ended gives way to it at once. */
+/* What became of a device's ask by another hand than the agent's: another session of this account,
+ * or the end of the time that such an order was good for. An ask of the agent's own that was
+ * cancelled so is not placed again before the devices are advertised the next time; one by hand
+ * that has ended gives way to it at once. */
 void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event)
 {
     struct id128 device = codec_id(event->device);

@@ -1,5 +1,5 @@
-/* Leases and their lanes. One subtask runs in a lane at a time; the next is announced early, so that
- * the shell fetches its inputs meanwhile. */
+/* Leases and their lanes. One subtask runs in a lane at a time; the next is announced early, so
+ * that the shell fetches its inputs meanwhile. */
 #include "provider/session_internal.h"
 
 #include "base/checked.h"
@@ -340,8 +340,8 @@ void work_leave(struct agent_session *session, struct lease *lease)
     }
 }
 
-/* Its programs are told, and have until the notice is over; what waits goes back at once. A notice that comes again, after a
- * new connection, ends no later than the first. */
+/* Its programs are told, and have until the notice is over; what waits goes back at once. A notice
+ * that comes again, after a new connection, ends no later than the first. */
 void work_noticed(struct agent_session *session, int64_t now_ns,
                   const Bourse__V1__LeaseNotice *notice)
 {

@@ -146,7 +146,8 @@ static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem
     return true;
 }
 
-/* Who may write the config must not become somebody else by it: what is not root's names its owner, or nobody. */
+/* Who may write the config must not become somebody else by it: what is not root's names its owner,
+ * or nobody. */
 static bool may_name(const struct config *config, uid_t uid, struct problem *problem)
 {
     if (!config->names_user || config->owner == 0 || config->owner == uid) {
@@ -295,7 +296,8 @@ static void tell_used(const struct setup *setup, struct problem *problem)
                 setup->config.folder);
 }
 
-/* Looked at before the agent's control groups are waited for, which another agent has as long as it runs. */
+/* Looked at before the agent's control groups are waited for, which another agent has as long as it
+ * runs. */
 static bool has_other_agent(const struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 16];
@@ -377,8 +379,8 @@ static bool load_market(struct setup *setup, struct problem *problem)
     return market_read(setup->config.market, &setup->market, problem);
 }
 
-/* In the agent's folder, where joining puts it, or in that of its market on this machine, whose broker puts it
- * there: later perhaps than the config. */
+/* In the agent's folder, where joining puts it, or in that of its market on this machine, whose
+ * broker puts it there: later perhaps than the config. */
 static bool is_own_market(const struct config *config)
 {
     size_t length = strlen(config->folder);

@@ -52,7 +52,8 @@ bool setup_folder(const struct setup_options *options, char *ret_path, size_t ca
 /* Reads the config only: no root, no jail. */
 bool setup_config(const struct setup_options *options, struct config *ret_config,
                   struct problem *ret_problem);
-/* The same, and what this host cannot do of it: become a user that it does not have, offer more cores or memory than there are. */
+/* The same, and what this host cannot do of it: become a user that it does not have, offer more
+ * cores or memory than there are. */
 bool setup_fits(const struct setup_options *options, struct problem *ret_problem);
 /* The same, and whether a market elsewhere is there: all that a start would refuse. */
 bool setup_check(const struct setup_options *options, struct problem *ret_problem);

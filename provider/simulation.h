@@ -27,8 +27,8 @@ struct simulation {
     char detail[160];  /* what it rests on, for people */
 };
 
-/* What the device could never do is refused before anything is computed: an operation that is no product, a type
- * that it has no rate for, operands that are more than its memory. */
+/* What the device could never do is refused before anything is computed: an operation that is no
+ * product, a type that it has no rate for, operands that are more than its memory. */
 bool simulation_begin(const struct catalogue_device *device, const struct tensor_op *operation,
                       const struct simulation_files *files, struct problem *ret_problem);
 /* Once the result is there. False: with it, it is more than the memory. */

@@ -289,8 +289,8 @@ static bool could_be_free(const struct store *store, uint64_t bytes)
     return unused >= bytes || is_free(store, bytes - unused);
 }
 
-/* The disk had no room for a blob of `size` bytes (0: not known): whether another try may end better. Drops no
- * more than it needs, and nothing where that would be in vain. */
+/* The disk had no room for a blob of `size` bytes (0: not known): whether another try may end
+ * better. Drops no more than it needs, and nothing where that would be in vain. */
 static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
 {
     if (size == 0) {
@@ -607,8 +607,8 @@ static void leave(struct store *store, struct entry *entry)
     evict(store);
 }
 
-/* Opens the file of an entry that is here; checks one of an earlier run. The mutex is held and let go
- * meanwhile; `users` keeps the entry. */
+/* Opens the file of an entry that is here; checks one of an earlier run. The mutex is held and let
+ * go meanwhile; `users` keeps the entry. */
 static enum store_status open_entry(struct store *store, struct entry *entry, int *ret_fd)
 {
     char path[PATH_MAX + 80];
@@ -651,7 +651,8 @@ static enum store_status too_large(const struct entry *entry, uint64_t cap,
     return STORE_TOO_LARGE;
 }
 
-/* To the first who reads it once; for anybody else it is fetched. False: that it is, or no descriptor is left. */
+/* To the first who reads it once; for anybody else it is fetched. False: that it is, or no
+ * descriptor is left. */
 static bool take_lent(struct store *store, struct entry *entry, const struct taking *taking,
                       struct store_blob *ret_blob)
 {

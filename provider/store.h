@@ -41,14 +41,15 @@ enum store_status {
 /* What a file that could not be written means: FULL or FAILED. */
 enum store_status store_unwritten(int error);
 
-/* Gets `hash` for `job` into `fd` (at most `cap` bytes) and verifies it. Called on the store's threads;
- * `thread` is 0 .. threads - 1, so that each may keep a connection of its own. *ret_size is the blob's
- * size with FULL, too; 0 when it is not known. */
+/* Gets `hash` for `job` into `fd` (at most `cap` bytes) and verifies it. Called on the store's
+ * threads; `thread` is 0 .. threads - 1, so that each may keep a connection of its own. *ret_size
+ * is the blob's size with FULL, too; 0 when it is not known. */
 typedef enum store_status store_fetch(void *context, size_t thread, const struct hash32 *hash,
                                       const struct id128 *job, uint64_t cap, int fd,
                                       uint64_t *ret_size, struct problem *ret_problem);
 
-/* The blob as an open file of another's, which nobody has hashed; -1: it is to be fetched. Called like fetch; may block. */
+/* The blob as an open file of another's, which nobody has hashed; -1: it is to be fetched. Called
+ * like fetch; may block. */
 typedef int store_lend(void *context, size_t thread, const struct hash32 *hash,
                        const struct id128 *job, uint64_t cap, uint64_t *ret_size);
 
@@ -78,12 +79,13 @@ struct store_blob {
     int fd;       /* read-only, the taker's own */
     bool is_lent; /* it is to be hashed as it is read */
 };
-/* Waits for the blob. `give_up` (may be NULL) ends the wait within a tenth of a second. Any status but
- * OK leaves nothing to release. The hash of nothing is at hand without a fetch. */
+/* Waits for the blob. `give_up` (may be NULL) ends the wait within a tenth of a second. Any status
+ * but OK leaves nothing to release. The hash of nothing is at hand without a fetch. */
 enum store_status store_take(struct store *store, const struct hash32 *hash,
                              const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                              struct store_blob *ret_blob, struct problem *ret_problem);
-/* The same for who reads it once, from its start to its end, and hashes as he reads when it is lent. */
+/* The same for who reads it once, from its start to its end, and hashes as he reads when it is
+ * lent. */
 enum store_status store_take_once(struct store *store, const struct hash32 *hash,
                                   const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                                   struct store_blob *ret_blob, struct problem *ret_problem);
@@ -94,9 +96,11 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
 /* The same for store_take_once. */
 void store_prefetch_once(struct store *store, const struct hash32 *hash, const struct id128 *job,
                          uint64_t cap);
-/* Closes what is lent and nobody uses: as long as it is open here, its owner's disk has no room of it that he removes. */
+/* Closes what is lent and nobody uses: as long as it is open here, its owner's disk has no room of
+ * it that he removes. */
 void store_forget_lent(struct store *store);
-/* Whether `bytes` are free on the disk, at the price of files that nobody uses; none goes in vain. */
+/* Whether `bytes` are free on the disk, at the price of files that nobody uses; none goes in
+ * vain. */
 bool store_has_room(struct store *store, uint64_t bytes);
 /* Bytes of files at hand. */
 uint64_t store_size(struct store *store);

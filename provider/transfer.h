@@ -22,8 +22,8 @@ enum {
     TRANSFER_GROUP = 32, /* outcomes stored in one call */
 };
 
-/* The outputs are durable at the broker, or the outcomes say why not. Called on a storing thread, or within
- * transfer_submit when there is nothing to store; takes the outcomes of the list over. */
+/* The outputs are durable at the broker, or the outcomes say why not. Called on a storing thread,
+ * or within transfer_submit when there is nothing to store; takes the outcomes of the list over. */
 typedef void transfer_done(void *context, struct list_link *outcomes);
 
 struct transfer_config {

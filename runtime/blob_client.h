@@ -32,7 +32,8 @@ void blob_client_close(struct blob_client **self);
 /* Writes `length` bytes from `offset` of blob `index` to ret_bytes. */
 typedef bool blob_read(void *context, size_t index, uint64_t offset, size_t length,
                        uint8_t *ret_bytes, struct problem *ret_problem);
-/* Where the bytes of blob `index` from `offset` on lie as they are, so many of them together. False: in no file. */
+/* Where the bytes of blob `index` from `offset` on lie as they are, so many of them together.
+ * False: in no file. */
 struct blob_place {
     int fd;
     uint64_t at, length;
@@ -53,21 +54,22 @@ struct
 /* Stores `count` blobs, asking first which the broker lacks. `job` (NULL: own) names the job for
  * whose owner a provider stores. `progress` (may be NULL) is told of bytes done. False with the
  * problem and, when the broker refused, *ret_reject (REJECT_NONE when it was something else);
- * *ret_unread (may be NULL) tells whether a source could not be read as far as its size. Safe to repeat. */
+ * *ret_unread (may be NULL) tells whether a source could not be read as far as its size. Safe to
+ * repeat. */
 typedef void blob_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
 bool blob_client_put(struct blob_client *client, const struct blob_source *sources, size_t count,
                      const struct id128 *job, blob_progress *progress, void *context,
                      enum reject_code *ret_reject, bool *ret_unread, struct problem *ret_problem);
 
 /* Fetches one blob of at most `cap` bytes into `fd` (written from offset 0), verifying the hash.
- * *ret_size is its size, also when false (0: not known). *ret_errno is why `fd` could not be written,
- * 0 when it was not that. */
+ * *ret_size is its size, also when false (0: not known). *ret_errno is why `fd` could not be
+ * written, 0 when it was not that. */
 bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
                      uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
                      int *ret_errno, struct problem *ret_problem);
-/* The blob as an open file of a broker on this machine, to be read only, for the caller to close; *ret_size is its size, `cap` at
- * most. Nobody has looked at it: what is read of it is to be hashed as it is read, for it is another's. -1: it is not to be had so,
- * for whatever reason. */
+/* The blob as an open file of a broker on this machine, to be read only, for the caller to close;
+ * *ret_size is its size, `cap` at most. Nobody has looked at it: what is read of it is to be hashed
+ * as it is read, for it is another's. -1: it is not to be had so, for whatever reason. */
 int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
                        const struct id128 *job, uint64_t cap, uint64_t *ret_size);
 /* The same into memory that the caller frees. */
@@ -75,16 +77,19 @@ bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash
                            const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,
                            size_t *ret_length, enum reject_code *ret_reject,
                            struct problem *ret_problem);
-/* The same, each piece given to `take` as it comes: one at a time and in order, and all from 0 again after a lost connection. Two
- * threads may take turns in giving them. The first piece holds a MiB of the blob, or all of it. What was taken is the blob only when
- * the call ends well: the hash is known at the end. False from `take`, with its problem, ends the call. */
+/* The same, each piece given to `take` as it comes: one at a time and in order, and all from 0
+ * again after a lost connection. Two threads may take turns in giving them. The first piece holds a
+ * MiB of the blob, or all of it. What was taken is the blob only when the call ends well: the hash
+ * is known at the end. False from `take`, with its problem, ends the call. */
 typedef bool blob_take(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
                        struct problem *ret_problem);
 bool blob_client_get_pieces(struct blob_client *client, const struct hash32 *hash,
                             const struct id128 *job, uint64_t cap, blob_take *take, void *context,
                             enum reject_code *ret_reject, struct problem *ret_problem);
-/* The same for several, each of at most `size` bytes, with a context of its own for `take`; small ones are asked for ahead,
- * and come first; large ones of a broker on this machine come two at a time, so that `take` is called for both at once. The first failure ends the call: *ret_failed is whose. Any of the others may have come. */
+/* The same for several, each of at most `size` bytes, with a context of its own for `take`; small
+ * ones are asked for ahead, and come first; large ones of a broker on this machine come two at a
+ * time, so that `take` is called for both at once. The first failure ends the call: *ret_failed is
+ * whose. Any of the others may have come. */
 struct blob_want {
     struct hash32 hash;
     uint64_t size;

@@ -48,7 +48,8 @@ struct flight_answer {
     ProtobufCMessage *body; /* the caller frees with codec_free */
 };
 
-/* Where tickets for files are taken to; NULL: nowhere, and for FLIGHT_NO_FILES_S after flight_no_files. */
+/* Where tickets for files are taken to; NULL: nowhere, and for FLIGHT_NO_FILES_S after
+ * flight_no_files. */
 const char *flight_files(const struct blob_client *client);
 void flight_no_files(struct blob_client *client);
 /* For what comes in large pieces; may be NULL. */
@@ -59,8 +60,8 @@ bool flight_interrupted(const struct blob_client *client, struct problem *ret_pr
 /* Sends a request and notes it as in flight (there is room). False when it cannot go out now. */
 bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,
                  enum message_type type, const ProtobufCMessage *body);
-/* The same in two steps, for a body with a field that points to `hole`: room for that field's bytes, which are to be
- * written before it leaves. NULL when there is no memory. */
+/* The same in two steps, for a body with a field that points to `hole`: room for that field's
+ * bytes, which are to be written before it leaves. NULL when there is no memory. */
 uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
                       const ProtobufCMessage *body, const uint8_t *hole);
 bool flight_leave(struct blob_client *client, struct flights *flights, const struct flight *flight);
@@ -70,8 +71,9 @@ enum flight_status flight_await(struct blob_client *client, struct flights *flig
                                 enum message_type expected, struct flight_answer *ret_answer,
                                 struct problem *ret_problem);
 
-/* All of a blob of `size` bytes out of an open file, to `take`. False: the file does not bring it, or with *ret_fatal and the problem
- * the client is to give up, or `take` said so. Several may be under way on threads of their own. */
+/* All of a blob of `size` bytes out of an open file, to `take`. False: the file does not bring it,
+ * or with *ret_fatal and the problem the client is to give up, or `take` said so. Several may be
+ * under way on threads of their own. */
 bool flight_take_file(struct blob_client *client, const struct blob_want *want, uint64_t size,
                       int fd, blob_take *take, bool *ret_fatal, struct problem *ret_problem);
 

@@ -217,7 +217,8 @@ static bool write_sink(void *context, uint64_t offset, const uint8_t *bytes, siz
            copy_failed(copying, &problem);
 }
 
-/* The bytes of the file. False: `*ret_fatal` with the problem, or the file ends too soon or cannot be read. */
+/* The bytes of the file. False: `*ret_fatal` with the problem, or the file ends too soon or cannot
+ * be read. */
 static bool take_file(struct get *get, int fd, bool *ret_fatal, struct problem *ret_problem)
 {
     struct copying copying = {.get = get, .fd = fd, .problem = ret_problem};
@@ -256,7 +257,8 @@ bool flight_take_file(struct blob_client *client, const struct blob_want *want, 
     return hash32_equal(&hash, get.hash);
 }
 
-/* All of the blob at once, or nothing of it: then the pieces are asked for. Its size is known, so no other ticket is. */
+/* All of the blob at once, or nothing of it: then the pieces are asked for. Its size is known, so
+ * no other ticket is. */
 static bool take_ticket(struct get *get, const Bourse__V1__BlobData *data,
                         enum reject_code *ret_reject, struct problem *ret_problem)
 {
@@ -339,7 +341,8 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
 
 static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
-    /* What is asked for counts against what an account may read in a second, whether there is so much of it or not. */
+    /* What is asked for counts against what an account may read in a second, whether there is so
+     * much of it or not. */
     const bool is_small = get->cap > 0 && get->cap < FLIGHT_CHUNK_BYTES;
     const uint32_t first = is_small ? (uint32_t)get->cap : FLIGHT_CHUNK_BYTES;
     start_over(get);

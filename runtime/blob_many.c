@@ -1,6 +1,7 @@
-/* Many small blobs at once: all are asked for in one window, so that the way there and back counts once for several of
- * them. Large ones of a broker on this machine are read out of their files, two at a time: each can be hashed by one processor only.
- * Whatever does not come whole in one answer or out of a file is fetched alone afterwards (blob_get.c), and that judges it. */
+/* Many small blobs at once: all are asked for in one window, so that the way there and back counts
+ * once for several of them. Large ones of a broker on this machine are read out of their files, two
+ * at a time: each can be hashed by one processor only. Whatever does not come whole in one answer
+ * or out of a file is fetched alone afterwards (blob_get.c), and that judges it. */
 #include "base/sha256.h"
 #include "runtime/blob_flight.h"
 
@@ -65,7 +66,8 @@ static bool take_data(struct many *many, size_t index, const Bourse__V1__BlobDat
     return many->take(want->context, 0, data->data.data, data->data.len, ret_problem);
 }
 
-/* The broker answers in the order asked: what was asked before and has no answer by now found a full queue. */
+/* The broker answers in the order asked: what was asked before and has no answer by now found a
+ * full queue. */
 static void forget_overtaken(struct flights *flights, size_t source)
 {
     size_t overtaken = 0;

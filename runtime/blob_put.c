@@ -1,7 +1,7 @@
 /* Puts: the broker is asked which blobs it lacks, then those are sent in a window of chunks. After
  * a lost connection the question is asked again; a blob of which it has a part goes on where
- * BLOB_OFFSET says. Large blobs go through a stream, where the broker gives one (blob_stream.c): then nothing of them is left to
- * be sent here. */
+ * BLOB_OFFSET says. Large blobs go through a stream, where the broker gives one (blob_stream.c):
+ * then nothing of them is left to be sent here. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob_sending.h"

@@ -1,5 +1,5 @@
-/* runtime/blob_sending.h - a put under way: what pieces (blob_put.c) and streams (blob_stream.c) share. Inner to the blob
- * client. */
+/* runtime/blob_sending.h - a put under way: what pieces (blob_put.c) and streams (blob_stream.c)
+ * share. Inner to the blob client. */
 #ifndef BOURSE_RUNTIME_BLOB_SENDING_H
 #define BOURSE_RUNTIME_BLOB_SENDING_H
 
@@ -34,8 +34,9 @@ void sending_set_job(const struct put *put, protobuf_c_boolean *ret_has,
 bool sending_read(const struct blob_source *source, uint64_t offset, size_t length,
                   uint8_t *ret_chunk, struct problem *ret_problem);
 
-/* Sends what is wanted and large through streams, as far as the broker has any: what is not done afterwards goes in pieces, and
- * nothing is in flight. False with the problem: a source could not be read, or the client is to give up. */
+/* Sends what is wanted and large through streams, as far as the broker has any: what is not done
+ * afterwards goes in pieces, and nothing is in flight. False with the problem: a source could not
+ * be read, or the client is to give up. */
 bool sending_by_stream(struct put *put, struct problem *ret_problem);
 
 #endif

@@ -1,7 +1,8 @@
-/* Puts to a broker on this machine: instead of pieces, each of which is sealed, copied and answered, the bytes of a large
- * blob go through a socket that the broker hands over for a ticket (broker/intake.h). Some go at a time, so that several of
- * its threads store them. What lies in a file goes from there into the socket without being read by us. A stream decides nothing:
- * whatever goes wrong with one, its blob goes in pieces. */
+/* Puts to a broker on this machine: instead of pieces, each of which is sealed, copied and
+ * answered, the bytes of a large blob go through a socket that the broker hands over for a ticket
+ * (broker/intake.h). Some go at a time, so that several of its threads store them. What lies in a
+ * file goes from there into the socket without being read by us. A stream decides nothing: whatever
+ * goes wrong with one, its blob goes in pieces. */
 #include "runtime/blob_sending.h"
 #include "runtime/descriptor.h"
 
@@ -67,8 +68,8 @@ static bool ask(struct put *put, size_t index, const struct id128 *ticket)
     return flight_send(put->client, &put->flights, &flight, MESSAGE_BLOB_PUT, &body.base);
 }
 
-/* Takes the next answer. *ret_ticket (may be NULL) is written when it is one. Whatever else is no yes is none: pieces
- * are answered with the reason. */
+/* Takes the next answer. *ret_ticket (may be NULL) is written when it is one. Whatever else is no
+ * yes is none: pieces are answered with the reason. */
 static enum flight_status take_answer(struct put *put, bool *ret_is_ticket,
                                       struct id128 *ret_ticket, struct problem *ret_problem)
 {
@@ -145,7 +146,8 @@ static bool is_socket(int fd)
     return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* The largest that is wanted and not begun: so streams end at about the same time. False: there is none. */
+/* The largest that is wanted and not begun: so streams end at about the same time. False: there is
+ * none. */
 static bool pick(const struct streams *streams, size_t *ret_index)
 {
     const struct put *put = streams->put;
@@ -175,7 +177,8 @@ static void take_end(struct put *put, struct stream *stream)
     }
 }
 
-/* Finds a blob for the stream, and the broker's end; none when all are begun, or the broker gives no more. */
+/* Finds a blob for the stream, and the broker's end; none when all are begun, or the broker gives
+ * no more. */
 static bool begin(struct streams *streams, struct stream *stream, struct problem *ret_problem)
 {
     struct put *put = streams->put;

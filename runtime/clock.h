@@ -11,7 +11,8 @@
 int64_t clock_monotonic_ns(void); /* CLOCK_MONOTONIC */
 int64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
 
-/* A condition whose timed waits are by CLOCK_MONOTONIC: a wall clock that is set back must not make them longer. */
+/* A condition whose timed waits are by CLOCK_MONOTONIC: a wall clock that is set back must not make
+ * them longer. */
 void condition_init(pthread_cond_t *condition);
 
 /* libsodium's generator; runtime_start has been called. */

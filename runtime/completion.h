@@ -1,5 +1,6 @@
-/* runtime/completion.h - what a shell should offer for a program that is a command with getopt_long's options, written from the
- * program's own tables. `bourse`, which knows more of its words, writes its own. */
+/* runtime/completion.h - what a shell should offer for a program that is a command with
+ * getopt_long's options, written from the program's own tables. `bourse`, which knows more of its
+ * words, writes its own. */
 #ifndef BOURSE_RUNTIME_COMPLETION_H
 #define BOURSE_RUNTIME_COMPLETION_H
 
@@ -24,7 +25,8 @@ struct completion_program {
     const char *standard; /* the command where none is given */
 };
 
-/* Writes the script for `shell`: bash, zsh or fish; false, and nothing is written, for any other. */
+/* Writes the script for `shell`: bash, zsh or fish; false, and nothing is written, for any
+ * other. */
 bool completion_for(FILE *to, const char *shell, const struct completion_program *program);
 
 #endif

@@ -16,10 +16,12 @@
 
 enum { DESCRIPTOR_WAIT_MS = 1000 }; /* for an answer, which comes at once or not at all */
 
-/* Where tickets for what `endpoint` gave are taken to: ipc://NAME.sock has NAME.fd beside it. False: nowhere. */
+/* Where tickets for what `endpoint` gave are taken to: ipc://NAME.sock has NAME.fd beside it.
+ * False: nowhere. */
 bool descriptor_path(const char *endpoint, char *ret_path, size_t capacity);
 
-/* The socket at `path`, mode 0600, or 0660 with `group`; it never blocks. What was there before is removed. */
+/* The socket at `path`, mode 0600, or 0660 with `group`; it never blocks. What was there before is
+ * removed. */
 bool descriptor_port_open(const char *path, bool group, int *ret_port, struct problem *ret_problem);
 struct descriptor_asker {
     struct sockaddr_un address;
@@ -28,12 +30,12 @@ struct descriptor_asker {
 /* The next ticket that somebody sent. False: none is there. */
 bool descriptor_port_receive(int port, struct id128 *ret_ticket,
                              struct descriptor_asker *ret_asker);
-/* Hands over `fd`, which stays the caller's; -1: there is nothing for that ticket. Who is gone or does not read gets
- * nothing. */
+/* Hands over `fd`, which stays the caller's; -1: there is nothing for that ticket. Who is gone or
+ * does not read gets nothing. */
 void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd);
 
-/* *ret_fd is the descriptor for the ticket, of whatever kind, which the caller closes; -1: the answer is that there is
- * none. False with -1: nobody answers within wait_ms. */
+/* *ret_fd is the descriptor for the ticket, of whatever kind, which the caller closes; -1: the
+ * answer is that there is none. False with -1: nobody answers within wait_ms. */
 bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, int *ret_fd);
 
 #endif

@@ -12,8 +12,8 @@
 
 /* Makes sure `path` is a folder of mode 0700 (or 0710, where a group must pass) owned by us and not
  * a symbolic link; with `create`, makes it, 0700 (parents 0700 too). A folder with wider modes is
- * refused, and the problem says the chmod that mends it. With `create` its own name and those in it are
- * durable then, also where a former process made them and was killed. */
+ * refused, and the problem says the chmod that mends it. With `create` its own name and those in it
+ * are durable then, also where a former process made them and was killed. */
 bool private_folder(const char *path, bool create, struct problem *ret_problem);
 
 /* Whether `path`, which is there, is such a folder for user `owner`, who need not be us. */
@@ -31,13 +31,15 @@ bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_le
 /* The same, and who owns the very file that was read. */
 bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
                      uid_t *ret_owner, struct problem *ret_problem);
-/* Copies a file to `to`, which must not be there yet, with mode 0600, and fsyncs it; its folder is the caller's to sync. */
+/* Copies a file to `to`, which must not be there yet, with mode 0600, and fsyncs it; its folder is
+ * the caller's to sync. */
 bool file_copy(const char *from, const char *to, struct problem *ret_problem);
 /* fsyncs a folder: what was made, renamed or removed in it survives a power cut from then on. */
 bool folder_sync(const char *path, struct problem *ret_problem);
-/* Writes all of it at `offset`, or says false with errno; what it wrote till then stays. No more than FILE_STEP_BYTES at a time: a file
- * system takes memory for each write in one piece where it can, and large pieces are found last among memory that was in use shortly
- * before. A virtual machine that gives unused memory back to its host waits ten times as long for others. */
+/* Writes all of it at `offset`, or says false with errno; what it wrote till then stays. No more
+ * than FILE_STEP_BYTES at a time: a file system takes memory for each write in one piece where it
+ * can, and large pieces are found last among memory that was in use shortly before. A virtual
+ * machine that gives unused memory back to its host waits ten times as long for others. */
 enum { FILE_STEP_BYTES = 64 << 10 };
 bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset);
 /* Writes beside, fsyncs, renames over `path`, fsyncs the folder. */

@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What marks "output only" in an epoll set: the kernel reports it whenever it would report EPOLLOUT, and nobody else
- * asks for it. */
+/* What marks "output only" in an epoll set: the kernel reports it whenever it would report
+ * EPOLLOUT, and nobody else asks for it. */
 #define ONLY_OUTPUT ((uint32_t)EPOLLWRNORM)
 
 static int control(int set, int operation, int descriptor, struct epoll_event *event)

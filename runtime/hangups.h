@@ -15,8 +15,9 @@
 
 #include <stdbool.h>
 
-/* Whether libraries of this process reach our functions: false when something loaded before them took the names. To
- * be asked before the first socket is opened; asking is also what links them in. */
+/* Whether libraries of this process reach our functions: false when something loaded before them
+ * took the names. To be asked before the first socket is opened; asking is also what links them
+ * in. */
 bool hangups_are_held(void);
 
 #endif

@@ -15,12 +15,13 @@ enum { HASHER_LEAST_BYTES = 128 << 10 }; /* of a piece that is given to the thre
 
 struct hasher;
 
-/* Its thread has name and rank of the caller's, and hears no signals. NULL: there is none, and every call is as good
- * without. */
+/* Its thread has name and rank of the caller's, and hears no signals. NULL: there is none, and
+ * every call is as good without. */
 struct hasher *hasher_create(void);
 void hasher_destroy(struct hasher **self);
 
-/* Adds the bytes to `sum`. Until hasher_finish nobody writes the bytes, and nobody touches the sum. */
+/* Adds the bytes to `sum`. Until hasher_finish nobody writes the bytes, and nobody touches the
+ * sum. */
 void hasher_begin(struct hasher *hasher, struct sha256 *sum, const uint8_t *bytes, size_t length);
 /* What was begun is in its sum; without that, nothing happens. */
 void hasher_finish(struct hasher *hasher);

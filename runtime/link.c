@@ -63,8 +63,8 @@ static bool configure(const struct link *link, void *socket)
            set_number(socket, ZMQ_RECONNECT_IVL, LINK_RECONNECT_MS) &&
            set_number(socket, ZMQ_RECONNECT_IVL_MAX, LINK_RECONNECT_MOST_MS) &&
            set_number(socket, ZMQ_HANDSHAKE_IVL, LINK_HANDSHAKE_MS) &&
-           /* No pings of ZMTP: one that stays unanswered while our queue is full ends the process at the next
-            * connection (libzmq issue 3937). */
+           /* No pings of ZMTP: one that stays unanswered while our queue is full ends the process
+            * at the next connection (libzmq issue 3937). */
            set_number(socket, ZMQ_TCP_KEEPALIVE, 1) &&
            set_number(socket, ZMQ_TCP_KEEPALIVE_IDLE, LINK_KEEPALIVE_S) &&
            set_number(socket, ZMQ_TCP_KEEPALIVE_INTVL, LINK_KEEPALIVE_S) &&

@@ -25,8 +25,8 @@ void link_close(struct link **self);
 bool link_reopen(struct link *link, struct problem *ret_problem);
 /* False when the message cannot be queued now (full, or not connected). */
 bool link_send(struct link *link, const void *message, size_t length);
-/* The same for a message that is written where it leaves from: room for `length` bytes (NULL: no memory), until
- * link_send_draft, or another draft takes its place. */
+/* The same for a message that is written where it leaves from: room for `length` bytes (NULL: no
+ * memory), until link_send_draft, or another draft takes its place. */
 uint8_t *link_draft(struct link *link, size_t length);
 bool link_send_draft(struct link *link); /* false: as link_send; the draft is gone */
 /* Waits up to timeout_ms (0: do not wait, -1: for ever). 1: a message, valid until the next call;

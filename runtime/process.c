@@ -41,8 +41,8 @@ static bool forbid_cores(void)
     return setrlimit(RLIMIT_CORE, &limit) == 0;
 }
 
-/* Messages of blobs have megabytes: given back to the kernel after each, every page of the next is made anew, which costs
- * as much as the copying. */
+/* Messages of blobs have megabytes: given back to the kernel after each, every page of the next is
+ * made anew, which costs as much as the copying. */
 static void keep_freed_memory(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION_BYTES); /* where it fails, it is slower */
@@ -130,8 +130,8 @@ struct
     uint64_t slice_ns, deadline_ns, period_ns;
 };
 
-/* In Linux a niceness belongs to a thread, and is set by its number. With it goes a short slice, which kernels since
- * 6.12 know: what wakes up does not wait for the end of a long one. */
+/* In Linux a niceness belongs to a thread, and is set by its number. With it goes a short slice,
+ * which kernels since 6.12 know: what wakes up does not wait for the end of a long one. */
 static bool yield_thread(pid_t thread)
 {
     const struct scheduling attributes = {

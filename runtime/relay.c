@@ -7,9 +7,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Who has the turn to read takes that to write before he gives the first away: so pieces are written one at a time, in
- * order, while the next is read and hashed. Two writers would gain nothing, as a file system lets one of them in; who waits
- * there is overtaken again and again, and holds a piece meanwhile. */
+/* Who has the turn to read takes that to write before he gives the first away: so pieces are
+ * written one at a time, in order, while the next is read and hashed. Two writers would gain
+ * nothing, as a file system lets one of them in; who waits there is overtaken again and again, and
+ * holds a piece meanwhile. */
 struct relaying {
     const struct relay *relay;
     pthread_mutex_t reading, writing;
@@ -91,7 +92,8 @@ static bool start_helper(struct relaying *relaying, pthread_t *ret_helper)
     return failed == 0;
 }
 
-/* What the caller carries; it has a helper as soon as there is a processor for one, as when another relay has ended. */
+/* What the caller carries; it has a helper as soon as there is a processor for one, as when another
+ * relay has ended. */
 static void carry_helped(struct relaying *relaying)
 {
     pthread_t helper;

@@ -27,7 +27,8 @@ enum {
     ROUTER_PING_TIMEOUT_MS = 30000,
 };
 
-/* What waits to leave. Messages on their way refer to it, so it lives as long as the last of them. */
+/* What waits to leave. Messages on their way refer to it, so it lives as long as the last of
+ * them. */
 struct waiting {
     atomic_size_t references;
     atomic_size_t bytes;
@@ -299,7 +300,8 @@ int router_receive(struct router *router, int timeout_ms, struct router_message 
     }
 }
 
-/* libzmq says "localhost:UID:GID:PID" of ipc peers (SO_PEERCRED), and numbers of an address of others. */
+/* libzmq says "localhost:UID:GID:PID" of ipc peers (SO_PEERCRED), and numbers of an address of
+ * others. */
 bool router_is_local(struct router *router)
 {
     static const char prefix[] = "localhost:";

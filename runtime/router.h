@@ -85,13 +85,13 @@ bool router_is_local(struct router *router);
 /* To a connection of `client`. Never waits. Copies the bytes. */
 enum router_sent router_send(struct router *router, const struct route *route,
                              const struct key32 *client, const void *bytes, size_t length);
-/* The same for a message that is written where it leaves from: room for `length` bytes, or NULL (FULL), until it is sent or
- * dropped, or another draft takes its place. */
+/* The same for a message that is written where it leaves from: room for `length` bytes, or NULL
+ * (FULL), until it is sent or dropped, or another draft takes its place. */
 uint8_t *router_draft(struct router *router, const struct key32 *client, size_t length);
 enum router_sent router_send_draft(struct router *router, const struct route *route);
 void router_drop_draft(struct router *router);
-/* Bytes that wait to leave: to that key, and to all. Keys share their count with one in 4096 others, by a hash that
- * nobody else knows. */
+/* Bytes that wait to leave: to that key, and to all. Keys share their count with one in 4096
+ * others, by a hash that nobody else knows. */
 size_t router_waiting_key(const struct router *router, const struct key32 *client);
 size_t router_waiting(const struct router *router);
 /* The zmq socket, for zmq_poll beside other things. */

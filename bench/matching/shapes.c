@@ -84,8 +84,9 @@ static void place_levels(struct book *book, struct book_order *ask, uint32_t ord
     }
 }
 
-/* Asks, as many at each price as at the next: placed, filled from the front; placed again, cancelled from the middle
- * outwards. However many prices there are, orders come and go by handle in the same way. */
+/* Asks, as many at each price as at the next: placed, filled from the front; placed again,
+ * cancelled from the middle outwards. However many prices there are, orders come and go by handle
+ * in the same way. */
 static struct costs fill_levels(uint32_t orders, uint32_t levels)
 {
     struct book *book = create((struct book_limits){orders, 1, 1});
@@ -119,7 +120,8 @@ static struct costs fill_levels(uint32_t orders, uint32_t levels)
     return costs;
 }
 
-/* Nanoseconds from one line to the next, where each says which: a random cycle through so many bytes. */
+/* Nanoseconds from one line to the next, where each says which: a random cycle through so many
+ * bytes. */
 static double chase(size_t bytes)
 {
     const uint32_t lines = (uint32_t)(bytes / LINE);
@@ -156,14 +158,16 @@ struct spread {
     size_t bytes;
 };
 
-/* From 0 to less than the bound, without a division: that would take longer than some of what is timed. */
+/* From 0 to less than the bound, without a division: that would take longer than some of what is
+ * timed. */
 static uint32_t below(struct random *random, uint32_t bound)
 {
     return (uint32_t)((random_u64(random) >> 32) * bound >> 32);
 }
 
-/* As many rest all the time, at any of the prices, which are evenly spread over the span; each step one goes and another
- * comes. Nanoseconds of both; and of one step through as much memory as the orders made resident. */
+/* As many rest all the time, at any of the prices, which are evenly spread over the span; each step
+ * one goes and another comes. Nanoseconds of both; and of one step through as much memory as the
+ * orders made resident. */
 static struct spread wide(uint32_t ticks, uint32_t prices, uint32_t orders)
 {
     int64_t apart = ticks / prices;

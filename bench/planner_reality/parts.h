@@ -33,7 +33,8 @@ uint32_t kind_most(enum kind kind);
 /* What its time is about proportional to. */
 double piece_units(struct piece piece);
 
-/* Memory and files of one worker, in use from the start: pages that are new to the machine would be timed with the work. */
+/* Memory and files of one worker, in use from the start: pages that are new to the machine would be
+ * timed with the work. */
 struct scratch;
 struct scratch *scratch_create(void);
 void scratch_destroy(struct scratch **self);
@@ -74,8 +75,9 @@ struct transfer {
     int64_t ready_ns, begin_ns, end_ns; /* the link says the last two, by CLOCK_MONOTONIC */
 };
 
-/* One way from core to core: a socket pair, a thread that sends on the one, one that receives on the other. It carries one
- * transfer at a time, for latency + bytes / bandwidth, in the order in which they were given to it. */
+/* One way from core to core: a socket pair, a thread that sends on the one, one that receives on
+ * the other. It carries one transfer at a time, for latency + bytes / bandwidth, in the order in
+ * which they were given to it. */
 struct wire;
 
 /* `arrived` is called on the receiver's thread when all bytes are there. */
@@ -122,8 +124,8 @@ void run_destroy(struct run **self);
 void run_once(struct run *run, const int *cores, struct scratch *const *scratch,
               struct wire_speed speed);
 
-/* Whether it was the plan that ran: each core its tasks in their order and one at a time, none before its inputs, each link one
- * transfer at a time and none faster than it is. */
+/* Whether it was the plan that ran: each core its tasks in their order and one at a time, none
+ * before its inputs, each link one transfer at a time and none faster than it is. */
 bool run_kept(const struct run *run, struct wire_speed speed);
 struct hash32 run_output(const struct run *run); /* of all tasks */
 

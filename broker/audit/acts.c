@@ -16,7 +16,8 @@ enum { KIND_ADOPT = 3, RECORD_MAX = 512, OWED_FIRST = 64 };
 static const char record_domain[] = "bourse/act/v1"; /* with its NUL, like the next */
 static const char mark_domain[] = "bourse/acts/v1";
 
-/* Commands whose doing must be in the log: kinds 16 to 20, in the two bytes after domain, number and both times. */
+/* Commands whose doing must be in the log: kinds 16 to 20, in the two bytes after domain, number
+ * and both times. */
 static const char unrecorded[] =
     "SELECT log_index FROM ("
     "  SELECT log_index FROM flags UNION SELECT log_index FROM transfers WHERE kind = 2)"
@@ -106,8 +107,8 @@ static void read_name(struct audit *audit, struct audit_act *act)
 
 /* ---------------------------------------------------------------- the chain */
 
-/* Every start names the key that signs the log, always the same: only who adopts a journal without HEAD, which is
- * an act of its own, may bring another. */
+/* Every start names the key that signs the log, always the same: only who adopts a journal without
+ * HEAD, which is an act of its own, may bring another. */
 static bool check_key(struct audit *audit, const struct audit_act *act, struct walk *walk)
 {
     if (act->number == 1) {
@@ -124,7 +125,8 @@ static bool check_key(struct audit *audit, const struct audit_act *act, struct w
            audit_finding(audit, "acts", act->number, "the broker started with another audit key");
 }
 
-/* What is owed and what was written come in one order. What the journal did before the log began is not owed. */
+/* What is owed and what was written come in one order. What the journal did before the log began is
+ * not owed. */
 static void pay(const struct audit *audit, const struct audit_act *act, struct walk *walk)
 {
     while (walk->paid < audit->owed_count &&

@@ -151,7 +151,8 @@ bool audit_open_database(struct audit *audit, const char *path)
 
 static bool run(struct audit *audit, const char *database_path, const char *head_path)
 {
-    /* HEAD first: beside a running broker it may then be behind what is read after it, never ahead. */
+    /* HEAD first: beside a running broker it may then be behind what is read after it, never
+     * ahead. */
     return audit_read_head(audit, head_path) && audit_open_database(audit, database_path) &&
            audit_tree_open(audit) && audit_rows_open(audit) && audit_journal(audit) &&
            audit_tree_end(audit) && audit_balances(audit) && audit_outcomes(audit) &&

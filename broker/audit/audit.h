@@ -59,9 +59,9 @@ const char *audit_act_name(uint16_t kind); /* "mint"; "unknown" */
 /* False ends the reading. */
 typedef bool audit_on_act(void *context, const struct audit_act *act);
 
-/* Checks the audit log alone: its chain, and its end against HEAD, whose signature must be that of the key which
- * its starts name. Calls `on_act` for every record from number `since` on, in their order, up to the first
- * that is wrong. */
+/* Checks the audit log alone: its chain, and its end against HEAD, whose signature must be that of
+ * the key which its starts name. Calls `on_act` for every record from number `since` on, in their
+ * order, up to the first that is wrong. */
 void audit_acts_run(const char *folder, uint64_t since, audit_on_act *on_act, void *context,
                     struct audit_report *ret_report);
 

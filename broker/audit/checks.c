@@ -186,7 +186,8 @@ static bool note_check(struct audit *audit, const struct audit_lease *lease,
     return true;
 }
 
-/* Drawn when the result had come: from the dice of its command, its hash, and which attempt of the check it is for. */
+/* Drawn when the result had come: from the dice of its command, its hash, and which attempt of the
+ * check it is for. */
 static struct hash32 seed_of(const struct audit_held *held, const struct audit_check *check)
 {
     static const char domain[] = "bourse/check/v1"; /* and its NUL */

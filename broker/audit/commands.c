@@ -162,7 +162,8 @@ static int compare_attributes(const void *a, const void *b)
                   sizeof(struct hash32));
 }
 
-/* Devices with the same set of attributes are of one cell; to be a referee's or an operator's is one. */
+/* Devices with the same set of attributes are of one cell; to be a referee's or an operator's is
+ * one. */
 static bool cell_of(const Bourse__V1__Device *device, uint32_t roles, struct hash32 *ret_cell)
 {
     const uint8_t trusted = (uint8_t)(roles & (ROLE_REFEREE | ROLE_OPERATOR));

@@ -33,7 +33,8 @@ static bool in_band(const struct audit *audit, uint32_t rate, int64_t cap, int64
                           (limit <= audit->bands.most_micro && (cap < 0 || may_name(audit, cap))));
 }
 
-/* Price x slots x time is within what one order may come to; of a bid, its budget bounds that, too. */
+/* Price x slots x time is within what one order may come to; of a bid, its budget bounds that,
+ * too. */
 static bool in_notional(const struct audit *audit, int64_t price, int64_t slots, int64_t term_ms,
                         int64_t budget)
 {
@@ -167,7 +168,8 @@ static bool replaced_ask(struct audit *audit, const struct audit_command *comman
     return true;
 }
 
-/* A bid at market price has the limit that its job's budget allows; that follows from times that no row has. */
+/* A bid at market price has the limit that its job's budget allows; that follows from times that no
+ * row has. */
 static bool replaced_bid(struct audit *audit, const struct audit_command *command,
                          struct audit_bid *bid)
 {
@@ -390,7 +392,8 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
 
 /* ---- fills */
 
-/* What a bid gives for a slot-hour of the ask's device; by value, as the device says of itself now. */
+/* What a bid gives for a slot-hour of the ask's device; by value, as the device says of itself
+ * now. */
 static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
@@ -420,8 +423,9 @@ static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
            a->minimum_run_ms == b->minimum_run_ms;
 }
 
-/* An arriving bid takes the best ask. A witness against that is an ask of the same cell and terms (so it
- * satisfies the same requirements), for anybody at any hour, whose device never had a lease, and was better. */
+/* An arriving bid takes the best ask. A witness against that is an ask of the same cell and terms
+ * (so it satisfies the same requirements), for anybody at any hour, whose device never had a lease,
+ * and was better. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
 {
@@ -474,8 +478,9 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
                               row->device.bytes, 16);
 }
 
-/* Another's lease on that device which the bid could take at the fill's price: it may be interrupted, has had its minimum run,
- * and ranks by its holder's limit, or by what he pays when he bids no more. NULL: there is none. */
+/* Another's lease on that device which the bid could take at the fill's price: it may be
+ * interrupted, has had its minimum run, and ranks by its holder's limit, or by what he pays when he
+ * bids no more. NULL: there is none. */
 static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
                                        const struct audit_bid *bid)
 {
@@ -495,7 +500,8 @@ static struct audit_lease *taken_lease(const struct audit *audit, const struct a
     return NULL;
 }
 
-/* Or, in the place of another's lease, at that one's rank and the increment; where both are the same, nobody can tell. */
+/* Or, in the place of another's lease, at that one's rank and the increment; where both are the
+ * same, nobody can tell. */
 static bool check_price(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid, bool *ret_is_plain)
 {
@@ -580,9 +586,10 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* Work of a lease counts only while it has its slots. So whatever was filled on its device meanwhile, and took nobody's place, has had
- * other slots: a lease that was taken, and said to be a fill from what is free, shows by what its former did after it. Each
- * two leases are looked at once. */
+/* Work of a lease counts only while it has its slots. So whatever was filled on its device
+ * meanwhile, and took nobody's place, has had other slots: a lease that was taken, and said to be a
+ * fill from what is free, shows by what its former did after it. Each two leases are looked at
+ * once. */
 bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
 {
     struct hash32 name = audit_id(&lease->device);

@@ -202,8 +202,8 @@ struct audit_job {
     struct audit_held **held_now; /* by subtask, the newest first; borrowed from audit.held */
     uint32_t accepted_checks;     /* that said yes */
     uint32_t accepted_by_check, accepted_unchecked;
-    /* By subtask, the checkpoint for which its last result but late ones was paid; zeros: for none. NULL: the job has no
-     * checkpoints. */
+    /* By subtask, the checkpoint for which its last result but late ones was paid; zeros: for none.
+     * NULL: the job has no checkpoints. */
     struct hash32 *saved;
 };
 
@@ -276,8 +276,8 @@ struct audit_tree {
     bool has_note;
 };
 
-/* A record that the audit log owes the journal: a start for each epoch that wrote entries, limits for each entry that changes them.
- * Both stand beside the command before. */
+/* A record that the audit log owes the journal: a start for each epoch that wrote entries, limits
+ * for each entry that changes them. Both stand beside the command before. */
 struct audit_owed {
     uint16_t kind;
     uint64_t log_index;
@@ -329,7 +329,8 @@ __attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit,
                                                             ...);
 /* The finding is of the row at hand. Always false. */
 bool audit_row_finding(struct audit *audit, const char *what);
-/* Each true when found equals expected; else there is a finding. The first is here whole, so that analyzers see what holds after it. */
+/* Each true when found equals expected; else there is a finding. The first is here whole, so that
+ * analyzers see what holds after it. */
 static inline bool audit_expect(struct audit *audit, bool holds, const char *what)
 {
     if (!holds) {
@@ -340,7 +341,8 @@ static inline bool audit_expect(struct audit *audit, bool holds, const char *wha
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
 bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
                         const void *found, size_t length);
-/* A name of the ledger is the signed one (NULL: none), cut between characters to what the ledger keeps. */
+/* A name of the ledger is the signed one (NULL: none), cut between characters to what the ledger
+ * keeps. */
 bool audit_expect_name(struct audit *audit, const char *what, const char *sent);
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent);
 bool audit_out_of_memory(struct audit *audit);
@@ -369,7 +371,8 @@ bool audit_journal(struct audit *audit);
 /* ---- audit_acts.c */
 /* Takes note of a record that must be in the audit log. */
 bool audit_owe(struct audit *audit, uint16_t kind, uint64_t log_index);
-/* The audit log against HEAD, and whether every mint and every freeze is in it, and whatever was owed. `on_act` may be NULL. */
+/* The audit log against HEAD, and whether every mint and every freeze is in it, and whatever was
+ * owed. `on_act` may be NULL. */
 bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void *context);
 
 /* ---- audit_commands.c */
@@ -413,8 +416,8 @@ bool audit_dice(struct audit *audit, const struct audit_command *command);
 bool audit_hold(struct audit *audit, const struct audit_lease *lease, const struct hash32 *dice);
 /* The result of the row at hand, where it was held; NULL where not. */
 struct audit_held *audit_held_of(const struct audit *audit);
-/* Whether the row's level is true, and what the check that it names says bears out the row's status. `held` as above; its one
- * RESULT is this then. */
+/* Whether the row's level is true, and what the check that it names says bears out the row's
+ * status. `held` as above; its one RESULT is this then. */
 bool audit_level(struct audit *audit, const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result);
 /* A settlement: nothing of the job is held any more, and every check decided something. */

@@ -440,7 +440,8 @@ static int show_estimates(struct invocation *invocation, const struct operation 
             estimate_one(&estimates, catalogue_at(i));
         }
     }
-    /* Of one device asked about by name, "it cannot" is the answer; of all of them, some always cannot. */
+    /* Of one device asked about by name, "it cannot" is the answer; of all of them, some always
+     * cannot. */
     int ending =
         print_estimates(&estimates, &size,
                         estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK);

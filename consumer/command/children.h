@@ -30,7 +30,8 @@ bool child_open(const char *name, pid_t pid, uint64_t started, struct child *ret
 bool child_running(const struct child *child);
 /* Asks it to end, waits at most `timeout_ms`, then ends it. True when it is gone. */
 bool child_stop(struct child *child, int timeout_ms);
-/* Waits until it ends by itself: its exit status; -1 when it was ended by a signal, or, at the timeout, by us. */
+/* Waits until it ends by itself: its exit status; -1 when it was ended by a signal, or, at the
+ * timeout, by us. */
 int child_result(struct child *child, int timeout_ms);
 void child_close(struct child *child);
 struct child child_self(void);

@@ -1,6 +1,6 @@
 /* consumer/command/command.h - the shape of the `bourse` program: a table of subcommands, their
- * options and help, one function each. The table is the only place that knows a name; help, parsing,
- * completion and "did you mean" all read it. */
+ * options and help, one function each. The table is the only place that knows a name; help,
+ * parsing, completion and "did you mean" all read it. */
 #ifndef BOURSE_CONSUMER_COMMAND_H
 #define BOURSE_CONSUMER_COMMAND_H
 
@@ -88,19 +88,21 @@ __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
 /* Says which command may have been meant; returns the exit status. */
 int unknown_command(struct invocation *invocation, const char *word);
-/* Reads an option's value; false after having said what is wrong with it: nothing is rounded. Absent: *ret untouched. */
+/* Reads an option's value; false after having said what is wrong with it: nothing is rounded.
+ * Absent: *ret untouched. */
 bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro);
 bool option_duration_ns(struct invocation *invocation, const char *name, int64_t *ret_ns);
 bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms);
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);
 
-/* Whether a file that the user names may be written: there is none of that name, or it is empty, or one of this command's own kind:
- * a `kind` begins with the bytes of `head`. What is no regular file is the user's to name. */
+/* Whether a file that the user names may be written: there is none of that name, or it is empty, or
+ * one of this command's own kind: a `kind` begins with the bytes of `head`. What is no regular file
+ * is the user's to name. */
 bool may_replace(struct invocation *invocation, const char *option, const char *path,
                  const void *head, size_t head_length, const char *kind, int *ret_status);
-/* Whether the folder of the market that is named is there; no default one has to be. A broker that stops takes its file away, and
- * leaves the folder. */
+/* Whether the folder of the market that is named is there; no default one has to be. A broker that
+ * stops takes its file away, and leaves the folder. */
 bool market_is_there(struct invocation *invocation, int *ret_status);
 /* Connects; an error has been said when it is false, and *ret_status is the exit status. */
 bool connect_broker(struct invocation *invocation, int *ret_status);

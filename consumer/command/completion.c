@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can stand in a place. The table says it in the words that help shows: FILE, JOB, or the word itself. */
+/* What can stand in a place. The table says it in the words that help shows: FILE, JOB, or the word
+ * itself. */
 enum place {
     PLACE_FILES = 1,
     PLACE_FOLDERS = 2,
@@ -65,7 +66,8 @@ static bool add_known(struct places *places, const char *label, size_t length)
     return is_template || is_device;
 }
 
-/* "mint ACCOUNT | halt", "JOB [INDEX]", "FILE|DIR ...": alternatives, each a first word and what follows it. */
+/* "mint ACCOUNT | halt", "JOB [INDEX]", "FILE|DIR ...": alternatives, each a first word and what
+ * follows it. */
 static struct places places_of(const struct command *command)
 {
     struct places places = {.first = 0};
@@ -212,7 +214,8 @@ static const char bash_loop[] =
     "            place=$((place + 1))\n"
     "            case \"$ended$command $word\" in\n"
     "            ";
-/* Options and their values are told apart from words by `takes`; where options end at the first word, `stops` says it. */
+/* Options and their values are told apart from words by `takes`; where options end at the first
+ * word, `stops` says it. */
 static const char bash_tail[] =
     "        fi\n"
     "    done\n"

@@ -1,4 +1,5 @@
-/* consumer/command/completion.h - what a shell should offer for this command line, written from the table of commands. */
+/* consumer/command/completion.h - what a shell should offer for this command line, written from the
+ * table of commands. */
 #ifndef BOURSE_CONSUMER_COMMAND_COMPLETION_H
 #define BOURSE_CONSUMER_COMMAND_COMPLETION_H
 

@@ -1,4 +1,5 @@
-/* explain of one order of this account, the bid of a part of a job or an ask; and of one subtask. */
+/* explain of one order of this account, the bid of a part of a job or an ask; and of one
+ * subtask. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 

@@ -1,4 +1,5 @@
-/* Which subtasks of a job without names failed, and why: a table of the first ones, as there may be a million. */
+/* Which subtasks of a job without names failed, and why: a table of the first ones, as there may be
+ * a million. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 

@@ -60,8 +60,8 @@ static bool has_conditions(const struct bourse_news *news)
     return has;
 }
 
-/* One line, whose keys are those of `book --json`, but that asks have `orders` for `providers`, and of their conditions how many have
- * which. */
+/* One line, whose keys are those of `book --json`, but that asks have `orders` for `providers`, and
+ * of their conditions how many have which. */
 static void print_json_book(const struct book_view *view, const struct bourse_news *news)
 {
     json_t *asks = json_array();

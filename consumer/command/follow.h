@@ -1,4 +1,5 @@
-/* consumer/command/follow.h - `book --follow` and `trades --follow`: the market as it changes, until Ctrl-C. */
+/* consumer/command/follow.h - `book --follow` and `trades --follow`: the market as it changes,
+ * until Ctrl-C. */
 #ifndef BOURSE_CONSUMER_COMMAND_FOLLOW_H
 #define BOURSE_CONSUMER_COMMAND_FOLLOW_H
 

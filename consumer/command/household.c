@@ -105,7 +105,8 @@ static bool absolute(const char *folder, char *ret_path, size_t capacity,
     return true;
 }
 
-/* What lies above is passed through by the agent's user, so it must not be 0700 as private_folder would make it. */
+/* What lies above is passed through by the agent's user, so it must not be 0700 as private_folder
+ * would make it. */
 static void make_system_parents(const char *folder)
 {
     char path[PATH_SIZE];

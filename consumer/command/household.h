@@ -41,7 +41,8 @@ struct household_made {
     bool owner_key, broker_config, agent_key, agent_config;
     char agent[65]; /* its public key, in hex, made or not; "": it has none yet */
 };
-/* Makes keys and config files that are not there yet; what it made is in *ret_made also when it failed. */
+/* Makes keys and config files that are not there yet; what it made is in *ret_made also when it
+ * failed. */
 bool household_furnish(const struct household *household, const struct household_wishes *wishes,
                        struct household_made *ret_made, struct problem *ret_problem);
 /* Removes what was made, and the folders if nothing else is in them. */

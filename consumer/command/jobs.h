@@ -48,12 +48,14 @@ void say_ended(const struct bourse_job_row *row);
 void say_why(struct invocation *invocation, const struct bourse_job_row *row);
 void print_explanation(FILE *to, const struct bourse_explanation *explanation);
 
-/* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are numbers. */
+/* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are
+ * numbers. */
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
-/* Of the words JOB INDEX, or JOB/INDEX, the second: the first is cut at the stroke. NULL: no subtask is named. */
+/* Of the words JOB INDEX, or JOB/INDEX, the second: the first is cut at the stroke. NULL: no
+ * subtask is named. */
 const char *take_subtask_word(struct invocation *invocation);
-/* The subtask that `text` means: a number, or the name of one of `tasks`, which may be NULL. False after having said which ones
- * there are, with the exit status. */
+/* The subtask that `text` means: a number, or the name of one of `tasks`, which may be NULL. False
+ * after having said which ones there are, with the exit status. */
 bool resolve_subtask(struct invocation *invocation, const char *id,
                      const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
                      int *ret_status);
@@ -65,7 +67,8 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
 enum { BOURSE_WHY_SIZE = BOURSE_TEXT_SIZE + 64 };
 /* What became of an attempt, with its detail. */
 void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE]);
-/* Of a job without names that has ended and is not done: which of its subtasks failed, and why; the first ones, and how many more. */
+/* Of a job without names that has ended and is not done: which of its subtasks failed, and why; the
+ * first ones, and how many more. */
 void print_failures(struct invocation *invocation, const struct bourse_job_row *row);
 json_t *json_failures(struct invocation *invocation, const struct bourse_job_row *row,
                       uint32_t *ret_more);
@@ -78,13 +81,14 @@ struct subtask_end {
 };
 bool find_end(struct invocation *invocation, const char *id, uint32_t index,
               struct subtask_end *ret_end, struct bourse_error *ret_error);
-/* Of the order whose id begins so, with the exit status. False, and nothing was said: there is none, or several, or its id is
- * that of a job. */
+/* Of the order whose id begins so, with the exit status. False, and nothing was said: there is
+ * none, or several, or its id is that of a job. */
 bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status);
-/* Of JOB/INDEX, one subtask, with the exit status. False, and nothing was said: it is no such word, or there is a file of that name. */
+/* Of JOB/INDEX, one subtask, with the exit status. False, and nothing was said: it is no such word,
+ * or there is a file of that name. */
 bool explain_subtask(struct invocation *invocation, const char *word, int *ret_status);
-/* Why each of an open job's tasks, or parts, is not done: by name where they have one. Returns the exit status; `tightest`
- * is what explains the job as a whole. */
+/* Why each of an open job's tasks, or parts, is not done: by name where they have one. Returns the
+ * exit status; `tightest` is what explains the job as a whole. */
 int explain_parts(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,
                   const struct bourse_explanation *tightest);
 json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *row,

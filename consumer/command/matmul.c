@@ -1,4 +1,5 @@
-/* run matmul: the product of two matrices, cut into tiles, computed by all devices that help, put together and checked. */
+/* run matmul: the product of two matrices, cut into tiles, computed by all devices that help, put
+ * together and checked. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/shares.h"

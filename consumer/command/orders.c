@@ -199,7 +199,8 @@ static bool is_short(const struct bourse_explanation *why)
     return is;
 }
 
-/* A bid that is now below every ask, or has no budget left for a lease, waits, perhaps for ever: as `submit`, this says so. */
+/* A bid that is now below every ask, or has no budget left for a lease, waits, perhaps for ever: as
+ * `submit`, this says so. */
 static void say_what_it_waits_for(struct invocation *invocation, const struct bourse_order *bid)
 {
     struct bourse_explanation why;

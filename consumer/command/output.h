@@ -34,7 +34,8 @@ const char *ask_text(int64_t micro);                     /* what an ask asks: 0.
 /* What orders may be, as an object; and as a line to stdout. */
 json_t *bands_as_json(struct bourse_bands bands);
 void print_bands(FILE *to, struct bourse_bands bands);
-/* The key of a limit by value and its rate, beside what stands in an object already; nothing where it is none. */
+/* The key of a limit by value and its rate, beside what stands in an object already; nothing where
+ * it is none. */
 void json_add_rate(json_t *object, const char *rate);
 const char *duration_text(int64_t ms); /* 1.5s, 1h 31m: to the nearest */
 const char *left_text(int64_t ms);     /* the same, rounded down: of what is left */
@@ -60,13 +61,15 @@ json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);
 json_t *json_outcome(const struct bourse_outcome *outcome);
 
-/* Whether its subtasks take so much more or less than was expected that what was planned with it no longer holds; by how many percent. */
+/* Whether its subtasks take so much more or less than was expected that what was planned with it no
+ * longer holds; by how many percent. */
 bool job_drifts(const struct bourse_job_row *row, int64_t *ret_percent);
 
-/* "about 3m left, subtasks take 35% longer than expected", as far as that is known; or "". `percent` 0: they do not (replan.h). */
+/* "about 3m left, subtasks take 35% longer than expected", as far as that is known; or "".
+ * `percent` 0: they do not (replan.h). */
 void job_left(const struct bourse_job_row *row, int64_t percent, char ret_text[CELL_SIZE]);
-/* Whether an open job, whose subtasks take longer than was expected, would cost more than its budget if the rest cost as much as what it was charged
- * for so far; how much in all. */
+/* Whether an open job, whose subtasks take longer than was expected, would cost more than its
+ * budget if the rest cost as much as what it was charged for so far; how much in all. */
 bool job_outgrows(const struct bourse_job_row *row, int64_t *ret_micro);
 
 /* How fast a job goes, since it was first seen. */
@@ -90,16 +93,16 @@ struct progress {
 };
 struct progress progress_start(const struct invocation *invocation);
 void progress_job(struct progress *progress, const struct bourse_job_row *row, int64_t percent);
-/* What it draws: done, failed, running, waiting (for a device, or behind another one on it), cost, time left, how far subtasks are from what was
- * expected, why it waits. */
+/* What it draws: done, failed, running, waiting (for a device, or behind another one on it), cost,
+ * time left, how far subtasks are from what was expected, why it waits. */
 enum { JOB_LINE_SIZE = 512 };
 void job_line(const struct bourse_job_row *row, int64_t percent, char ret_text[JOB_LINE_SIZE]);
 __attribute__((format(printf, 3, 4))) void progress_text(struct progress *progress, bool force,
                                                          const char *format, ...);
 void progress_end(struct progress *progress);
 
-/* Lines on the terminal that stdout is, drawn anew over those before. A line that would wrap, or a screen that would scroll,
- * could not be drawn over: what is too wide or too long is cut. */
+/* Lines on the terminal that stdout is, drawn anew over those before. A line that would wrap, or a
+ * screen that would scroll, could not be drawn over: what is too wide or too long is cut. */
 struct screen {
     size_t lines;
 };

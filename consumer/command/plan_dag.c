@@ -1,5 +1,5 @@
-/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/portfolio.h), and shows the schedule: in tables, as a
- * timeline, as a picture in a file. */
+/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/portfolio.h), and shows
+ * the schedule: in tables, as a timeline, as a picture in a file. */
 #include "consumer/command/plan_dag.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* consumer/command/plan_dag.h - `bourse plan --dag FILE`: a task graph in, a schedule out. No market is asked. */
+/* consumer/command/plan_dag.h - `bourse plan --dag FILE`: a task graph in, a schedule out. No
+ * market is asked. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_DAG_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_DAG_H
 

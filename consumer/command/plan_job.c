@@ -1,6 +1,6 @@
-/* `plan FILE|JOB`: how a job would run on what is on offer, and what is left of one on what it has, in the form of a plan of work
- * (plan_work_show.c): subtasks, devices, a timeline, and how far that is from the best possible. Nothing has run; what nobody knows is
- * said to be unknown. */
+/* `plan FILE|JOB`: how a job would run on what is on offer, and what is left of one on what it has,
+ * in the form of a plan of work (plan_work_show.c): subtasks, devices, a timeline, and how far that
+ * is from the best possible. Nothing has run; what nobody knows is said to be unknown. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
@@ -143,7 +143,8 @@ static const char *whole_source(const struct planned *planned)
     return source_names[worst];
 }
 
-/* What `slot_ns` of slots of a place take, at their part of what the catalogue says that its device takes at full load. */
+/* What `slot_ns` of slots of a place take, at their part of what the catalogue says that its device
+ * takes at full load. */
 static struct figure energy_of(const struct planned *planned, size_t number, int64_t slot_ns)
 {
     struct figure energy = offered_power(&planned->plan->offered->places[number]);
@@ -202,7 +203,8 @@ static bool share_costs(struct planned *planned)
     return has_room;
 }
 
-/* What comes to a place: of its own by each subtask, and once what all share. What subtasks hand on is not known. */
+/* What comes to a place: of its own by each subtask, and once what all share. What subtasks hand on
+ * is not known. */
 static uint64_t bytes_to(const struct planned *planned, size_t place)
 {
     const struct deal *deal = planned->plan->deal;
@@ -701,7 +703,8 @@ static int show_json(const struct planned *planned, int status)
 
 /* ---------------------------------------------------------------- the command */
 
-/* A file, where there is one of that name; else a job of which something is left. False after having said why not. */
+/* A file, where there is one of that name; else a job of which something is left. False after
+ * having said why not. */
 static bool load(struct planned *planned, int *ret_status)
 {
     struct invocation *invocation = planned->invocation;

@@ -1,4 +1,5 @@
-/* `plan TEMPLATE --on-offer`: each free slot of an ask that stands is a device, at its price; each provider is a machine. */
+/* `plan TEMPLATE --on-offer`: each free slot of an ask that stands is a device, at its price; each
+ * provider is a machine. */
 #include "consumer/command/plan_work.h"
 
 #include "base/checked.h"

@@ -78,7 +78,8 @@ static int read_file(struct work *work)
     return is_good ? BOURSE_OK : complain(work->invocation, BOURSE_USAGE, "%s", problem.text);
 }
 
-/* All that the command line says over what the file does. Devices that are named are all devices. */
+/* All that the command line says over what the file does. Devices that are named are all
+ * devices. */
 static bool read_given(struct work *work, const char *name, const char *value,
                        struct problem *problem)
 {
@@ -453,7 +454,8 @@ static int add_risks(struct work *work)
     return status;
 }
 
-/* The device whose name in the plan is that, else the only one that `--devices` calls so; of several none. */
+/* The device whose name in the plan is that, else the only one that `--devices` calls so; of
+ * several none. */
 static uint32_t find_device(const struct work *work, const char *name, bool *ret_is_several)
 {
     *ret_is_several = false;

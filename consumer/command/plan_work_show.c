@@ -1,5 +1,5 @@
-/* A plan of work: its rows, devices, forms and figures, as tables and as a timeline. Nothing has run: every time is an
- * estimate, and what each rests on stands beside it. */
+/* A plan of work: its rows, devices, forms and figures, as tables and as a timeline. Nothing has
+ * run: every time is an estimate, and what each rests on stands beside it. */
 #include "consumer/command/plan_work.h"
 
 #include "base/cleanup.h"
@@ -119,14 +119,15 @@ void work_label(const struct work *work, const struct plan_row *row,
     }
 }
 
-/* `is_idle`: the device has no other rows than of steps of which nobody knows the time; they have equal parts. */
+/* `is_idle`: the device has no other rows than of steps of which nobody knows the time; they have
+ * equal parts. */
 static double weight_of(const struct plan_row *row, uint32_t device, bool is_idle)
 {
     return row->device != device ? 0 : is_idle ? 1 : row->is_left_out ? 0 : row->busy_s;
 }
 
-/* A device's price to its rows, by the time that they take of it. What is left of micro-credits goes to those that lost most by
- * rounding down. */
+/* A device's price to its rows, by the time that they take of it. What is left of micro-credits
+ * goes to those that lost most by rounding down. */
 static void share_price(const struct plan *plan, uint32_t device, double *lost, int64_t *prices)
 {
     int64_t left = plan->uses[device].price_micro;
@@ -571,7 +572,8 @@ static void show_said(const struct work *work)
     }
 }
 
-/* A cache is faster than the memory; or the samples are of something else. Either way the bound is worked out from them. */
+/* A cache is faster than the memory; or the samples are of something else. Either way the bound is
+ * worked out from them. */
 static void show_below_bound(const struct work *work)
 {
     for (size_t i = 0; i < work->plan->row_count; i++) {

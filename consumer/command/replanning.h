@@ -1,5 +1,6 @@
-/* consumer/command/replanning.h - who follows a job plans it anew when its subtasks take so much more or less than planned that the plan no
- * longer holds (consumer/replan.h), and tells: when all is done, what it costs, which limit is in the way, and what to do. */
+/* consumer/command/replanning.h - who follows a job plans it anew when its subtasks take so much
+ * more or less than planned that the plan no longer holds (consumer/replan.h), and tells: when all
+ * is done, what it costs, which limit is in the way, and what to do. */
 #ifndef BOURSE_CONSUMER_COMMAND_REPLANNING_H
 #define BOURSE_CONSUMER_COMMAND_REPLANNING_H
 
@@ -19,11 +20,14 @@ struct replanning {               /* of one job; zero to begin with */
     struct replan made[REPLANS_MOST]; /* those that were told */
 };
 
-/* Whether results are more than a fifth off what they were to take by the last plan; no more than REPLANS_MOST times. */
+/* Whether results are more than a fifth off what they were to take by the last plan; no more than
+ * REPLANS_MOST times. */
 bool replanning_is_due(const struct replanning *replanning, const struct bourse_job_row *row);
-/* Whether that is a fifth more or less than what was told last: by the plan, which knows each subtask, where a row knows means. */
+/* Whether that is a fifth more or less than what was told last: by the plan, which knows each
+ * subtask, where a row knows means. */
 bool replanning_is_news(const struct replanning *replanning, int64_t percent);
-/* Plans anew by what this row says, which is due. False: there is nothing to tell; what cannot be planned goes on as it is. */
+/* Plans anew by what this row says, which is due. False: there is nothing to tell; what cannot be
+ * planned goes on as it is. */
 bool replanning_make(struct invocation *invocation, struct replanning *replanning,
                      const struct bourse_job_row *row, char ret_text[REPLAN_TEXT]);
 /* What is told of a plan: one line. */

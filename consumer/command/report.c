@@ -1,4 +1,5 @@
-/* report: where a job's time and money went. planner/report.h has the arithmetic and the pictures. */
+/* report: where a job's time and money went. planner/report.h has the arithmetic and the
+ * pictures. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
@@ -13,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A clock that is off by less is not worth a line: the result's start is in whole milliseconds, and takes a moment
- * to arrive. */
+/* A clock that is off by less is not worth a line: the result's start is in whole milliseconds, and
+ * takes a moment to arrive. */
 #define CLOCK_OFF_NS NS_PER_S
 
 enum { CELL = 96 };
@@ -131,7 +132,8 @@ static void add_use(struct grid *table, const struct report *report, bool is_who
     grid_add(table, use);
 }
 
-/* All of it, as the quote said when it was submitted. What goes on has not cost or taken it all yet. */
+/* All of it, as the quote said when it was submitted. What goes on has not cost or taken it all
+ * yet. */
 static void print_plan(const struct report *report, bool color)
 {
     const char *titles[] = {report->planned_is_guess ? "PLAN (A GUESS)" : "PLAN", "PLANNED",
@@ -281,7 +283,8 @@ static void print_notes(FILE *to, const struct report *report)
 
 /* ---------------------------------------------------------------- what was done before */
 
-/* The jobs whose rest this one runs, the nearest first. Who continues one for ever longer is not followed for ever. */
+/* The jobs whose rest this one runs, the nearest first. Who continues one for ever longer is not
+ * followed for ever. */
 enum { BEFORE_MAX = 32 };
 struct before {
     struct bourse_job_row rows[BEFORE_MAX]; /* their leases are not to be looked at */
@@ -406,7 +409,8 @@ static json_t *json_bar(uint32_t index, size_t device, uint32_t lane, int64_t fr
                      (json_int_t)until_ns);
 }
 
-/* From when it was submitted on, as all of a timeline; devices are numbered as `devices` has them. */
+/* From when it was submitted on, as all of a timeline; devices are numbered as `devices` has
+ * them. */
 static json_t *json_timeline(const struct report *report)
 {
     json_t *list = json_array();
@@ -422,7 +426,8 @@ static json_t *json_timeline(const struct report *report)
     return list;
 }
 
-/* As if it had begun when the first subtask did; `device` is which of the places that were on offer, the cheapest first. */
+/* As if it had begun when the first subtask did; `device` is which of the places that were on
+ * offer, the cheapest first. */
 static json_t *json_plan_timeline(const struct report *report)
 {
     const struct deal *plan = report->plan;

@@ -60,7 +60,8 @@ static size_t group_of(const struct report *report, uint32_t index)
     return at;
 }
 
-/* -1: nobody knows any more. What is only a guess is there where there is a plan: of its part nobody said or measured anything. */
+/* -1: nobody knows any more. What is only a guess is there where there is a plan: of its part
+ * nobody said or measured anything. */
 static int64_t planned_ns(const struct report *report, uint32_t index)
 {
     const size_t group = group_of(report, index);
@@ -407,15 +408,16 @@ bool report_drifts(const struct report *report, int64_t *ret_percent)
 
 /* ---------------------------------------------------------------- the bound */
 
-/* Whether all of it was done, in a time that can be held beside a plan: subtasks of a simulated device begin by the clock on the wall and take
- * what a model says. */
+/* Whether all of it was done, in a time that can be held beside a plan: subtasks of a simulated
+ * device begin by the clock on the wall and take what a model says. */
 static bool is_complete(const struct report *report)
 {
     return report->total.simulated == 0 &&
            report->total.accepted - report->checks_accepted == report->subtasks - report->checks;
 }
 
-/* Of all of it beside the least that the plan's times allow on the plan's places: below 0, where it took less than planned or had more slots. */
+/* Of all of it beside the least that the plan's times allow on the plan's places: below 0, where it
+ * took less than planned or had more slots. */
 static double gap_of(const struct report *report, int64_t makespan_ns)
 {
     return (double)makespan_ns / (double)report->plan->bound_ns - 1;

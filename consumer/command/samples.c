@@ -114,7 +114,8 @@ static bool is_same(const struct operation *a, const struct operation *b)
     return strcmp(texts[0], texts[1]) == 0;
 }
 
-/* In millionths of the bound; what is out of all proportion is left to the calibration to refuse. */
+/* In millionths of the bound; what is out of all proportion is left to the calibration to
+ * refuse. */
 static void remember(const struct device_profile *profile, const struct calibrate_sample *sample,
                      struct history *history)
 {

@@ -23,8 +23,8 @@ struct samples {
 /* False with what is wrong, and in which line: "FILE:3: ...". `path` is borrowed. */
 bool samples_read(const char *path, struct samples *ret_samples, struct problem *ret_problem);
 
-/* Those of one class calibrate it. None of that class: no calibration, and true. False with what is wrong with them: too few, or one that
- * the device could not do. */
+/* Those of one class calibrate it. None of that class: no calibration, and true. False with what is
+ * wrong with them: too few, or one that the device could not do. */
 bool samples_calibrate(const struct samples *samples, const struct device_profile *profile,
                        enum operation_class class, struct cost_calibration *ret_calibration,
                        struct problem *ret_problem);

@@ -1,4 +1,5 @@
-/* consumer/command/shares.h - what each device did of a product: its leases of the job in one row. */
+/* consumer/command/shares.h - what each device did of a product: its leases of the job in one
+ * row. */
 #ifndef BOURSE_CONSUMER_COMMAND_SHARES_H
 #define BOURSE_CONSUMER_COMMAND_SHARES_H
 
@@ -11,8 +12,8 @@ struct device_share {
     int64_t paid_ns, charged_micro;
 };
 
-/* `tiles`: of the product, by lease. `ret_shares` has room for as many as there are leases; devices are in the order of their
- * first ones. Returns how many they are. */
+/* `tiles`: of the product, by lease. `ret_shares` has room for as many as there are leases; devices
+ * are in the order of their first ones. Returns how many they are. */
 size_t device_shares(const struct bourse_lease *leases, size_t count, const uint32_t *tiles,
                      struct device_share *ret_shares);
 

@@ -33,7 +33,8 @@ static void complain_of_no_gift(struct invocation *invocation, const struct offe
                  can_wait ? "; with --anyway the job waits for a donation" : "");
 }
 
-/* A job that cannot start as the market is would wait without a word; false after having said so. */
+/* A job that cannot start as the market is would wait without a word; false after having said
+ * so. */
 static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
     const struct bourse_quote *quote = &offer->quote;

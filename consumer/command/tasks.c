@@ -211,7 +211,8 @@ static struct seen_tasks look(struct invocation *invocation, const struct bourse
 }
 
 #define NOBODY UINT32_MAX
-/* The first task that it waits for and that is not done. A check waits for no more than a result. */
+/* The first task that it waits for and that is not done. A check waits for no more than a
+ * result. */
 static uint32_t waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index)
 {

@@ -115,7 +115,8 @@ static bool wait_market(struct embedded *embedded, int *ret_status)
     struct market market;
     struct problem problem;
     path_in(embedded, MARKET_FILE, path);
-    /* The file of a broker that is gone, or of one that runs and will not let ours in, says nothing of ours. */
+    /* The file of a broker that is gone, or of one that runs and will not let ours in, says nothing
+     * of ours. */
     while (access(path, F_OK) != 0 || !market_read(path, &market, &problem) ||
            market.pid != embedded->broker.pid) {
         if (!pause_ok(embedded, "the broker is not ready yet", ret_status)) {
@@ -154,8 +155,9 @@ static off_t agent_log_size(const struct embedded *embedded)
     return stat(path, &log) == 0 ? log.st_size : 0;
 }
 
-/* The market may be why the agent offers nothing, a price band above all: its owner, who alone can mend that, is told while both run
- * and --wait lasts. The agent tries again, and its log has it last. */
+/* The market may be why the agent offers nothing, a price band above all: its owner, who alone can
+ * mend that, is told while both run and --wait lasts. The agent tries again, and its log has it
+ * last. */
 static void tell_refusal(struct embedded *embedded)
 {
     char path[PATH_SIZE];
@@ -385,8 +387,8 @@ static bool already_up(struct embedded *embedded, int *ret_status)
     return count > 0;
 }
 
-/* The agent itself says whether it can be what was asked for. Run before anything else is, so that a wrong option leaves
- * nothing behind. */
+/* The agent itself says whether it can be what was asked for. Run before anything else is, so that
+ * a wrong option leaves nothing behind. */
 static bool agent_agrees(struct embedded *embedded, int *ret_status)
 {
     char agent[PATH_SIZE];

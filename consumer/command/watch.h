@@ -5,11 +5,13 @@
 #include "consumer/command/command.h"
 #include "consumer/command/replanning.h"
 
-/* The exit status that tells how a job ended: 0, 1, 9, or 5 where it got nothing or its time was over. */
+/* The exit status that tells how a job ended: 0, 1, 9, or 5 where it got nothing or its time was
+ * over. */
 int job_exit_status(const struct bourse_job_row *row);
 
-/* Waits with progress, at most --wait-at-most, and plans anew what no longer goes as planned. True: the job has ended, *ret_row tells how. False:
- * *ret_status is the exit status and it has been said how to come back to the job. */
+/* Waits with progress, at most --wait-at-most, and plans anew what no longer goes as planned. True:
+ * the job has ended, *ret_row tells how. False: *ret_status is the exit status and it has been said
+ * how to come back to the job. */
 bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_row *ret_row,
                struct replanning *ret_replanning, int *ret_status);
 

@@ -1,4 +1,5 @@
-/* watch: a live view of one's jobs, or of one. Asks the market once a second; it ends with what it watches. */
+/* watch: a live view of one's jobs, or of one. Asks the market once a second; it ends with what it
+ * watches. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/replanning.h"

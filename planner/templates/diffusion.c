@@ -146,8 +146,8 @@ static void add_attention(struct diffusion *d, struct step *step, int64_t keys)
                 0, 0);
 }
 
-/* Norms have no weights of their own: shift and scale, two operations of each element, follow from the step, and so does the
- * gate, one more before the sum. */
+/* Norms have no weights of their own: shift and scale, two operations of each element, follow from
+ * the step, and so does the gate, one more before the sum. */
 static void add_layers(struct diffusion *d, struct step *step)
 {
     int64_t layers = d->values[LAYERS];

@@ -91,7 +91,8 @@ static struct step *add_decode(const struct llm *llm)
     return step;
 }
 
-/* The steps of prefill, one after the other, from what is embedded; each hands its cache to decode, which is made here. */
+/* The steps of prefill, one after the other, from what is embedded; each hands its cache to decode,
+ * which is made here. */
 static struct step *add_stages(const struct llm *llm, struct step *embed)
 {
     const struct llm_request *request = llm->request;

@@ -26,19 +26,21 @@ struct llm_request {
         stages; /* that the layers of prefill are cut into: at most TRANSFORMER_STAGES and layers */
 };
 
-/* The caller owns the steps. Any status but OK gives none, and says in `ret_problem` (may be NULL) what is wrong. */
+/* The caller owns the steps. Any status but OK gives none, and says in `ret_problem` (may be NULL)
+ * what is wrong. */
 enum steps_status llm_create(const struct transformer *model, const struct llm_request *request,
                              struct steps **ret_steps, struct problem *ret_problem);
 
-/* The same as a line (steps.h): columns are the embedding, the layers and what comes after them, in at most TRANSFORMER_STAGES parts
- * whatever `stages` says; there the prompt goes, around each token. The first round stands for the first token, which needs the
- * last product alone: what all rounds take is what decoding does. */
+/* The same as a line (steps.h): columns are the embedding, the layers and what comes after them, in
+ * at most TRANSFORMER_STAGES parts whatever `stages` says; there the prompt goes, around each
+ * token. The first round stands for the first token, which needs the last product alone: what all
+ * rounds take is what decoding does. */
 enum steps_status llm_create_line(const struct transformer *model,
                                   const struct llm_request *request, struct steps **ret_steps,
                                   struct problem *ret_problem);
 
-/* As part of a larger graph: embed to detokenise, with `tokens` (a step; its tokens flow into embed). Refuses figures outside
- * their ranges. */
+/* As part of a larger graph: embed to detokenise, with `tokens` (a step; its tokens flow into
+ * embed). Refuses figures outside their ranges. */
 void llm_add(struct making *making, const struct transformer *model,
              const struct llm_request *request, const struct step *tokens);
 

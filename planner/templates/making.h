@@ -24,7 +24,8 @@ struct making {
 
 /* False without memory; making_end says so, too. */
 bool making_begin(struct making *making, struct problem *problem);
-/* The caller owns the steps. Any status but OK gives none. Each step's sets of weights add up to its weights. */
+/* The caller owns the steps. Any status but OK gives none. Each step's sets of weights add up to
+ * its weights. */
 enum steps_status making_end(struct making *making, struct steps **ret_steps);
 
 void making_refuse(struct making *making, enum steps_status status, const char *format, ...)
@@ -44,23 +45,27 @@ void making_edge(struct making *making, const struct step *from, const struct st
 void making_set_edge(struct making *making, const struct step *from, const struct step *to,
                      uint128 bytes, uint128 set_bytes);
 
-/* Does the operation `count` times. `copies` of its weights are there, of which each time one is used; with 0 they are
- * no weights of the step but operands like others. `held` bytes of what it takes are counted elsewhere: among what the step
- * holds, or in its sets. Of 0 times nothing is added. */
+/* Does the operation `count` times. `copies` of its weights are there, of which each time one is
+ * used; with 0 they are no weights of the step but operands like others. `held` bytes of what it
+ * takes are counted elsewhere: among what the step holds, or in its sets. Of 0 times nothing is
+ * added. */
 void making_part(struct making *making, struct step *step, const struct operation *operation,
                  int64_t count, int64_t copies, uint128 held);
 
-/* What the devices of a divided layer tell one another, `count` times more. Of 0 times nothing is added. */
+/* What the devices of a divided layer tell one another, `count` times more. Of 0 times nothing is
+ * added. */
 void making_told(struct making *making, struct step *step, const struct operation *operation,
                  int64_t count);
 
-/* What the step takes of the work's input, and makes of its results; neither comes or goes over an edge. */
+/* What the step takes of the work's input, and makes of its results; neither comes or goes over an
+ * edge. */
 void making_outside(struct making *making, struct step *step, uint128 brought, uint128 fetched);
 
-/* A set of weights of its own for what the step has of them beyond the sets `first` ... `first + count - 1`, which it needs,
- * too, and after which the new one comes. */
+/* A set of weights of its own for what the step has of them beyond the sets `first` ... `first +
+ * count - 1`, which it needs, too, and after which the new one comes. */
 void making_own(struct making *making, struct step *step, uint32_t first, uint32_t count);
-/* A set of weights of so many bytes, and a step that needs these sets and no other weights, whatever its operations said. */
+/* A set of weights of so many bytes, and a step that needs these sets and no other weights,
+ * whatever its operations said. */
 uint32_t making_set(struct making *making, uint128 bytes);
 void making_need(struct making *making, struct step *step, uint32_t first, uint32_t count);
 

@@ -131,7 +131,8 @@ static struct step *add_fetch(const struct rag *rag, const struct step *search)
     return step;
 }
 
-/* A query and a passage together, and one product of what comes of that for how well they go together. */
+/* A query and a passage together, and one product of what comes of that for how well they go
+ * together. */
 static struct step *add_rerank(const struct rag *rag, const struct step *queries,
                                const struct step *passages)
 {
@@ -156,7 +157,9 @@ static struct step *add_rerank(const struct rag *rag, const struct step *queries
     return step;
 }
 
-/* Divided is the language model alone: each device looks up and ranks all. All that was looked up is of the first column: between its parts little flows, and much less is done than by the model. */
+/* Divided is the language model alone: each device looks up and ranks all. All that was looked up
+ * is of the first column: between its parts little flows, and much less is done than by the
+ * model. */
 static void make(const struct rag *rag, bool is_line, int64_t ways)
 {
     struct making *making = rag->making;

@@ -84,7 +84,8 @@ static struct figure longer(const struct figure *a, const struct figure *b)
                            .unverified = a->unverified || b->unverified};
 }
 
-/* The weights come while what is there is computed on: the longer of the two counts, at full load. */
+/* The weights come while what is there is computed on: the longer of the two counts, at full
+ * load. */
 static void add_stream(const struct cost_device *device, const struct step *step,
                        struct step_cost *cost)
 {

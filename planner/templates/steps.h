@@ -55,8 +55,8 @@ struct step_part {
 
 enum { STEP_TOLD = 2 }; /* kinds of what a step tells others */
 
-/* When a step of a line is done, of each micro-batch: on the way there through all columns, around and around through all of
- * them, on the way back, or once, when all micro-batches are back. */
+/* When a step of a line is done, of each micro-batch: on the way there through all columns, around
+ * and around through all of them, on the way back, or once, when all micro-batches are back. */
 enum step_phase { STEP_THERE, STEP_AROUND, STEP_BACK, STEP_ONCE, STEP_PHASES };
 
 struct step {
@@ -139,10 +139,11 @@ struct step_cost {
     unsigned lacks;         /* of any, and of the step's own room */
 };
 
-/* What a step takes on a device, one operation after the other. NO_MEMORY: weights, what is held and working memory together
- * are more than the device has, whether or not each operation by itself would fit; with `device->stream` known, and if all
- * but the weights fits, all of them come over it at each pass. Any other refusal is that of part `ret_part` (may be
- * NULL); it and NO_MEMORY leave `ret_cost` alone. */
+/* What a step takes on a device, one operation after the other. NO_MEMORY: weights, what is held
+ * and working memory together are more than the device has, whether or not each operation by itself
+ * would fit; with `device->stream` known, and if all but the weights fits, all of them come over it
+ * at each pass. Any other refusal is that of part `ret_part` (may be NULL); it and NO_MEMORY leave
+ * `ret_cost` alone. */
 enum cost_status steps_cost(const struct cost_device *device, const struct step *step,
                             struct step_cost *ret_cost, size_t *ret_part);
 

@@ -55,11 +55,12 @@ struct template
     /* Of values in their ranges. */
     enum steps_status (*make)(const int64_t *values, struct steps **ret_steps,
                               struct problem *ret_problem);
-    /* The same work as a line (steps.h), or, where the batch is a part of it, as what a micro-batch is of it. NULL: there is none. */
+    /* The same work as a line (steps.h), or, where the batch is a part of it, as what a micro-batch
+     * is of it. NULL: there is none. */
     enum steps_status (*make_line)(const int64_t *values, struct steps **ret_steps,
                                    struct problem *ret_problem);
-    /* Of all of it, or of its line, what one of `ways` devices (2 or more) does that hold each layer together. CONFLICT: it cannot be
-     * divided so. NULL: it is not divided. */
+    /* Of all of it, or of its line, what one of `ways` devices (2 or more) does that hold each
+     * layer together. CONFLICT: it cannot be divided so. NULL: it is not divided. */
     enum steps_status (*make_divided)(const int64_t *values, int64_t ways, bool is_line,
                                       struct steps **ret_steps, struct problem *ret_problem);
 };
@@ -75,14 +76,16 @@ size_t template_parameter(const struct template *template, const char *name);
 size_t template_batch(const struct template *template);
 /* Of what its parts are multiples; 1: there is none to divide, or they are of any size. */
 int64_t template_grain(const struct template *template);
-/* The one that is to be set to the number of parts; TEMPLATE_NO_PARAMETER: parts need nothing of each other. */
+/* The one that is to be set to the number of parts; TEMPLATE_NO_PARAMETER: parts need nothing of
+ * each other. */
 size_t template_replicas(const struct template *template);
 
 /* All at what is usual. `ret_values`, as all values below, has room for each parameter. */
 void template_begin(const struct template *template, int64_t *ret_values);
 
-/* Sets a parameter, or under TEMPLATE_PRESET all that a preset gives, from text. False: there is none called so, or that is
- * no value of it; then nothing is set, and the problem says what may stand there. */
+/* Sets a parameter, or under TEMPLATE_PRESET all that a preset gives, from text. False: there is
+ * none called so, or that is no value of it; then nothing is set, and the problem says what may
+ * stand there. */
 bool template_set(const struct template *template, const char *name, const char *text,
                   int64_t *values, struct problem *ret_problem);
 
@@ -90,7 +93,8 @@ bool template_set(const struct template *template, const char *name, const char 
 void template_write(const struct template *template, size_t index, int64_t value,
                     char ret_text[TEMPLATE_VALUE_SIZE]);
 
-/* The caller owns the steps. Any status but OK gives none, and says in `ret_problem` (may be NULL) what is wrong. */
+/* The caller owns the steps. Any status but OK gives none, and says in `ret_problem` (may be NULL)
+ * what is wrong. */
 enum steps_status template_create(const struct template *template, const int64_t *values,
                                   struct steps **ret_steps, struct problem *ret_problem);
 /* The same of its line, of a template that has one. */

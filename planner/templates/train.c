@@ -41,7 +41,8 @@ static const struct template_parameter parameters[] = {
     MAKING_END,
 };
 
-/* Weights that are computed, reduced, optimised and stored together. Its sets: gradients, weights, the optimiser's. */
+/* Weights that are computed, reduced, optimised and stored together. Its sets: gradients, weights,
+ * the optimiser's. */
 struct group {
     int64_t number; /* of a stage, from 1; 0: it has a name */
     const char *name;
@@ -224,8 +225,8 @@ static const struct step *add_forward(struct train *train, const struct step *be
     return before;
 }
 
-/* Where it is divided: of each row the largest figure, the sum of all and that of the right token, in float32; and the gradient of
- * what came in. */
+/* Where it is divided: of each row the largest figure, the sum of all and that of the right token,
+ * in float32; and the gradient of what came in. */
 static void tell_loss(const struct train *train, struct step *step)
 {
     struct operation figures = operation_of(OPERATION_ALL_REDUCE, DTYPE_FP32);
@@ -262,7 +263,8 @@ static const struct step *add_loss(struct train *train, const struct step *befor
     return step;
 }
 
-/* What the group's gradients and weights come to: a sum over all replicas, where there are others. */
+/* What the group's gradients and weights come to: a sum over all replicas, where there are
+ * others. */
 static void add_all_reduce(const struct train *train, struct group *group)
 {
     struct making *making = train->making;
@@ -327,8 +329,8 @@ static void add_backward(struct train *train, const struct step *before, const s
 
 /* ---------------------------------------------------------------- what changes the weights */
 
-/* What the iteration before left is stored a part at a time, so that all of it is within the iterations from one
- * checkpoint to the next. */
+/* What the iteration before left is stored a part at a time, so that all of it is within the
+ * iterations from one checkpoint to the next. */
 static struct step *add_snapshot(const struct train *train, const struct group *group)
 {
     struct making *making = train->making;
@@ -425,7 +427,8 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, bool s
     return making_end(&making, ret_steps);
 }
 
-/* As a line in as many stages as there may be. Their sums are once, when all micro-batches are through. */
+/* As a line in as many stages as there may be. Their sums are once, when all micro-batches are
+ * through. */
 static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {

@@ -79,9 +79,9 @@ uint128 transformer_cache(const struct transformer *model, int64_t positions)
     return making_bytes(making_times(elements, positions), model->dtype);
 }
 
-/* Of each position: whole at each device what goes into both norms and comes out of them, 4 w; queries, keys and values, (h + 2 k) d; what
- * attention gives, h d, with a float32 sum for each head; what goes into the feed-forward part's bend and comes out of it,
- * 3 f or 2 f. */
+/* Of each position: whole at each device what goes into both norms and comes out of them, 4 w;
+ * queries, keys and values, (h + 2 k) d; what attention gives, h d, with a float32 sum for each
+ * head; what goes into the feed-forward part's bend and comes out of it, 3 f or 2 f. */
 uint128 transformer_activations(const struct transformer *model,
                                 const struct transformer_span *span)
 {
@@ -237,8 +237,9 @@ void transformer_product_backward(struct making *making, struct step *step,
     making_part(making, step, &right, count, 0, weights);
 }
 
-/* What goes element by element takes its way forth twice: it reads what came in and the gradient of what came out. A turn
- * back, and the sum of two gradients where a state went two ways, are as forth. */
+/* What goes element by element takes its way forth twice: it reads what came in and the gradient of
+ * what came out. A turn back, and the sum of two gradients where a state went two ways, are as
+ * forth. */
 void transformer_backward(struct making *making, struct step *step, const struct transformer *model,
                           const struct transformer_span *span, int64_t layers)
 {

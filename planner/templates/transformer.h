@@ -42,11 +42,11 @@ struct transformer_span {
 /* Refuses figures outside their ranges. */
 void transformer_check(struct making *making, const struct transformer *model);
 
-/* Of a layer; of the table of the embedding; of the last norm, and the last product unless it is tied; of all of it. What of
- * them is divided counts as what one device has of it. */
+/* Of a layer; of the table of the embedding; of the last norm, and the last product unless it is
+ * tied; of all of it. What of them is divided counts as what one device has of it. */
 uint128 transformer_layer_parameters(const struct transformer *model);
-/* Tokens of which a device has the rows of the table, and the last product gives it figures: of those that are divided, its part
- * rounded up. */
+/* Tokens of which a device has the rows of the table, and the last product gives it figures: of
+ * those that are divided, its part rounded up. */
 int64_t transformer_vocabulary(const struct transformer *model);
 uint128 transformer_table_parameters(const struct transformer *model);
 uint128 transformer_head_parameters(const struct transformer *model);
@@ -63,7 +63,8 @@ uint128 transformer_activations(const struct transformer *model,
 int64_t transformer_layers_of(const struct transformer *model, int64_t parts, int64_t index);
 
 struct operation transformer_embedding(const struct transformer *model, int64_t tokens);
-/* A product with one of the model's matrices; with the last, which gives a figure for each token there is. */
+/* A product with one of the model's matrices; with the last, which gives a figure for each token
+ * there is. */
 struct operation transformer_product(const struct transformer *model, int64_t m, int64_t n,
                                      int64_t k);
 struct operation transformer_last(const struct transformer *model, int64_t rows);
@@ -72,11 +73,12 @@ struct operation transformer_tokenising(int64_t tokens);
 /* One layer's operations, each done `count` times with the weights of `layers` layers. */
 void transformer_forward(struct making *making, struct step *step, const struct transformer *model,
                          const struct transformer_span *span, int64_t layers, int64_t count);
-/* The gradients of these layers, of what came in and of the weights; weights and their gradients are not this step's. */
+/* The gradients of these layers, of what came in and of the weights; weights and their gradients
+ * are not this step's. */
 void transformer_backward(struct making *making, struct step *step, const struct transformer *model,
                           const struct transformer_span *span, int64_t layers);
-/* Where it is divided: the sum of `rows` states over all devices, `count` times; and figures for each token there is, of `rows`, that
- * each gets from all others. */
+/* Where it is divided: the sum of `rows` states over all devices, `count` times; and figures for
+ * each token there is, of `rows`, that each gets from all others. */
 void transformer_tell_states(struct making *making, struct step *step,
                              const struct transformer *model, int64_t rows, int64_t count);
 void transformer_tell_last(struct making *making, struct step *step,

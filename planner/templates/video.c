@@ -125,7 +125,8 @@ static void add_conv(struct video *video, struct image *image, int64_t filters, 
     making_part(video->making, video->step, &relu, is_bent ? 1 : 0, 0, 0);
 }
 
-/* What goes round the block is as large as what comes out of it: by a convolution where it is not anyway. */
+/* What goes round the block is as large as what comes out of it: by a convolution where it is not
+ * anyway. */
 static void add_block(struct video *video, struct image *image, int64_t channels, int64_t stride)
 {
     bool is_bottleneck = video->values[BOTTLENECK] == MAKING_YES;
@@ -203,7 +204,8 @@ static struct step *add_detection(struct video *video)
     return step;
 }
 
-/* Boxes are told apart by what is in them, and those of this frame compared with all of the last. */
+/* Boxes are told apart by what is in them, and those of this frame compared with all of the
+ * last. */
 static struct step *add_tracking(struct video *video, const struct step *detect)
 {
     struct making *making = video->making;

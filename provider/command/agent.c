@@ -1,4 +1,5 @@
-/* status, pause, resume, drain: one question to the running agent, and its answer for people or programs. */
+/* status, pause, resume, drain: one question to the running agent, and its answer for people or
+ * programs. */
 #include "provider/command/command.h"
 #include "provider/owner.h"
 
@@ -34,7 +35,8 @@ static int status_of(enum control_status status)
     return EXIT_FAILED;
 }
 
-/* The agent's answer, or NULL: then it has been said what is wrong, and *ret_status is the exit status. */
+/* The agent's answer, or NULL: then it has been said what is wrong, and *ret_status is the exit
+ * status. */
 static json_t *ask(const struct command *command, const struct control_request *request,
                    int64_t timeout_ms, int *ret_status)
 {

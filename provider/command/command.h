@@ -37,7 +37,8 @@ int command_resume(const struct command *command);
 int command_drain(const struct command *command);
 int command_why(const struct command *command);
 int command_earnings(const struct command *command);
-/* Slot-time that this provider gave for nothing, ever, as the market counts it; it says nothing. False: the market does not answer. */
+/* Slot-time that this provider gave for nothing, ever, as the market counts it; it says nothing.
+ * False: the market does not answer. */
 bool command_given(const struct command *command, int64_t *ret_given_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* why, earnings: what the market says to this provider. A connection of its own under the agent's key, so that it works
- * beside a running agent and without one. */
+/* why, earnings: what the market says to this provider. A connection of its own under the agent's
+ * key, so that it works beside a running agent and without one. */
 #include "base/text.h"
 #include "consumer/bourse.h"
 #include "formats/units.h"
@@ -458,8 +458,8 @@ struct earnings {
     bool is_out_of_memory;
 };
 
-/* Of that name; a new one when there is none, NULL when there is no memory. Walks go by time, in which the same name, or the one
- * after it, is most often meant again. */
+/* Of that name; a new one when there is none, NULL when there is no memory. Walks go by time, in
+ * which the same name, or the one after it, is most often meant again. */
 static struct sum *sum_of(struct sums *sums, const char *name)
 {
     for (size_t near = sums->last; near < sums->count && near <= sums->last + 1; near++) {
@@ -520,7 +520,8 @@ static bool add(struct earnings *earnings, const struct bourse_entry *entry, uin
     return true;
 }
 
-/* Captures that came in are what a provider earns; an account may also spend, and be given credits. */
+/* Captures that came in are what a provider earns; an account may also spend, and be given
+ * credits. */
 static bool take_entry(void *context, const struct bourse_entry *entry)
 {
     struct earnings *earnings = context;
@@ -531,7 +532,8 @@ static bool take_entry(void *context, const struct bourse_entry *entry)
            add(earnings, entry, 0);
 }
 
-/* What was accepted counts also where its pay was rounded down to nothing, and what was given away also where the program failed. */
+/* What was accepted counts also where its pay was rounded down to nothing, and what was given away
+ * also where the program failed. */
 static bool take_result(void *context, const struct bourse_entry *entry)
 {
     struct earnings *earnings = context;

@@ -54,7 +54,8 @@ static size_t inputs_named(const Bourse__V1__Manifest *manifest, uint32_t index,
     return count;
 }
 
-/* The job's file of that name in the subtask's work folder; NULL: there is none, or two, or another subtask leaves it. */
+/* The job's file of that name in the subtask's work folder; NULL: there is none, or two, or another
+ * subtask leaves it. */
 static const Bourse__V1__ManifestInput *factor(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                const char *name)
 {
@@ -84,7 +85,8 @@ static bool same_factor(const Bourse__V1__Manifest *manifest, const struct opera
            memcmp(a->hash.data, b->hash.data, a->hash.len) == 0;
 }
 
-/* The product is what the subtask was to leave, and all of it; the check takes that, and nothing else of any subtask. */
+/* The product is what the subtask was to leave, and all of it; the check takes that, and nothing
+ * else of any subtask. */
 static bool same_product(const Bourse__V1__Manifest *manifest, const struct operation *check,
                          const struct operation *product)
 {

@@ -9,8 +9,8 @@
 #include "base/problem.h"
 #include "protocol/codec.h"
 
-/* `index` is the check's, `checked` the subtask's, both as the broker said; the manifest is well formed (command_check).
- * False with what does not fit, or without memory. */
+/* `index` is the check's, `checked` the subtask's, both as the broker said; the manifest is well
+ * formed (command_check). False with what does not fit, or without memory. */
 bool check_is_about(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t checked,
                     struct problem *ret_problem);
 

@@ -406,7 +406,8 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
     return tell_of_checkpoint(run, outcome);
 }
 
-/* What is free when it saves nothing must be told where to save it: a job that says one and not the other is not run. */
+/* What is free when it saves nothing must be told where to save it: a job that says one and not the
+ * other is not run. */
 static bool settle_checkpoint(struct run *run, struct outcome *outcome)
 {
     if (!run->command->has_checkpoints) {
@@ -711,7 +712,8 @@ static enum result_outcome keep_saved(const struct run *run, const struct jail_r
     return kept;
 }
 
-/* An attempt that was told to end and saved nothing is free, and leaves nothing that somebody would have to pay for. */
+/* An attempt that was told to end and saved nothing is free, and leaves nothing that somebody would
+ * have to pay for. */
 static void take_checkpoint(const struct run *run, const struct jail_reply *reply,
                             struct outcome *outcome)
 {

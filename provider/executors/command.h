@@ -45,7 +45,8 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
 size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                size_t position);
-/* Whether no later subtask of the job has this input, too: so nobody is expected to read it again. */
+/* Whether no later subtask of the job has this input, too: so nobody is expected to read it
+ * again. */
 bool command_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position);
 
 /* "task split", "subtask 3", for people. */

@@ -19,8 +19,8 @@ bool noop_names(const Bourse__V1__Manifest *manifest);
 /* Checks such a manifest once. False: it is refused, with the reason. */
 bool noop_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 
-/* Runs `count` (1 to JAIL_NOOPS_MAX) of them and fills their outcomes; the time that passed is shared
- * among them evenly. `ret_jail_ended`: close the jail. */
+/* Runs `count` (1 to JAIL_NOOPS_MAX) of them and fills their outcomes; the time that passed is
+ * shared among them evenly. `ret_jail_ended`: close the jail. */
 void noop_run(struct jail *jail, struct outcome *const *outcomes, size_t count,
               bool *ret_jail_ended);
 

@@ -11,7 +11,8 @@
 
 enum { WIDTH = 8 }; /* vectors that go through the matrices together */
 
-/* Terms that are added for entries computed anew, as a multiple of what one vector takes, and at least a few. */
+/* Terms that are added for entries computed anew, as a multiple of what one vector takes, and at
+ * least a few. */
 #define DOUBTFUL_STEPS 32.0
 #define ODD_STEPS 16.0
 #define STEPS_LEAST 3e7
@@ -384,8 +385,8 @@ static double row_terms(const struct work *work)
     return (double)work->check->inner * (double)work->check->columns;
 }
 
-/* The worst rows first: which these are depends on the vectors. What is left is right as far as residuals go, if no entry
- * has to be wrong for them. */
+/* The worst rows first: which these are depends on the vectors. What is left is right as far as
+ * residuals go, if no entry has to be wrong for them. */
 static void look_at_doubtful(struct work *work)
 {
     uint64_t count = 0;

@@ -23,8 +23,8 @@ enum gemm_status { GEMM_OK, GEMM_OUT_OF_MEMORY, GEMM_FAILED };
 enum gemm_status gemm_run(const struct gemm *gemm);
 /* Plain C, one thread. Cannot fail. */
 void gemm_reference(const struct gemm *gemm);
-/* The same values to the last bit, bands of rows side by side on at most so many threads: 1 to GEMM_THREADS_MAX. What threads
- * cannot be had for is done by the caller's. */
+/* The same values to the last bit, bands of rows side by side on at most so many threads: 1 to
+ * GEMM_THREADS_MAX. What threads cannot be had for is done by the caller's. */
 enum { GEMM_THREADS_MAX = 64 };
 void gemm_plain(const struct gemm *gemm, unsigned threads);
 

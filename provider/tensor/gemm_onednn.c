@@ -1,5 +1,6 @@
-/* oneDNN, and nothing else of the tree knows it. Of its interface only dnnl_sgemm is used, which versions 1
- * to 3 have alike; BOURSE_ONEDNN is defined where the library was found (cmake/packages.cmake). */
+/* oneDNN, and nothing else of the tree knows it. Of its interface only dnnl_sgemm is used, which
+ * versions 1 to 3 have alike; BOURSE_ONEDNN is defined where the library was found
+ * (cmake/packages.cmake). */
 #include "provider/tensor/gemm.h"
 
 #include <stddef.h>

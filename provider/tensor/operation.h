@@ -26,7 +26,8 @@ enum {
 
 struct operation_files {
     int folder;
-    /* Inputs that do not lie there. They count as if they did, and are closed before a byte of them is looked at. */
+    /* Inputs that do not lie there. They count as if they did, and are closed before a byte of them
+     * is looked at. */
     struct operation_given {
         const char *name;
         int file;
@@ -40,10 +41,11 @@ struct operation_answer {
         [OPERATION_LINE_SIZE]; /* of a check: how it came to that, one line of JSON with a newline; else "" */
 };
 
-/* `arguments` as in formats/tensor_op.h, the seed put in; `memory_bytes` is what the check may allocate. OK: the result
- * is in the folder, or the answer has the verdict. A C that is no matrix of the product's shape is rejected like any
- * other wrong product: whoever made it is to blame, not who asks. Any other status: the problem says why in a line
- * for the job's owner, and no result is left. */
+/* `arguments` as in formats/tensor_op.h, the seed put in; `memory_bytes` is what the check may
+ * allocate. OK: the result is in the folder, or the answer has the verdict. A C that is no matrix
+ * of the product's shape is rejected like any other wrong product: whoever made it is to blame, not
+ * who asks. Any other status: the problem says why in a line for the job's owner, and no result is
+ * left. */
 enum operation_status operation_run(const struct operation_files *files,
                                     const char *const *arguments, size_t count,
                                     uint64_t memory_bytes, struct operation_answer *ret_answer,

@@ -1,5 +1,5 @@
-/* bourse-tensor, as the worker sees it: one process that answers a job's tensor subtasks, confined like any
- * program of the job. Only jails of such jobs have its file. */
+/* bourse-tensor, as the worker sees it: one process that answers a job's tensor subtasks, confined
+ * like any program of the job. Only jails of such jobs have its file. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/operation.h"

@@ -165,7 +165,8 @@ static bool passed_limit(struct watch *watch)
     return false;
 }
 
-/* All processes but this one, which the kernel leaves out; what a resident computes has no use for it. */
+/* All processes but this one, which the kernel leaves out; what a resident computes has no use for
+ * it. */
 static void tell_to_end(const struct watch *watch)
 {
     if (watch->run->tensor_threads == 0) {
@@ -173,7 +174,8 @@ static void tell_to_end(const struct watch *watch)
     }
 }
 
-/* The agent speaks while a program runs: only to cancel it, to have it told to end, or by vanishing. */
+/* The agent speaks while a program runs: only to cancel it, to have it told to end, or by
+ * vanishing. */
 static bool cancelled(struct watch *watch)
 {
     uint8_t bytes[64];
@@ -209,7 +211,8 @@ static void clear_signals(int children)
     }
 }
 
-/* Until the first process ends or the resident answers (false), or a limit or the agent says stop (true). */
+/* Until the first process ends or the resident answers (false), or a limit or the agent says stop
+ * (true). */
 static bool stopped(struct watch *watch)
 {
     bool resident = watch->run->tensor_threads > 0;

@@ -1,6 +1,6 @@
-/* What the processes of the jail use. Where a cgroup counts their memory, that is asked, for its limit
- * is of memory and files together. Else it is summed over /proc, as is the CPU time of processes that
- * still run. */
+/* What the processes of the jail use. Where a cgroup counts their memory, that is asked, for its
+ * limit is of memory and files together. Else it is summed over /proc, as is the CPU time of
+ * processes that still run. */
 #include "provider/worker/worker.h"
 
 #include <ctype.h>
@@ -86,7 +86,8 @@ static uint64_t stat_value(const char *text, const char *key)
     return 0;
 }
 
-/* Files of the folders and what was printed: they live in memory, and the group counts them as shared. */
+/* Files of the folders and what was printed: they live in memory, and the group counts them as
+ * shared. */
 static uint64_t file_bytes(const struct worker *worker, bool work_too)
 {
     uint64_t bytes = stage_usage(worker, work_too).used_bytes;
@@ -100,7 +101,8 @@ static uint64_t file_bytes(const struct worker *worker, bool work_too)
 uint64_t watch_group_memory(const struct worker *worker, bool work_too)
 {
     char text[8192];
-    /* Files come and go meanwhile: what is written or removed between the three looks is not taken for memory. */
+    /* Files come and go meanwhile: what is written or removed between the three looks is not taken
+     * for memory. */
     uint64_t before = file_bytes(worker, work_too);
     ssize_t length = pread(worker->memory_file, text, sizeof text - 1, 0);
     uint64_t after = file_bytes(worker, work_too);

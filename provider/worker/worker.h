@@ -16,7 +16,8 @@
 
 enum { FOLDERS = 3, FOLDER_WORK = 0 }; /* /work, /tmp, /dev/shm */
 
-/* The program that computes a job's tensor subtasks: started for the first, it stays for the next ones. */
+/* The program that computes a job's tensor subtasks: started for the first, it stays for the next
+ * ones. */
 struct resident {
     pid_t pid; /* 0: none */
     int socket;
@@ -97,7 +98,8 @@ void stage_seal(struct run *run); /* inputs become read-only and are closed */
 bool stage_map(struct run *run, const int *files, size_t file_count); /* takes them over */
 void stage_unmap(struct run *run);
 void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);
-/* A file or folder below `folder`, whatever the job has made of it, to be looked at and read: -1 with errno. And why not. */
+/* A file or folder below `folder`, whatever the job has made of it, to be looked at and read: -1
+ * with errno. And why not. */
 int stage_open(int folder, const char *name);
 const char *stage_why_missing(int error);
 bool stage_empty(struct worker *worker); /* false: something cannot be removed */
@@ -107,7 +109,8 @@ struct usage {
 };
 struct usage stage_usage(const struct worker *worker, bool work_too);
 
-/* saved.c: sends the files of the checkpoint, if they are as they should be; else the detail says why not. */
+/* saved.c: sends the files of the checkpoint, if they are as they should be; else the detail says
+ * why not. */
 void saved_send(const struct worker *worker, const struct run *run, struct outcome *outcome);
 
 /* watch.c: what the processes of the jail use, from /proc or as their control group counts it. */
@@ -116,7 +119,8 @@ struct load {
     uint32_t processes; /* with threads, without the worker */
 };
 struct load watch_load(void);
-/* Memory of the jail's control group that is no file of its folders: anonymous, and shared without a file there. */
+/* Memory of the jail's control group that is no file of its folders: anonymous, and shared without
+ * a file there. */
 uint64_t watch_group_memory(const struct worker *worker, bool work_too);
 bool watch_alone(pid_t pid); /* only it and the worker are alive */
 

@@ -61,8 +61,9 @@ static bool is_of_a_snapshot(uint32_t node)
            strcmp(name, "snapshots") == 0;
 }
 
-/* Until when nothing may be acknowledged: a file's bytes may be lost for good. Names are not, so a folder is
- * well again with the next fsync of it (SQLite makes one of its own and does not look at the answer). */
+/* Until when nothing may be acknowledged: a file's bytes may be lost for good. Names are not, so a
+ * folder is well again with the next fsync of it (SQLite makes one of its own and does not look at
+ * the answer). */
 static size_t end_of_failure(size_t at)
 {
     uint32_t node = disk_change_at(at)->node;

@@ -1,6 +1,7 @@
-/* The disks of agents and clients fail, one call after the other: an output that a client places and a
- * blob that an agent caches are whole and right under their names or not there, the reason that is told
- * is the disk's and accuses nobody, and the next try, with the disk well again, succeeds. */
+/* The disks of agents and clients fail, one call after the other: an output that a client places
+ * and a blob that an agent caches are whole and right under their names or not there, the reason
+ * that is told is the disk's and accuses nobody, and the next try, with the disk well again,
+ * succeeds. */
 #include "base/sha256.h"
 #include "consumer/place.h"
 #include "provider/store.h"

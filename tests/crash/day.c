@@ -727,7 +727,8 @@ static void check_head(const struct day *day, uint64_t least)
          head.index, least);
 }
 
-/* The market as it stands is one that the diary knows, and not an older one than was acknowledged. */
+/* The market as it stands is one that the diary knows, and not an older one than was
+ * acknowledged. */
 static void check_market(struct day *day, uint64_t least)
 {
     const struct diary *diary = day->diary;

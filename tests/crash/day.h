@@ -39,14 +39,16 @@ struct diary {
 /* In shared memory, empty. */
 struct diary *diary_create(void);
 
-/* From the first start in the folder `market`, which need not be there, to a stop. Ends the process with
- * DAY_STOPPED when something failed and was said, with DAY_WRONG when something is not as it must be. */
+/* From the first start in the folder `market`, which need not be there, to a stop. Ends the process
+ * with DAY_STOPPED when something failed and was said, with DAY_WRONG when something is not as it
+ * must be. */
 void day_morning(const char *market, struct diary *diary);
 /* From the next start to the end. */
 void day_evening(const char *market, struct diary *diary);
-/* A broker's start on what a cut left in `market`, with everything checked: what the diary acknowledged up
- * to the disk's change `changes` is there, the rest wholly or not at all, HEAD, tree, state and audit agree.
- * Then an afternoon's work on it, noted in the diary like the day's. Ends the process as day_morning does. */
+/* A broker's start on what a cut left in `market`, with everything checked: what the diary
+ * acknowledged up to the disk's change `changes` is there, the rest wholly or not at all, HEAD,
+ * tree, state and audit agree. Then an afternoon's work on it, noted in the diary like the day's.
+ * Ends the process as day_morning does. */
 void day_recover(const char *market, struct diary *diary, size_t changes);
 
 #endif

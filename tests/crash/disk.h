@@ -61,8 +61,8 @@ uint32_t disk_node_count(void);
 const char *disk_name(uint32_t node);
 bool disk_is_folder(uint32_t node);
 
-/* The `nth` call (1, 2, ...) from now on of the kinds in `calls` fails with `error`, and every later
- * one too when `lasts`. 0: none does. */
+/* The `nth` call (1, 2, ...) from now on of the kinds in `calls` fails with `error`, and every
+ * later one too when `lasts`. 0: none does. */
 void disk_fail(unsigned calls, uint64_t nth, int error, bool lasts);
 /* Whether a call was made to fail, or disk_note_fault was called, since disk_fail. */
 bool disk_has_failed(void);

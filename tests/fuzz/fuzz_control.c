@@ -1,4 +1,5 @@
-/* The owner's line to the agent. What is taken is within its range, and written again it is the same request. */
+/* The owner's line to the agent. What is taken is within its range, and written again it is the
+ * same request. */
 #include "provider/control.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Lists of devices, and links: what is taken keeps to its limits, and can be linked; what is refused says why. */
+/* Lists of devices, and links: what is taken keeps to its limits, and can be linked; what is
+ * refused says why. */
 #include "formats/device_list.h"
 #include "planner/device_set.h"
 

@@ -1,4 +1,5 @@
-/* Headers of .npy files: what is taken is as long as it says, and a matrix's header written anew says the same. */
+/* Headers of .npy files: what is taken is as long as it says, and a matrix's header written anew
+ * says the same. */
 #include "formats/npy.h"
 
 #include <assert.h>

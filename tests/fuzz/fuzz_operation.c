@@ -1,4 +1,5 @@
-/* Operations as text: what is taken is written as a text that reads back as the same, and can be estimated. */
+/* Operations as text: what is taken is written as a text that reads back as the same, and can be
+ * estimated. */
 #include "planner/catalogue.h"
 #include "planner/cost.h"
 

@@ -1,5 +1,5 @@
-/* Requirements: a text that is taken prints as a text that reads back as the same tree; and any bytes
- * at all as a tree are printed or refused. */
+/* Requirements: a text that is taken prints as a text that reads back as the same tree; and any
+ * bytes at all as a tree are printed or refused. */
 #include "formats/requirement.h"
 
 #include <assert.h>

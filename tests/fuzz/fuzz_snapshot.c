@@ -1,5 +1,5 @@
-/* A state and the file around it: what is loaded has the hash that a full walk finds, and is saved as the same
- * bytes. */
+/* A state and the file around it: what is loaded has the hash that a full walk finds, and is saved
+ * as the same bytes. */
 #include "broker/snapshot_file.h"
 
 #include <assert.h>

@@ -254,7 +254,8 @@ static uint32_t account_of(const char *line)
     return 0;
 }
 
-/* All that is asked for anywhere in the script is there from the start: a new list of devices takes asks away. */
+/* All that is asked for anywhere in the script is there from the start: a new list of devices takes
+ * asks away. */
 static void advertise_devices(FILE *file)
 {
     char line[LINE_BYTES];

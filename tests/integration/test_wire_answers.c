@@ -1,5 +1,5 @@
-/* Every message type from every role, and each way to be wrong, with the code that it deserves from a real broker, and no change
- * of state. */
+/* Every message type from every role, and each way to be wrong, with the code that it deserves from
+ * a real broker, and no change of state. */
 #include "tests/support/arena.h"
 
 #include "base/checked.h"
@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <zmq.h>
 
-/* The code of the Reject under `id`, REJECT_NONE when it was accepted or replied to. Other answers are passed over. */
+/* The code of the Reject under `id`, REJECT_NONE when it was accepted or replied to. Other answers
+ * are passed over. */
 static enum reject_code answer_to(struct link *link, const struct id128 *id)
 {
     for (;;) {
@@ -179,8 +180,8 @@ static void check_blob_types(struct member *member)
     }
 }
 
-/* Every type from every role, and from none. What message_roles says is compared with a table of its own in
- * tests/unit/test_codec.c, and with the document's in test_protocol_document.c. */
+/* Every type from every role, and from none. What message_roles says is compared with a table of
+ * its own in tests/unit/test_codec.c, and with the document's in test_protocol_document.c. */
 START_TEST(every_type_out_of_role_has_its_code_and_changes_nothing)
 {
     struct arena arena = {0};

@@ -143,9 +143,9 @@ static void note_answer(struct asked *asked, struct times *times)
     *asked = (struct asked){.at_ns = 0};
 }
 
-/* Commands accepted, each durable, of those due in one window, one every `interval_ns`; at most 16 in flight. How long
- * each took, from when it was due, is added to `times`; what was due and could not be sent in the window is not made
- * up for. */
+/* Commands accepted, each durable, of those due in one window, one every `interval_ns`; at most 16
+ * in flight. How long each took, from when it was due, is added to `times`; what was due and could
+ * not be sent in the window is not made up for. */
 static unsigned honest_window(struct broker_client *client, const struct arena *arena,
                               int64_t interval_ns, struct times *times)
 {
@@ -305,7 +305,8 @@ static void flood_of_blob_requests(const struct attack_context *context)
     }
 }
 
-/* A connection of the enemy's to the blob port, with its own bounds: the largest message, and how many wait unread. */
+/* A connection of the enemy's to the blob port, with its own bounds: the largest message, and how
+ * many wait unread. */
 static void *rude_socket(const struct arena *arena, void *zmq, int64_t message_most, int queue_most)
 {
     int ping_ms = 5;
@@ -345,7 +346,8 @@ static void readers_of_nothing(const struct attack_context *context)
     }
 }
 
-/* Connections that take no message above 200 bytes and ask for 4 MiB: each answer ends one, with more on its way. */
+/* Connections that take no message above 200 bytes and ask for 4 MiB: each answer ends one, with
+ * more on its way. */
 static void askers_that_hang_up(const struct attack_context *context)
 {
     enum { SOCKETS = 24, REQUESTS = 200 };
@@ -410,7 +412,8 @@ static void storm_of_greetings(const struct attack_context *context)
     }
 }
 
-/* A member says Hello over and over on one connection, more often than all accounts together may. */
+/* A member says Hello over and over on one connection, more often than all accounts together
+ * may. */
 static void storm_of_hellos(const struct attack_context *context)
 {
     struct link *link =
@@ -531,7 +534,8 @@ struct ratios {  /* under attack to without it */
         wait; /* the time that 99 of 100 requests stay below, in the median window: a disk's pause is not an attack's */
 };
 
-/* Those of promise P24 are for --long; a build with sanitizers on a loaded machine keeps the others. */
+/* Those of promise P24 are for --long; a build with sanitizers on a loaded machine keeps the
+ * others. */
 static struct ratios asked_for(void)
 {
     const char *is_long = getenv("BOURSE_LONG");
@@ -544,8 +548,8 @@ static bool is_within(struct ratios found, struct ratios bounds)
     return found.pace >= bounds.pace && found.wait <= bounds.wait;
 }
 
-/* No attack: as busy as an attacker may be, and leaves the broker in peace. It runs in the windows without attack, so
- * that the machine is as busy in all of them. */
+/* No attack: as busy as an attacker may be, and leaves the broker in peace. It runs in the windows
+ * without attack, so that the machine is as busy in all of them. */
 static void work_of_others(const struct attack_context *context)
 {
     static uint8_t bytes[2][LIMIT_BLOB_CHUNK_BYTES];
@@ -578,7 +582,8 @@ static double broker_cpu_s(const struct arena *arena)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The time between two requests at a quarter of the pace that the client reaches when it is alone. */
+/* The time between two requests at a quarter of the pace that the client reaches when it is
+ * alone. */
 static int64_t steady_interval_ns(struct arena *arena)
 {
     static struct times unused;
@@ -590,7 +595,8 @@ static int64_t steady_interval_ns(struct arena *arena)
     return (int64_t)(4 * WINDOW_MS * NS_PER_MS / median(counts));
 }
 
-/* What is left of the honest client's pace. In turns, so that what else the machine does meets both. */
+/* What is left of the honest client's pace. In turns, so that what else the machine does meets
+ * both. */
 static struct ratios measure_under(const char *name, attack *run, struct attack_context *context,
                                    struct arena *arena)
 {

@@ -123,7 +123,8 @@ START_TEST(a_memory_hog_ends_at_its_limit)
 }
 END_TEST
 
-/* Files live in memory; the room for them is nevertheless no room for memory, nor the other way round. */
+/* Files live in memory; the room for them is nevertheless no room for memory, nor the other way
+ * round. */
 START_TEST(room_for_files_is_no_memory)
 {
     struct fixture fixture = fixture_open(_i);

@@ -270,7 +270,8 @@ END_TEST
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 
-/* A subtask with a program, variables, outputs and limits of its own, and a file that another left. */
+/* A subtask with a program, variables, outputs and limits of its own, and a file that another
+ * left. */
 START_TEST(a_task_is_a_program_of_its_own)
 {
     struct fixture fixture;

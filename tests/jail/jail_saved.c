@@ -1,5 +1,5 @@
-/* Checkpoints: what a program that was told to end has left in its folder comes out, and goes in again; nothing of a folder
- * that holds anything else. */
+/* Checkpoints: what a program that was told to end has left in its folder comes out, and goes in
+ * again; nothing of a folder that holds anything else. */
 #include "fixture.h"
 
 #include <pthread.h>

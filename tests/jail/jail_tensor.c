@@ -1,5 +1,5 @@
-/* bourse-tensor in a real jail: one process for all subtasks of a jail, confined and bounded like a program, and
- * gone when it must be. */
+/* bourse-tensor in a real jail: one process for all subtasks of a jail, confined and bounded like a
+ * program, and gone when it must be. */
 #include "fixture.h"
 
 #include "base/sha256.h"
@@ -371,7 +371,8 @@ START_TEST(memory_that_the_kernel_counts_is_the_memory_limit)
 {
     struct fixture fixture = fixture_open(_i);
     static const char *const alike[] = {"freivalds", "a.npy", "b.npy", "b.npy", SEED, "64", NULL};
-    /* What the check allocates is allowed to the last byte: the program's own memory is too much. */
+    /* What the check allocates is allowed to the last byte: the program's own memory is too
+     * much. */
     enum { COLUMNS = 100000, PAGES_BYTES = 65536 };
     uint64_t file_bytes = NPY_MATRIX_BYTES + sizeof(float) * COLUMNS;
     struct jail_limits tight = {.memory_bytes = freivalds_bytes(1, 1, COLUMNS),
@@ -693,7 +694,8 @@ START_TEST(only_jails_that_have_it_know_the_program)
     jail_reply_fini(&job.reply);
     close_inputs(&job);
 
-    /* A program beside it ends it too: nobody is left of one subtask for the next but the resident alone. */
+    /* A program beside it ends it too: nobody is left of one subtask for the next but the resident
+     * alone. */
     static const char *const plain[] = {"true", NULL};
     reopen(&fixture, fixture.tensor, NULL);
     multiply_small(&fixture, 1);

@@ -1,6 +1,8 @@
-/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. Among the steps cells and classes come and
- * go: what rests in the others keeps its place. After every step the book is sound, and every question about the order that changed has the same answer. Bids by value are compared
- * as fractions, by whole parts and what remains (Euclid), where the book multiplies crosswise. */
+/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question.
+ * Among the steps cells and classes come and go: what rests in the others keeps its place. After
+ * every step the book is sound, and every question about the order that changed has the same
+ * answer. Bids by value are compared as fractions, by whole parts and what remains (Euclid), where
+ * the book multiplies crosswise. */
 #include "base/random.h"
 #include "matching/book.h"
 
@@ -53,7 +55,8 @@ static int64_t operations(const struct slow *slow, uint32_t cell, enum rate rate
     return rate_of(rate, slow->cells[cell], slow->counts[cell]);
 }
 
-/* The sign of what one bid is worth in a cell less what the other is. A price is what it is worth. */
+/* The sign of what one bid is worth in a cell less what the other is. A price is what it is
+ * worth. */
 static int compare_bids(const struct slow *slow, uint32_t cell, const struct book_bid *a,
                         const struct book_bid *b)
 {
@@ -336,8 +339,8 @@ static struct book_order order_of(const struct slow_order *order)
     return order->is_ask ? asking : bidding;
 }
 
-/* What an order would meet that came now, whether or not it rests meanwhile; orders of its own owner too, or without them.
- * True: something. */
+/* What an order would meet that came now, whether or not it rests meanwhile; orders of its own
+ * owner too, or without them. True: something. */
 static bool compare_match(const struct slow *slow, const struct book *book, uint32_t handle,
                           bool is_own_too)
 {

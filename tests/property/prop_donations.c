@@ -1,5 +1,6 @@
-/* Random scripts around the donation queue, from a printed seed: two accounts that always want more share what is given away, and
- * what each has had is what the ledger says, faded as exchange/donations.c writes it. */
+/* Random scripts around the donation queue, from a printed seed: two accounts that always want more
+ * share what is given away, and what each has had is what the ledger says, faded as
+ * exchange/donations.c writes it. */
 #include "base/random.h"
 #include "tests/support/hand_market.h"
 
@@ -230,8 +231,9 @@ static void step(struct play *play)
     look(play);
 }
 
-/* Within a lease of each other where there is one at a time. Several may end at once, and one account have more of these than
- * the other, which they were only promised: they are never further apart than all that there can be. */
+/* Within a lease of each other where there is one at a time. Several may end at once, and one
+ * account have more of these than the other, which they were only promised: they are never further
+ * apart than all that there can be. */
 START_TEST(two_hungry_accounts_share_what_is_given)
 {
     static struct play play;

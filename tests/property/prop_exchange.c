@@ -1,5 +1,6 @@
-/* Random markets from a printed seed: after every command the money adds up, the incremental hash equals
- * the full walk, budgets hold; and an exchange loaded from a snapshot goes on exactly like the original. */
+/* Random markets from a printed seed: after every command the money adds up, the incremental hash
+ * equals the full walk, budgets hold; and an exchange loaded from a snapshot goes on exactly like
+ * the original. */
 #include "tests/support/checks_model.h"
 #include "tests/support/market_model.h"
 
@@ -103,7 +104,8 @@ static size_t results_accepted(const struct exchange_effects *effects)
     return count;
 }
 
-/* P3: a subtask is accepted once, whatever was sent how often. The set is of fingerprints: 64 bits do. */
+/* P3: a subtask is accepted once, whatever was sent how often. The set is of fingerprints: 64 bits
+ * do. */
 static void check_accepted_once(const struct exchange_effects *effects,
                                 uint64_t accepted[ACCEPTED_SLOTS])
 {

@@ -1,7 +1,9 @@
-/* What explain suggests is true: in random books, a job that waits is submitted anew with the change, and fills at the
- * price that was said. No smaller number of changes would have done; and as many bids come before it as were counted. An ask
- * is replaced to ask what was said, and is filled at that; at no higher price would it be. Where bands come and go, what is suggested is within them. And of bids of all types, where
- * leases may be taken and asks of one's own stand: what is foretold of one that is not there yet comes true when it comes. */
+/* What explain suggests is true: in random books, a job that waits is submitted anew with the
+ * change, and fills at the price that was said. No smaller number of changes would have done; and
+ * as many bids come before it as were counted. An ask is replaced to ask what was said, and is
+ * filled at that; at no higher price would it be. Where bands come and go, what is suggested is
+ * within them. And of bids of all types, where leases may be taken and asks of one's own stand:
+ * what is foretold of one that is not there yet comes true when it comes. */
 #include "base/random.h"
 #include "exchange/lifecycle.h"
 #include "exchange/listings.h"
@@ -397,8 +399,8 @@ static int64_t donation_rank_of(uint32_t account)
     return donated.used_ns + donated.promised_ns;
 }
 
-/* Bids before it, for some device that it could have. All came earlier. What is all given away goes by another rank than
- * limits. */
+/* Bids before it, for some device that it could have. All came earlier. What is all given away goes
+ * by another rank than limits. */
 static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own, bool by_rank,
                            bool at_any_price)
 {
@@ -437,7 +439,8 @@ static void check_waiting(struct id128 id, const struct wish *wish)
     }
     const struct exchange_remedy *remedy = &why.remedy;
     keep();
-    /* What the limit of an order without a cap becomes depends on more than is kept of it: it is told a cap. */
+    /* What the limit of an order without a cap becomes depends on more than is kept of it: it is
+     * told a cap. */
     bool one_fills = wish->cap_micro >= 0 && one_change_fills(id, wish);
     ck_assert_msg(!one_fills || remedy->count == 1 || known.has_own, "%u changes", remedy->count);
     if (remedy->count > 0) {
@@ -528,7 +531,8 @@ static bool has_leases(struct id128 job)
     return exchange_leases(market.exchange, &job, &row, 1) > 0;
 }
 
-/* As it is, it would be taken by bands that came after it: else its change would be refused for what did not change. */
+/* As it is, it would be taken by bands that came after it: else its change would be refused for
+ * what did not change. */
 static bool would_be_taken(struct id128 instead, const struct wish *wish,
                            const struct requirement *needs)
 {

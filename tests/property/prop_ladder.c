@@ -1,5 +1,6 @@
-/* The ladder against a slow, obvious one: an array of orders, searched for every question. After every step the ladder that changed
- * is sound; every 64 steps all orders of all ladders come in the order of the slow one, forwards and backwards. */
+/* The ladder against a slow, obvious one: an array of orders, searched for every question. After
+ * every step the ladder that changed is sound; every 64 steps all orders of all ladders come in the
+ * order of the slow one, forwards and backwards. */
 #include "base/random.h"
 #include "matching/ladder.h"
 

@@ -1,5 +1,5 @@
-/* planner/online.h against its definitions written slowly, and in random runs: whoever takes work from whom, it ends, and
- * nobody is later for it. From a printed seed. */
+/* planner/online.h against its definitions written slowly, and in random runs: whoever takes work
+ * from whom, it ends, and nobody is later for it. From a printed seed. */
 #include "planner/online.h"
 
 #include "base/checked.h"
@@ -135,8 +135,8 @@ START_TEST(depth_patience_and_drift_are_what_they_say)
 }
 END_TEST
 
-/* Late: a fifth, or a move, after whichever is later of what was expected and what the idle lane takes; never where that is three
- * times away from what was said. */
+/* Late: a fifth, or a move, after whichever is later of what was expected and what the idle lane
+ * takes; never where that is three times away from what was said. */
 START_TEST(late_is_what_it_says)
 {
     int late_ones = 0;
@@ -207,7 +207,8 @@ static bool is_less(const int64_t *a, const int64_t *b, size_t count)
     return at < count && a[at] < b[at];
 }
 
-/* Lets every lane take what it may, in random order, again and again; returns how many moves that were. */
+/* Lets every lane take what it may, in random order, again and again; returns how many moves that
+ * were. */
 static int take_all(struct run *run)
 {
     int moves = 0;

@@ -1,5 +1,5 @@
-/* Operations and their times over random shapes: more of anything never needs less, nothing is below the roofline,
- * and no text does more than be refused. */
+/* Operations and their times over random shapes: more of anything never needs less, nothing is
+ * below the roofline, and no text does more than be refused. */
 #include "base/random.h"
 #include "planner/catalogue.h"
 #include "planner/cost.h"
@@ -86,7 +86,8 @@ static enum operation_status read_sample(const struct sample *sample, struct ope
     return status == OPERATION_OK ? operation_measure(ret, ret_size, NULL) : status;
 }
 
-/* A larger kernel has fewer places to lie at; in a larger ring the parts that devices keep are smaller. */
+/* A larger kernel has fewer places to lie at; in a larger ring the parts that devices keep are
+ * smaller. */
 static bool may_shrink(enum operation_kind kind, int dimension, bool *ret_memory_only)
 {
     *ret_memory_only = kind == OPERATION_ALL_REDUCE && dimension == 1;

@@ -1,8 +1,11 @@
-/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of asks and jobs, of several
- * terms, at a cap and at market price, while bands come and go, some good for a while, for some accounts, at some minutes, for so much a day, or with
- * leases that may be taken; reduced and replaced ones, and cancels, from a printed seed. After every command the fills and what stands are
- * the same, with its limits and slots, and nothing that rests could trade, but for what waits to be filled all at once. Where asks give slots away, or
- * bids are by value, whose turn it is depends on every fill before: there each fill is looked at in its turn. */
+/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts
+ * of asks and jobs, of several terms, at a cap and at market price, while bands come and go, some
+ * good for a while, for some accounts, at some minutes, for so much a day, or with leases that may
+ * be taken; reduced and replaced ones, and cancels, from a printed seed. After every command the
+ * fills and what stands are the same, with its limits and slots, and nothing that rests could
+ * trade, but for what waits to be filled all at once. Where asks give slots away, or bids are by
+ * value, whose turn it is depends on every fill before: there each fill is looked at in its
+ * turn. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "exchange/exchange.h"
@@ -183,7 +186,8 @@ static uint32_t code_of(const struct pair *pair)
     return 0;
 }
 
-/* Slots of one job, device and price are one fill here: how they were cut is not the market's matter. */
+/* Slots of one job, device and price are one fill here: how they were cut is not the market's
+ * matter. */
 static void add_fill(struct slow_fill *fills, uint32_t *count, const struct slow_fill *fill)
 {
     for (uint32_t i = 0; i < *count; i++) {
@@ -267,7 +271,8 @@ static void take_fills(struct pair *pair, const char *what)
     }
 }
 
-/* What rests can trade with nothing that rests, and what waits for all of it cannot have all of it. */
+/* What rests can trade with nothing that rests, and what waits for all of it cannot have all of
+ * it. */
 static void check_rest(struct pair *pair)
 {
     struct slow_market *slow = &pair->slow;
@@ -658,7 +663,8 @@ static void expire(struct pair *pair)
     }
 }
 
-/* An ask at another price, or of more slots, arrives anew; with fewer, or as it is, it keeps its place. Refused, it stays as it was. */
+/* An ask at another price, or of more slots, arrives anew; with fewer, or as it is, it keeps its
+ * place. Refused, it stays as it was. */
 static void replace(struct pair *pair)
 {
     const uint32_t device = draw(pair, SLOW_DEVICES);

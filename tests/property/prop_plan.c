@@ -1,6 +1,7 @@
-/* Plans of random work on random devices: they keep to what edges, devices, ports and memories say, no single device is better,
- * no bound is beaten, limits are kept or refused, and the same input gives the same plan. What a plan says is looked at from its rows
- * alone, at every moment at which something begins or ends. */
+/* Plans of random work on random devices: they keep to what edges, devices, ports and memories say,
+ * no single device is better, no bound is beaten, limits are kept or refused, and the same input
+ * gives the same plan. What a plan says is looked at from its rows alone, at every moment at which
+ * something begins or ends. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"
@@ -37,7 +38,8 @@ static void work_fini(struct work *work)
 
 /* ---------------------------------------------------------------- random work */
 
-/* Of a seed, `values[1]`: the same shape for each batch, in which some costs grow with the batch and some do not. */
+/* Of a seed, `values[1]`: the same shape for each batch, in which some costs grow with the batch
+ * and some do not. */
 static enum steps_status make_random(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
@@ -70,7 +72,8 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
     return STEPS_OK;
 }
 
-/* A line of a few columns: there, and around some rounds or back, and once. Work grows with the batch, but for what is done once. */
+/* A line of a few columns: there, and around some rounds or back, and once. Work grows with the
+ * batch, but for what is done once. */
 static enum steps_status make_line_as(const int64_t *values, bool is_line, struct steps **ret_steps)
 {
     struct random dice = random_seeded((uint64_t)values[1]);
@@ -476,7 +479,8 @@ static void check_singles(const struct work *work, const struct plan *plan)
     }
 }
 
-/* Of stages of a line: what a row does not work it waits, each device does one, and all of it fits. */
+/* Of stages of a line: what a row does not work it waits, each device does one, and all of it
+ * fits. */
 static void check_line(const struct work *work, const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->row_count; i++) {
@@ -662,8 +666,8 @@ START_TEST(no_objective_is_beaten_by_the_plan_of_another)
 }
 END_TEST
 
-/* What the plan of some objective meets can be met for each of which the figures are known, and within it none is worse than that
- * plan: it has been found. */
+/* What the plan of some objective meets can be met for each of which the figures are known, and
+ * within it none is worse than that plan: it has been found. */
 static unsigned hold_to(struct work *work, const struct plan *free_plan, uint64_t seed,
                         enum plan_objective of)
 {

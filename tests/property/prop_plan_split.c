@@ -1,5 +1,6 @@
-/* Divisions of real kinds of work over devices of the catalogue: a device more never makes what is asked for worse, with
- * whatever links; what is shown of times, waits and transfers goes together; no bound is beaten. */
+/* Divisions of real kinds of work over devices of the catalogue: a device more never makes what is
+ * asked for worse, with whatever links; what is shown of times, waits and transfers goes together;
+ * no bound is beaten. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"

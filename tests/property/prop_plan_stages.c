@@ -1,6 +1,7 @@
-/* Stages of layers on devices of unlike speeds, against every cut on every row of devices: up to ten columns of unlike work, weights and
- * activations, up to four devices of unlike speeds and memories, links that take time. What a cut takes is worked out by the fixed
- * order of one forward, one backward in turn, or by rounds one after the other: not by the planner's own rules. */
+/* Stages of layers on devices of unlike speeds, against every cut on every row of devices: up to
+ * ten columns of unlike work, weights and activations, up to four devices of unlike speeds and
+ * memories, links that take time. What a cut takes is worked out by the fixed order of one forward,
+ * one backward in turn, or by rounds one after the other: not by the planner's own rules. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"
@@ -157,7 +158,8 @@ static bool fits(const struct cut *cut)
     return true;
 }
 
-/* Forward until as many are under way as there are stages to the end, then one backward, one forward in turn. */
+/* Forward until as many are under way as there are stages to the end, then one backward, one
+ * forward in turn. */
 static double back_s(const struct cut *cut)
 {
     const int64_t count = cut->micro_batches;
@@ -320,7 +322,8 @@ START_TEST(no_cut_is_much_better)
 }
 END_TEST
 
-/* Interruptions only add: what is found in spite of them is found without them, too, but for what a search among neighbours misses. */
+/* Interruptions only add: what is found in spite of them is found without them, too, but for what a
+ * search among neighbours misses. */
 START_TEST(few_plans_are_sooner_where_devices_may_be_taken_away)
 {
     static const double rates[] = {1e-6, 0.01, 1, 6};

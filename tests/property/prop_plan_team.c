@@ -1,5 +1,5 @@
-/* Layers divided over devices of the catalogue: never worse than undivided, no memory is overrun, no bound is beaten, and what is shown
- * of a team's devices goes together. */
+/* Layers divided over devices of the catalogue: never worse than undivided, no memory is overrun,
+ * no bound is beaten, and what is shown of a team's devices goes together. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"

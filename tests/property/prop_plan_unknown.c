@@ -1,5 +1,5 @@
-/* Plans of real work on devices of which figures were rubbed out at random: none is ever taken for infinite. What a row takes is looked
- * at from the figures that are left alone. */
+/* Plans of real work on devices of which figures were rubbed out at random: none is ever taken for
+ * infinite. What a row takes is looked at from the figures that are left alone. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,6 @@
-/* Requirements against a slow, obvious reader of trees, and the rule of simulated devices: nothing that does
- * not ask for one ever meets one. And their texts: what a tree prints reads back as that tree, or as one that means the
- * same. */
+/* Requirements against a slow, obvious reader of trees, and the rule of simulated devices: nothing
+ * that does not ask for one ever meets one. And their texts: what a tree prints reads back as that
+ * tree, or as one that means the same. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "formats/requirement.h"
@@ -292,7 +292,8 @@ START_TEST(a_tree_prints_as_a_text_that_reads_back_as_it)
 }
 END_TEST
 
-/* A character more, less or another: refused with where and why, or read as a tree that is well formed. */
+/* A character more, less or another: refused with where and why, or read as a tree that is well
+ * formed. */
 START_TEST(a_broken_text_is_refused_with_its_place)
 {
     static const char signs[] = "()\"',=<>!&|%a3. \n\\\xc3";

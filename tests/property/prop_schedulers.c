@@ -1,6 +1,6 @@
-/* Every scheduler on random graphs, of every density of links and transfers: schedules are sound, no bound is beaten,
- * the portfolio is never behind HEFT or a single processor, HEFT is what its definition says, and the exact search finds
- * what looking at every schedule finds. */
+/* Every scheduler on random graphs, of every density of links and transfers: schedules are sound,
+ * no bound is beaten, the portfolio is never behind HEFT or a single processor, HEFT is what its
+ * definition says, and the exact search finds what looking at every schedule finds. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -86,7 +86,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- HEFT as it is defined */
 
-/* The first start not before `ready` at which nothing on the processor is in the way: 0, or where something ends. */
+/* The first start not before `ready` at which nothing on the processor is in the way: 0, or where
+ * something ends. */
 static double slow_start(const struct workload *graph, const struct schedule *schedule,
                          const bool *is_put, uint32_t p, double ready, double cost)
 {

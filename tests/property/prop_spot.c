@@ -1,6 +1,8 @@
-/* Random markets of interruptible leases, of jobs that save their state and of others, against a slow model of what is saved: every lease that is taken was due to be, at the price that is due, and nobody takes
- * one while a slot is free; whoever took from another never loses to him on that device, by price or by value; the limit that explain names takes one; and when nobody comes or changes his limit, taking
- * comes to an end. Halfway the market goes on from its snapshot. */
+/* Random markets of interruptible leases, of jobs that save their state and of others, against a
+ * slow model of what is saved: every lease that is taken was due to be, at the price that is due,
+ * and nobody takes one while a slot is free; whoever took from another never loses to him on that
+ * device, by price or by value; the limit that explain names takes one; and when nobody comes or
+ * changes his limit, taking comes to an end. Halfway the market goes on from its snapshot. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
 
@@ -209,7 +211,8 @@ static void open_market(uint64_t seed)
     dice = random_seeded(seed);
     struct exchange_limits limits = exchange_limits_default();
     struct exchange_genesis_account accounts[ACCOUNTS];
-    /* The market is loaded anew for each limit that is tried, and its tables are made as large as they may become. */
+    /* The market is loaded anew for each limit that is tried, and its tables are made as large as
+     * they may become. */
     limits.asks = limits.jobs = limits.cells = limits.classes = 64;
     limits.leases = 1024;
     limits.attempts = 8192;
@@ -302,7 +305,8 @@ static void answer(uint64_t number, const struct exchange_work *work, uint8_t ou
     read_effects();
 }
 
-/* Whoever holds a lease goes on with it; who was told to leave answers at once, or lets the notice pass. */
+/* Whoever holds a lease goes on with it; who was told to leave answers at once, or lets the notice
+ * pass. */
 static void work_on(void)
 {
     for (uint64_t i = 1; i < LEASES; i++) {
@@ -365,8 +369,9 @@ static bool takes_with(const struct seen_job *job, int64_t limit_micro)
     return takes;
 }
 
-/* Of every job that is told a limit with which it takes a lease: the limit is above its own, the job that is replaced to bid it gets a
- * lease at once, and bidding one less it gets none. Each is tried on a copy, and all is then as it was. */
+/* Of every job that is told a limit with which it takes a lease: the limit is above its own, the
+ * job that is replaced to bid it gets a lease at once, and bidding one less it gets none. Each is
+ * tried on a copy, and all is then as it was. */
 static void check_named(void)
 {
     for (uint32_t i = 0; i < job_count; i++) {

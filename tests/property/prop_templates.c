@@ -1,4 +1,5 @@
-/* Templates with any values: steps that hold together, or a refusal that says why; and more of anything needs no less. */
+/* Templates with any values: steps that hold together, or a refusal that says why; and more of
+ * anything needs no less. */
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "tests/support/template_steps.h"
@@ -97,7 +98,8 @@ static void check_line(const struct template *template, const int64_t *values,
                             1e-9 * template_flops(steps, NULL, OPERATION_KINDS));
 }
 
-/* All parts together do no less than the whole, and hold no less of it; or it is refused, where something is no multiple. */
+/* All parts together do no less than the whole, and hold no less of it; or it is refused, where
+ * something is no multiple. */
 static void check_divided(const struct template *template, const int64_t *values, bool is_line)
 {
     struct problem problem = {""};
@@ -176,8 +178,9 @@ START_TEST(any_values_give_steps_or_a_refusal)
 }
 END_TEST
 
-/* What is no size of the work: how it is cut, how seldom something is done, into how many frames bits go. Of an encoder whose heads share its
- * width more heads are smaller ones, and cosines and sines are read for each element of one. */
+/* What is no size of the work: how it is cut, how seldom something is done, into how many frames
+ * bits go. Of an encoder whose heads share its width more heads are smaller ones, and cosines and
+ * sines are read for each element of one. */
 static bool is_size(const struct template_parameter *parameter)
 {
     static const char *const others[] = {"stages",     "checkpoint",  "patch",

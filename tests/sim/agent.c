@@ -114,8 +114,8 @@ static void check_given(const struct agent *agent, const struct agent_work *work
     }
 }
 
-/* An honest referee finds what is wrong and nothing else, or says that it cannot tell; a liar's verdict is for another
- * result, or none. */
+/* An honest referee finds what is wrong and nothing else, or says that it cannot tell; a liar's
+ * verdict is for another result, or none. */
 static void judge(struct agent *agent, struct agent_running *running)
 {
     const Bourse__V1__Work *given = agent_session_given(agent->session, &running->work);
@@ -406,8 +406,8 @@ static void send_results(struct agent *agent, const Bourse__V1__Result *result, 
     (void)net_send(&agent->peer, message, envelope_size(&envelope));
 }
 
-/* A signed result of something it has no business with: a lease or attempt drawn from thin air, near those
- * that exist. */
+/* A signed result of something it has no business with: a lease or attempt drawn from thin air,
+ * near those that exist. */
 void agent_lies(struct agent *agent)
 {
     if (!agent->process.runs || agent_session_welcome(agent->session) == NULL) {

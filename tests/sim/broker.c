@@ -360,7 +360,8 @@ static void load(struct inner *inner)
 
 /* ---------------------------------------------------------------- snapshots */
 
-/* As broker/snapshots.c: a second exchange from the last snapshot and the entries after it, compared. */
+/* As broker/snapshots.c: a second exchange from the last snapshot and the entries after it,
+ * compared. */
 static void make_snapshot(struct broker *broker, const struct snapshot_mark *mark)
 {
     struct problem problem = {.text = ""};

@@ -270,8 +270,9 @@ void client_repeats(struct client *client)
 /* The exchange remembers the last 256 refusals of an account, and not each is heard. */
 enum { REFUSALS_REMEMBERED = 128 };
 
-/* Whether no other copy of what was so refused may be accepted: the exchange judged it, and remembers. The
- * codes before NOT_FOUND are of the door: they concern the bytes of one copy, or the sender and the moment. */
+/* Whether no other copy of what was so refused may be accepted: the exchange judged it, and
+ * remembers. The codes before NOT_FOUND are of the door: they concern the bytes of one copy, or the
+ * sender and the moment. */
 static bool is_final(const struct client *client, const struct client_request *request)
 {
     return request->reject >= REJECT_NOT_FOUND && request->type != MESSAGE_JOIN &&
@@ -323,7 +324,8 @@ static void on_rejected(struct client *client, const struct consumer_event *even
     }
     request->is_pending = false;
     uint64_t index;
-    /* Of an early one a copy may have been refused, which nobody remembers, before another was accepted. */
+    /* Of an early one a copy may have been refused, which nobody remembers, before another was
+     * accepted. */
     if (request->type == MESSAGE_JOIN && !request->is_early && request->fate == FATE_OPEN &&
         !may_try_again(event->reject) &&
         oracle_joined(identity_key(client->identity), &client->account) &&

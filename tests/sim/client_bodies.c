@@ -1,4 +1,5 @@
-/* What clients ask for: bodies of requests, drawn from the seed of each, so that they are the same in every life. */
+/* What clients ask for: bodies of requests, drawn from the seed of each, so that they are the same
+ * in every life. */
 #include "base/rate.h"
 #include "base/sha256.h"
 #include "exchange/exchange.h"
@@ -156,7 +157,8 @@ static bool put_checks(struct random *dice, struct more *more, Bourse__V1__Submi
     return true;
 }
 
-/* How its bids are filled: mostly what such a job may have. And how often its leases may be taken from it. */
+/* How its bids are filled: mostly what such a job may have. And how often its leases may be taken
+ * from it. */
 static void put_terms(struct random *dice, Bourse__V1__SubmitJob *body)
 {
     const bool is_plain = body->graph == NULL && body->n_parts < 2;

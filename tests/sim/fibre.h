@@ -1,5 +1,6 @@
-/* tests/sim/fibre.h - the broker's threads as fibres of one thread, so that the broker's own loops run
- * unchanged under the virtual clock: a fibre runs until it waits, and the dice decide who goes on when. */
+/* tests/sim/fibre.h - the broker's threads as fibres of one thread, so that the broker's own loops
+ * run unchanged under the virtual clock: a fibre runs until it waits, and the dice decide who goes
+ * on when. */
 #ifndef BOURSE_TESTS_SIM_FIBRE_H
 #define BOURSE_TESTS_SIM_FIBRE_H
 

@@ -1,5 +1,6 @@
-/* tests/sim/hostile.h - a peer that speaks by hand: nonsense, damaged and stolen messages, other people's
- * under its own session, its own without a signature. A stranger, or a member of the market. */
+/* tests/sim/hostile.h - a peer that speaks by hand: nonsense, damaged and stolen messages, other
+ * people's under its own session, its own without a signature. A stranger, or a member of the
+ * market. */
 #ifndef BOURSE_TESTS_SIM_HOSTILE_H
 #define BOURSE_TESTS_SIM_HOSTILE_H
 

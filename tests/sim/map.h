@@ -1,4 +1,5 @@
-/* tests/sim/map.h - small open-addressed tables from fixed bytes to numbers, for the oracle's models. */
+/* tests/sim/map.h - small open-addressed tables from fixed bytes to numbers, for the oracle's
+ * models. */
 #ifndef BOURSE_TESTS_SIM_MAP_H
 #define BOURSE_TESTS_SIM_MAP_H
 

@@ -53,7 +53,8 @@ static struct {
 
 /* ---------------------------------------------------------------- the seed's character */
 
-/* Most seeds lack most kinds of faults, and have the others in force: so that none hides another. */
+/* Most seeds lack most kinds of faults, and have the others in force: so that none hides
+ * another. */
 static uint32_t some(uint32_t most)
 {
     uint64_t dice = draw(DICE_FAULTS, 4);
@@ -395,8 +396,9 @@ static void operate(void)
     }
 }
 
-/* The operator invites a newcomer, or a newcomer tries what it was given: sometimes before the invitation stands,
- * sometimes when it is over, sometimes one that the other newcomer was given too. */
+/* The operator invites a newcomer, or a newcomer tries what it was given: sometimes before the
+ * invitation stands, sometimes when it is over, sometimes one that the other newcomer was given
+ * too. */
 static void newcomers(void)
 {
     uint32_t which = (uint32_t)draw(DICE_WORK, NEWCOMERS);
@@ -537,7 +539,8 @@ static void become_calm(void)
     }
 }
 
-/* Whatever was halted or frozen is free again; asked for again while an older request may still undo it. */
+/* Whatever was halted or frozen is free again; asked for again while an older request may still
+ * undo it. */
 static void reopen_market(void)
 {
     struct client *operator= & market.clients[0];

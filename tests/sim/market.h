@@ -1,4 +1,5 @@
-/* tests/sim/market.h - one run: a market drawn from the seed, its work, its faults, and the calm after. */
+/* tests/sim/market.h - one run: a market drawn from the seed, its work, its faults, and the calm
+ * after. */
 #ifndef BOURSE_TESTS_SIM_MARKET_H
 #define BOURSE_TESTS_SIM_MARKET_H
 

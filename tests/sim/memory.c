@@ -1,6 +1,7 @@
 /* Memory of the processes: linked with --wrap for malloc, calloc, realloc and free, so that every
- * allocation of our own code goes through here. Each belongs to the process that made it; process_end gives
- * back all of them, and one can be told to fail. What libraries allocate for themselves is not seen. */
+ * allocation of our own code goes through here. Each belongs to the process that made it;
+ * process_end gives back all of them, and one can be told to fail. What libraries allocate for
+ * themselves is not seen. */
 #include "tests/sim/world.h"
 
 #include <assert.h>

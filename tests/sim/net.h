@@ -51,8 +51,8 @@ void net_connect(struct peer *peer);
 bool net_send(struct peer *peer, const void *bytes, size_t length);
 void net_cut(struct peer *peer, bool to, bool from, bool holds, int64_t duration_ns);
 
-/* Something that this peer sent before comes again, on its present connection and in its present session: the
- * worst that a resend can be. */
+/* Something that this peer sent before comes again, on its present connection and in its present
+ * session: the worst that a resend can be. */
 void net_replay(struct peer *peer);
 
 /* Something that an honest peer sent before, for those who replay; NULL: nothing yet. */

@@ -1,5 +1,5 @@
-/* Attempts (P3): dispatched on a lease that stands, decided once, by their provider, within term and grace; and
- * that a job's end says what happened to it. */
+/* Attempts (P3): dispatched on a lease that stands, decided once, by their provider, within term
+ * and grace; and that a job's end says what happened to it. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/message.h"

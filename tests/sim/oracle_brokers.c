@@ -1,4 +1,5 @@
-/* What brokers say and are: nothing leaves one before the log has it (D2), and its state is the reference's. */
+/* What brokers say and are: nothing leaves one before the log has it (D2), and its state is the
+ * reference's. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/codec.h"

@@ -1,4 +1,5 @@
-/* Dice: results come with them, made of a secret that is committed to before and shown after, whoever leads. */
+/* Dice: results come with them, made of a secret that is committed to before and shown after,
+ * whoever leads. */
 #include "tests/sim/oracle_models.h"
 
 #include "base/sha256.h"

@@ -1,5 +1,5 @@
-/* Fills and the leases they are (P13, P14): between orders that match, at the maker's price, by price and time
- * seen from both sides, no slot let twice, nothing left unmatched. */
+/* Fills and the leases they are (P13, P14): between orders that match, at the maker's price, by
+ * price and time seen from both sides, no slot let twice, nothing left unmatched. */
 #include "tests/sim/oracle_models.h"
 
 #include "matching/book.h"
@@ -102,7 +102,8 @@ static void check_priority(const struct seen_bid *bid, const struct seen_ask *ch
             continue;
         }
         const struct seen_ask *other = &oracle.asks.items[oracle.devices.items[i].ask - 1];
-        /* What the job could pay for the chosen one, it could pay for another at no higher price. */
+        /* What the job could pay for the chosen one, it could pay for another at no higher
+         * price. */
         bool is_payable = oracle_price_between(bid, other) <= oracle_price_between(bid, chosen);
         if (other != chosen && is_payable && oracle_could_fill(bid, other) &&
             is_better_ask(bid, other, chosen) &&
@@ -183,8 +184,8 @@ static bool wanted_before(const struct seen_bid *bid, int64_t price)
     return surely_wants(bid, &job->row_before, &bid->row_before, bid->lanes_before, price);
 }
 
-/* Whether checks had their turn in this command and gave it back: when its lanes came to choose, others had taken all that
- * this referee may judge. */
+/* Whether checks had their turn in this command and gave it back: when its lanes came to choose,
+ * others had taken all that this referee may judge. */
 static bool gave_back(const struct seen_bid *bid)
 {
     for (uint32_t i = oracle.first_new_lease; bid->is_checks && i < oracle.leases.count; i++) {
@@ -206,8 +207,8 @@ static uint32_t owner_of(const struct seen_lease *lease)
     return oracle.jobs.items[oracle.bids.items[lease->bid].job].owner;
 }
 
-/* The other side of priority: no part that wanted before this command, and still does, would have got the
- * slots of this fill before the one that got them. */
+/* The other side of priority: no part that wanted before this command, and still does, would have
+ * got the slots of this fill before the one that got them. */
 static void check_bids(const struct seen_lease *lease, const struct seen_ask *ask)
 {
     const struct seen_bid *chosen = &oracle.bids.items[lease->bid];

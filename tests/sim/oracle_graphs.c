@@ -1,5 +1,6 @@
-/* Jobs whose subtasks wait for one another: none starts before all that it waits for were accepted, of those that may start
- * the higher rank goes first, or without ranks the longer expected, each runs under its own part's lease, and is given what was accepted of those before it. */
+/* Jobs whose subtasks wait for one another: none starts before all that it waits for were accepted,
+ * of those that may start the higher rank goes first, or without ranks the longer expected, each
+ * runs under its own part's lease, and is given what was accepted of those before it. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/codec.h"

@@ -1,5 +1,5 @@
-/* The log itself: only what its account really sent (P23), each id accepted once, log time that keeps pace (D4),
- * and that the log alone leads to the state. */
+/* The log itself: only what its account really sent (P23), each id accepted once, log time that
+ * keeps pace (D4), and that the log alone leads to the state. */
 #include "tests/sim/oracle_models.h"
 
 #include "broker/replay.h"
@@ -50,8 +50,8 @@ void oracle_check_genuine(const struct entry_command *entry, const struct exchan
     }
 }
 
-/* D4: log time goes on from the last command, whoever leads, at the pace of a monotonic clock, give or take
- * one in a hundred. A wall clock that jumps moves it no further. */
+/* D4: log time goes on from the last command, whoever leads, at the pace of a monotonic clock, give
+ * or take one in a hundred. A wall clock that jumps moves it no further. */
 void oracle_check_log_time(const struct entry_command *entry)
 {
     if (entry->kind == ENTRY_GENESIS) {

@@ -1,5 +1,6 @@
-/* Who may become a member: an account is opened by the genesis or by a JOIN that brings the token of an
- * invitation that stands, with its roles and its credits, and an invitation is spent by the first of them. */
+/* Who may become a member: an account is opened by the genesis or by a JOIN that brings the token
+ * of an invitation that stands, with its roles and its credits, and an invitation is spent by the
+ * first of them. */
 #include "tests/sim/oracle_models.h"
 
 #include "base/sha256.h"
@@ -120,7 +121,8 @@ void oracle_on_account(const struct exchange_command *command, const struct ledg
     oracle.counts.joined++;
 }
 
-/* An invitation that stands is good for whoever is no member yet, unless its JOIN was refused before. */
+/* An invitation that stands is good for whoever is no member yet, unless its JOIN was refused
+ * before. */
 void oracle_on_refused_join(const struct exchange_command *command,
                             const struct exchange_effect *effect)
 {

@@ -220,7 +220,8 @@ void oracle_check_log_time(const struct entry_command *entry);
 void oracle_on_accept(const struct exchange_effect *effect, const struct exchange_command *command);
 void oracle_keep_entry(const struct journal_entry *entry);
 
-/* oracle_orders.c; the run fails when there is no such job, or no such device and `make` is false */
+/* oracle_orders.c; the run fails when there is no such job, or no such device and `make` is
+ * false */
 struct seen_job *oracle_job_of(const struct id128 *id);
 struct seen_device *oracle_device_of(uint32_t provider, const struct id128 *id, bool make);
 struct seen_bid *oracle_bid_of(const struct id128 *id); /* NULL: it is not a bid */
@@ -243,7 +244,8 @@ bool oracle_is_open(const struct seen_ask *ask); /* at its hours */
 /* `ask`: what it fills from; NULL: it takes a lease. */
 void oracle_check_fill_of_type(struct seen_job *job, struct seen_bid *bid,
                                const struct seen_ask *ask, uint32_t lanes);
-/* Another takes that lease: what was filled whole in this very command need not have it at its end. */
+/* Another takes that lease: what was filled whole in this very command need not have it at its
+ * end. */
 void oracle_take_of_type(const struct seen_lease *lease);
 void oracle_check_types(void); /* after each command */
 
@@ -261,7 +263,8 @@ void oracle_on_lease_effect(const struct exchange_effect *effect);
 void oracle_on_goodbye(uint32_t provider);
 
 /* oracle_spot.c */
-/* The lease that this fill takes from its holder; `next` as above. NULL: none, it begins at once. */
+/* The lease that this fill takes from its holder; `next` as above. NULL: none, it begins at
+ * once. */
 struct seen_lease *oracle_taken_by(const struct ledger_record *record,
                                    const struct exchange_effect *next);
 void oracle_check_taken(const struct seen_bid *bid, const struct seen_ask *ask,

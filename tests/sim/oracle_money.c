@@ -1,5 +1,5 @@
-/* What the ledger records say of money: balances of our own from them, and charges to the last micro-credit
- * (P1, P2). */
+/* What the ledger records say of money: balances of our own from them, and charges to the last
+ * micro-credit (P1, P2). */
 #include "tests/sim/oracle_models.h"
 
 #include <assert.h>

@@ -213,7 +213,8 @@ static int compare_names(const void *left, const void *right)
     return strcmp(((const struct attribute *)left)->name, ((const struct attribute *)right)->name);
 }
 
-/* A lease of a device has the terms of its ask; without one, and where it is firm, the best there are. */
+/* A lease of a device has the terms of its ask; without one, and where it is firm, the best there
+ * are. */
 static void set_terms(struct seen_device *device, const struct exchange_terms *terms)
 {
     const int64_t most_ns = EXCHANGE_RUN_MOST_NS;

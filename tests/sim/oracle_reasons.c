@@ -4,7 +4,8 @@
 #include "matching/book.h"
 #include "protocol/message.h"
 
-/* Whether the reason that the exchange gives for an open job is true of this part, by our own books. */
+/* Whether the reason that the exchange gives for an open job is true of this part, by our own
+ * books. */
 static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];

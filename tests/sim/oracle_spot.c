@@ -1,6 +1,7 @@
-/* Leases that another bid takes: only what may be taken is, after its minimum run, by somebody else whose limit is higher by
- * the increment, at just that price, and when nothing that is free would do; its holder keeps it for the notice while it has
- * work; and the slots go to whom they were promised. */
+/* Leases that another bid takes: only what may be taken is, after its minimum run, by somebody else
+ * whose limit is higher by the increment, at just that price, and when nothing that is free would
+ * do; its holder keeps it for the notice while it has work; and the slots go to whom they were
+ * promised. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/message.h"
@@ -32,7 +33,8 @@ static uint32_t owner_of(const struct seen_bid *bid)
     return oracle.jobs.items[bid->job].owner;
 }
 
-/* The holder's limit there; what it pays, when it bids no more. One whose bid never rested may still count as a bidder. */
+/* The holder's limit there; what it pays, when it bids no more. One whose bid never rested may
+ * still count as a bidder. */
 static bool is_due(const struct seen_lease *lease, int64_t price)
 {
     const struct seen_bid *holder = &oracle.bids.items[lease->bid];
@@ -137,7 +139,8 @@ void oracle_on_withdraw(const struct exchange_effect *effect)
     }
 }
 
-/* Of what was taken, before its notice is over: only when no work of it is left that its agent has as far as anybody knows. */
+/* Of what was taken, before its notice is over: only when no work of it is left that its agent has
+ * as far as anybody knows. */
 void oracle_check_notice(const struct seen_lease *lease, uint32_t reason)
 {
     if (reason != LEASE_END_PREEMPTED || lease->has_ended) {
@@ -162,7 +165,8 @@ void oracle_check_notice(const struct seen_lease *lease, uint32_t reason)
     }
 }
 
-/* By the exchange's own word, since nobody is told: of who was promised slots and bids no more, or whose provider went. */
+/* By the exchange's own word, since nobody is told: of who was promised slots and bids no more, or
+ * whose provider went. */
 static bool still_stands(const struct seen_lease *lease)
 {
     const struct id128 *job = &oracle.jobs.items[oracle.bids.items[lease->bid].job].id;

@@ -1,6 +1,7 @@
-/* Orders that are to be filled at once, wholly or not at once: what is immediate or cancel never rests, what is fill or
- * kill has all of its lanes in its own command or no lease ever, what is all or none has none before it has all, and
- * what is post-only meets nothing when it arrives, and takes no lease. */
+/* Orders that are to be filled at once, wholly or not at once: what is immediate or cancel never
+ * rests, what is fill or kill has all of its lanes in its own command or no lease ever, what is all
+ * or none has none before it has all, and what is post-only meets nothing when it arrives, and
+ * takes no lease. */
 #include "tests/sim/oracle_models.h"
 
 #include <inttypes.h>

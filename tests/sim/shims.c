@@ -1,6 +1,6 @@
-/* The world behind the broker's threads: clocks, entropy, log lines, the end of a process, threads, and
- * the queues between them. Each function here stands in the place of runtime/clock.c, runtime/log.c,
- * broker/fatal.c, broker/queue.c, or a call of the system. */
+/* The world behind the broker's threads: clocks, entropy, log lines, the end of a process, threads,
+ * and the queues between them. Each function here stands in the place of runtime/clock.c,
+ * runtime/log.c, broker/fatal.c, broker/queue.c, or a call of the system. */
 #include "broker/fatal.h"
 #include "broker/queue.h"
 #include "runtime/clock.h"
@@ -125,7 +125,8 @@ struct queue {
     size_t producer_count;
 };
 
-/* Descriptors are places in this table; fibre waits of one process only ever ask for its own queues. */
+/* Descriptors are places in this table; fibre waits of one process only ever ask for its own
+ * queues. */
 enum { DESCRIPTORS_MAX = 256 };
 static struct queue *by_descriptor[DESCRIPTORS_MAX];
 

@@ -1,6 +1,6 @@
-/* Verifying took a third of the simulator's time, nearly all of it for signatures that this very program had made. Such
- * a one is looked up; whatever else comes, damaged or forged, goes to libsodium. `sim-sanitized` is without this file,
- * and must give the same trace. */
+/* Verifying took a third of the simulator's time, nearly all of it for signatures that this very
+ * program had made. Such a one is looked up; whatever else comes, damaged or forged, goes to
+ * libsodium. `sim-sanitized` is without this file, and must give the same trace. */
 #include "base/sha256.h"
 #include "tests/sim/map.h"
 

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* A crashed process of the simulated world takes its memory with it; what libraries held for it is lost. */
+/* A crashed process of the simulated world takes its memory with it; what libraries held for it is
+ * lost. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -79,8 +79,8 @@ uint64_t faults_total(void);
 /* ---------------------------------------------------------------- events */
 
 typedef void event_run(void *context, uint64_t a, uint64_t b);
-/* `run` after `delay_ns`, unless `process` (NULL: the world) has ended by then; a stalled one gets it when
- * it goes on. */
+/* `run` after `delay_ns`, unless `process` (NULL: the world) has ended by then; a stalled one gets
+ * it when it goes on. */
 void event_in(int64_t delay_ns, struct process *process, event_run *run, void *context, uint64_t a,
               uint64_t b);
 /* Runs the next event; false when there is none before `until_ns`. */

@@ -1,5 +1,5 @@
-/* tests/support/agent_play.h - the session of an agent, played by hand: what the broker says to it, what it says, what it asks of
- * the agent. Here whole, so that each test takes what it needs. */
+/* tests/support/agent_play.h - the session of an agent, played by hand: what the broker says to it,
+ * what it says, what it asks of the agent. Here whole, so that each test takes what it needs. */
 #ifndef BOURSE_TESTS_AGENT_PLAY_H
 #define BOURSE_TESTS_AGENT_PLAY_H
 
@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A broker played by hand around the real session: real envelopes both ways, time as the test says. */
+/* A broker played by hand around the real session: real envelopes both ways, time as the test
+ * says. */
 enum { HEARTBEAT_MS = 1000, SEEN_MAX = 16384 };
 
 static const struct id128 cluster = {{0xc1}};
@@ -321,7 +322,8 @@ static inline enum agent_status finish(struct play *play, uint64_t lease, uint32
     return agent_session_finished(play->session, play->now_ns, &work, &facts);
 }
 
-/* The actions that wait, as a line: "begin 1, start 1/0, prepare 1/1". Leases and work by number. */
+/* The actions that wait, as a line: "begin 1, start 1/0, prepare 1/1". Leases and work by
+ * number. */
 static inline const char *actions(struct play *play)
 {
     static char line[1024];
@@ -372,7 +374,8 @@ static inline void pass_ms(struct play *play, int64_t ms)
     agent_session_tick(play->session, play->now_ns);
 }
 
-/* The outcome of the result for `index` that was sent, checked as the broker checks it; -1: none. */
+/* The outcome of the result for `index` that was sent, checked as the broker checks it; -1:
+ * none. */
 static inline int sent_outcome(struct play *play, uint32_t index)
 {
     int outcome = -1;

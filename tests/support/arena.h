@@ -1,4 +1,5 @@
-/* tests/support/arena.h - a real broker, its owner, and a member who wishes it ill; and messages made by hand. */
+/* tests/support/arena.h - a real broker, its owner, and a member who wishes it ill; and messages
+ * made by hand. */
 #ifndef BOURSE_TESTS_ARENA_H
 #define BOURSE_TESTS_ARENA_H
 
@@ -21,7 +22,8 @@ struct arena { /* a broker, its owner, and a consumer who wishes it ill */
 
 /* `extra`: lines of broker.yaml. */
 void arena_open(struct arena *arena, const char *extra);
-/* The broker is well, ends cleanly, its journal replays to the same state, and its audit log is whole. */
+/* The broker is well, ends cleanly, its journal replays to the same state, and its audit log is
+ * whole. */
 void arena_close(struct arena *arena);
 long arena_resident_kib(const struct arena *arena);
 
@@ -32,8 +34,8 @@ struct arena_state {
 };
 struct arena_state arena_state_of(struct arena *arena);
 void arena_check_unchanged(struct arena *arena, struct arena_state before);
-/* The state's hash, by replaying the journal as it stands now. Even a command that was refused changes it: its number
- * counts. */
+/* The state's hash, by replaying the journal as it stands now. Even a command that was refused
+ * changes it: its number counts. */
 struct hash32 arena_hash(const struct arena *arena);
 
 ProtobufCBinaryData arena_bytes(const void *bytes, size_t length);
@@ -56,7 +58,8 @@ struct said { /* a message as its sender wishes it to be */
     const struct identity *signer;
     const struct id128 *cluster;
 };
-/* Unsigned, by the owner and of this version, until it is changed; `client` is whose session and clock it is written for. */
+/* Unsigned, by the owner and of this version, until it is changed; `client` is whose session and
+ * clock it is written for. */
 struct said arena_saying(const struct arena *arena, uint16_t type);
 size_t arena_write_said(const struct said *said, const struct broker_client *client,
                         uint8_t *ret_bytes, size_t capacity);

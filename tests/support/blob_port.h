@@ -1,5 +1,5 @@
-/* tests/support/blob_port.h - a broker's blob port with a store in memory, in a thread of its own, that errs as told, and a
- * client of it. Failures are the test's. */
+/* tests/support/blob_port.h - a broker's blob port with a store in memory, in a thread of its own,
+ * that errs as told, and a client of it. Failures are the test's. */
 #ifndef BOURSE_TESTS_BLOB_PORT_H
 #define BOURSE_TESTS_BLOB_PORT_H
 

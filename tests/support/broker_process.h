@@ -1,4 +1,5 @@
-/* tests/support/broker_process.h - a real bourse-broker in a folder of its own, and clients of it. */
+/* tests/support/broker_process.h - a real bourse-broker in a folder of its own, and clients of
+ * it. */
 #ifndef BOURSE_TESTS_BROKER_PROCESS_H
 #define BOURSE_TESTS_BROKER_PROCESS_H
 
@@ -42,10 +43,12 @@ void broker_client_open(struct broker_client *self, const struct broker_process 
 /* Drops its connection, makes a new one, and waits for the Welcome. */
 void broker_client_reopen(struct broker_client *self);
 void broker_client_close(struct broker_client *self);
-/* Sends a request under `id` (NULL: a new one) and waits for its answer (two minutes at most). The caller frees event.body. */
+/* Sends a request under `id` (NULL: a new one) and waits for its answer (two minutes at most). The
+ * caller frees event.body. */
 struct dialogue_event broker_client_ask(struct broker_client *self, enum message_type type,
                                         const struct id128 *id, const ProtobufCMessage *body);
-/* The next event of any type (two minutes at most), after what was requested has been sent. The caller frees event.body. */
+/* The next event of any type (two minutes at most), after what was requested has been sent. The
+ * caller frees event.body. */
 struct dialogue_event broker_client_hear(struct broker_client *self);
 /* Waits for a push of that type. */
 struct dialogue_event broker_client_push(struct broker_client *self, enum message_type type);

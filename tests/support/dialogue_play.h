@@ -1,5 +1,5 @@
-/* tests/support/dialogue_play.h - the other side of a dialogue, played by hand: one client, one broker that answers as the test
- * says. */
+/* tests/support/dialogue_play.h - the other side of a dialogue, played by hand: one client, one
+ * broker that answers as the test says. */
 #ifndef BOURSE_TESTS_SUPPORT_DIALOGUE_PLAY_H
 #define BOURSE_TESTS_SUPPORT_DIALOGUE_PLAY_H
 

@@ -30,8 +30,8 @@ struct journal_digest {
     struct hash32 snapshot; /* of the whole state as canonical bytes */
 };
 
-/* Replays all entries. After entry `cut` (0: nowhere) the state is saved, dropped, and loaded again. False
- * with a problem when the journal cannot be replayed. */
+/* Replays all entries. After entry `cut` (0: nowhere) the state is saved, dropped, and loaded
+ * again. False with a problem when the journal cannot be replayed. */
 bool journal_digest(const uint8_t *journal, size_t length, uint64_t cut,
                     struct journal_digest *ret_digest, struct problem *ret_problem);
 

@@ -92,7 +92,8 @@ static struct id128 device_of(uint32_t provider, uint32_t number)
     return (struct id128){{(uint8_t)provider, 9, (uint8_t)number}};
 }
 
-/* Now and then a number that is in range by itself, or just not, and hurts when it is multiplied. */
+/* Now and then a number that is in range by itself, or just not, and hurts when it is
+ * multiplied. */
 static int64_t or_extreme(struct model *model, int64_t usual)
 {
     static const int64_t extremes[] = {0,
@@ -145,7 +146,8 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
         (struct exchange_advertise){.devices = model->devices, .count = count};
 }
 
-/* For one or two consumers, now and then for nobody that there is; from a minute that is near on; or for so long a day. */
+/* For one or two consumers, now and then for nobody that there is; from a minute that is near on;
+ * or for so long a day. */
 static void add_conditions(struct model *model, struct exchange_ask *made)
 {
     if (draw(model, 5) == 0) {
@@ -248,7 +250,8 @@ static void add_parts(struct model *model, struct exchange_submit *submit)
     submit->parts = model->parts;
 }
 
-/* Each waits for up to three of those before it, mostly near ones; now and then for one that is not before it. */
+/* Each waits for up to three of those before it, mostly near ones; now and then for one that is not
+ * before it. */
 static void add_graph(struct model *model, struct exchange_submit *submit)
 {
     uint32_t edges = 0;

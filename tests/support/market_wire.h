@@ -25,9 +25,9 @@ void market_wire_fini(struct market_wire *wire);
 const struct identity *market_wire_sender(struct market_wire *wire,
                                           const struct exchange_command *command);
 
-/* The payload of a journal entry for `command`, malloc'ed: an envelope signed by its sender, the genesis, or
- * what the broker itself writes. `padded`: with an unknown field more, which changes the body and not its
- * meaning. `ret_command` has all but payload and log time. */
+/* The payload of a journal entry for `command`, malloc'ed: an envelope signed by its sender, the
+ * genesis, or what the broker itself writes. `padded`: with an unknown field more, which changes
+ * the body and not its meaning. `ret_command` has all but payload and log time. */
 uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_command *command,
                              bool padded, struct entry_command *ret_command);
 

@@ -57,7 +57,8 @@ static bool hits(struct random *dice, uint32_t percent)
     return random_below(dice, 100) < percent;
 }
 
-/* One task in three waits for nothing much; the others for up to three of those shortly before them. */
+/* One task in three waits for nothing much; the others for up to three of those shortly before
+ * them. */
 static size_t add_edges(struct random *dice, const struct sample_shape *shape,
                         struct workload_edge *edges)
 {

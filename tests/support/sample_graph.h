@@ -5,7 +5,8 @@
 #include "base/random.h"
 #include "planner/schedule.h"
 
-/* Tasks on processors that all have a link of no latency and bandwidth 1 to one another. Fails the test otherwise. */
+/* Tasks on processors that all have a link of no latency and bandwidth 1 to one another. Fails the
+ * test otherwise. */
 struct workload *sample_linked(size_t tasks, size_t processors, const double *costs, size_t edges,
                                const struct workload_edge *list);
 struct workload *sample_of_heft(void); /* Topcuoglu, Hariri and Wu 2002: 10 tasks, 3 processors */
@@ -19,9 +20,9 @@ struct sample_shape {
     bool is_uniform;           /* all processors alike */
 };
 
-/* Costs are whole numbers, bandwidths powers of two and transfers multiples of a power of two, so that sums do not round
- * and different ways to work something out agree to the last bit. NULL where it is no graph that can be planned
- * (an edge without any link). */
+/* Costs are whole numbers, bandwidths powers of two and transfers multiples of a power of two, so
+ * that sums do not round and different ways to work something out agree to the last bit. NULL where
+ * it is no graph that can be planned (an edge without any link). */
 struct workload *sample_random(struct random *dice, const struct sample_shape *shape);
 
 /* Fails the test unless the schedule is sound. */

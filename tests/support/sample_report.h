@@ -4,8 +4,8 @@
 
 #include "planner/report.h"
 
-/* A job submitted at 1,000 s, open until `until_ms` after that, with `devices` devices of `slots` slots each. Attempts are
- * added to it; the caller destroys it. */
+/* A job submitted at 1,000 s, open until `until_ms` after that, with `devices` devices of `slots`
+ * slots each. Attempts are added to it; the caller destroys it. */
 struct report *sample_report(size_t devices, uint32_t slots, int64_t until_ms, size_t attempts_max);
 /* An accepted attempt of the next subtask, `start_ms` after the submission. */
 struct report_attempt *sample_attempt(struct report *report, uint32_t device, int64_t start_ms,

@@ -1,4 +1,5 @@
-/* Steps, devices and links for tests of plans, with round figures: a unit of work is a product of 2 x 10^9 operations. */
+/* Steps, devices and links for tests of plans, with round figures: a unit of work is a product of 2
+ * x 10^9 operations. */
 #ifndef BOURSE_TESTS_SUPPORT_SAMPLE_WORK_H
 #define BOURSE_TESTS_SUPPORT_SAMPLE_WORK_H
 
@@ -6,7 +7,8 @@
 
 /* Takes some 12 MB of memory while it is done, which no test is near to. */
 #define SAMPLE_UNIT 2e9
-/* Bytes, and bytes per second, that no test comes near to: memory and bandwidth, unless it says otherwise. */
+/* Bytes, and bytes per second, that no test comes near to: memory and bandwidth, unless it says
+ * otherwise. */
 #define SAMPLE_ENOUGH 1e30
 
 /* `count` steps called "a", "b" ... that do nothing yet, and no edges. For steps_destroy. */
@@ -31,7 +33,8 @@ void sample_stream(struct sample_device *device, double bytes_per_s);
 
 /* Memories 0 to count - 1, each linked to each, a port for each direction of each pair. */
 struct topology *sample_links(uint32_t count, double latency_s, double bandwidth);
-/* The same as a fabric in machines of `size` each, the last of what is left, and links of another kind between them. */
+/* The same as a fabric in machines of `size` each, the last of what is left, and links of another
+ * kind between them. */
 struct topology *sample_fabrics(uint32_t count, uint32_t size, double latency_s, double bandwidth);
 
 /* The caller's; that there is one is asserted. */

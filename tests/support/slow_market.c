@@ -86,7 +86,8 @@ static uint32_t payable(const struct slow_job *job, const struct slow_part *part
     return (uint32_t)(most < lanes ? most : lanes) * part->width;
 }
 
-/* At market price: what the budget gives for an hour of all that the job is expected to take, or of one lease at least. */
+/* At market price: what the budget gives for an hour of all that the job is expected to take, or of
+ * one lease at least. */
 static int64_t market_limit(const struct slow_market *slow, const struct slow_job *job,
                             const struct slow_part *part)
 {
@@ -138,7 +139,8 @@ bool slow_may_name(const struct slow_market *slow, int64_t price)
     return price == 0 || (price >= slow->least && price <= slow->band);
 }
 
-/* What keeps such an order out: of a price, and so much slot-time that it comes to, in half hours. */
+/* What keeps such an order out: of a price, and so much slot-time that it comes to, in half
+ * hours. */
 static uint32_t bands_against(const struct slow_market *slow, int64_t price, uint64_t halves,
                               int64_t budget)
 {
@@ -301,8 +303,8 @@ static void count_promises(struct slow_market *slow)
     }
 }
 
-/* All of the job, on a copy first: false, and nothing was filled. It is planned on the slots that are free before, each as good
- * as one for the longest term. */
+/* All of the job, on a copy first: false, and nothing was filled. It is planned on the slots that
+ * are free before, each as good as one for the longest term. */
 static bool buy_whole(struct slow_market *slow, struct slow_job *job)
 {
     struct slow_ask asks[SLOW_DEVICES]; /* as they were */
@@ -367,7 +369,8 @@ static struct place next_bid(struct slow_market *slow, const struct slow_part *l
     return best;
 }
 
-/* Bids from the best on take what they can have; what waits to be filled whole is passed over while it cannot be. */
+/* Bids from the best on take what they can have; what waits to be filled whole is passed over while
+ * it cannot be. */
 void slow_settle(struct slow_market *slow)
 {
     for (struct place at = next_bid(slow, NULL); at.part != NULL; at = next_bid(slow, at.part)) {
@@ -397,7 +400,8 @@ static const struct slow_ask *crosses(struct slow_market *slow, const struct slo
     return best;
 }
 
-/* Why a bid that arrives with so much left of its budget is refused for what it meets; 0: it is not. */
+/* Why a bid that arrives with so much left of its budget is refused for what it meets; 0: it is
+ * not. */
 static uint32_t met_against(struct slow_market *slow, const struct slow_job *job,
                             const struct slow_part *part, int64_t free_micro)
 {

@@ -1,6 +1,7 @@
-/* tests/support/slow_market.h - a market of orders of all types as a slow, obvious matcher has it: flat lists, looked through
- * anew for every fill. Leases end only with their jobs, and there is as much to do as there are slots to do it on. Terms and what
- * a device gives on a day are whole half hours here, all of it on one day. */
+/* tests/support/slow_market.h - a market of orders of all types as a slow, obvious matcher has it:
+ * flat lists, looked through anew for every fill. Leases end only with their jobs, and there is as
+ * much to do as there are slots to do it on. Terms and what a device gives on a day are whole half
+ * hours here, all of it on one day. */
 #ifndef BOURSE_TESTS_SLOW_MARKET_H
 #define BOURSE_TESTS_SLOW_MARKET_H
 
@@ -101,23 +102,29 @@ void slow_set_limits(const struct slow_market *slow, struct slow_job *job);
 /* The ask is open, or not, at that time. */
 void slow_look_at_hours(struct slow_ask *ask, int64_t now_ns);
 
-/* What becomes of a job, and of an ask for that device, that arrives: the fills are those of the last command. 0, or the code that refuses it. */
+/* What becomes of a job, and of an ask for that device, that arrives: the fills are those of the
+ * last command. 0, or the code that refuses it. */
 uint32_t slow_submit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
-/* A bid of other terms. Fewer slots at the same limit keep its place. Refused, all stays as it was; nothing is filled yet. */
+/* A bid of other terms. Fewer slots at the same limit keep its place. Refused, all stays as it was;
+ * nothing is filled yet. */
 uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct slow_terms *terms);
 /* What has not started does not. */
 void slow_expire(struct slow_market *slow, struct slow_job *job);
-/* The same up to the fills, which slow_take is told one by one, as somebody else made them; then slow_stand_down. */
+/* The same up to the fills, which slow_take is told one by one, as somebody else made them; then
+ * slow_stand_down. */
 uint32_t slow_admit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
 /* Its slots are free again; nothing is filled from them yet. */
 void slow_end(struct slow_market *slow, struct slow_job *job);
-/* Bids from the best on take what they can have. Not where anything is given away: whose turn it is then depends on every fill. */
+/* Bids from the best on take what they can have. Not where anything is given away: whose turn it is
+ * then depends on every fill. */
 void slow_settle(struct slow_market *slow);
 
-/* One fill that was made now, of a bid and an ask that are best for each other: at a price by price (of bids, what
- * they give for that device; of asks for a bid by value, the price of an operation), at 0 by who has the fewest slots for nothing, then by time. What is wrong with it; NULL: it is done here too. */
+/* One fill that was made now, of a bid and an ask that are best for each other: at a price by price
+ * (of bids, what they give for that device; of asks for a bid by value, the price of an operation),
+ * at 0 by who has the fewest slots for nothing, then by time. What is wrong with it; NULL: it is
+ * done here too. */
 const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slow_part *part,
                       struct slow_ask *ask, uint32_t slots, int64_t price);
 /* What does not rest is gone. */

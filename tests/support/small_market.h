@@ -35,14 +35,16 @@ struct small_market {
 /* Runs the market to its end and closes all files. sodium_init must have been called; any
  * failure stops the test. */
 void small_market_create(struct small_market *self, small_market_bend *bend, void *context);
-/* The same on devices of another instrument, whose results say that they are simulated, or do not. */
+/* The same on devices of another instrument, whose results say that they are simulated, or do
+ * not. */
 void small_market_create_on(struct small_market *self, const char *instrument,
                             bool is_said_simulated);
 /* The hash of its job's manifest, and its bytes, malloc'ed, unless NULL. */
 struct hash32 small_market_manifest(uint8_t **ret_bytes, size_t *ret_length);
 /* Removes the folder. */
 void small_market_destroy(struct small_market *self);
-/* As a broker that started anew: one entry more, of the next epoch, with `count` commands. The number of the last command. */
+/* As a broker that started anew: one entry more, of the next epoch, with `count` commands. The
+ * number of the last command. */
 uint64_t small_market_go_on(const struct small_market *self, const struct entry_command *commands,
                             uint32_t count);
 /* Runs SQL on the finished database. */

@@ -1,5 +1,6 @@
-/* tests/support/small_market_writer.h - what small_market.c and checked_market.c write a market by hand with: commands as
- * journal entries, and the records that follow from them. Not for anyone else. */
+/* tests/support/small_market_writer.h - what small_market.c and checked_market.c write a market by
+ * hand with: commands as journal entries, and the records that follow from them. Not for anyone
+ * else. */
 #ifndef BOURSE_TESTS_SMALL_MARKET_WRITER_H
 #define BOURSE_TESTS_SMALL_MARKET_WRITER_H
 

@@ -4,7 +4,8 @@
 
 #include "planner/templates/template.h"
 
-/* Of a template with "name=value" settings, in order, NULL at the end. The test fails where they are refused. */
+/* Of a template with "name=value" settings, in order, NULL at the end. The test fails where they
+ * are refused. */
 struct steps *template_steps(const char *name, const char *const *settings);
 /* The same of its line, and of what one of `ways` devices does of that, if above 1. */
 struct steps *template_line(const char *name, const char *const *settings, int64_t ways);
@@ -14,8 +15,8 @@ enum steps_status template_refusal(const char *name, const char *const *settings
 /* The test fails where there is none. */
 const struct step *template_step(const struct steps *steps, const char *name);
 
-/* Operations of one kind (OPERATION_KINDS: of all) in a step (NULL: in all of them), each as often as it is done; and the bytes
- * that it reads and writes. */
+/* Operations of one kind (OPERATION_KINDS: of all) in a step (NULL: in all of them), each as often
+ * as it is done; and the bytes that it reads and writes. */
 double template_flops(const struct steps *steps, const struct step *step, enum operation_kind kind);
 double template_bytes(const struct steps *steps, const struct step *step, enum operation_kind kind);
 

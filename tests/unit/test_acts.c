@@ -1,5 +1,5 @@
-/* The audit log over a small market's ledger: written by broker/acts.h, read by the audit, which shares no
- * code with it; every way of tampering is named. */
+/* The audit log over a small market's ledger: written by broker/acts.h, read by the audit, which
+ * shares no code with it; every way of tampering is named. */
 #include "broker/acts.h"
 
 #include "broker/audit/audit.h"
@@ -253,7 +253,8 @@ static enum acts_reach hold_against(const struct acts_mark *mark, struct acts_ma
     return acts_hold_against(database, mark, &market.cluster, ret_mark, ret_lost, &problem);
 }
 
-/* What a restore asks of a log that came back beside a mark that did not; audit.key may be elsewhere. */
+/* What a restore asks of a log that came back beside a mark that did not; audit.key may be
+ * elsewhere. */
 START_TEST(a_log_is_held_against_a_mark_that_was_kept_elsewhere)
 {
     const struct acts_mark before = *acts_mark(acts);
@@ -359,7 +360,8 @@ static const char *whole_audit(void)
     return report.verdict == AUDIT_OK ? "" : report.what;
 }
 
-/* Whoever wrote entries has said that it started, and what limits it brought: the journal shows both. */
+/* Whoever wrote entries has said that it started, and what limits it brought: the journal shows
+ * both. */
 START_TEST(a_start_or_limits_that_the_journal_shows_and_the_log_does_not_are_found)
 {
     uint8_t payload[TRANSLATE_LIMITS_BYTES];

@@ -1,5 +1,5 @@
-/* The audit against a market in which orders were replaced: what nobody signed, and what a place in the queue was kept for
- * without right, is named. */
+/* The audit against a market in which orders were replaced: what nobody signed, and what a place in
+ * the queue was kept for without right, is named. */
 #include "base/rate.h"
 #include "base/sha256.h"
 #include "broker/audit/audit.h"
@@ -128,7 +128,8 @@ enum { LIES = sizeof lies / sizeof lies[0] };
 
 /* ---- a bid by value */
 
-/* The device says what it does; a job that values that work takes its ask, which was there first. */
+/* The device says what it does; a job that values that work takes its ask, which was there
+ * first. */
 static void tell_by_value(struct writer_state *state, void *context)
 {
     const int64_t *value_micro = context;
@@ -257,8 +258,8 @@ static void submit_and_fill(struct writer_state *state, struct story_job *job, u
     writer_commit(state);
 }
 
-/* Who holds it would give the market's price, and pays what was asked; who takes it pays that price and the increment. Its
- * former is done with its work after it was taken. */
+/* Who holds it would give the market's price, and pays what was asked; who takes it pays that price
+ * and the increment. Its former is done with its work after it was taken. */
 static void tell_of_taking(struct writer_state *state, void *context)
 {
     enum { INCREMENT = 1000 };

@@ -1,5 +1,5 @@
-/* The audit against a market in which attempts were preempted: of a job with checkpoints each is paid for what was saved, and
- * for nothing else. */
+/* The audit against a market in which attempts were preempted: of a job with checkpoints each is
+ * paid for what was saved, and for nothing else. */
 #include "base/sha256.h"
 #include "broker/audit/audit.h"
 #include "protocol/message.h"

@@ -441,7 +441,8 @@ START_TEST(refusals_and_lies_are_told)
 }
 END_TEST
 
-/* The broker counts what is asked for against what an account may read in a second, there or not. */
+/* The broker counts what is asked for against what an account may read in a second, there or
+ * not. */
 START_TEST(no_more_is_asked_for_than_may_come)
 {
     struct port *port = port_open();

@@ -1,4 +1,5 @@
-/* A device that is a formula: what is measured on it is known, so what a calibration makes of it can be compared. */
+/* A device that is a formula: what is measured on it is known, so what a calibration makes of it
+ * can be compared. */
 #include "planner/calibrate.h"
 #include "planner/catalogue.h"
 

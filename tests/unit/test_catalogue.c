@@ -79,8 +79,8 @@ START_TEST(every_figure_is_declared_or_unknown_and_of_a_size_that_can_be)
 }
 END_TEST
 
-/* A sparse figure among dense ones would be out of step with its neighbours: halving the bits at most
- * doubles the rate, but for units that only one type has. */
+/* A sparse figure among dense ones would be out of step with its neighbours: halving the bits at
+ * most doubles the rate, but for units that only one type has. */
 START_TEST(peaks_are_dense)
 {
     for (size_t i = 0; i < catalogue_count(); i++) {

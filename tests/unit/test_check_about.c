@@ -1,4 +1,5 @@
-/* Which checks a referee runs: those of what the subtask was asked to compute, and no others, whoever wrote them. */
+/* Which checks a referee runs: those of what the subtask was asked to compute, and no others,
+ * whoever wrote them. */
 #include "provider/executors/check.h"
 
 #include <check.h>
@@ -30,7 +31,8 @@ static void input(struct job *job, Bourse__V1__ManifestInput *ret_input, const c
     ret_input->hash = (ProtobufCBinaryData){32, job->hashes[hash]};
 }
 
-/* Subtask k is the product of the shared a.npy and its own b.npy, and subtask 2 + k the check of it. */
+/* Subtask k is the product of the shared a.npy and its own b.npy, and subtask 2 + k the check of
+ * it. */
 static void job_init(struct job *job)
 {
     memset(job, 0, sizeof *job);
@@ -167,7 +169,8 @@ START_TEST(other_results_prove_nothing)
     job_init(&job);
     job.tasks[2].n_from = 0;
     bad(&job, 2, 0, "one file");
-    /* The subtask was asked for no file, or for another, and so left none that a check could find. */
+    /* The subtask was asked for no file, or for another, and so left none that a check could
+     * find. */
     job_init(&job);
     job.tasks[0].n_outputs = 0;
     bad(&job, 2, 0, "one file");

@@ -141,7 +141,8 @@ static void done(uint32_t provider, struct id128 job, struct exchange_work work)
     (void)answer(provider, job, work, OUTCOME_OK, VERDICT_NONE);
 }
 
-/* MAKER does so many subtasks, of those that it has been sent by the last command and is sent then. */
+/* MAKER does so many subtasks, of those that it has been sent by the last command and is sent
+ * then. */
 static void make_all(struct id128 job, uint32_t results)
 {
     struct exchange_work sent[MOST];

@@ -151,7 +151,8 @@ static void build_block(struct bytes *bytes, const struct rule *rule,
     free(data);
 }
 
-/* One number, or what is wrong with it: one too many, one too large, or the field without its packing. */
+/* One number, or what is wrong with it: one too many, one too large, or the field without its
+ * packing. */
 static void build_packed(struct bytes *bytes, const struct rule *rule,
                          const ProtobufCFieldDescriptor *field, enum wrong wrong)
 {
@@ -753,7 +754,8 @@ START_TEST(the_largest_honest_messages_fit)
 }
 END_TEST
 
-/* Works that are each given what `givers` others left: nothing, or one file of the shortest name. */
+/* Works that are each given what `givers` others left: nothing, or one file of the shortest
+ * name. */
 static void check_given_fits(size_t works, uint32_t givers, size_t files)
 {
     Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;

@@ -242,7 +242,8 @@ START_TEST(over_midnight_and_over_the_weekend)
 }
 END_TEST
 
-/* What runs at the end of a window ends with its term: the lease is not renewed, and not cut short. */
+/* What runs at the end of a window ends with its term: the lease is not renewed, and not cut
+ * short. */
 START_TEST(a_lease_is_not_renewed_outside_the_hours)
 {
     const int64_t closes_ns = MONDAY_NS + DAY_NS + 7 * HOUR_NS;

@@ -99,8 +99,9 @@ static size_t transfers_of(const struct workload *graph, const struct contention
     return count;
 }
 
-/* Nothing overlaps, nothing goes before it is there or before what came first, and no link is idle while something waits
- * for it: that is what first come, first served means, whatever way it is worked out. */
+/* Nothing overlaps, nothing goes before it is there or before what came first, and no link is idle
+ * while something waits for it: that is what first come, first served means, whatever way it is
+ * worked out. */
 static void check_transfers(const struct schedule *schedule, const struct transfer *transfers,
                             size_t count)
 {

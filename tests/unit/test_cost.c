@@ -1,5 +1,6 @@
-/* The roofline beyond plain products: what bounds which kind, what is refused, and what calibration, history, streamed
- * weights, and a price make of it. The device is one of round figures, so that each time can be worked out by hand. */
+/* The roofline beyond plain products: what bounds which kind, what is refused, and what
+ * calibration, history, streamed weights, and a price make of it. The device is one of round
+ * figures, so that each time can be worked out by hand. */
 #include "planner/cost.h"
 
 #include <check.h>
@@ -12,7 +13,8 @@
         .value = (v), .source = FIGURE_DECLARED                                                    \
     }
 
-/* 100 T of bf16 on matrix units, 10 T of fp32, 1 T of fp64; 1 GB at 1 TB/s, links of 100 GB/s; 500 W. */
+/* 100 T of bf16 on matrix units, 10 T of fp32, 1 T of fp64; 1 GB at 1 TB/s, links of 100 GB/s; 500
+ * W. */
 static const struct device_profile round_device = {.figures = {
                                                        [FIGURE_FP64] = KNOWN(1e12),
                                                        [FIGURE_FP32] = KNOWN(10e12),
@@ -188,8 +190,8 @@ START_TEST(a_calibration_says_what_is_reached_of_the_peak)
     struct operation one = operation("matmul:300x900x10000:bf16");
     struct cost cost;
     ck_assert_int_eq(cost_predict(&device, &one, &cost), COST_OK);
-    /* 5.4e9 operations at 100 T are 54 us; of the peak 0.8 x 300/400 x 900/1000 = 0.54 are reached: 100 us. Bytes:
-     * 6 MB + 18 MB + 0.54 MB = 24.54 us at half of the bandwidth: 49. */
+    /* 5.4e9 operations at 100 T are 54 us; of the peak 0.8 x 300/400 x 900/1000 = 0.54 are reached:
+     * 100 us. Bytes: 6 MB + 18 MB + 0.54 MB = 24.54 us at half of the bandwidth: 49. */
     assert_near(cost.time_s.value, 105e-6);
     assert_near(cost.p90_s, 1.25 * 105e-6);
     assert_near(cost.bound_s.value, 54e-6);
@@ -238,7 +240,8 @@ START_TEST(history_outweighs_the_model_as_it_grows)
     ck_assert_int_eq(cost_estimate(&round_device, &one, &cost), COST_OK);
     summary = history_summarise(&history);
     cost_learn(&summary, &cost);
-    /* MAD is 0, so 2 % of 3 count: 4 is 33 % off, more than 3 x 1.4826 x 2 %. Ten are left: 10/14 of 60 us and 4/14 of 20. */
+    /* MAD is 0, so 2 % of 3 count: 4 is 33 % off, more than 3 x 1.4826 x 2 %. Ten are left: 10/14
+     * of 60 us and 4/14 of 20. */
     assert_near(cost.time_s.value, (10 * 60e-6 + 4 * 20e-6) / 14);
     ck_assert_uint_eq(cost.samples, 10);
     assert_near(cost.p90_s, cost.time_s.value);

@@ -1,4 +1,5 @@
-/* How jobs go on three agents of unlike speed, in log time: who runs what is ready, and when all is done. */
+/* How jobs go on three agents of unlike speed, in log time: who runs what is ready, and when all is
+ * done. */
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
@@ -11,7 +12,8 @@ enum { AGENTS = 3, FAST = 0, LAST_PROVIDER = 7, IN_LANE_MAX = 16, SUBTASKS_MAX =
 
 static const uint32_t accounts[AGENTS] = {PROVIDER, OTHER_PROVIDER, LAST_PROVIDER};
 
-/* Each agent has one lane and runs what it was sent in order, in percent of the time that is meant. */
+/* Each agent has one lane and runs what it was sent in order, in percent of the time that is
+ * meant. */
 static struct agent {
     int64_t percent;
     bool is_slow;                            /* now */
@@ -119,7 +121,8 @@ static void give_back(struct agent *agent, size_t at)
     answer(agent, at, OUTCOME_CANCELLED, 0);
 }
 
-/* What the last command sent, and then what comes of it: an agent gives back at once what is taken back and has not begun. */
+/* What the last command sent, and then what comes of it: an agent gives back at once what is taken
+ * back and has not begun. */
 static void listen(void)
 {
     struct exchange_work back[IN_LANE_MAX];
@@ -164,7 +167,8 @@ static void begin_job(const struct exchange_command *submit)
     listen();
 }
 
-/* What is done next, of equals by the agent of the lower number, until the job is done; how long that took, in milliseconds. */
+/* What is done next, of equals by the agent of the lower number, until the job is done; how long
+ * that took, in milliseconds. */
 static int64_t run_job(void)
 {
     while (job_row(course.job).state != JOB_DONE) {
@@ -216,7 +220,8 @@ static int64_t run_chain(const uint32_t *expect_ms)
     return run_job();
 }
 
-/* The slowest ends the first three and so makes the chain ready: 3 x 0.42 s, and 0.52 + 0.53 + 0.54 s on the fastest. */
+/* The slowest ends the first three and so makes the chain ready: 3 x 0.42 s, and 0.52 + 0.53 + 0.54
+ * s on the fastest. */
 START_TEST(what_becomes_ready_runs_on_the_fastest_that_is_idle)
 {
     ck_assert_int_eq(run_chain(NULL), 1260 + 1590);
@@ -265,7 +270,8 @@ START_TEST(how_fast_a_lane_is_goes_by_what_was_said_of_what_it_did)
 }
 END_TEST
 
-/* One, then two at once, then one that waits for both: what the first makes ready is for its lane and for the one that comes for it. */
+/* One, then two at once, then one that waits for both: what the first makes ready is for its lane
+ * and for the one that comes for it. */
 START_TEST(a_fork_runs_on_two_lanes)
 {
     static const uint32_t counts[] = {0, 1, 1, 2};
@@ -295,8 +301,9 @@ START_TEST(a_fork_runs_on_two_lanes)
 }
 END_TEST
 
-/* Two short ones on the agents of percent 100 and 200, and a long one on the third, which is started once more on the first. It ends all the same,
- * and makes a short one ready: that goes to the first, which has not given its copy back yet, and not to the second, which is idle. */
+/* Two short ones on the agents of percent 100 and 200, and a long one on the third, which is
+ * started once more on the first. It ends all the same, and makes a short one ready: that goes to
+ * the first, which has not given its copy back yet, and not to the second, which is idle. */
 START_TEST(what_was_taken_back_and_has_not_ended_yet_holds_up_nothing)
 {
     static const uint32_t counts[] = {0, 0, 0, 3};
@@ -330,7 +337,8 @@ START_TEST(what_was_taken_back_and_has_not_ended_yet_holds_up_nothing)
 }
 END_TEST
 
-/* At 0.6 s the slowest ends what the longest waited for, and five short ones; the fastest is busy until 0.7 s. */
+/* At 0.6 s the slowest ends what the longest waited for, and five short ones; the fastest is busy
+ * until 0.7 s. */
 START_TEST(the_longest_that_becomes_ready_waits_for_the_fastest)
 {
     enum { LAST_ROOT = 5, LONGEST = 6, ALL = 12 };
@@ -417,8 +425,9 @@ static void unlike_agents(void)
     }
 }
 
-/* Subtasks of 0.357, 0.68 and 1.015 s. At 2.03 s the slowest is idle and would be done with the last at 3.045 s; the second runs until 2.04 s, and the fastest
- * until 2.142 s: it would be done with it at 2.499 s. */
+/* Subtasks of 0.357, 0.68 and 1.015 s. At 2.03 s the slowest is idle and would be done with the
+ * last at 3.045 s; the second runs until 2.04 s, and the fastest until 2.142 s: it would be done
+ * with it at 2.499 s. */
 START_TEST(the_last_that_waits_goes_behind_what_a_faster_lane_runs)
 {
     unlike_agents();
@@ -428,8 +437,9 @@ START_TEST(the_last_that_waits_goes_behind_what_a_faster_lane_runs)
 }
 END_TEST
 
-/* All take 0.3 s; what the last agent begins at 0.3 s takes ten times as long, and one is queued behind it. At 1.5 s nothing waits any more: that one goes to a lane
- * that is busy until 1.8 s. The slow one is started once more when it has run a second since. */
+/* All take 0.3 s; what the last agent begins at 0.3 s takes ten times as long, and one is queued
+ * behind it. At 1.5 s nothing waits any more: that one goes to a lane that is busy until 1.8 s. The
+ * slow one is started once more when it has run a second since. */
 START_TEST(what_waits_behind_a_slow_one_goes_to_a_busy_lane_that_is_done_with_it_sooner)
 {
     for (size_t i = 0; i < AGENTS; i++) {
@@ -441,7 +451,8 @@ START_TEST(what_waits_behind_a_slow_one_goes_to_a_busy_lane_that_is_done_with_it
 }
 END_TEST
 
-/* Six, three and two in 6 units of time: however many there are, no lane ends long after the others. */
+/* Six, three and two in 6 units of time: however many there are, no lane ends long after the
+ * others. */
 START_TEST(lanes_of_unlike_speed_end_together)
 {
     for (uint32_t count = 6; count <= 40; count++) {

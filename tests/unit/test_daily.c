@@ -244,7 +244,8 @@ START_TEST(a_bound_counts_the_leases_that_stand)
 }
 END_TEST
 
-/* Of three terms a day all are let when the bound comes: the fourth slot is not free, and meets nobody. */
+/* Of three terms a day all are let when the bound comes: the fourth slot is not free, and meets
+ * nobody. */
 START_TEST(a_bound_counts_them_before_it_stands)
 {
     struct exchange_command made = ask_of(0);

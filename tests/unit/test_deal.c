@@ -1,4 +1,5 @@
-/* How subtasks would run on what is on offer: small jobs by hand, and that random ones keep to what there is. */
+/* How subtasks would run on what is on offer: small jobs by hand, and that random ones keep to what
+ * there is. */
 #include "planner/deal.h"
 
 #include "base/checked.h"
@@ -112,7 +113,8 @@ START_TEST(no_more_at_a_time_than_it_may_have)
 }
 END_TEST
 
-/* 0 is long and 1 short; 2 waits for 1, 3 for both, and is of a part for which there is one device. */
+/* 0 is long and 1 short; 2 waits for 1, 3 for both, and is of a part for which there is one
+ * device. */
 START_TEST(who_waits_begins_when_the_last_of_them_has_ended)
 {
     struct job job;
@@ -236,7 +238,8 @@ START_TEST(an_idle_lane_that_is_done_first_goes_first)
         job.takes_ns[6 + i] = NS_PER_S / 4;
     }
     CLEANUP(deal_destroy) struct deal *deal = made(&job);
-    /* The fast one does four while the slow one does its first; at one second both are idle, and the fast one has the last. */
+    /* The fast one does four while the slow one does its first; at one second both are idle, and
+     * the fast one has the last. */
     assert_run(deal, 0, 0, 0, 0);
     for (uint32_t i = 1; i < 5; i++) {
         assert_run(deal, i, 1, 0, (i - 1) * NS_PER_S / 4);

@@ -50,7 +50,8 @@ START_TEST(asks_are_summed_up_by_instrument_and_price)
 }
 END_TEST
 
-/* A level is what a bid that may fill one of them may fill all of: those with other conditions are another. */
+/* A level is what a bid that may fill one of them may fill all of: those with other conditions are
+ * another. */
 START_TEST(asks_with_other_conditions_are_another_level)
 {
     Bourse__V1__BookAsk asks[] = {ask_of(4, "cpu", 5, 4, 3), ask_of(5, "cpu", 5, 2, 2),

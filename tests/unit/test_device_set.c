@@ -195,7 +195,8 @@ START_TEST(alike_devices_of_a_machine_have_its_fabric_and_others_go_through_the_
 }
 END_TEST
 
-/* Their interconnect is PCIe, which both ways together are 64 GB/s of: a port each, and no other. */
+/* Their interconnect is PCIe, which both ways together are 64 GB/s of: a port each, and no
+ * other. */
 START_TEST(devices_without_a_fabric_are_linked_by_pcie_alone)
 {
     CLEANUP(device_set_destroy) struct device_set *set = device_set_create();

@@ -161,7 +161,8 @@ START_TEST(time_is_the_brokers_whatever_our_clock_says)
     connect(&play, 100);
     ck_assert_int_eq(stamp_of_next(&play, &first_id), 5000000);
 
-    /* A day in one session: the broker's clock leaned back by a quarter of an hour meanwhile, and says so. */
+    /* A day in one session: the broker's clock leaned back by a quarter of an hour meanwhile, and
+     * says so. */
     Bourse__V1__Heartbeat heartbeat = BOURSE__V1__HEARTBEAT__INIT;
     static const struct id128 no_id;
     play.now_ns += 86400 * NS_PER_S;
@@ -181,7 +182,8 @@ START_TEST(what_would_be_from_the_future_is_stamped_anew_under_its_id)
     play.log_time_ms = 5000000;
     connect(&play, 100);
 
-    /* The broker is killed and away for an hour, in which its log time stands still and ours goes on. */
+    /* The broker is killed and away for an hour, in which its log time stands still and ours goes
+     * on. */
     play.now_ns += 3500 * NS_PER_S;
     ask_cancel(&play, &first_id);
     play.now_ns += 100 * NS_PER_S;

@@ -1,4 +1,5 @@
-/* A dialogue that is broken off: gone on with where it was (P15), and begun again by many at once. */
+/* A dialogue that is broken off: gone on with where it was (P15), and begun again by many at
+ * once. */
 #include "tests/support/dialogue_play.h"
 
 /* ---- resuming (P15) */

@@ -1,4 +1,5 @@
-/* Images from noise as steps: against published parameters and operations, and figures worked out by hand. */
+/* Images from noise as steps: against published parameters and operations, and figures worked out
+ * by hand. */
 #include "base/cleanup.h"
 #include "tests/support/template_steps.h"
 
@@ -24,7 +25,8 @@ START_TEST(steps_are_as_drawn)
     for (size_t i = 0; i < 5; i++) {
         ck_assert_str_eq(all->steps[i].name, names[i]);
     }
-    /* With guidance, six texts of 120 tokens; latent images of 128 x 128 x 4, images of 1024 x 1024 x 3. */
+    /* With guidance, six texts of 120 tokens; latent images of 128 x 128 x 4, images of 1024 x 1024
+     * x 3. */
     ck_assert_int_eq(template_flow(all, "tokenise", "encode text"), 6 * 120 * 4);
     ck_assert_int_eq(template_flow(all, "encode text", "denoise"), 6 * 120 * 4096 * 2);
     ck_assert_int_eq(template_flow(all, "denoise", "decode"), 3 * 128 * 128 * 4 * 2);
@@ -35,8 +37,9 @@ START_TEST(steps_are_as_drawn)
 }
 END_TEST
 
-/* Peebles and Xie, arXiv 2212.09748, table 4: DiT-XL/2 has 675 million parameters, and takes 118.64 x 10^9 products with their
- * sums for an image of 256 x 256. Biases and the table of classes, 1.6 million parameters, are not in here. */
+/* Peebles and Xie, arXiv 2212.09748, table 4: DiT-XL/2 has 675 million parameters, and takes 118.64
+ * x 10^9 products with their sums for an image of 256 x 256. Biases and the table of classes, 1.6
+ * million parameters, are not in here. */
 START_TEST(dit_is_as_published)
 {
     CLEANUP(steps_destroy)
@@ -54,9 +57,10 @@ START_TEST(dit_is_as_published)
 }
 END_TEST
 
-/* Chen et al., arXiv 2310.00426: 0.6 x 10^9 parameters, 610,856,096 in the weights; by hand, in matrices: 28 layers of 16 x 1152^2,
- * the text's 4096 x 1152 + 1152^2, the step's 256 x 1152 + 1152^2, shifts and scales 6 x 1152^2, patches 16 x 1152 in and 32 x
- * 1152 out. T5's encoder has 4,762,310,656 in its weights, 2,048 of them for distances (Raffel et al., arXiv 1910.10683). */
+/* Chen et al., arXiv 2310.00426: 0.6 x 10^9 parameters, 610,856,096 in the weights; by hand, in
+ * matrices: 28 layers of 16 x 1152^2, the text's 4096 x 1152 + 1152^2, the step's 256 x 1152 +
+ * 1152^2, shifts and scales 6 x 1152^2, patches 16 x 1152 in and 32 x 1152 out. T5's encoder has
+ * 4,762,310,656 in its weights, 2,048 of them for distances (Raffel et al., arXiv 1910.10683). */
 START_TEST(pixart_is_as_published)
 {
     CLEANUP(steps_destroy)

@@ -140,7 +140,8 @@ START_TEST(who_had_less_goes_first_whatever_the_other_would_pay)
 }
 END_TEST
 
-/* Of 8 s there are 4 left after a week, 2 after two, 1 after three: the queue turns over without anybody using anything. */
+/* Of 8 s there are 4 left after a week, 2 after two, 1 after three: the queue turns over without
+ * anybody using anything. */
 START_TEST(who_had_more_long_ago_goes_before_who_had_less_of_late)
 {
     use(CONSUMER, 8 * NS_PER_S);
@@ -207,7 +208,8 @@ START_TEST(what_a_lease_may_use_counts_until_it_ends)
 }
 END_TEST
 
-/* A lease goes on while nobody waits who had less; then it ends with its term, and its slots are the other's. */
+/* A lease goes on while nobody waits who had less; then it ends with its term, and its slots are
+ * the other's. */
 START_TEST(a_lease_is_not_renewed_when_another_is_due)
 {
     struct id128 first = submit_by(CONSUMER, 100, 0);
@@ -233,7 +235,8 @@ START_TEST(a_lease_is_not_renewed_when_another_is_due)
 }
 END_TEST
 
-/* All that it has is held, and a donation takes none of it: not for its first term, nor for the next. */
+/* All that it has is held, and a donation takes none of it: not for its first term, nor for the
+ * next. */
 START_TEST(a_donation_takes_no_credits)
 {
     struct exchange_command all = submit_of(1, 100);

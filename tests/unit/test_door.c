@@ -1,4 +1,5 @@
-/* Connections when no descriptor is left: on the accept and accept4 of this program, as of a broker. */
+/* Connections when no descriptor is left: on the accept and accept4 of this program, as of a
+ * broker. */
 #include "broker/door.h"
 
 #include <check.h>
@@ -66,7 +67,8 @@ START_TEST(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on)
 }
 END_TEST
 
-/* Nobody calls: who accepts on the kept descriptor here would wait for ever, and everybody else for the lock. */
+/* Nobody calls: who accepts on the kept descriptor here would wait for ever, and everybody else for
+ * the lock. */
 START_TEST(a_listener_that_blocks_is_not_waited_at)
 {
     int listener = listen_at(0);

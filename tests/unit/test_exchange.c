@@ -516,7 +516,8 @@ START_TEST(a_real_device_has_no_simulated_results)
 }
 END_TEST
 
-/* Which session of the account placed or cancelled it, the exchange does not know: the agent sorts its own out. */
+/* Which session of the account placed or cancelled it, the exchange does not know: the agent sorts
+ * its own out. */
 START_TEST(an_agent_hears_what_becomes_of_its_devices_asks)
 {
     advertise_kinds(PROVIDER, 1, 1);

@@ -1,4 +1,5 @@
-/* Bands of prices and the bound on what one order comes to: who sets them, what they refuse, and what stays. */
+/* Bands of prices and the bound on what one order comes to: who sets them, what they refuse, and
+ * what stays. */
 #include "tests/support/hand_market.h"
 
 #include "exchange/why.h"
@@ -225,7 +226,8 @@ START_TEST(a_higher_band_fills_bids_by_value_that_could_not_pay)
 }
 END_TEST
 
-/* A bid by value is worth more than one that came after it at a cap above the lowered band, and has no turn all the same. */
+/* A bid by value is worth more than one that came after it at a cap above the lowered band, and has
+ * no turn all the same. */
 START_TEST(what_the_band_holds_is_in_nobodys_way)
 {
     tear_down();

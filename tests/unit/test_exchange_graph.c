@@ -521,7 +521,8 @@ START_TEST(parts_leave_the_first_a_subtask_and_are_checked_like_it)
 }
 END_TEST
 
-/* A refusal of a later part takes back what the earlier ones took: classes, handles, their places in the queue. */
+/* A refusal of a later part takes back what the earlier ones took: classes, handles, their places
+ * in the queue. */
 START_TEST(a_part_that_is_refused_leaves_nothing_of_the_others)
 {
     struct requirement cpu = wants("cpu");
@@ -576,9 +577,10 @@ END_TEST
 
 /* ---------------------------------------------------------------- a large one */
 
-/* Ten layers of a thousand, each waiting for up to eight of the layer before. What one step starts is bounded by
- * the lanes, however much becomes ready; in any time as much is started as ended, and what the lanes hold; and each edge is
- * looked at four times, so that what a second decides is bounded by the results that it brings. */
+/* Ten layers of a thousand, each waiting for up to eight of the layer before. What one step starts
+ * is bounded by the lanes, however much becomes ready; in any time as much is started as ended, and
+ * what the lanes hold; and each edge is looked at four times, so that what a second decides is
+ * bounded by the results that it brings. */
 START_TEST(ten_thousand_run_in_order_and_few_start_in_a_step)
 {
     static uint32_t counts[LARGE];
@@ -641,7 +643,8 @@ START_TEST(ten_thousand_run_in_order_and_few_start_in_a_step)
 }
 END_TEST
 
-/* A chain as long as a graph may be, whose first link breaks: no recursion, and each is cancelled once. */
+/* A chain as long as a graph may be, whose first link breaks: no recursion, and each is cancelled
+ * once. */
 START_TEST(the_longest_chain_breaks_at_once)
 {
     static uint32_t counts[GRAPH_SUBTASKS_MOST];

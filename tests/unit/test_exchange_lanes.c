@@ -1,4 +1,5 @@
-/* Lanes and budgets of a job over its life: what comes back, what can no longer be paid, what ends. */
+/* Lanes and budgets of a job over its life: what comes back, what can no longer be paid, what
+ * ends. */
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
@@ -123,7 +124,8 @@ START_TEST(lanes_that_can_no_longer_be_renewed_are_bought_elsewhere)
 }
 END_TEST
 
-/* Of twice as many as there are slots none waits behind another: the job goes on asking, and what comes takes them. */
+/* Of twice as many as there are slots none waits behind another: the job goes on asking, and what
+ * comes takes them. */
 START_TEST(what_could_run_beside_is_not_queued_behind)
 {
     for (uint32_t slots = 1; slots <= 8; slots *= 2) {
@@ -207,7 +209,8 @@ START_TEST(a_job_says_what_was_foreseen_what_it_took_and_what_is_left)
     ck_assert_uint_eq(row.timed, 4);
     ck_assert_int_eq(row.foreseen_ns, 8 * NS_PER_S);
     ck_assert_int_eq(row.took_ns, 12 * NS_PER_S);
-    /* Six of 3 s, as measured: the lane that had its last result before the other has run its next for 3 s. */
+    /* Six of 3 s, as measured: the lane that had its last result before the other has run its next
+     * for 3 s. */
     const int64_t left_ns = left_of(made.id);
     ck_assert_int_gt(left_ns, 0);
     ck_assert_int_le(left_ns, 9 * NS_PER_S);

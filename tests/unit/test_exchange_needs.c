@@ -1,5 +1,6 @@
-/* What a job needs of its provider and of its lease beside the device: trust, isolation, region, notice and minimum run. Each can be
- * said in a text and in a map, and only devices that have it are leased. */
+/* What a job needs of its provider and of its lease beside the device: trust, isolation, region,
+ * notice and minimum run. Each can be said in a text and in a map, and only devices that have it
+ * are leased. */
 #include "base/cleanup.h"
 #include "formats/requirement.h"
 #include "protocol/message.h"
@@ -114,7 +115,8 @@ START_TEST(trust_is_what_the_operator_gives)
 }
 END_TEST
 
-/* There is none above the most trusted one: the predicate goes, it gets no figure that an order may not have. */
+/* There is none above the most trusted one: the predicate goes, it gets no figure that an order may
+ * not have. */
 START_TEST(no_change_asks_for_more_than_any_device_has)
 {
     static const struct attribute fast = {.name = "cores", .number = 4};

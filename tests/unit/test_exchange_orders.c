@@ -1,5 +1,5 @@
-/* Orders that get other terms: who keeps its place, who pays, and what is refused without a trace. And jobs that do not
- * wait for ever. */
+/* Orders that get other terms: who keeps its place, who pays, and what is refused without a trace.
+ * And jobs that do not wait for ever. */
 #include "tests/support/hand_market.h"
 
 #include "base/cursor.h"

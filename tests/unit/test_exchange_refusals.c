@@ -1,5 +1,6 @@
-/* Every way in which an order can be wrong, row by row: which code and field it is refused with, and that nothing of the state
- * changes but that the command was counted and its answer is remembered. */
+/* Every way in which an order can be wrong, row by row: which code and field it is refused with,
+ * and that nothing of the state changes but that the command was counted and its answer is
+ * remembered. */
 #include "base/cursor.h"
 #include "exchange/state.h"
 #include "formats/units.h"

@@ -1,4 +1,5 @@
-/* What becomes of orders that do not simply rest: immediate or cancel, fill or kill, post-only, all or none. */
+/* What becomes of orders that do not simply rest: immediate or cancel, fill or kill, post-only, all
+ * or none. */
 #include "exchange/listings.h"
 #include "tests/support/hand_market.h"
 

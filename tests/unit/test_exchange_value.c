@@ -1,4 +1,5 @@
-/* Bids that say what a unit of work is worth: who wins, what is paid, held and refused, and what is told of them. */
+/* Bids that say what a unit of work is worth: who wins, what is paid, held and refused, and what is
+ * told of them. */
 #include "broker/remedy.h"
 #include "exchange/listings.h"
 #include "exchange/why.h"

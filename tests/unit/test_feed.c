@@ -1,4 +1,5 @@
-/* The market as it changes: what a level says, what is told to whom, and what cannot be told any more. */
+/* The market as it changes: what a level says, what is told to whom, and what cannot be told any
+ * more. */
 #include "exchange/feed.h"
 
 #include "tests/support/hand_market.h"
@@ -208,7 +209,8 @@ START_TEST(who_is_too_far_back_begins_anew)
     }
     ck_assert(!exchange_feed_reaches(market.exchange, number() - FEED_CHANGES - 1));
     ck_assert(exchange_feed_reaches(market.exchange, number() - FEED_CHANGES));
-    /* From the oldest that can be told on, nearly all of it is levels that went: none may be missing. */
+    /* From the oldest that can be told on, nearly all of it is levels that went: none may be
+     * missing. */
     uint64_t after = number() - FEED_CHANGES;
     size_t gone = 0;
     while (after < number()) {
@@ -293,7 +295,8 @@ START_TEST(a_usual_price_is_of_instruments_that_would_do)
 }
 END_TEST
 
-/* The kind of device goes with its last one, and its number is used again: names must not be mixed up. */
+/* The kind of device goes with its last one, and its number is used again: names must not be mixed
+ * up. */
 START_TEST(asks_of_two_instruments_are_two_levels)
 {
     static const char *const names[] = {"gpu.a", "gpu.b", "gpu.a"};

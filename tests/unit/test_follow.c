@@ -148,7 +148,8 @@ START_TEST(places_have_an_end)
     ck_assert_ptr_nonnull(refusal);
     ck_assert_int_eq(refusal->refused, REJECT_BUSY);
     outgoing_destroy(&refusal);
-    /* The place of one that went in the middle of a round is taken by the last, who is answered too. */
+    /* The place of one that went in the middle of a round is taken by the last, who is answered
+     * too. */
     offer(PROVIDER, 4, price);
     follow_notice(follow, market.exchange, 0);
     size_t answered = 0;

@@ -1,4 +1,5 @@
-/* The book of who follows the market: put together from replies, and what cannot be true is not taken. */
+/* The book of who follows the market: put together from replies, and what cannot be true is not
+ * taken. */
 #include "consumer/following.h"
 
 #include "base/rate.h"

@@ -198,7 +198,8 @@ static void check_verdict(const struct claim *claim, enum result_verdict expecte
     }
 }
 
-/* Small beside its terms, tiny, too large, or not a number at all, and honest: two engines, and nobody waits for ever. */
+/* Small beside its terms, tiny, too large, or not a number at all, and honest: two engines, and
+ * nobody waits for ever. */
 START_TEST(honest_products_however_odd_are_accepted)
 {
     enum { ROWS = 20, INNER = 2000, COLUMNS = 30 };

@@ -1,5 +1,5 @@
-/* The gateway's thread behind a port of the test's own making: what reaches the worker in which order, and what a
- * client hears when its connection takes nothing for a while. */
+/* The gateway's thread behind a port of the test's own making: what reaches the worker in which
+ * order, and what a client hears when its connection takes nothing for a while. */
 #include "broker/gateway.h"
 
 #include "base/checked.h"
@@ -175,7 +175,8 @@ static struct id128 say(const struct connection *from, enum message_type type,
     return envelope.id;
 }
 
-/* The next message, and the number of the connection that it goes to. It borrows from one buffer. */
+/* The next message, and the number of the connection that it goes to. It borrows from one
+ * buffer. */
 static struct envelope hear_any(uint8_t *ret_number)
 {
     static uint8_t bytes[1 << 16];
@@ -192,7 +193,8 @@ static struct envelope hear_any(uint8_t *ret_number)
     return envelope;
 }
 
-/* The next message to `to` but for heartbeats; what goes to others is passed over. Numbers have no gap. */
+/* The next message to `to` but for heartbeats; what goes to others is passed over. Numbers have no
+ * gap. */
 static struct envelope hear(struct connection *to)
 {
     for (;;) {
@@ -212,7 +214,8 @@ static struct envelope hear(struct connection *to)
     }
 }
 
-/* A Hello; with `seen` the client wants to go on with the session that it had after that message. */
+/* A Hello; with `seen` the client wants to go on with the session that it had after that
+ * message. */
 static struct id128 greet(const struct connection *from, enum session_role role, uint64_t seen)
 {
     const struct connection anew = {.account = from->account, .number = from->number};

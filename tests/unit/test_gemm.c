@@ -42,7 +42,8 @@ static void compare(uint64_t rows, uint64_t inner, uint64_t columns, unsigned th
 
 START_TEST(threads_change_no_bit)
 {
-    /* The last shapes are large enough for several bands; rows that do not divide, one, none, more threads than rows. */
+    /* The last shapes are large enough for several bands; rows that do not divide, one, none, more
+     * threads than rows. */
     static const uint64_t shapes[][3] = {{0, 5, 5},       {1, 1, 1},       {5, 0, 7},
                                          {7, 3, 0},       {64, 64, 64},    {67, 256, 256},
                                          {3, 1024, 1024}, {1, 2048, 1024}, {9, 700, 1600}};

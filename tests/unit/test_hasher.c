@@ -99,7 +99,8 @@ START_TEST(what_was_begun_is_finished_before_its_thread_ends)
 }
 END_TEST
 
-/* The broker's threads for blobs leave the processors to those for orders, and are found by their name. */
+/* The broker's threads for blobs leave the processors to those for orders, and are found by their
+ * name. */
 START_TEST(its_thread_is_ranked_with_its_maker)
 {
     process_name_thread("maker");

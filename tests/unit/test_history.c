@@ -32,8 +32,8 @@ START_TEST(the_median_is_what_half_of_them_took)
 }
 END_TEST
 
-/* Median 100, distances 0 1 1 2 2 3 and that of the stranger: MAD 2, floor 2 % = 2. 3 x 1.4826 x 2 = 8.9, so
- * 8 away is in and 9 away is out. */
+/* Median 100, distances 0 1 1 2 2 3 and that of the stranger: MAD 2, floor 2 % = 2. 3 x 1.4826 x 2
+ * = 8.9, so 8 away is in and 9 away is out. */
 START_TEST(what_is_far_from_the_median_is_left_out)
 {
     struct history in = HISTORY(99, 98, 97, 100, 101, 102, 108);
@@ -66,7 +66,8 @@ START_TEST(of_few_nobody_can_say_which_is_the_outlier)
 }
 END_TEST
 
-/* Devices of one class of which one takes twice, one three times as long: half of all samples are no slips. */
+/* Devices of one class of which one takes twice, one three times as long: half of all samples are
+ * no slips. */
 START_TEST(a_mode_of_its_own_is_no_outlier)
 {
     struct history history = {.count = 0};

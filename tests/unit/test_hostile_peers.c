@@ -1,5 +1,5 @@
-/* Hostile peers of a real broker: rubbish, forgeries, replays, roles and blobs that are not theirs, crowds. Nothing
- * of it may change the state, end the broker, or make it grow. */
+/* Hostile peers of a real broker: rubbish, forgeries, replays, roles and blobs that are not theirs,
+ * crowds. Nothing of it may change the state, end the broker, or make it grow. */
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
@@ -89,7 +89,8 @@ START_TEST(what_another_signed_or_for_another_market_is_refused)
     const struct id128 *cluster = &arena.broker.market.cluster;
     struct arena_state before = arena_state_of(&arena);
 
-    /* The owner's words on the enemy's session; the enemy's own; the enemy's in the owner's session number. */
+    /* The owner's words on the enemy's session; the enemy's own; the enemy's in the owner's session
+     * number. */
     size_t length =
         write_mint(&arena, &arena.enemy, arena.broker.owner, 5000000, cluster, mint, sizeof mint);
     arena_put(arena.enemy.link, mint, length);

@@ -1,4 +1,5 @@
-/* Jobs that are graphs of programs: what is read, what is inherited, what is refused and in which words. */
+/* Jobs that are graphs of programs: what is read, what is inherited, what is refused and in which
+ * words. */
 #include "formats/job.h"
 
 #include "base/cleanup.h"

@@ -342,8 +342,9 @@ START_TEST(a_key_that_does_not_read_is_full_by_bytes_and_others_are_not)
 }
 END_TEST
 
-/* A client that sends more than the router's queue takes, with ZMTP pings in between, and is gone before the router
- * reads: libzmq 4.3.4 ends the whole process over that when nobody stands before it. */
+/* A client that sends more than the router's queue takes, with ZMTP pings in between, and is gone
+ * before the router reads: libzmq 4.3.4 ends the whole process over that when nobody stands before
+ * it. */
 static void flood_and_vanish(const struct market *market, const char *endpoint)
 {
     enum { MESSAGES = 1500 }; /* more than the queue, less than queue and kernel together */

@@ -1,4 +1,5 @@
-/* What the market looks like, page by page: everything once, in one order, and a bounded step at a time. */
+/* What the market looks like, page by page: everything once, in one order, and a bounded step at a
+ * time. */
 #include "exchange/listings.h"
 
 #include "base/checked.h"

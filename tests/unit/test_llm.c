@@ -93,8 +93,8 @@ START_TEST(models_have_as_many_parameters_as_is_published)
     CLEANUP(steps_destroy) struct steps *large = made(&llama2_70b, &request);
     ck_assert_int_eq(large->parameters, INT64_C(68976648192));
     CLEANUP(steps_destroy) struct steps *least = made(&tiny, &request);
-    /* A layer: 8 x 16 queries, keys, values + 8 x 8 output + 2 x 8 x 16 + two norms of 8 = 464. Twice, the table
-     * 32 x 8, a norm of 8. */
+    /* A layer: 8 x 16 queries, keys, values + 8 x 8 output + 2 x 8 x 16 + two norms of 8 = 464.
+     * Twice, the table 32 x 8, a norm of 8. */
     ck_assert_int_eq(least->parameters, 2 * 464 + 256 + 8);
 }
 END_TEST
@@ -110,7 +110,8 @@ static const struct product_shape *product_of(const struct step *step, size_t nu
     return NULL;
 }
 
-/* Llama 3's 8 x 10^9 over four: 8 of 32 heads and 2 of 8 with keys and values on each, 3,584 of 14,336 columns up and rows down. */
+/* Llama 3's 8 x 10^9 over four: 8 of 32 heads and 2 of 8 with keys and values on each, 3,584 of
+ * 14,336 columns up and rows down. */
 START_TEST(a_divided_layer_is_a_part_of_each_matrix_and_two_sums)
 {
     static const char *const settings[] = {"batch=3", "prompt=100", "answer=11", NULL};
@@ -148,7 +149,8 @@ START_TEST(a_divided_layer_is_a_part_of_each_matrix_and_two_sums)
 }
 END_TEST
 
-/* What four do is what one does: all products and all that is held; what flows between columns is whole. */
+/* What four do is what one does: all products and all that is held; what flows between columns is
+ * whole. */
 START_TEST(parts_of_divided_layers_are_all_of_them)
 {
     static const char *const settings[] = {"batch=3", "prompt=100", "answer=11", NULL};
@@ -291,8 +293,8 @@ START_TEST(decoding_reads_every_weight_for_every_token)
 }
 END_TEST
 
-/* At 3.35 TB/s an H100 reads 15 GB of weights in 4.48 ms: no token sooner than that, and with a cache of 0.13 GB and
- * states hardly later. Prefill of 4096 is bound by its 989.4 TFLOPS. */
+/* At 3.35 TB/s an H100 reads 15 GB of weights in 4.48 ms: no token sooner than that, and with a
+ * cache of 0.13 GB and states hardly later. Prefill of 4096 is bound by its 989.4 TFLOPS. */
 START_TEST(an_h100_decodes_at_its_bandwidth)
 {
     const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 101, .stages = 1};
@@ -341,7 +343,8 @@ START_TEST(a_model_that_does_not_fit_is_refused_or_streamed)
 }
 END_TEST
 
-/* One device that does all of it has each weight once: what decoding needs is what the others have, and its own. */
+/* One device that does all of it has each weight once: what decoding needs is what the others have,
+ * and its own. */
 START_TEST(steps_share_their_weights)
 {
     const struct {

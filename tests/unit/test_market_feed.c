@@ -1,4 +1,5 @@
-/* Following the market of a real broker: what is new comes by itself, to members only, and nobody's slowness is another's. */
+/* Following the market of a real broker: what is new comes by itself, to members only, and nobody's
+ * slowness is another's. */
 #include "tests/support/hand_broker.h"
 
 #include "base/checked.h"

@@ -1,5 +1,5 @@
-/* The reads of the market against a real broker: who may make them, pages, and what hostile members cannot do with
- * them. */
+/* The reads of the market against a real broker: who may make them, pages, and what hostile members
+ * cannot do with them. */
 #include "tests/support/hand_broker.h"
 
 #include "protocol/limits.h"

@@ -402,8 +402,8 @@ START_TEST(cancellation_is_doubtful_and_not_wrong)
 }
 END_TEST
 
-/* Less than a whole row may be off by rounding, and more than an entry may: where all rows are doubtful, the worst is
- * looked at. */
+/* Less than a whole row may be off by rounding, and more than an entry may: where all rows are
+ * doubtful, the worst is looked at. */
 START_TEST(a_lie_does_not_hide_among_doubtful_rows)
 {
     cancel();

@@ -265,7 +265,8 @@ static struct measured_device device_number(uint32_t number)
     return device;
 }
 
-/* Of devices of one class, where the first takes SUBTASK_NS, the second twice, the third three times that. */
+/* Of devices of one class, where the first takes SUBTASK_NS, the second twice, the third three
+ * times that. */
 static struct deal *dealt(const int64_t takes_ns[DEVICES])
 {
     static int64_t all_take_ns[DEVICES * SUBTASKS];
@@ -376,8 +377,9 @@ static int64_t of_class(const struct work *work)
     return paces_summarise(paces, devices, &row).median;
 }
 
-/* Two devices, of which the second takes three times as long at all that both did. What only the second did takes a third of that on the
- * first; what each did once takes what it took on the first. */
+/* Two devices, of which the second takes three times as long at all that both did. What only the
+ * second did takes a third of that on the first; what each did once takes what it took on the
+ * first. */
 START_TEST(one_sample_on_a_slow_device_says_what_its_class_takes)
 {
     const struct work slow = work_number(50);
@@ -411,7 +413,8 @@ START_TEST(one_sample_on_a_slow_device_says_what_its_class_takes)
 }
 END_TEST
 
-/* What took twice as long on its device as ever is an outlier, whatever other devices take: they are no mode of their own. */
+/* What took twice as long on its device as ever is an outlier, whatever other devices take: they
+ * are no mode of their own. */
 START_TEST(outliers_are_looked_for_at_one_pace)
 {
     const struct work work = work_number(1);

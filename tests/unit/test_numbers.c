@@ -1,4 +1,5 @@
-/* Cores do not include one another, so the exchange repeats a few numbers of the protocol: they agree. */
+/* Cores do not include one another, so the exchange repeats a few numbers of the protocol: they
+ * agree. */
 #include "exchange/state.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"

@@ -96,7 +96,8 @@ START_TEST(what_is_worth_less_than_it_costs_is_no_offer)
 }
 END_TEST
 
-/* Nothing is free: what it would take from others counts, or else it is as if what is leased were free. */
+/* Nothing is free: what it would take from others counts, or else it is as if what is leased were
+ * free. */
 START_TEST(leases_that_it_would_take_are_a_place_without_an_owner)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
@@ -158,7 +159,8 @@ START_TEST(all_may_be_said_to_take_as_long)
 }
 END_TEST
 
-/* On two makes, of which one was measured to be twice as fast as the job says, and of the other nothing is known. */
+/* On two makes, of which one was measured to be twice as fast as the job says, and of the other
+ * nothing is known. */
 /* One fast, which nobody tells apart, and of two speeds more devices than there are numbers. */
 START_TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast)
 {

@@ -12,23 +12,26 @@ struct expected {
     int64_t read, written, working, resident, weights, link, storage;
 };
 
-/* Bytes of an element: fp64 8, fp32 and tf32 4, fp16 and bf16 2, fp8 and int8 1, int4 1/2; of a sum of products the
- * same, but fp8 2, int8 and int4 4. resident = operands + results + working, what is changed in its place once. */
+/* Bytes of an element: fp64 8, fp32 and tf32 4, fp16 and bf16 2, fp8 and int8 1, int4 1/2; of a sum
+ * of products the same, but fp8 2, int8 and int4 4. resident = operands + results + working, what
+ * is changed in its place once. */
 static const struct expected rows[] = {
     /* 2 x 2 x 3 x 4 = 48. A 2x4 and B 4x3 of 2 bytes: 16 + 24. C 2x3: 12. */
     {"matmul:2x3x4:bf16", 48, 40, 12, 0, 52, 24, 0, 0},
     /* Five of them. */
     {"matmul:2x3x4,batch=5:bf16", 240, 200, 60, 0, 260, 120, 0, 0},
-    /* A 3 x 5 = 15 nibbles, so 8 bytes; B 5 x 1 = 5 nibbles, so 3. C 3 sums of 4 bytes. 2 x 3 x 1 x 5 = 30. */
+    /* A 3 x 5 = 15 nibbles, so 8 bytes; B 5 x 1 = 5 nibbles, so 3. C 3 sums of 4 bytes. 2 x 3 x 1 x
+     * 5 = 30. */
     {"matmul:3x1x5:int4", 30, 11, 12, 0, 23, 3, 0, 0},
-    /* Of B's 4 x 3 elements six are kept, each 16 + 2 bits: 108 bits, 14 bytes. Operations as if dense. */
+    /* Of B's 4 x 3 elements six are kept, each 16 + 2 bits: 108 bits, 14 bytes. Operations as if
+     * dense. */
     {"matmul:2x3x4,sparse:bf16", 48, 30, 12, 0, 42, 14, 0, 0},
     /* C, 24 bytes of fp32, comes and goes, and is there once. A 32, B 48. */
     {"gemm:2x3x4:fp32", 48, 104, 24, 0, 104, 48, 0, 0},
     /* fp8 sums are kept in 16 bits: C 2x3 x 2 = 12. A 8, B 12. */
     {"gemm:2x3x4:fp8", 48, 32, 12, 0, 32, 12, 0, 0},
-    /* 5x5 image, 3x3 kernel: 3x3 places. 2 x 1 x 9 x 8 x 3 x 9 = 3888. Image 25 x 3 = 75, filters 8 x 3 x 9 = 216,
-     * result 9 x 8 = 72 elements of 4 bytes. */
+    /* 5x5 image, 3x3 kernel: 3x3 places. 2 x 1 x 9 x 8 x 3 x 9 = 3888. Image 25 x 3 = 75, filters 8
+     * x 3 x 9 = 216, result 9 x 8 = 72 elements of 4 bytes. */
     {"conv:1x5x5x3x8x3x3:fp32", 3888, 1164, 288, 0, 1452, 864, 0, 0},
     /* Padded by 1 to 7x7, step 2: 3x3 places; two groups halve the inner product: channels 4 -> 2.
      * 2 x 9 x 8 x 2 x 9 = 2592. Image 100, filters 8 x 2 x 9 = 144, result 72. */
@@ -41,23 +44,27 @@ static const struct expected rows[] = {
     {"rmsnorm:3x10:bf16", 126, 80, 60, 0, 140, 20, 0, 0},
     /* 2 x 2 x 3 x 10 = 120 operations on 60 elements; factor and summand of 3 channels: 6. */
     {"batchnorm:2x3x10:fp32", 120, 264, 240, 0, 504, 24, 0, 0},
-    /* 3 (7 x 20 + 8) = 444. Read twice: 480, with gamma, beta, two running means: 4 x 3 x 4 = 48. Written: 240 and the
-     * means, 24. There: 240 in, 240 out, 48. */
+    /* 3 (7 x 20 + 8) = 444. Read twice: 480, with gamma, beta, two running means: 4 x 3 x 4 = 48.
+     * Written: 240 and the means, 24. There: 240 in, 240 out, 48. */
     {"batchnorm:2x3x10,training:fp32", 444, 528, 264, 0, 528, 0, 0, 0},
-    /* One query over 6 keys, decoding: 4 x 1 x 4 heads x 6 x 8 = 768. Q 4 x 8 = 32; K and V of 2 heads:
-     * 2 x 2 x 6 x 8 = 192; O 32; 2 bytes each. A float32 for each of 4 rows. */
+    /* One query over 6 keys, decoding: 4 x 1 x 4 heads x 6 x 8 = 768. Q 4 x 8 = 32; K and V of 2
+     * heads: 2 x 2 x 6 x 8 = 192; O 32; 2 bytes each. A float32 for each of 4 rows. */
     {"attention:1x4x1x6x8,kv=2:bf16", 768, 448, 64, 16, 528, 0, 0, 0},
-    /* Prefill of 3 positions, causal: 1 + 2 + 3 = 6 pairs of 9. 4 x 4 x 6 x 8 = 768. Q, K, V, O: 4 x 3 x 8 = 96 each. */
+    /* Prefill of 3 positions, causal: 1 + 2 + 3 = 6 pairs of 9. 4 x 4 x 6 x 8 = 768. Q, K, V, O: 4
+     * x 3 x 8 = 96 each. */
     {"attention:1x4x3x3x8,causal:bf16", 768, 576, 192, 48, 816, 0, 0, 0},
     {"attention:1x4x3x3x8:bf16", 1152, 576, 192, 48, 816, 0, 0, 0},
-    /* Two new positions after three: 4 + 5 = 9 pairs of 10. 4 x 1 x 9 x 8 = 288. Q, O 16, K, V 40. */
+    /* Two new positions after three: 4 + 5 = 9 pairs of 10. 4 x 1 x 9 x 8 = 288. Q, O 16, K, V
+     * 40. */
     {"attention:1x1x2x5x8,causal:fp32", 288, 384, 64, 8, 456, 0, 0, 0},
-    /* Backwards: 10 x 4 x 6 x 8 = 1920. Read: Q, K, V, O and O's gradient of 192 bytes each, 12 sums of 4 bytes; three
-     * gradients of 192 written; 12 more sums while it works. */
+    /* Backwards: 10 x 4 x 6 x 8 = 1920. Read: Q, K, V, O and O's gradient of 192 bytes each, 12
+     * sums of 4 bytes; three gradients of 192 written; 12 more sums while it works. */
     {"attention:1x4x3x3x8,causal,backward:bf16", 1920, 1008, 576, 48, 1632, 0, 0, 0},
-    /* Two frames of 16 x 32, 768 samples each. 16 x 1536; 300 bytes of codes and the frames before, 1536, read. */
+    /* Two frames of 16 x 32, 768 samples each. 16 x 1536; 300 bytes of codes and the frames before,
+     * 1536, read. */
     {"decode-video:2x16x32x150:fp32", 24576, 1836, 1536, 0, 3372, 0, 0, 0},
-    /* 28 x 1536, and 3 x 10 places x 1024 pixels; frames and those before, read; codes and what they come to, written. */
+    /* 28 x 1536, and 3 x 10 places x 1024 pixels; frames and those before, read; codes and what
+     * they come to, written. */
     {"encode-video:2x16x32x150,candidates=10:fp32", 73728, 3072, 1836, 0, 4908, 0, 0, 0},
     {"relu:100:int8", 100, 100, 100, 0, 200, 0, 0, 0},
     {"sigmoid:100:fp16", 400, 200, 200, 0, 400, 0, 0, 0},
@@ -76,13 +83,16 @@ static const struct expected rows[] = {
     {"copy:7:int4", 0, 4, 4, 0, 8, 0, 0, 0},
     {"transpose:3x5,batch=2:fp64", 0, 240, 240, 0, 480, 0, 0, 0},
     {"concat:3x4x6:bf16", 0, 60, 60, 0, 120, 0, 0, 0},
-    /* 4 indices of 4 bytes and 4 rows of 8 x 2 bytes out of 100: the table, 1600, is there as a whole. */
+    /* 4 indices of 4 bytes and 4 rows of 8 x 2 bytes out of 100: the table, 1600, is there as a
+     * whole. */
     {"embedding:4x8x100:bf16", 0, 80, 64, 0, 1680, 1600, 0, 0},
-    /* 3 x 2 x 8 = 48 elements, 6 operations for two. In its place; 3 positions x 4 pairs x 2 x 4 bytes = 96. */
+    /* 3 x 2 x 8 = 48 elements, 6 operations for two. In its place; 3 positions x 4 pairs x 2 x 4
+     * bytes = 96. */
     {"rotary:3x2x8:bf16", 144, 192, 96, 0, 192, 0, 0, 0},
     /* 2 (keys, values) x 1 x 2 x 3 x 8 = 96 elements. */
     {"kv-append:1x2x3x8:bf16", 0, 192, 192, 0, 384, 0, 0, 0},
-    /* Room for 10, of which 3 are written: the cache is 2 x 2 x 10 x 8 x 2 = 640, what comes 192. */
+    /* Room for 10, of which 3 are written: the cache is 2 x 2 x 10 x 8 x 2 = 640, what comes
+     * 192. */
     {"kv-append:1x2x3x8,capacity=10:bf16", 0, 192, 192, 0, 832, 0, 0, 0},
     {"kv-read:1x2x3x8:bf16", 0, 192, 0, 0, 192, 0, 0, 0},
     /* 3 (10 + 4 log2 4) = 54. 3 x 4 values of 2 bytes and as many indices of 4. */
@@ -105,7 +115,8 @@ static const struct expected rows[] = {
     {"cross-entropy:3x10:bf16", 123, 72, 4, 0, 76, 0, 0, 0},
     /* And 3 (2 x 10 + 1) = 63 for 60 bytes of gradient. */
     {"cross-entropy:3x10,gradient:bf16", 186, 72, 64, 0, 136, 0, 0, 0},
-    /* 4 parts of 2: 6 elements are sent and 6 received, twice: 24 x 4 bytes. 6 sums. The array 32, a part 8. */
+    /* 4 parts of 2: 6 elements are sent and 6 received, twice: 24 x 4 bytes. 6 sums. The array 32,
+     * a part 8. */
     {"all-reduce:8x4:fp32", 6, 72, 48, 8, 40, 0, 96, 0},
     /* Who is alone has nothing to do. */
     {"all-reduce:8x1:fp32", 0, 0, 0, 0, 32, 0, 0, 0},

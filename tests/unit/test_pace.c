@@ -59,7 +59,8 @@ START_TEST(paces_are_those_beside_the_fastest)
 }
 END_TEST
 
-/* The second was as fast, and has been three times as slow, or the other way round, for a few works more each time. */
+/* The second was as fast, and has been three times as slow, or the other way round, for a few works
+ * more each time. */
 START_TEST(a_device_that_changes_is_known_by_as_many_new_works)
 {
     enum { BEFORE = 200 };
@@ -143,7 +144,8 @@ START_TEST(a_device_is_compared_by_way_of_others)
 }
 END_TEST
 
-/* Starting a program takes as long everywhere. And a device that stood still once is not as slow as that. */
+/* Starting a program takes as long everywhere. And a device that stood still once is not as slow as
+ * that. */
 START_TEST(work_weighs_as_long_as_it_takes)
 {
     uint32_t paces[2];
@@ -160,7 +162,8 @@ START_TEST(work_weighs_as_long_as_it_takes)
 }
 END_TEST
 
-/* Of devices of random speeds, which did random parts of the work in times up to a tenth longer: to about that, and to the fifth that is no other pace. */
+/* Of devices of random speeds, which did random parts of the work in times up to a tenth longer: to
+ * about that, and to the fifth that is no other pace. */
 START_TEST(paces_are_found_to_the_noise)
 {
     enum { WORKS = 60, DEVICES = 6 };

@@ -16,7 +16,8 @@ struct sample {
     struct pipeline_input input;
 };
 
-/* Layers of no fixed time and 1 for an item, on devices that are alike, with links that take nothing. */
+/* Layers of no fixed time and 1 for an item, on devices that are alike, with links that take
+ * nothing. */
 static struct sample *sample(size_t layers, size_t devices, uint64_t items, uint64_t micro_batches)
 {
     static struct sample made;
@@ -204,7 +205,8 @@ struct stage {
     size_t first, end, device;
 };
 
-/* When the last micro-batch leaves the last stage: each goes on when it is there and the stage or link is free. */
+/* When the last micro-batch leaves the last stage: each goes on when it is there and the stage or
+ * link is free. */
 static double play(const struct pipeline_input *input, const struct stage *stages, size_t count,
                    uint64_t micro_batches)
 {
@@ -289,7 +291,8 @@ static void fill(struct random *dice, struct sample *given)
     }
 }
 
-/* Two devices through a memory between them: what a small piece takes there is by its own size, however large the chunks are. */
+/* Two devices through a memory between them: what a small piece takes there is by its own size,
+ * however large the chunks are. */
 START_TEST(what_goes_through_a_memory_between_is_counted_by_its_size)
 {
     struct sample *given = sample(2, 2, 4, 4);

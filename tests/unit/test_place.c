@@ -20,7 +20,8 @@ enum { MANY = 70, BATCH = 64 };
 static char here[64];
 static struct places *places;
 
-/* What was asked of the disk, in order: b bytes of a file synced, f a folder, S the file system, r a name given. */
+/* What was asked of the disk, in order: b bytes of a file synced, f a folder, S the file system, r
+ * a name given. */
 static char asked[4 * MANY];
 static int sync_error;
 
@@ -337,7 +338,8 @@ START_TEST(what_was_not_settled_is_gone_after_the_end)
 }
 END_TEST
 
-/* Somebody else's file of that name appeared meanwhile: it stays, and the others of the batch get theirs. */
+/* Somebody else's file of that name appeared meanwhile: it stays, and the others of the batch get
+ * theirs. */
 START_TEST(a_name_that_was_taken_meanwhile_is_not_replaced)
 {
     struct problem problem;

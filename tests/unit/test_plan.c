@@ -1,4 +1,5 @@
-/* Plans of work on few devices, against figures worked out by hand. Devices take whole seconds for a unit of work. */
+/* Plans of work on few devices, against figures worked out by hand. Devices take whole seconds for
+ * a unit of work. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"
@@ -10,7 +11,8 @@
 
 enum { MOST = 4 };
 
-/* Devices 0 to MOST - 1 at memories of the same numbers, at 3,600 credits an hour: a credit a second. */
+/* Devices 0 to MOST - 1 at memories of the same numbers, at 3,600 credits an hour: a credit a
+ * second. */
 struct room {
     struct sample_device devices[MOST];
     struct plan_device list[MOST];
@@ -107,7 +109,8 @@ START_TEST(what_waits_for_one_runs_on_two)
     struct room room;
     furnish(&room, steps, 2, topology);
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* a until 1; one of the others on its device until 4, 1.5 s to the other, there from 2.5 to 5.5. Alone: 7. */
+    /* a until 1; one of the others on its device until 4, 1.5 s to the other, there from 2.5 to
+     * 5.5. Alone: 7. */
     ck_assert_int_eq(plan->form, PLAN_GRAPH);
     assert_near(plan->total.makespan_s.value, 5.5);
     assert_near(plan->bound, 5.5);
@@ -130,7 +133,8 @@ START_TEST(what_waits_for_one_runs_on_two)
 END_TEST
 
 /* left -> right and left -> third leave by the same port. */
-/* Left does 4 s of each round, right 3 s, and the link between them 1.5 s: every 4 s another may begin. */
+/* Left does 4 s of each round, right 3 s, and the link between them 1.5 s: every 4 s another may
+ * begin. */
 START_TEST(the_busiest_says_how_soon_it_can_begin_anew)
 {
     CLEANUP(steps_destroy) struct steps *steps = fork_steps();
@@ -168,7 +172,8 @@ START_TEST(transfers_by_one_port_come_one_after_the_other)
     sample_device(&room.devices[1], 0, 1);
     sample_device(&room.devices[2], 0, 1);
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* Each transfer takes 1 s: at 2 and at 3, on different devices; both on one would be done at 6. */
+    /* Each transfer takes 1 s: at 2 and at 3, on different devices; both on one would be done at
+     * 6. */
     ck_assert_uint_eq(plan->transfer_count, 2);
     assert_near(plan->transfers[0].start_s, 1);
     assert_near(plan->transfers[1].start_s, 2);
@@ -365,8 +370,8 @@ START_TEST(limits_are_kept_or_refused_with_the_least_there_is)
     room.input.objective = PLAN_PRICE;
     room.input.deadline_s = 5;
     CLEANUP(plan_destroy) struct plan *mixed = sample_plan(&room.input);
-    /* One step on either, 0.1 s between, which both are leased for: 11 credits and 3.1. Right alone would take 6 s, left alone
-     * 20 credits. */
+    /* One step on either, 0.1 s between, which both are leased for: 11 credits and 3.1. Right alone
+     * would take 6 s, left alone 20 credits. */
     assert_near(mixed->total.makespan_s.value, 4.1);
     assert_near((double)mixed->total.price_micro, 14.1e6);
     assert_near((double)mixed->forms[PLAN_SINGLE].price_micro, 20e6);
@@ -697,7 +702,8 @@ START_TEST(parts_that_hear_of_one_another_wait_for_the_last)
     sample_device(&room.devices[0], 1, 1);
     sample_device(&room.devices[1], 1, 1);
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* Five items are done at 10, four at 8; then both do 2 s from 10 on. One device would need 18, and no meeting. */
+    /* Five items are done at 10, four at 8; then both do 2 s from 10 on. One device would need 18,
+     * and no meeting. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     assert_near(plan->total.makespan_s.value, 12);
     assert_near(plan->forms[PLAN_SINGLE].makespan_s.value, 18);

@@ -1,5 +1,6 @@
-/* Plans of work that has a line, against figures worked out by hand: what is gone around again and again, there and back, and there
- * on some devices and around on others. Devices take a second for a unit of work, unless it is said. */
+/* Plans of work that has a line, against figures worked out by hand: what is gone around again and
+ * again, there and back, and there on some devices and around on others. Devices take a second for
+ * a unit of work, unless it is said. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"
@@ -69,8 +70,9 @@ static const struct template_parameter parameters[] = {
 
 /* ---------------------------------------------------------------- around */
 
-/* z -> a -> b there in bf16, c -> d around in fp32, a unit for each item and round, but for z, which is nothing; a and c are of one
- * column, b and d of the next. What a and b leave for c and d is 1,000 bytes of an item. */
+/* z -> a -> b there in bf16, c -> d around in fp32, a unit for each item and round, but for z,
+ * which is nothing; a and c are of one column, b and d of the next. What a and b leave for c and d
+ * is 1,000 bytes of an item. */
 static enum steps_status make_ring(const int64_t *values, struct steps **ret_steps,
                                    struct problem *ret_problem)
 {
@@ -106,8 +108,8 @@ static enum steps_status make_ring_line(const int64_t *values, struct steps **re
 static const struct template ring = {
     .name = "ring", .parameters = parameters, .make = make_ring, .make_line = make_ring_line};
 
-/* Two micro-batches of an item keep both devices busy: there until 1, 2 and 2, 3; the first round until 3, 4 and 4, 5; and then
- * 2 s for each round. */
+/* Two micro-batches of an item keep both devices busy: there until 1, 2 and 2, 3; the first round
+ * until 3, 4 and 4, 5; and then 2 s for each round. */
 START_TEST(rounds_of_full_stages_take_the_slowest_for_each_micro_batch)
 {
     const int64_t values[] = {2, 10};
@@ -130,7 +132,8 @@ START_TEST(rounds_of_full_stages_take_the_slowest_for_each_micro_batch)
 }
 END_TEST
 
-/* A round of a micro-batch takes 2 s and two links of 0.25 s, in which the devices are not busy all the time. */
+/* A round of a micro-batch takes 2 s and two links of 0.25 s, in which the devices are not busy all
+ * the time. */
 START_TEST(rounds_of_waiting_stages_take_the_sum_of_stages_and_links)
 {
     const int64_t values[] = {2, 10};
@@ -162,7 +165,8 @@ static const struct plan_variant *variant_of(const struct plan *plan, const char
     return NULL;
 }
 
-/* Two can do what is around only, and two the way there, and what is around in ten times the time. */
+/* Two can do what is around only, and two the way there, and what is around in ten times the
+ * time. */
 START_TEST(what_is_gone_around_may_be_apart)
 {
     const int64_t values[] = {2, 10};
@@ -178,14 +182,16 @@ START_TEST(what_is_gone_around_may_be_apart)
     CLEANUP(plan_destroy) struct plan *plan = made(&room.input);
     ck_assert_int_eq(plan->form, PLAN_PIPELINE);
     ck_assert_str_eq(plan->found_by, "prefill and decode apart");
-    /* There until 1, 2 and 2, 3; what b leaves is where d is at 3 and at 4; so first rounds end at 5 and 6. */
+    /* There until 1, 2 and 2, 3; what b leaves is where d is at 3 and at 4; so first rounds end at
+     * 5 and 6. */
     assert_near(plan->total.makespan_s.value, 6 + 9 * 2);
     ck_assert_uint_eq(plan->row_count, 4);
     for (size_t i = 0; i < plan->row_count; i++) {
         bool is_there = strncmp(plan->rows[i].what, "prefill", 7) == 0;
         ck_assert(is_there == (plan->rows[i].device >= 2));
     }
-    /* What the other kind of stages would have given: all on the two that can do all, a micro-batch behind the other. */
+    /* What the other kind of stages would have given: all on the two that can do all, a micro-batch
+     * behind the other. */
     const struct plan_variant *taken = variant_of(plan, "prefill and decode apart");
     const struct plan_variant *around = variant_of(plan, "stages around");
     ck_assert_ptr_nonnull(taken);
@@ -216,7 +222,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- there and back */
 
-/* a -> b there, 1 unit of an item, c <- d back, 2 units; then e and f once, 3 units. a and b keep 100 MB of an item. */
+/* a -> b there, 1 unit of an item, c <- d back, 2 units; then e and f once, 3 units. a and b keep
+ * 100 MB of an item. */
 static enum steps_status make_back(const int64_t *values, struct steps **ret_steps,
                                    struct problem *ret_problem)
 {
@@ -250,8 +257,8 @@ static enum steps_status make_back_line(const int64_t *values, struct steps **re
 static const struct template back = {
     .name = "back", .parameters = parameters, .make = make_back, .make_line = make_back_line};
 
-/* (m + p - 1)(forward + backward) with p = 2 stages and m = 4 micro-batches (Narayanan et al. 2021, section 2.2): the bubble is
- * (p - 1) of them; and what is done once. */
+/* (m + p - 1)(forward + backward) with p = 2 stages and m = 4 micro-batches (Narayanan et al. 2021,
+ * section 2.2): the bubble is (p - 1) of them; and what is done once. */
 START_TEST(there_and_back_has_the_bubble_of_one_forward_one_backward)
 {
     const int64_t values[] = {4, 0};
@@ -272,7 +279,8 @@ START_TEST(there_and_back_has_the_bubble_of_one_forward_one_backward)
 }
 END_TEST
 
-/* Four micro-batches under way would not fit, which all forward and then all backward would need. */
+/* Four micro-batches under way would not fit, which all forward and then all backward would
+ * need. */
 START_TEST(what_does_not_fit_under_way_is_cut_smaller)
 {
     const int64_t values[] = {8, 0};
@@ -344,7 +352,8 @@ static void fill(struct rack *rack, const char *template, const char *const *set
                                       .effort = PLAN_EFFORT};
 }
 
-/* 1.6 x 10^9 parameters of two bytes, 230 MB each: no fewer than 14 of them, and layers are not divided. */
+/* 1.6 x 10^9 parameters of two bytes, 230 MB each: no fewer than 14 of them, and layers are not
+ * divided. */
 START_TEST(a_model_lies_on_chips_that_hold_a_few_layers_each)
 {
     static const char *const settings[] = {"model",  "gpt-2-xl", "dtype", "fp16", "prompt", "64",
@@ -377,7 +386,8 @@ START_TEST(a_model_that_does_not_fit_says_how_many_would_hold_it)
 }
 END_TEST
 
-/* A prompt is work for what computes fast; each of its tokens' weights are read once from 32 memories of 80 TB/s. */
+/* A prompt is work for what computes fast; each of its tokens' weights are read once from 32
+ * memories of 80 TB/s. */
 START_TEST(prompts_on_one_type_and_answers_on_another)
 {
     static const char *const settings[] = {"model", "llama-3-8b", "dtype", "fp16", "weights",
@@ -392,8 +402,8 @@ START_TEST(prompts_on_one_type_and_answers_on_another)
 }
 END_TEST
 
-/* Vectors of 15 GB and a model of 141 GB on four devices of 80 GB: queries are looked up on the first while layers are gone through on
- * others. */
+/* Vectors of 15 GB and a model of 141 GB on four devices of 80 GB: queries are looked up on the
+ * first while layers are gone through on others. */
 START_TEST(what_is_looked_up_is_a_stage_before_the_layers)
 {
     static const char *const settings[] = {"model",  "llama-3-70b", "batch", "32",
@@ -408,7 +418,8 @@ START_TEST(what_is_looked_up_is_a_stage_before_the_layers)
 }
 END_TEST
 
-/* An H100 has no rate of int4: such weights take a quarter of the room and of the bytes, and are multiplied in bf16. */
+/* An H100 has no rate of int4: such weights take a quarter of the room and of the bytes, and are
+ * multiplied in bf16. */
 START_TEST(weights_without_a_rate_of_their_own_are_widened)
 {
     static const char *const none[] = {"batch", "4", NULL};
@@ -459,7 +470,8 @@ START_TEST(weights_at_both_ends_come_together)
 }
 END_TEST
 
-/* A checkpoint every 1,000 iterations: of each layer a part that is rounded up, 48 times, or of all of them once. */
+/* A checkpoint every 1,000 iterations: of each layer a part that is rounded up, 48 times, or of all
+ * of them once. */
 START_TEST(no_rounding_of_columns_is_a_bound_of_the_whole)
 {
     static const char *const settings[] = {"model",     "gpt-2-xl", "batch",     "4",

@@ -1,4 +1,5 @@
-/* Steps that nobody waits for go where they take less, and all of it ends no later. Devices take whole seconds for a unit of work. */
+/* Steps that nobody waits for go where they take less, and all of it ends no later. Devices take
+ * whole seconds for a unit of work. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"

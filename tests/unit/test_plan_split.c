@@ -1,5 +1,5 @@
-/* Batches that are divided, with all that goes between their devices, against figures worked out by hand. Devices take a second for
- * a unit of work, and cost a credit a second. */
+/* Batches that are divided, with all that goes between their devices, against figures worked out by
+ * hand. Devices take a second for a unit of work, and cost a credit a second. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"
@@ -11,7 +11,8 @@
 
 enum { MOST = 4, ELEMENTS = 200000000 };
 
-/* Values: items; parts, for those that meet; bytes that each item brings, and that are fetched of it. */
+/* Values: items; parts, for those that meet; bytes that each item brings, and that are fetched of
+ * it. */
 enum { BATCH, PARTS, BROUGHT, FETCHED, VALUES };
 
 /* Two units for each item, and where there are parts a sum of 800 MB over them, then a unit. */
@@ -220,7 +221,8 @@ START_TEST(sums_go_over_the_links_in_a_ring)
     CLEANUP(room_fini) struct room room;
     furnish(&room, &together_template, values, 4, sample_links(4, 0, 4e8));
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* Two items each take 4 s; 6 rounds of 200 MB take 3 s, of which a device needs 0.075 s itself; a unit more. */
+    /* Two items each take 4 s; 6 rounds of 200 MB take 3 s, of which a device needs 0.075 s itself;
+     * a unit more. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 4);
     assert_near(plan->total.makespan_s.value, 8);
@@ -234,7 +236,8 @@ START_TEST(sums_go_over_the_links_in_a_ring)
 }
 END_TEST
 
-/* A unit for each item there and one back; the sum of what there left goes on meanwhile; then a unit more. */
+/* A unit for each item there and one back; the sum of what there left goes on meanwhile; then a
+ * unit more. */
 static enum steps_status make_behind(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
@@ -272,8 +275,8 @@ START_TEST(sums_may_be_behind_what_comes_after_them)
     CLEANUP(room_fini) struct room room;
     furnish(&room, &behind_template, values, 4, sample_links(4, 0, 4e8));
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* Two items each are there at 2 s. From then on links are busy for 3 s; a device has 0.075 s of the sum to do, and 2 s back. All wait
-     * for the sum, and do a unit more. */
+    /* Two items each are there at 2 s. From then on links are busy for 3 s; a device has 0.075 s of
+     * the sum to do, and 2 s back. All wait for the sum, and do a unit more. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 4);
     assert_near(plan->total.makespan_s.value, 6);
@@ -324,7 +327,8 @@ START_TEST(sums_of_machines_go_once_over_the_network)
     CLEANUP(room_fini) struct room room;
     furnish(&room, &together_template, values, 4, topology);
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* In one ring 1.5 s. Here: half of 800 MB to the neighbour and gathered, twice 0.05 s; 2 rounds of 400 MB, 1 s; and back. */
+    /* In one ring 1.5 s. Here: half of 800 MB to the neighbour and gathered, twice 0.05 s; 2 rounds
+     * of 400 MB, 1 s; and back. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 4);
     assert_near(plan->total.makespan_s.value, 4 + 1.2 + 1);

@@ -1,5 +1,5 @@
-/* Stages that several devices hold together, against figures worked out by hand. Devices take a second for a unit of work, and a round
- * of what they tell one another a tenth of a second. */
+/* Stages that several devices hold together, against figures worked out by hand. Devices take a
+ * second for a unit of work, and a round of what they tell one another a tenth of a second. */
 #include "planner/plan.h"
 
 #include "base/cleanup.h"
@@ -62,8 +62,8 @@ static const struct template_parameter parameters[] = {
     {.name = NULL},
 };
 
-/* a -> b there, UNITS of each item each, on `ways` devices with a part of the weights each; of b four sums of TOLD elements of
- * each item. */
+/* a -> b there, UNITS of each item each, on `ways` devices with a part of the weights each; of b
+ * four sums of TOLD elements of each item. */
 static struct steps *chain(int64_t batch, int64_t ways)
 {
     struct steps *steps = sample_steps(2);
@@ -129,7 +129,8 @@ static const struct plan_variant *variant_of(const struct plan *plan, const char
     return NULL;
 }
 
-/* Of 16 s on g devices 16 / g, and four sums of 2 (g - 1) rounds of 0.1 s: 8.8 on two, 6.4 on four, 7.6 on eight. */
+/* Of 16 s on g devices 16 / g, and four sums of 2 (g - 1) rounds of 0.1 s: 8.8 on two, 6.4 on four,
+ * 7.6 on eight. */
 START_TEST(a_stage_takes_a_part_of_its_work_and_the_rounds_of_its_sums)
 {
     const int64_t values[] = {1};
@@ -192,7 +193,8 @@ START_TEST(all_of_its_devices_are_leased_and_have_a_part)
 }
 END_TEST
 
-/* 1.6 GB in all, and 0.5 GB on each of four: neither one nor two hold it, nor do stages of a device each. */
+/* 1.6 GB in all, and 0.5 GB on each of four: neither one nor two hold it, nor do stages of a device
+ * each. */
 START_TEST(a_part_fits_where_a_layer_does_not)
 {
     const int64_t values[] = {1};
@@ -218,7 +220,8 @@ START_TEST(a_part_fits_where_a_layer_does_not)
 }
 END_TEST
 
-/* Two machines of two: a stage on each, of two micro-batches. What comes to the second goes to its first device and from there on. */
+/* Two machines of two: a stage on each, of two micro-batches. What comes to the second goes to its
+ * first device and from there on. */
 START_TEST(stages_may_be_held_by_two_each)
 {
     const int64_t values[] = {2};
@@ -234,7 +237,8 @@ START_TEST(stages_may_be_held_by_two_each)
     ck_assert_str_eq(plan->found_by, "layers divided over 2 devices");
     ck_assert_int_eq(plan->micro_batches, 2);
     ck_assert_uint_eq(plan->row_count, 4);
-    /* A micro-batch takes 4 s in the first; 0.001 from there; in the second as long to be handed on, 4 s, and 4 x 2 rounds. */
+    /* A micro-batch takes 4 s in the first; 0.001 from there; in the second as long to be handed
+     * on, 4 s, and 4 x 2 rounds. */
     double second_s = 0.001 + 4 + 4 * 2 * 0.001;
     assert_near(plan->total.makespan_s.value, 4 + 0.001 + 2 * second_s);
     ck_assert_uint_eq(plan->transfer_count,
@@ -249,7 +253,8 @@ START_TEST(stages_may_be_held_by_two_each)
         told_to |= is_told ? 1u << transfer->to : 0;
     }
     ck_assert_uint_eq(told_to, 1u << 2 | 1u << 3);
-    /* Of two micro-batches 1,000 bytes each: out of the first, into both of the second, of which one hands them on. */
+    /* Of two micro-batches 1,000 bytes each: out of the first, into both of the second, of which
+     * one hands them on. */
     double told = 2.0 * 4 * 2 * 2000;
     assert_near(plan->uses[0].bytes_out, 2000);
     assert_near(plan->uses[1].bytes_out, 0);
@@ -260,8 +265,9 @@ START_TEST(stages_may_be_held_by_two_each)
 }
 END_TEST
 
-/* An item for each of two groups: 16 s, by two 8, and four sums of two rounds. The second is told to begin and says that it is done, a
- * tenth of a second each; all four together on both items would take six rounds for each sum. */
+/* An item for each of two groups: 16 s, by two 8, and four sums of two rounds. The second is told
+ * to begin and says that it is done, a tenth of a second each; all four together on both items
+ * would take six rounds for each sum. */
 START_TEST(groups_may_have_shares_of_the_batch)
 {
     const int64_t values[] = {2};
@@ -399,8 +405,8 @@ static const struct template ring_template = {.name = "ring",
                                               .make_line = make_ring_line,
                                               .make_divided = make_ring_divided};
 
-/* Four can do what is there only, and two what is around: each of the two gets 16 MB of 64 from each of two of the four, in a second
- * over a link of its own. */
+/* Four can do what is there only, and two what is around: each of the two gets 16 MB of 64 from
+ * each of two of the four, in a second over a link of its own. */
 START_TEST(what_is_kept_goes_in_parts_from_where_it_is_to_where_it_is_needed)
 {
     const int64_t values[] = {1};
@@ -438,9 +444,10 @@ END_TEST
 
 /* ---------------------------------------------------------------- a model's answer */
 
-/* Llama 3's 8 x 10^9 in int8 on two H100, 256 tokens after a prompt of one: each reads half of 218,103,808 bytes of each layer and of
- * 525 MB of the last product for each token, at 3.35 TB/s; 64 sums of 8,192 bytes, of two rounds of 2 us and half of that at 450 GB/s,
- * and one round for half of 128,256 figures. What else there is takes less than a 20th of that. */
+/* Llama 3's 8 x 10^9 in int8 on two H100, 256 tokens after a prompt of one: each reads half of
+ * 218,103,808 bytes of each layer and of 525 MB of the last product for each token, at 3.35 TB/s;
+ * 64 sums of 8,192 bytes, of two rounds of 2 us and half of that at 450 GB/s, and one round for
+ * half of 128,256 figures. What else there is takes less than a 20th of that. */
 START_TEST(two_devices_read_half_of_the_weights_each_for_each_token)
 {
     static const char *const settings[][2] = {

@@ -1,4 +1,5 @@
-/* What is not known of a device is never taken for large or fast: it does what is known, or measured, or said; and nothing else. */
+/* What is not known of a device is never taken for large or fast: it does what is known, or
+ * measured, or said; and nothing else. */
 #include "base/cleanup.h"
 #include "planner/calibrate.h"
 #include "planner/device_set.h"

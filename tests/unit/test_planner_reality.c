@@ -1,4 +1,5 @@
-/* bench/planner_reality with few tasks: that plans were kept to and outputs are right. Its times are not looked at. */
+/* bench/planner_reality with few tasks: that plans were kept to and outputs are right. Its times
+ * are not looked at. */
 #include <check.h>
 #include <jansson.h>
 #include <sched.h>

@@ -94,7 +94,8 @@ START_TEST(honest_sums_do_not)
 }
 END_TEST
 
-/* The first two terms cancel in the end; until then the sums are so large that they round each term as bfloat16 would. */
+/* The first two terms cancel in the end; until then the sums are so large that they round each term
+ * as bfloat16 would. */
 START_TEST(honest_sums_that_round_in_the_same_places_are_not_accused)
 {
     for (size_t k = 0; k < INNER; k++) {

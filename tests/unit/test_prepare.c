@@ -766,7 +766,8 @@ START_TEST(files_of_a_task_do_not_meet)
 }
 END_TEST
 
-/* Tasks of as many outputs as one may have, each with a name of so many bytes, and one that waits for all of them. */
+/* Tasks of as many outputs as one may have, each with a name of so many bytes, and one that waits
+ * for all of them. */
 static char *gathered(size_t tasks, size_t name_bytes)
 {
     char *text = NULL;

@@ -1,4 +1,5 @@
-/* What an agent has on offer: its asks over reconnects, refusals and rests, and those that somebody places by hand. */
+/* What an agent has on offer: its asks over reconnects, refusals and rests, and those that somebody
+ * places by hand. */
 #include "tests/support/agent_play.h"
 
 /* ---------------------------------------------------------------- offers */

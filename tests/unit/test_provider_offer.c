@@ -565,8 +565,8 @@ START_TEST(a_simulated_device_says_so_and_owns_no_core)
 }
 END_TEST
 
-/* Each attribute that some device of ours has is a field of the language, of its type, and there is no field that none
- * has. */
+/* Each attribute that some device of ours has is a field of the language, of its type, and there is
+ * no field that none has. */
 START_TEST(what_is_offered_can_be_asked_for)
 {
     struct problem problem = {""};

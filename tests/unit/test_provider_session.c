@@ -1,4 +1,5 @@
-/* The session of an agent: its work, the terms of its leases, reconnects, and leaving. Its asks are in test_provider_asks.c. */
+/* The session of an agent: its work, the terms of its leases, reconnects, and leaving. Its asks are
+ * in test_provider_asks.c. */
 #include "tests/support/agent_play.h"
 
 /* ---------------------------------------------------------------- work */

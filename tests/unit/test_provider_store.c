@@ -20,7 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A source of blobs: "blob <n>" repeated to 1000 bytes, under its hash; it counts what it is asked. */
+/* A source of blobs: "blob <n>" repeated to 1000 bytes, under its hash; it counts what it is
+ * asked. */
 enum { BLOBS = 16, BLOB_BYTES = 1000, TAKERS = 8 };
 
 struct source {

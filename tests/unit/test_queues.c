@@ -30,8 +30,8 @@ static void assert_queue(const struct queue *queue, enum queue_for what, uint32_
     ck_assert_double_eq(queue->until_s, until_s);
 }
 
-/* a, then b and c from it. b is with a on device 0, c on device 1, and d, which waits for nobody, is before c there. The way of a's
- * result to c is taken until 3. */
+/* a, then b and c from it. b is with a on device 0, c on device 1, and d, which waits for nobody,
+ * is before c there. The way of a's result to c is taken until 3. */
 START_TEST(rows_wait_for_their_device_and_results_for_links)
 {
     CLEANUP(steps_destroy) struct steps *steps = sample_steps(4);

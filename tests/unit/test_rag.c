@@ -1,4 +1,5 @@
-/* Answers from passages that are looked up, as steps: against published parameters, and figures worked out by hand. */
+/* Answers from passages that are looked up, as steps: against published parameters, and figures
+ * worked out by hand. */
 #include "base/cleanup.h"
 #include "tests/support/template_steps.h"
 
@@ -18,7 +19,8 @@ START_TEST(steps_are_as_drawn)
     for (size_t i = 0; i < all->step_count; i++) {
         ck_assert_str_eq(all->steps[i].name, names[i]);
     }
-    /* 2 queries of 32 tokens, 50 candidates of 200 tokens for each, 5 of them before the query: prompts of 1,032. */
+    /* 2 queries of 32 tokens, 50 candidates of 200 tokens for each, 5 of them before the query:
+     * prompts of 1,032. */
     ck_assert_int_eq(template_flow(all, "tokenise", "embed query"), 2 * 32 * 4);
     ck_assert_int_eq(template_flow(all, "tokenise", "rerank"), 2 * 32 * 4);
     ck_assert_int_eq(template_flow(all, "embed query", "search"), 2 * 768 * 2);
@@ -32,8 +34,8 @@ START_TEST(steps_are_as_drawn)
 }
 END_TEST
 
-/* BERT (Devlin et al., arXiv 1810.04805): 110 million parameters of 12 layers, 340 million of 24. Its 512 positions, two
- * segments, biases and pooling, 1.2 and 2.2 million, are not in here. */
+/* BERT (Devlin et al., arXiv 1810.04805): 110 million parameters of 12 layers, 340 million of 24.
+ * Its 512 positions, two segments, biases and pooling, 1.2 and 2.2 million, are not in here. */
 START_TEST(encoders_are_as_published)
 {
     CLEANUP(steps_destroy) struct steps *all = template_steps("rag", SETTINGS("query=32"));
@@ -44,7 +46,8 @@ START_TEST(encoders_are_as_published)
     ck_assert_int_eq(template_step(all, "embed query")->weight_bytes, 2 * base);
     ck_assert_int_eq(template_step(all, "rerank")->weight_bytes, 2 * (large + 1024));
     ck_assert_int_eq(all->parameters, INT64_C(8030261248) + base + large + 1024);
-    /* Two operations of each matrix's element for each token, and attention: 4 x 16 heads x 64 x 232^2 in each layer. */
+    /* Two operations of each matrix's element for each token, and attention: 4 x 16 heads x 64 x
+     * 232^2 in each layer. */
     double tokens = 50 * 232;
     const struct step *rerank = template_step(all, "rerank");
     ck_assert(template_flops(all, rerank, OPERATION_MATMUL) ==
@@ -84,7 +87,8 @@ START_TEST(the_answer_is_a_language_models)
 }
 END_TEST
 
-/* All that is looked up, and the table, are one column; layers and what comes after them are others, as of the model alone. */
+/* All that is looked up, and the table, are one column; layers and what comes after them are
+ * others, as of the model alone. */
 START_TEST(as_a_line_what_is_looked_up_is_its_first_column)
 {
     int64_t values[TEMPLATE_PARAMETERS];

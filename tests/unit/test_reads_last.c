@@ -6,7 +6,8 @@
 
 enum { ROWS = 2, COLUMNS = 2, SUBTASKS = ROWS * COLUMNS };
 
-/* Subtask i has block i / COLUMNS of the first matrix and block ROWS + i % COLUMNS of the second. */
+/* Subtask i has block i / COLUMNS of the first matrix and block ROWS + i % COLUMNS of the
+ * second. */
 struct tiles {
     uint8_t hashes[ROWS + COLUMNS][32];
     Bourse__V1__ManifestInput inputs[SUBTASKS][2], shared;

@@ -1,5 +1,5 @@
-/* How the market gets over those who vanish, restart or are cut off: what goes elsewhere, how soon, and how
- * both sides settle what they hold (docs/protocol.md section 7, Reconciliation). */
+/* How the market gets over those who vanish, restart or are cut off: what goes elsewhere, how soon,
+ * and how both sides settle what they hold (docs/protocol.md section 7, Reconciliation). */
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"
@@ -68,7 +68,8 @@ START_TEST(a_lost_subtask_goes_before_what_is_queued)
 }
 END_TEST
 
-/* While a suspect lease holds its term's escrow, the budget that is held unless its owner says another buys one more. */
+/* While a suspect lease holds its term's escrow, the budget that is held unless its owner says
+ * another buys one more. */
 START_TEST(a_default_budget_starts_lost_work_elsewhere_at_once)
 {
     offer(PROVIDER, 1, price);
@@ -123,7 +124,8 @@ START_TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front)
 }
 END_TEST
 
-/* Two lanes began at once, and one has begun its next two seconds later, when the third, of another provider, is lost. */
+/* Two lanes began at once, and one has begun its next two seconds later, when the third, of another
+ * provider, is lost. */
 static uint32_t lane_that_gets_the_lost(uint8_t outcome, uint32_t *ret_early, uint32_t *ret_late)
 {
     offer(OTHER_PROVIDER, 2, price / 2);
@@ -141,7 +143,8 @@ static uint32_t lane_that_gets_the_lost(uint8_t outcome, uint32_t *ret_early, ui
     return nth(EFFECT_DISPATCH, 0)->work.lane;
 }
 
-/* What the late one runs takes three seconds at least, and another there as long; the early one has run its next for one. */
+/* What the late one runs takes three seconds at least, and another there as long; the early one has
+ * run its next for one. */
 START_TEST(while_nothing_is_known_what_runs_has_taken_at_least_so_long)
 {
     uint32_t early;

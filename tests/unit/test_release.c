@@ -56,8 +56,8 @@ START_TEST(a_term_is_told_in_milliseconds_rounded_down)
 }
 END_TEST
 
-/* An agent that restarted within the grace of a lease is told of it again: the term is over by then, but a
- * message that it cannot read would cost it its session, again and again. */
+/* An agent that restarted within the grace of a lease is told of it again: the term is over by
+ * then, but a message that it cannot read would cost it its session, again and again. */
 START_TEST(a_lease_that_is_all_but_over_can_still_be_read)
 {
     ck_assert_int_eq(term_ms_told(1), 1);

@@ -1,4 +1,5 @@
-/* Reports: where time and money went, and pictures of it. What the pictures look like is golden_report's. */
+/* Reports: where time and money went, and pictures of it. What the pictures look like is
+ * golden_report's. */
 #include "tests/support/sample_report.h"
 
 #include "base/checked.h"
@@ -40,7 +41,8 @@ START_TEST(time_money_and_bytes_are_summed_per_device_and_in_all)
 }
 END_TEST
 
-/* Three subtasks of 2 s each, one of 1 s, and one of which nobody said; checks, and what failed, are not among them. */
+/* Three subtasks of 2 s each, one of 1 s, and one of which nobody said; checks, and what failed,
+ * are not among them. */
 START_TEST(what_was_predicted_stands_beside_what_was_measured)
 {
     struct report *report = sample_report(2, 4, 60000, 7);
@@ -476,7 +478,8 @@ static void text_free(char **self)
     free(*self);
 }
 
-/* The lines of the plan are the first ones, begin with the first attempt, and are as busy as the plan says. */
+/* The lines of the plan are the first ones, begin with the first attempt, and are as busy as the
+ * plan says. */
 START_TEST(what_was_planned_stands_above_what_was)
 {
     CLEANUP(report_destroy) struct report *report = sample_planned();

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row whose entries, partial sums included, add up to `reach`, and whose product is `columns` times `entry`. */
+/* A row whose entries, partial sums included, add up to `reach`, and whose product is `columns`
+ * times `entry`. */
 static struct residual_bounds bounds_of(uint64_t inner, uint64_t columns, double reach,
                                         double entry)
 {
@@ -67,7 +68,8 @@ START_TEST(empty_rows_tiny_entries_and_endless_sums_are_judged_too)
 }
 END_TEST
 
-/* A sum in float32, term by term, beside the exact one: the worst that was seen is within the bound. */
+/* A sum in float32, term by term, beside the exact one: the worst that was seen is within the
+ * bound. */
 START_TEST(no_honest_sum_is_wrong)
 {
     uint64_t state = 88172645463325252U;

@@ -1,4 +1,5 @@
-/* Lost connections to a real broker: who comes back gets what it missed, or is told that it cannot (P15). */
+/* Lost connections to a real broker: who comes back gets what it missed, or is told that it cannot
+ * (P15). */
 #include "tests/support/broker_process.h"
 
 #include "base/checked.h"

@@ -1,4 +1,5 @@
-/* Checkpoints in the exchange: what is kept of an attempt that is preempted, who goes on from it, and what is paid. */
+/* Checkpoints in the exchange: what is kept of an attempt that is preempted, who goes on from it,
+ * and what is paid. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
 

@@ -132,8 +132,8 @@ START_TEST(a_task_that_can_run_in_one_place_goes_there)
 }
 END_TEST
 
-/* Two tasks that wait for nothing and one that waits for both; no links. Whoever put the first two apart could not put
- * the third. */
+/* Two tasks that wait for nothing and one that waits for both; no links. Whoever put the first two
+ * apart could not put the third. */
 START_TEST(without_links_all_that_belongs_together_stays_together)
 {
     const double costs[] = {5, 1, 1, 5, 3, 3};
@@ -151,7 +151,8 @@ START_TEST(without_links_all_that_belongs_together_stays_together)
 }
 END_TEST
 
-/* Each edge could be carried, both together cannot: the third task would have to be in two places. */
+/* Each edge could be carried, both together cannot: the third task would have to be in two
+ * places. */
 START_TEST(a_graph_that_no_choice_fits_is_said_to_be_such)
 {
     const double costs[] = {1, WORKLOAD_CANNOT, WORKLOAD_CANNOT, 1, 1, 1};

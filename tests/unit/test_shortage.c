@@ -1,5 +1,5 @@
-/* Memory that runs out in the middle of a step and stays short: the step ends, and says so. That one
- * allocation fails and the next succeeds is tests/crash/crash_memory.c's. */
+/* Memory that runs out in the middle of a step and stays short: the step ends, and says so. That
+ * one allocation fails and the next succeeds is tests/crash/crash_memory.c's. */
 #include "tests/support/hand_market.h"
 
 #include <check.h>
@@ -39,7 +39,8 @@ void *__wrap_realloc(void *old, size_t size)
     return is_short() ? NULL : __real_realloc(old, size);
 }
 
-/* One job runs and another waits; a minute later the first one's lease has ended and both want its slot. */
+/* One job runs and another waits; a minute later the first one's lease has ended and both want its
+ * slot. */
 static enum exchange_status step_with(uint32_t allocations)
 {
     set_up();

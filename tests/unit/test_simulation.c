@@ -1,4 +1,5 @@
-/* A device of the catalogue as if it stood here: what is refused, and what time and energy a product takes. */
+/* A device of the catalogue as if it stood here: what is refused, and what time and energy a
+ * product takes. */
 #include "provider/simulation.h"
 
 #include "formats/npy.h"

@@ -358,7 +358,8 @@ static uint64_t tile_bytes(const struct split_product *product)
     return 4 * (rows * product->inner + product->inner * columns + rows * columns);
 }
 
-/* A grid of one's own may make a split look good that is no better than a single device with the best grid. */
+/* A grid of one's own may make a split look good that is no better than a single device with the
+ * best grid. */
 START_TEST(a_split_gains_over_the_best_single_device_with_its_own_best_grid)
 {
     struct random random = dice();

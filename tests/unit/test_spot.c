@@ -1,4 +1,5 @@
-/* Interruptible leases: who takes them, from whom, at what price and when; and what becomes of those they are taken from. */
+/* Interruptible leases: who takes them, from whom, at what price and when; and what becomes of
+ * those they are taken from. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
 
@@ -157,7 +158,8 @@ START_TEST(a_bid_that_meets_only_its_own_leases_is_told_so)
 }
 END_TEST
 
-/* It never takes: it waits for others to come to it. One that may take, and bids less, goes before it. */
+/* It never takes: it waits for others to come to it. One that may take, and bids less, goes before
+ * it. */
 START_TEST(a_post_only_bid_takes_no_lease)
 {
     advertise(1, 1);
@@ -692,7 +694,8 @@ START_TEST(one_that_bears_none_takes_nothing_that_may_be_taken)
 }
 END_TEST
 
-/* Neither order meets the other, whoever came first: nothing is refused because they would trade. */
+/* Neither order meets the other, whoever came first: nothing is refused because they would
+ * trade. */
 START_TEST(nor_does_it_meet_it_on_paper)
 {
     advertise(1, 1);

@@ -1,4 +1,5 @@
-/* Work on devices that may be taken away: the formula against hand-made figures and against dice. */
+/* Work on devices that may be taken away: the formula against hand-made figures and against
+ * dice. */
 #include "planner/spot.h"
 
 #include "base/random.h"
@@ -26,7 +27,8 @@ START_TEST(without_interruptions_work_takes_its_time)
 }
 END_TEST
 
-/* An hour of work, one interruption an hour: (1 / lambda) (e - 1) = 1.71828 hours; and e - 1 restarts. */
+/* An hour of work, one interruption an hour: (1 / lambda) (e - 1) = 1.71828 hours; and e - 1
+ * restarts. */
 START_TEST(interruptions_make_it_longer)
 {
     struct spot_risk risk = {.per_hour = 1};

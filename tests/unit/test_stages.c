@@ -73,7 +73,8 @@ START_TEST(columns_are_cut_where_the_longest_stage_is_shortest)
 }
 END_TEST
 
-/* With one forward, one backward in turn, the first of two stages holds two micro-batches and the last one. */
+/* With one forward, one backward in turn, the first of two stages holds two micro-batches and the
+ * last one. */
 START_TEST(a_stage_holds_what_is_under_way)
 {
     struct figures figures;
@@ -148,7 +149,8 @@ struct model {
     double least_s;  /* of the longest stage of any cut */
 };
 
-/* Columns from `column` on; `after`: how many stages come after those that are cut here, from the end on. */
+/* Columns from `column` on; `after`: how many stages come after those that are cut here, from the
+ * end on. */
 static void cut(struct model *model, size_t end, uint32_t after, double slowest_s)
 {
     const struct stages_input *input = &model->figures->input;

@@ -1,4 +1,5 @@
-/* The end of a job: what runs too long is started once more, what only waits in a slow lane is moved. */
+/* The end of a job: what runs too long is started once more, what only waits in a slow lane is
+ * moved. */
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
@@ -63,7 +64,8 @@ static void tick_and_listen(void)
     listen();
 }
 
-/* One provider does a subtask a second, the other none, until nothing waits and nothing is left to the first. */
+/* One provider does a subtask a second, the other none, until nothing waits and nothing is left to
+ * the first. */
 static struct id128 all_but_what_the_other_holds(void)
 {
     offer(PROVIDER, 1, price);
@@ -117,7 +119,8 @@ START_TEST(what_waits_in_a_slow_lane_is_moved_to_a_busy_one)
 }
 END_TEST
 
-/* Both do a subtask a second; the second lane runs one and has one more to do when the first has nothing left. */
+/* Both do a subtask a second; the second lane runs one and has one more to do when the first has
+ * nothing left. */
 START_TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner)
 {
     offer(PROVIDER, 1, price);
@@ -141,7 +144,8 @@ START_TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner)
 }
 END_TEST
 
-/* Two lanes of one lease: what is queued behind the one that takes long keeps the other from nothing. */
+/* Two lanes of one lease: what is queued behind the one that takes long keeps the other from
+ * nothing. */
 START_TEST(what_waits_behind_another_is_moved_within_a_lease)
 {
     offer(PROVIDER, 2, price);
@@ -229,7 +233,8 @@ START_TEST(what_runs_too_long_is_started_once_more_and_the_first_result_wins)
 }
 END_TEST
 
-/* Two subtasks that are said to take a second each, one for each provider; the first has done its own in `took_ns`. */
+/* Two subtasks that are said to take a second each, one for each provider; the first has done its
+ * own in `took_ns`. */
 static struct id128 one_for_each(int64_t expect_ns, int64_t took_ns)
 {
     offer(PROVIDER, 1, price);
@@ -268,7 +273,8 @@ START_TEST(the_last_of_few_is_started_once_more_when_it_is_late)
 }
 END_TEST
 
-/* The slow one is first after all: then the copy is told to stop; with the job over nothing more is paid. */
+/* The slow one is first after all: then the copy is told to stop; with the job over nothing more is
+ * paid. */
 START_TEST(the_copy_is_withdrawn_when_the_late_one_ends_first)
 {
     struct id128 job = one_for_each(NS_PER_S, NS_PER_S);
@@ -348,7 +354,8 @@ START_TEST(a_suspect_copy_is_not_queued_while_the_other_runs)
 }
 END_TEST
 
-/* Subtasks with expectations of their own, no one waits for another; the first goes first, to PROVIDER. */
+/* Subtasks with expectations of their own, no one waits for another; the first goes first, to
+ * PROVIDER. */
 static struct id128 unlike(const uint32_t *expect_ms, uint32_t count)
 {
     static const uint32_t ranks[WORKS_MAX] = {1};
@@ -366,7 +373,8 @@ static struct id128 unlike(const uint32_t *expect_ms, uint32_t count)
     return made.id;
 }
 
-/* The first provider runs the first and nothing else; the other does all the rest, each in `took_ns`. */
+/* The first provider runs the first and nothing else; the other does all the rest, each in
+ * `took_ns`. */
 static void finish_all_but_the_first(struct id128 job, uint32_t count, int64_t took_ns)
 {
     while (job_row(job).accepted < count - 1) {
@@ -442,7 +450,8 @@ START_TEST(what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done)
     ck_assert_uint_eq(row.timed, 5);
     ck_assert_int_eq(row.foreseen_ns, NS_PER_S);
     ck_assert_int_eq(row.took_ns, NS_PER_S / 2);
-    /* One is open, of 3 s, and has run for half a second: a second of short ones at twice the pace says nothing of it. */
+    /* One is open, of 3 s, and has run for half a second: a second of short ones at twice the pace
+     * says nothing of it. */
     ck_assert_int_eq(left_of(job), 5 * NS_PER_S / 2);
     market.now_ns += 2 * NS_PER_S; /* nothing is heard, and it counts down */
     ck_assert_int_eq(left_of(job), NS_PER_S / 2);
@@ -495,8 +504,8 @@ START_TEST(what_is_left_of_a_chain_is_the_way_to_its_end)
 }
 END_TEST
 
-/* The first subtask runs on in one of two lanes of PROVIDER's, all others are done there and by the other provider, where it offers
- * anything, in a fifth of a second each. */
+/* The first subtask runs on in one of two lanes of PROVIDER's, all others are done there and by the
+ * other provider, where it offers anything, in a fifth of a second each. */
 static struct id128 all_but_the_first(const uint32_t *expect_ms, uint32_t count, bool has_other)
 {
     static const uint32_t ranks[WORKS_MAX] = {1};

@@ -185,7 +185,8 @@ START_TEST(bars_go_when_they_are_a_week_old)
 }
 END_TEST
 
-/* Trades are kept longer than the bars of many instruments, or shorter: neither may outlive the name. */
+/* Trades are kept longer than the bars of many instruments, or shorter: neither may outlive the
+ * name. */
 START_TEST(more_instruments_than_there_is_room_for_push_out_the_oldest)
 {
     char name[ATTRIBUTE_TEXT_SIZE];

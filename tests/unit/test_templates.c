@@ -1,4 +1,5 @@
-/* The table of templates: what is in it holds together, and values come from text or are refused by what may stand there. */
+/* The table of templates: what is in it holds together, and values come from text or are refused by
+ * what may stand there. */
 #include "planner/templates/template.h"
 
 #include "base/cleanup.h"
@@ -79,8 +80,9 @@ START_TEST(presets_give_values_that_there_are)
 }
 END_TEST
 
-/* Meta's model cards and parameter counts of the published weights; GPT-3's table D.1 says 174,600 million, GPT-2's
- * authors 1,542 million and others, by the weights, 1,558: both count tables of positions and biases, which are not in here. */
+/* Meta's model cards and parameter counts of the published weights; GPT-3's table D.1 says 174,600
+ * million, GPT-2's authors 1,542 million and others, by the weights, 1,558: both count tables of
+ * positions and biases, which are not in here. */
 START_TEST(models_have_as_many_parameters_as_is_published)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Matrix operations: how they are written, what they compute beside a slow oracle, what they refuse, and what
- * a check of files says. */
+/* Matrix operations: how they are written, what they compute beside a slow oracle, what they
+ * refuse, and what a check of files says. */
 #include "formats/npy.h"
 #include "formats/tensor_op.h"
 #include "provider/tensor/freivalds.h"

@@ -1,5 +1,6 @@
-/* Ways between memories. The machine of most tests: two hosts; gpus 0 and 1 at host 4, gpu 2 at host 5; gpus 0 and 1 also
- * have NVLink and can reach each other over PCIe. Gpu 3 shares host 4's memory: it is memory 4. */
+/* Ways between memories. The machine of most tests: two hosts; gpus 0 and 1 at host 4, gpu 2 at
+ * host 5; gpus 0 and 1 also have NVLink and can reach each other over PCIe. Gpu 3 shares host 4's
+ * memory: it is memory 4. */
 #include "planner/topology.h"
 
 #include "base/cleanup.h"
@@ -234,7 +235,8 @@ START_TEST(wrong_links_are_named)
 }
 END_TEST
 
-/* Random machines, random transfers: none is sooner than alone, and no port carries two at a time. */
+/* Random machines, random transfers: none is sooner than alone, and no port carries two at a
+ * time. */
 START_TEST(ports_are_never_shared)
 {
     enum { TRANSFERS = 60, SIZE = 6 };

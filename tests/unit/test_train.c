@@ -1,5 +1,5 @@
-/* An iteration of training as steps: against what is published of operations, activations and memory, and figures worked
- * out by hand. */
+/* An iteration of training as steps: against what is published of operations, activations and
+ * memory, and figures worked out by hand. */
 #include "base/cleanup.h"
 #include "tests/support/template_steps.h"
 
@@ -9,8 +9,8 @@
 
 #define SETTINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* 2 layers, width 8, 2 heads of 4 on 1 KV head, 16 wide, 32 tokens, two matrices: 464 parameters a layer, a table of 256, a
- * head of 8 + 256. 2 sequences of 3 tokens: 6 rows. */
+/* 2 layers, width 8, 2 heads of 4 on 1 KV head, 16 wide, 32 tokens, two matrices: 464 parameters a
+ * layer, a table of 256, a head of 8 + 256. 2 sequences of 3 tokens: 6 rows. */
 #define TINY                                                                                       \
     "layers=2", "width=8", "heads=2", "kv=1", "head-size=4", "feed-forward=16", "vocabulary=32",   \
         "gated=no", "dtype=bf16", "batch=2", "sequence=3"
@@ -69,8 +69,8 @@ START_TEST(what_flows_is_states_gradients_and_weights)
         template_steps("train", SETTINGS(TINY, "stages=2", "replicas=4", "checkpoint=1"));
     const int64_t state = 6 * 8 * 2; /* of 6 rows */
     const int64_t weights = 464 * 2; /* of a stage, and its gradients */
-    /* In a layer, of each row: 4 x 8 beside norms, (2 + 2) x 4 queries, keys and values, 2 x 4 out of attention, 2 x 16 in the
-     * feed-forward part: 88 elements; and 2 float32 sums. */
+    /* In a layer, of each row: 4 x 8 beside norms, (2 + 2) x 4 queries, keys and values, 2 x 4 out
+     * of attention, 2 x 16 in the feed-forward part: 88 elements; and 2 float32 sums. */
     const int64_t kept = 6 * (88 * 2 + 2 * 4);
     ck_assert_int_eq(template_flow(all, "load", "preprocess"), 6 * 4);
     ck_assert_int_eq(template_flow(all, "embed", "forward 1"), state);
@@ -102,8 +102,8 @@ START_TEST(what_flows_is_states_gradients_and_weights)
 }
 END_TEST
 
-/* Two of two heads' parts, but keys and values of one: so of a model of two. Of each layer two sums there and two back (Shoeybi et al.,
- * section 3), six where layers go forward again. */
+/* Two of two heads' parts, but keys and values of one: so of a model of two. Of each layer two sums
+ * there and two back (Shoeybi et al., section 3), six where layers go forward again. */
 START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
 {
     CLEANUP(steps_destroy)
@@ -111,14 +111,16 @@ START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
     const struct step *there = template_step(part, "forward 1");
     const struct step *back = template_step(part, "backward 1");
     const struct step *loss = template_step(part, "loss");
-    /* 8 x (1 + 2) x 4 and 4 x 8 of one head, 2 x 8 x 8 of the feed-forward part, two norms of 8 that are whole: 272. */
+    /* 8 x (1 + 2) x 4 and 4 x 8 of one head, 2 x 8 x 8 of the feed-forward part, two norms of 8
+     * that are whole: 272. */
     ck_assert_int_eq(there->weight_bytes, 272 * 2);
     ck_assert_int_eq(there->told[0].operation.shape.all_reduce.elements, 6 * 8);
     ck_assert_int_eq(there->told[0].operation.shape.all_reduce.devices, 2);
     ck_assert_int_eq(there->told[0].times, 2);
     ck_assert_int_eq(back->told[0].times, 2);
     ck_assert_int_eq(back->told[0].operation.shape.all_reduce.elements, 6 * 8);
-    /* Kept: of each row 4 x 8 beside norms whole; (2 + 2) x 4 of one head, 2 x 8 of the feed-forward part, a sum. */
+    /* Kept: of each row 4 x 8 beside norms whole; (2 + 2) x 4 of one head, 2 x 8 of the
+     * feed-forward part, a sum. */
     ck_assert_int_eq(there->held_bytes, 6 * ((4 * 8 + 4 * 4 + 2 * 8) * 2 + 4));
     /* Of the loss three figures of each row, and the gradient of what came in. */
     ck_assert_uint_eq(loss->told_count, 2);
@@ -135,8 +137,9 @@ START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
 }
 END_TEST
 
-/* Six operations for each parameter and token (Kaplan et al., arXiv 2001.08361, section 2.1): two there, four back. GPT-3 was
- * trained on 300 x 10^9 tokens in 3.14 x 10^23 of them (Brown et al., arXiv 2005.14165, table D.1), attention not counted. */
+/* Six operations for each parameter and token (Kaplan et al., arXiv 2001.08361, section 2.1): two
+ * there, four back. GPT-3 was trained on 300 x 10^9 tokens in 3.14 x 10^23 of them (Brown et al.,
+ * arXiv 2005.14165, table D.1), attention not counted. */
 START_TEST(a_token_takes_six_operations_for_each_parameter)
 {
     CLEANUP(steps_destroy)
@@ -160,8 +163,9 @@ START_TEST(a_token_takes_six_operations_for_each_parameter)
 }
 END_TEST
 
-/* Korthikanti et al., arXiv 2205.05198, have 34 s b h bytes of a layer that keeps no weights of attention: two of these are
- * masks of dropout, which there is none of here. Sums of attention's rows come on top, 4 for each head. */
+/* Korthikanti et al., arXiv 2205.05198, have 34 s b h bytes of a layer that keeps no weights of
+ * attention: two of these are masks of dropout, which there is none of here. Sums of attention's
+ * rows come on top, 4 for each head. */
 START_TEST(activations_are_as_published)
 {
     CLEANUP(steps_destroy)
@@ -173,7 +177,8 @@ START_TEST(activations_are_as_published)
 }
 END_TEST
 
-/* Rajbhandari et al., ZeRO, SC 2020, section 3.1: 16 bytes of each parameter in mixed precision with Adam. */
+/* Rajbhandari et al., ZeRO, SC 2020, section 3.1: 16 bytes of each parameter in mixed precision
+ * with Adam. */
 START_TEST(a_parameter_takes_16_bytes)
 {
     static const struct {
@@ -221,8 +226,8 @@ START_TEST(nothing_waits_for_a_checkpoint)
 }
 END_TEST
 
-/* In a ring each replica sends all but one of four parts twice and gets as much: 464 - 116 = 348 elements of 2 bytes, four
- * times. */
+/* In a ring each replica sends all but one of four parts twice and gets as much: 464 - 116 = 348
+ * elements of 2 bytes, four times. */
 START_TEST(replicas_add_up_their_gradients)
 {
     CLEANUP(steps_destroy)
@@ -241,7 +246,8 @@ START_TEST(replicas_add_up_their_gradients)
 }
 END_TEST
 
-/* Each as soon as its gradients are there, and before those of the parts before it are; optimisers follow when all have gone back. */
+/* Each as soon as its gradients are there, and before those of the parts before it are; optimisers
+ * follow when all have gone back. */
 START_TEST(sums_may_overlap_the_way_back)
 {
     CLEANUP(steps_destroy)

@@ -253,7 +253,8 @@ START_TEST(presence_and_damage_in_a_journal_are_told_apart)
 }
 END_TEST
 
-/* An entry that sets limits under `rules`, and then one command more, a tick, as a journal has them. */
+/* An entry that sets limits under `rules`, and then one command more, a tick, as a journal has
+ * them. */
 static size_t entry_under(uint32_t rules, bool has_tick, uint8_t *ret_bytes, size_t capacity)
 {
     uint8_t payload[TRANSLATE_LIMITS_BYTES];

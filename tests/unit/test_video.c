@@ -1,4 +1,5 @@
-/* Frames that are looked at in real time, as steps: against published networks, and figures worked out by hand. */
+/* Frames that are looked at in real time, as steps: against published networks, and figures worked
+ * out by hand. */
 #include "base/cleanup.h"
 #include "tests/support/template_steps.h"
 
@@ -17,7 +18,8 @@ START_TEST(steps_are_as_drawn)
         ck_assert_str_eq(all->steps[i].name, names[i]);
     }
     ck_assert(all->period_s == 1.0 / 30);
-    /* Frames of 1080 x 1920 with one and a half samples a pixel; inputs of 640 x 640 x 3; 100 boxes of a stream. */
+    /* Frames of 1080 x 1920 with one and a half samples a pixel; inputs of 640 x 640 x 3; 100 boxes
+     * of a stream. */
     ck_assert_int_eq(template_flow(all, "decode", "preprocess"), 4 * 1080 * 1920 * 3 / 2);
     ck_assert_int_eq(template_flow(all, "decode", "encode"), 4 * 1080 * 1920 * 3 / 2);
     ck_assert_int_eq(template_flow(all, "preprocess", "detect"), 4 * 640 * 640 * 3 * 2);
@@ -30,9 +32,10 @@ START_TEST(steps_are_as_drawn)
 }
 END_TEST
 
-/* He et al., arXiv 1512.03385, as the weights have them and torchvision counts them: parameters without the last product of
- * 1,000 classes, and 10^9 products with their sums for 224 x 224 without it. A class of each pixel is a product of 2048 or 512
- * x 80 at 7 x 7 places here, with a norm. */
+/* He et al., arXiv 1512.03385, as the weights have them and torchvision counts them: parameters
+ * without the last product of 1,000 classes, and 10^9 products with their sums for 224 x 224
+ * without it. A class of each pixel is a product of 2048 or 512 x 80 at 7 x 7 places here, with a
+ * norm. */
 START_TEST(networks_are_as_published)
 {
     static const struct {

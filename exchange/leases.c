@@ -316,23 +316,10 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     }
 }
 
-/* Where each is looked for where it is done first, what is queued behind a long one could not be;
- * to have the next at once gains little then. */
-static bool queues_nothing(const struct lease *lease)
-{
-    const int64_t takes_ns = lease->mean_ns > 0 ? lease->mean_ns : lease->part->expect_ns;
-    return graph_tells_apart(lease->job) && !part_is_checks(lease->part) &&
-           lease->part->lanes > 1 && lease->part->lanes <= PLACED_LANES_MOST &&
-           takes_ns >= QUEUED_NS_MOST;
-}
-
 /* Its idle lanes take one each before any waits behind another: what is queued is asked for no
  * more, and slots that become free would stand idle beside it. */
 static uint32_t lane_depth(const struct lease *lease)
 {
-    if (queues_nothing(lease)) {
-        return 1;
-    }
     const uint32_t idle = lease_idle_lanes(lease);
     const uint32_t waiting = lease->part->waiting;
     return online_depth(lease->mean_ns, lease->part->lanes, waiting > idle ? waiting - idle : 0);

@@ -101,8 +101,6 @@ enum {
 #define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
 #define REFUTED_NS (60 * NS_PER_S) /* one whose result was refuted, likewise */
 #define SERVES_NS (60 * NS_PER_S)  /* blobs stay readable after a lease ended */
-#define QUEUED_NS_MOST                                                                             \
-    (100 * NS_PER_MS) /* subtasks with expectations of their own wait behind others below that */
 enum {
     VANISHED_MOST = 16,     /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,   /* of one subtask, whatever ended them: with one more it has failed */

@@ -172,7 +172,7 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         lease->lanes[i].unbilled_from_ns = exchange->now_ns;
         lease->lanes[i].is_ending = false;
-        lease->lanes[i].runs = 0;
+        lease->lanes[i].runs = lease->lanes[i].last = NO_SUBTASK;
     }
     for (const struct list_link *at = lease->attempts.previous; at != &lease->attempts;
          at = at->previous) { /* newest first: the first of each lane stays */
@@ -183,6 +183,7 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
                                          ? attempt->dispatched_ns
                                          : lane->seen_until_ns;
             lane->is_ending = attempt->is_withdrawn;
+            lane->last = lane->runs == NO_SUBTASK ? attempt->key.index : lane->last;
             lane->runs = attempt->key.index;
         }
     }
@@ -297,7 +298,7 @@ void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, 
 }
 
 /* A retry goes before what the agent has queued in that lane, as it went before what waits here. */
-static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane)
+static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane, bool is_urgent)
 {
     if (part_is_checks(lease->part)) {
         uint32_t check = checks_next(exchange, lease);
@@ -312,7 +313,7 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
         index = part_next_fresh(exchange, lease->part);
     }
     if (index != NO_SUBTASK) {
-        dispatch_subtask(exchange, lease, lane, index, is_retry);
+        dispatch_subtask(exchange, lease, lane, index, is_retry || is_urgent);
     }
 }
 
@@ -351,7 +352,7 @@ static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t 
         for (uint32_t lane = 0; lane < lease->lane_count && has_choice(lease); lane++) {
             if (lease->lanes[lane].in_flight < target &&
                 exchange->attempt_count < exchange->limits.attempts) {
-                dispatch(exchange, lease, lane);
+                dispatch(exchange, lease, lane, false);
             }
         }
     }
@@ -489,20 +490,38 @@ void part_place_retries(struct exchange *exchange, struct part *part)
     report_job(exchange, job);
 }
 
-/* A lane with nothing queued, of another lease, that would be done with the next so much sooner
- * than an idle lane of this one that it is worth waiting for; NULL: none. */
-static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, size_t count,
-                                                 const struct lease *lease)
+/* Whose next matters before it is idle: of short ones there is nothing to gain, and many to look at. */
+static bool is_choosy(const struct lease *lease)
 {
+    const int64_t takes_ns = lease->mean_ns > 0 ? lease->mean_ns : lease->part->expect_ns;
+    return graph_tells_apart(lease->job) && takes_ns >= ONLINE_MOVE_NS;
+}
+
+static bool overtakes(const struct job *job, uint32_t index, const struct lane *lane)
+{
+    return graph_tells_apart(job) && index != NO_SUBTASK && lane->in_flight > 1 &&
+           graph_way_ns(job, index) > graph_way_ns(job, lane->last);
+}
+
+/* A lane of another lease, with nothing queued or what is less urgent, that would be done with the
+ * next so much sooner than one of this lease that is to have something that it is worth waiting
+ * for; NULL: none. */
+static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, size_t count,
+                                                 const struct lease *lease, uint32_t next)
+{
+    const uint32_t depth = is_choosy(lease) ? lane_depth(lease) : 1;
     const struct open_lane *first = NULL;
     const struct open_lane *own = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (lanes[i].lease->lanes[lanes[i].lane].in_flight <= 1) {
+        const struct lane *lane = &lanes[i].lease->lanes[lanes[i].lane];
+        if (lanes[i].lease == lease) {
+            const bool is_better = own == NULL || compare_open(&lanes[i], own) < 0;
+            own = lane->in_flight < depth && is_better ? &lanes[i] : own;
+        } else if (lane->in_flight <= 1 || overtakes(lease->job, next, lane)) {
             first = first == NULL || compare_open(&lanes[i], first) < 0 ? &lanes[i] : first;
         }
-        own = lanes[i].lease == lease && !lanes[i].is_busy ? &lanes[i] : own;
     }
-    const bool is_worth_it = own != NULL && first->is_busy && first->lease != lease &&
+    const bool is_worth_it = own != NULL && first != NULL && first->is_busy &&
                              first->finish_ns <= own->finish_ns - ONLINE_MOVE_NS;
     return is_worth_it ? first : NULL;
 }
@@ -521,16 +540,18 @@ static bool matters_where(const struct part *part)
 static void place_next(struct exchange *exchange, struct lease *lease)
 {
     const struct part *part = lease->part;
-    if (!matters_where(part) || part->lanes == lease->lane_count || lease_idle_lanes(lease) == 0) {
+    if (!matters_where(part) || part->lanes == lease->lane_count ||
+        (lease_idle_lanes(lease) == 0 && !is_choosy(lease))) {
         return;
     }
     struct open_lane *lanes = allocate(exchange, part->lanes * sizeof *lanes);
     const struct open_lane *first = NULL;
     do {
         const size_t count = lanes == NULL ? 0 : find_open_lanes(exchange, part, lanes);
-        first = worth_waiting_for(lanes, count, lease);
+        first = worth_waiting_for(lanes, count, lease, next_of(part));
         if (first != NULL && exchange->attempt_count < exchange->limits.attempts) {
-            dispatch(exchange, first->lease, first->lane);
+            dispatch(exchange, first->lease, first->lane,
+                     first->lease->lanes[first->lane].in_flight > 1);
         }
     } while (first != NULL && has_choice(lease) &&
              exchange->attempt_count < exchange->limits.attempts);

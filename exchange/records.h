@@ -380,7 +380,7 @@ struct lane {
     int64_t seen_until_ns;
     int64_t seen_ns, paid_ns;
     int64_t unbilled_from_ns; /* scratch of a renewal */
-    uint32_t runs;            /* likewise: what it was given first, */
+    uint32_t runs, last;      /* likewise: what it was given first, and last, */
     bool is_ending;           /* and that it was withdrawn */
 };
 

@@ -370,6 +370,43 @@ START_TEST(the_longest_that_becomes_ready_waits_for_the_fastest)
 }
 END_TEST
 
+/* A chain of long ones beside many short ones. */
+START_TEST(a_chain_does_not_wait_behind_what_a_slow_lane_has)
+{
+    enum { CHAIN = 14, ALL = 64 };
+    static int64_t ms[ALL];
+    static uint32_t expect_ms[ALL];
+    static uint32_t ranks[ALL];
+    static uint32_t counts[ALL];
+    static uint32_t after[CHAIN];
+    for (uint32_t i = 0; i < ALL; i++) {
+        const bool is_chain = i < CHAIN;
+        ms[i] = is_chain ? 500 : 200;
+        expect_ms[i] = (uint32_t)ms[i];
+        ranks[i] = is_chain ? (CHAIN - i) * 500 : 200;
+        counts[i] = is_chain && i > 0;
+    }
+    for (uint32_t i = 0; i + 1 < CHAIN; i++) {
+        after[i] = i;
+    }
+    const struct exchange_graph graph = {.after_count = counts,
+                                         .after_count_count = ALL,
+                                         .after = after,
+                                         .after_length = CHAIN - 1,
+                                         .rank = ranks,
+                                         .rank_count = ALL,
+                                         .expect_ms = expect_ms,
+                                         .expect_count = ALL};
+    mean_ms(ms, ALL);
+    struct exchange_command made = submit_of(ALL, 900);
+    made.submit.graph = &graph;
+    agents[FAST].percent = 300; /* who is asked first is the slowest */
+    agents[AGENTS - 1].percent = 100;
+    begin_job(&made);
+    ck_assert_int_le(run_job(), 10000);
+}
+END_TEST
+
 static int64_t run_array(uint32_t count, int64_t each_ms)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -442,6 +479,7 @@ int main(void)
     tcase_add_test(tests, how_fast_a_lane_is_goes_by_what_was_said_of_what_it_did);
     tcase_add_test(tests, a_fork_runs_on_two_lanes);
     tcase_add_test(tests, the_longest_that_becomes_ready_waits_for_the_fastest);
+    tcase_add_test(tests, a_chain_does_not_wait_behind_what_a_slow_lane_has);
     tcase_add_test(tests, what_was_taken_back_and_has_not_ended_yet_holds_up_nothing);
     tcase_add_test(tests, the_last_that_waits_goes_behind_what_a_faster_lane_runs);
     tcase_add_test(tests,

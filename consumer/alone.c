@@ -26,12 +26,9 @@ static int64_t lease_micro(const struct bourse_job *job, int64_t price_micro)
 {
     int64_t most_micro = 0;
     for (size_t i = 0; i < job->part_count; i++) {
-        int64_t slot_ms;
-        int64_t micro;
-        const bool is_known =
-            checked_mul(job->parts[i].slots, job->parts[i].term_ms, &slot_ms) &&
-            checked_muldiv_ceil(price_micro, slot_ms, NS_PER_HOUR / NS_PER_MS, &micro);
-        most_micro = !is_known ? INT64_MAX : micro > most_micro ? micro : most_micro;
+        const int64_t micro =
+            order_price_micro(price_micro, job->parts[i].slots, job->parts[i].term_ms);
+        most_micro = micro > most_micro ? micro : most_micro;
     }
     return most_micro;
 }

@@ -1,6 +1,7 @@
 #include "consumer/order.h"
 
 #include "base/checked.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -538,4 +539,14 @@ struct order *order_tasks(const struct job_file *job, struct problem *ret_proble
         order_destroy(&ordering.order);
     }
     return ordering.order;
+}
+
+int64_t order_price_micro(int64_t price_micro, int64_t slots, int64_t each_ms)
+{
+    int64_t slot_ms;
+    int64_t micro;
+    return checked_mul(slots, each_ms, &slot_ms) &&
+                   checked_muldiv_ceil(price_micro, slot_ms, NS_PER_HOUR / NS_PER_MS, &micro)
+               ? micro
+               : INT64_MAX;
 }

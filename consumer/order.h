@@ -71,6 +71,9 @@ const char *order_executor(const struct job_file *job);
 /* The program that a device must offer, or NULL: an image brings it, or the subtask's own file is
  * it. */
 const char *order_program(const struct job_file *job, const struct job_strings *run);
+/* Micro-credits of so many slots for so long at a price per slot-hour, rounded up; INT64_MAX: more
+ * than anybody has. */
+int64_t order_price_micro(int64_t price_micro, int64_t slots, int64_t each_ms);
 /* What is assumed of a subtask: `expect_ms`, or without one the default, never above the limit. */
 int64_t order_expect_ns(int64_t expect_ms, int64_t limit_ms);
 

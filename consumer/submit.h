@@ -1,5 +1,5 @@
-/* consumer/submit.h - quote and submission of a job part by part: each at a price of its own. Not
- * installed. */
+/* consumer/submit.h - quote (quote.c) and submission of a job part by part: each at a price of its
+ * own. Not installed. */
 #ifndef BOURSE_CONSUMER_SUBMIT_H
 #define BOURSE_CONSUMER_SUBMIT_H
 
@@ -17,6 +17,10 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
 /* What the devices of a part have to have; for codec_requirement_free. NULL with the error. */
 Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
                                       struct bourse_error *error);
+/* The job's limit by value, in `ret_wire`; NULL: it has none. */
+Bourse__V1__Value *submit_value(const struct job_file *file, Bourse__V1__Value *ret_wire);
+/* Whether some of what a quote lists is given away. */
+bool submit_has_gift(const struct bourse_quote *quote);
 /* As bourse_submit, with these limits. */
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,

@@ -121,11 +121,7 @@ bool offer_is_too_dear(const struct bourse_quote *quote)
 
 bool offer_is_given_away(const struct bourse_quote *quote)
 {
-    bool is_donated = false;
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        is_donated |= quote->levels[i].price_micro == 0;
-    }
-    return is_donated && quote->minimum_micro == 0 && quote->without_gift == 0;
+    return submit_has_gift(quote) && quote->minimum_micro == 0 && quote->without_gift == 0;
 }
 
 void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE])

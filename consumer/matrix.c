@@ -371,7 +371,7 @@ static void *prepare(void *argument)
     uint8_t *unused = malloc(PREPARED_STEP_BYTES);
     bool goes_on = unused != NULL;
     process_name_thread("prepare");
-    (void)process_yield_thread(); /* without, it only costs more */
+    (void)process_idle_thread(); /* without, it only costs more */
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     for (uint64_t at = 0; goes_on && at < end && !atomic_load(&draft->is_prepared_enough);
          at += PREPARED_STEP_BYTES) {

@@ -49,6 +49,7 @@ struct agent {
     struct lanes *lanes;
     struct owner *owner;
     struct reports reports;
+    struct list_link settled; /* outcomes: what they keep goes once their results are on their way */
     int64_t reconnect_ns;   /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns; /* 0: not draining */
     bool cancelled_running;
@@ -245,10 +246,18 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     list_init(&done);
     list_append_all(&done, &reports->done);
     pthread_mutex_unlock(&reports->mutex);
-    while (!list_empty(&done)) {
-        struct outcome *outcome = LIST_ELEMENT(done.next, struct outcome, link);
+    for (struct list_link *link = done.next; link != &done; link = link->next) {
+        settle_outcome(agent, now_ns, LIST_ELEMENT(link, struct outcome, link));
+    }
+    list_append_all(&agent->settled, &done);
+}
+
+/* Of a tile that stayed in its jail that takes 0.15 ms a MiB. */
+static void drop_outcomes(struct list_link *outcomes)
+{
+    while (!list_empty(outcomes)) {
+        struct outcome *outcome = LIST_ELEMENT(outcomes->next, struct outcome, link);
         list_remove(&outcome->link);
-        settle_outcome(agent, now_ns, outcome);
         outcome_destroy(&outcome);
     }
 }
@@ -520,6 +529,7 @@ static void loop(struct agent *agent)
         hear_owner(agent, now_ns);
         leave_when_drained(agent, now_ns);
         carry_out(agent, now_ns);
+        drop_outcomes(&agent->settled);
         if (agent->failed || drain(agent, now_ns)) {
             return;
         }
@@ -681,11 +691,8 @@ static void close_all(struct agent *agent)
     }
     link_close(&agent->link);
     agent_session_destroy(&agent->session);
-    while (!list_empty(&agent->reports.done)) {
-        struct outcome *outcome = LIST_ELEMENT(agent->reports.done.next, struct outcome, link);
-        list_remove(&outcome->link);
-        outcome_destroy(&outcome);
-    }
+    drop_outcomes(&agent->reports.done);
+    drop_outcomes(&agent->settled);
     free(agent->reports.left);
     if (agent->reports.event >= 0) {
         close(agent->reports.event);
@@ -700,6 +707,7 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
 {
     struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX, .started_ms = wall_ms()};
     list_init(&agent.reports.done);
+    list_init(&agent.settled);
     pthread_mutex_init(&agent.reports.mutex, NULL);
     agent.reports.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent.zmq = zmq_ctx_new();

@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sodium.h>
 #include <stddef.h>
@@ -139,9 +140,10 @@ static bool yield_thread(pid_t thread)
     return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
 }
 
-bool process_yield_thread(void)
+bool process_idle_thread(void)
 {
-    return getpriority(PRIO_PROCESS, 0) >= YIELDED_NICE || yield_thread(0); /* the caller's */
+    const struct sched_param none = {0};
+    return pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) == 0;
 }
 
 unsigned process_yield_threads(const char *name)

@@ -16,6 +16,7 @@ struct relaying {
     pthread_mutex_t reading, writing;
     uint64_t next; /* to be read */
     atomic_bool has_failed;
+    atomic_bool has_helper_left; /* before the end */
 };
 
 static atomic_uint under_way; /* relays in this process */
@@ -63,37 +64,41 @@ static bool carry_one(struct relaying *relaying, uint8_t *piece)
     return true;
 }
 
-static void *carry(void *argument)
+/* Of all relays under way, for a helper: more threads than processors would only wait for one
+ * another. */
+static bool has_processor(void)
+{
+    cpu_set_t cpus;
+    return sched_getaffinity(0, sizeof cpus, &cpus) != 0 ||
+           (unsigned)CPU_COUNT(&cpus) > atomic_load(&under_way);
+}
+
+static void *help(void *argument)
 {
     struct relaying *relaying = argument;
     uint8_t *piece = malloc(RELAY_PIECE_BYTES);
-    while (piece != NULL && carry_one(relaying, piece)) {
+    while (piece != NULL && has_processor() && carry_one(relaying, piece)) {
         continue;
     }
     free(piece);
+    atomic_store(&relaying->has_helper_left, true);
     return NULL;
-}
-
-/* More threads than processors would only wait for one another. */
-static bool has_processor(unsigned relays)
-{
-    cpu_set_t cpus;
-    return sched_getaffinity(0, sizeof cpus, &cpus) != 0 || (unsigned)CPU_COUNT(&cpus) > relays;
 }
 
 static bool start_helper(struct relaying *relaying, pthread_t *ret_helper)
 {
     sigset_t all;
     sigset_t before;
+    atomic_store(&relaying->has_helper_left, false);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
-    int failed = pthread_create(ret_helper, NULL, carry, relaying);
+    int failed = pthread_create(ret_helper, NULL, help, relaying);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0;
 }
 
-/* What the caller carries; it has a helper as soon as there is a processor for one, as when another
- * relay has ended. */
+/* What the caller carries; he has a helper while there is a processor for one, as before another
+ * relay begins and when it has ended. */
 static void carry_helped(struct relaying *relaying)
 {
     pthread_t helper;
@@ -101,9 +106,13 @@ static void carry_helped(struct relaying *relaying)
     bool is_helped = false;
     bool goes_on = piece != NULL;
     while (goes_on) {
+        if (is_helped && atomic_load(&relaying->has_helper_left)) {
+            (void)pthread_join(helper, NULL); /* ours, and joined once */
+            is_helped = false;
+        }
         is_helped = is_helped || /* alone, so that `next` is nobody else's */
                     (relaying->relay->to - relaying->next > 2 * (uint64_t)RELAY_PIECE_BYTES &&
-                     has_processor(atomic_load(&under_way)) && start_helper(relaying, &helper));
+                     has_processor() && start_helper(relaying, &helper));
         goes_on = carry_one(relaying, piece);
     }
     free(piece);
@@ -117,6 +126,7 @@ bool relay_run(const struct relay *relay)
     struct relaying relaying = {.relay = relay, .next = relay->from};
     assert(relay->from <= relay->to);
     atomic_init(&relaying.has_failed, false);
+    atomic_init(&relaying.has_helper_left, false);
     pthread_mutex_init(&relaying.reading, NULL);
     pthread_mutex_init(&relaying.writing, NULL);
     (void)atomic_fetch_add(&under_way, 1);

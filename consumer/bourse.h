@@ -827,10 +827,6 @@ void bourse_product_destroy(struct bourse_product **self);
 /* The job to quote and submit; it lives as long as the product. NULL: nothing is to be
  * submitted. */
 struct bourse_job *bourse_product_job(struct bourse_product *product);
-/* Makes memory ready for the product while others work on it. For once its job is agreed to, and
- * once at most; what is collected then goes into it sooner, and nothing else depends on it. */
-void bourse_product_prepare(struct bourse_product *product);
-
 struct bourse_product_summary {
     uint64_t rows, inner, columns;    /* inner: 0 when it is not known */
     uint32_t tile_rows, tile_columns; /* blocks along each side of C */

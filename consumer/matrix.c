@@ -3,27 +3,18 @@
 #include "base/text.h"
 #include "consumer/expand.h"
 #include "runtime/files.h"
-#include "runtime/process.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    SHOWN_BYTES = 256,
-    PREPARED_STEP_BYTES = 1 << 18,
-    PREPARED_MEMORY_PARTS = 4, /* of the free memory, such a part is made ready at most */
-};
-#define PREPARED_BYTES_MAX (UINT64_C(1) << 30)
+enum { SHOWN_BYTES = 256 };
 
 /* A file's name as it may be shown. */
 struct shown {
@@ -242,11 +233,8 @@ bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
 struct matrix_draft {
     struct matrix matrix;
     char *path;
-    char *temporary;   /* its name until then; NULL: it has its own */
-    bool is_named;     /* has one of the two */
-    bool is_preparing; /* there is a thread */
-    atomic_bool is_prepared_enough;
-    pthread_t preparer;
+    char *temporary; /* its name until then; NULL: it has its own */
+    bool is_named;   /* has one of the two */
 };
 
 /* The folder of `path`, for the caller to free. */
@@ -348,65 +336,10 @@ struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64
     return draft;
 }
 
-static uint64_t bytes_to_prepare(const struct matrix_draft *draft)
-{
-    long pages = sysconf(_SC_AVPHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
-    uint64_t spare = pages > 0 && page_bytes > 0
-                         ? (uint64_t)pages * (uint64_t)page_bytes / PREPARED_MEMORY_PARTS
-                         : 0;
-    uint64_t size = offset_of(&draft->matrix, draft->matrix.rows, 0);
-    uint64_t most = spare < PREPARED_BYTES_MAX ? spare : PREPARED_BYTES_MAX;
-    return size < most ? size : most;
-}
-
-/* To read what was never written gives the file memory for it, and nothing else: the disk is not
- * asked, and pages that are only read need not be written. Without reading ahead, which would do
- * many megabytes at a go while others wait. */
-static void *prepare(void *argument)
-{
-    struct matrix_draft *draft = argument;
-    const int fd = draft->matrix.fd;
-    const uint64_t end = bytes_to_prepare(draft);
-    uint8_t *unused = malloc(PREPARED_STEP_BYTES);
-    bool goes_on = unused != NULL;
-    process_name_thread("prepare");
-    (void)process_idle_thread(); /* without, it only costs more */
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-    for (uint64_t at = 0; goes_on && at < end && !atomic_load(&draft->is_prepared_enough);
-         at += PREPARED_STEP_BYTES) {
-        goes_on = pread(fd, unused, PREPARED_STEP_BYTES, (off_t)at) > 0;
-    }
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_NORMAL); /* whoever checks it reads it in order */
-    free(unused);
-    return NULL;
-}
-
-void matrix_draft_prepare(struct matrix_draft *draft)
-{
-    sigset_t all;
-    sigset_t before;
-    assert(!draft->is_preparing);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
-    draft->is_preparing = pthread_create(&draft->preparer, NULL, prepare, draft) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-static void end_preparing(struct matrix_draft *draft)
-{
-    if (draft->is_preparing) {
-        atomic_store(&draft->is_prepared_enough, true);
-        (void)pthread_join(draft->preparer, NULL); /* ours, and joined once */
-        draft->is_preparing = false;
-    }
-}
-
 void matrix_draft_destroy(struct matrix_draft **self)
 {
     struct matrix_draft *draft = *self;
     if (draft != NULL) {
-        end_preparing(draft);
         if (draft->temporary != NULL && draft->is_named) {
             (void)unlink(draft->temporary); /* nothing more to do about it */
         }
@@ -448,7 +381,6 @@ const struct matrix *matrix_draft_matrix(const struct matrix_draft *draft)
 
 bool matrix_draft_keep(struct matrix_draft *draft, struct problem *ret_problem)
 {
-    end_preparing(draft);
     if (fsync(draft->matrix.fd) != 0 || !draft_name(draft)) {
         return disk_failed(draft->path, ret_problem);
     }

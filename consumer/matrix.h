@@ -60,11 +60,6 @@ struct matrix_draft;
  * of it. NULL with the problem. */
 struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64_t columns,
                                          struct problem *ret_problem);
-/* Has memory made ready for what will be written, on a thread of its own with what time the
- * processors have left: where memory is new to a machine, a write waits for it longer than for
- * anything else. A fourth of the free memory and 1 GiB at most. Nothing else depends on it. At most
- * once. */
-void matrix_draft_prepare(struct matrix_draft *draft);
 /* What was not kept is removed. */
 void matrix_draft_destroy(struct matrix_draft **self);
 bool matrix_draft_write(struct matrix_draft *draft, const struct matrix_block *block,

@@ -51,11 +51,6 @@ struct bourse_job *bourse_product_job(struct bourse_product *product)
     return product->job;
 }
 
-void bourse_product_prepare(struct bourse_product *product)
-{
-    matrix_draft_prepare(product->draft);
-}
-
 void bourse_product_summary(const struct bourse_product *product,
                             struct bourse_product_summary *ret_summary)
 {

@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sodium.h>
 #include <stddef.h>
@@ -138,12 +137,6 @@ static bool yield_thread(pid_t thread)
     const struct scheduling attributes = {
         .size = sizeof attributes, .policy = SCHED_OTHER, .nice = YIELDED_NICE, .slice_ns = 100000};
     return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
-}
-
-bool process_idle_thread(void)
-{
-    const struct sched_param none = {0};
-    return pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) == 0;
 }
 
 unsigned process_yield_threads(const char *name)

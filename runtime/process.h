@@ -23,9 +23,6 @@ void process_name_thread(const char *name);
 /* The threads of this process that are called `name` leave the processors to the others (nice 10),
  * for ever. Returns how many there are: 0 says that it was not done. */
 unsigned process_yield_threads(const char *name);
-/* The calling thread runs where a processor has nothing else to do (SCHED_IDLE), for ever: it must
- * hold nothing that others wait for. False: it was not done. */
-bool process_idle_thread(void);
 /* For what getopt_long does not know (it says so itself): prints the option that may have been
  * meant, if one is near. */
 struct option;

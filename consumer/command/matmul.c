@@ -185,9 +185,6 @@ static bool submit_product(struct matmul *matmul, int *ret_status)
     bool good =
         offer_make(invocation, offer, ret_status) && offer_agree(invocation, offer, ret_status);
     matmul->started_ns = clock_monotonic_ns();
-    if (good) {
-        bourse_product_prepare(matmul->product);
-    }
     good = good && offer_place(invocation, offer, matmul->id, ret_status);
     matmul->is_submitted = good;
     matmul->sent_bytes = offer->summary.input_bytes;

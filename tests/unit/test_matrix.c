@@ -39,27 +39,6 @@ static void tear_down(void)
 
 static struct random dice;
 
-/* Pages of a file that are in memory. */
-static size_t pages_in_memory(const struct matrix *matrix, size_t *ret_count)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t bytes = matrix->data_offset + matrix->rows * matrix->columns * sizeof(float);
-    const size_t count = (bytes + page - 1) / page;
-    unsigned char *is_there = malloc(count);
-    void *mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, matrix->fd, 0);
-    size_t found = 0;
-    ck_assert_ptr_nonnull(is_there);
-    ck_assert(mapped != MAP_FAILED);
-    ck_assert_int_eq(mincore(mapped, bytes, is_there), 0);
-    for (size_t i = 0; i < count; i++) {
-        found += is_there[i] & 1U;
-    }
-    ck_assert_int_eq(munmap(mapped, bytes), 0);
-    free(is_there);
-    *ret_count = count;
-    return found;
-}
-
 /* A matrix of numbers in -1 .. 1 as a file, and in memory. */
 static float *make(const char *path, uint64_t rows, uint64_t columns)
 {
@@ -87,33 +66,14 @@ static void put(const char *path, uint64_t rows, uint64_t columns, const float *
     matrix_draft_destroy(&draft);
 }
 
-START_TEST(a_draft_has_memory_for_all_of_it_once_it_was_prepared)
-{
-    struct matrix_draft *draft = matrix_draft_create("c.npy", 1100, 1024, &problem);
-    ck_assert_ptr_nonnull(draft);
-    matrix_draft_prepare(draft);
-    for (size_t pages = 1, found = 0; found < pages;) { /* which the thread makes true */
-        found = pages_in_memory(matrix_draft_matrix(draft), &pages);
-    }
-    const struct matrix_block last = {.row = 1099, .rows = 1, .columns = 1024};
-    float row[1024];
-    ck_assert(matrix_read(matrix_draft_matrix(draft), &last, row, &problem));
-    for (size_t i = 0; i < 1024; i++) {
-        ck_assert(row[i] == 0);
-    }
-    matrix_draft_destroy(&draft);
-}
-END_TEST
-
-START_TEST(what_is_written_while_a_draft_is_prepared_stays)
+START_TEST(rows_may_be_written_last_first)
 {
     enum { ROWS = 2000, COLUMNS = 1024 };
     float *elements = make("a.npy", ROWS, COLUMNS);
     struct matrix matrix;
     struct matrix_draft *draft = matrix_draft_create("c.npy", ROWS, COLUMNS, &problem);
     ck_assert_ptr_nonnull(draft);
-    matrix_draft_prepare(draft);
-    for (uint64_t row = ROWS; row > 0; row -= 100) { /* towards the thread */
+    for (uint64_t row = ROWS; row > 0; row -= 100) {
         const struct matrix_block block = {.row = row - 100, .rows = 100, .columns = COLUMNS};
         ck_assert(matrix_draft_write(draft, &block, elements + (row - 100) * COLUMNS, &problem));
     }
@@ -525,8 +485,7 @@ int main(void)
     TCase *files = tcase_create("files");
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_add_test(files, a_block_is_the_part_of_the_file_that_it_names);
-    tcase_add_test(files, a_draft_has_memory_for_all_of_it_once_it_was_prepared);
-    tcase_add_test(files, what_is_written_while_a_draft_is_prepared_stays);
+    tcase_add_test(files, rows_may_be_written_last_first);
     tcase_add_test(files, what_is_no_matrix_is_refused_with_its_name);
     tcase_add_test(files, a_file_that_becomes_shorter_is_noticed);
     tcase_add_test(files, a_block_may_come_in_pieces_of_any_size);

@@ -201,22 +201,27 @@ static bool read_until_helped(void *context, uint64_t offset, uint8_t *ret_bytes
     return !self->has_helper;
 }
 
-START_TEST(whom_nobody_helped_is_helped_when_another_relay_has_ended)
+/* To two of the processors. False: there are not so many. */
+static bool hold_to_two(const cpu_set_t *all)
 {
-    cpu_set_t all;
     cpu_set_t two;
-    struct sha256 sum;
-    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&two);
     for (unsigned i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; i++) {
-        if (CPU_ISSET(i, &all)) {
+        if (CPU_ISSET(i, all)) {
             CPU_SET(i, &two);
         }
     }
-    if (CPU_COUNT(&two) < 2) {
+    return CPU_COUNT(&two) == 2 && sched_setaffinity(0, sizeof two, &two) == 0;
+}
+
+START_TEST(whom_nobody_helped_is_helped_when_another_relay_has_ended)
+{
+    cpu_set_t all;
+    struct sha256 sum;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    if (!hold_to_two(&all)) {
         return; /* nobody helps on one processor */
     }
-    ck_assert_int_eq(sched_setaffinity(0, sizeof two, &two), 0);
     other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     ck_assert_int_eq(pthread_create(&other.thread, NULL, run_other, &other), 0);
     pthread_mutex_lock(&other.mutex);
@@ -237,6 +242,57 @@ START_TEST(whom_nobody_helped_is_helped_when_another_relay_has_ended)
 }
 END_TEST
 
+/* Until somebody else reads, then until nobody else does while another relay is under way. */
+static bool read_until_left_alone(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    struct place *self = context;
+    enum { ALONE_PIECES = 50 }; /* in a row: two would take turns */
+    memset(ret_bytes, 0, length);
+    (void)offset;
+    const bool is_helper = !pthread_equal(pthread_self(), self->caller);
+    if (is_helper && !self->has_helper) {
+        self->has_helper = true;
+        ck_assert_int_eq(pthread_create(&other.thread, NULL, run_other, &other), 0);
+        pthread_mutex_lock(&other.mutex);
+        while (!other.is_reading) {
+            pthread_cond_wait(&other.changed, &other.mutex);
+        }
+        pthread_mutex_unlock(&other.mutex);
+        self->read = 0;
+    } else if (self->has_helper) {
+        self->read = is_helper ? 0 : self->read + 1;
+    }
+    return self->read < ALONE_PIECES;
+}
+
+START_TEST(who_helps_leaves_when_another_relay_begins)
+{
+    cpu_set_t all;
+    struct sha256 sum;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    if (!hold_to_two(&all)) {
+        return; /* nobody helps on one processor */
+    }
+    other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    place.caller = pthread_self();
+    const struct relay relay = {.to = PIECES_MOST * (uint64_t)RELAY_PIECE_BYTES,
+                                .sum = &sum,
+                                .context = &place,
+                                .read = read_until_left_alone,
+                                .write = write_nowhere};
+    sha256_start(&sum);
+    ck_assert(!relay_run(&relay)); /* ended by the last piece alone */
+    ck_assert(place.has_helper);
+    ck_assert_uint_eq(place.read, 50);
+    pthread_mutex_lock(&other.mutex);
+    other.may_end = true;
+    pthread_cond_broadcast(&other.changed);
+    pthread_mutex_unlock(&other.mutex);
+    ck_assert_int_eq(pthread_join(other.thread, NULL), 0);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("relay");
@@ -247,6 +303,7 @@ int main(void)
     tcase_add_loop_test(tests, what_cannot_be_read_or_written_ends_it, 0, 5);
     tcase_add_test(tests, on_one_processor_nobody_helps);
     tcase_add_test(tests, whom_nobody_helped_is_helped_when_another_relay_has_ended);
+    tcase_add_test(tests, who_helps_leaves_when_another_relay_begins);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -184,7 +184,7 @@ static void want_inputs(struct holding *holding, uint32_t index)
         const Bourse__V1__ManifestInput *input = command_input(holding->manifest, index, i);
         struct hash32 hash = codec_hash(input->hash);
         if (tensor_reads_once(holding->manifest, input->size)) {
-            store_prefetch_once(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+            store_prefetch_lent(holding->store, &hash, &holding->grant.job, UINT64_MAX);
         } else {
             store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
         }

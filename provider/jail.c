@@ -289,8 +289,8 @@ struct staging {
     size_t next;                         /* input to be placed, if it has a place */
     size_t done;                         /* places filled so far */
     bool failed;                         /* the reply says why; the run is being cancelled */
-    struct stat mapped[JAIL_MAPPED_MAX]; /* of each that is mapped, from before it was hashed */
-    size_t checked;                      /* of these */
+    struct stamp mapped[JAIL_MAPPED_MAX]; /* of each that is mapped, from before it was hashed */
+    size_t checked;                       /* of these */
 };
 
 static void fill_places(struct staging *staging, int *files, size_t count, struct jail_reply *reply)
@@ -327,6 +327,21 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
+/* Whether it has its hash. It need not be hashed while it looks as when it was. */
+static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
+{
+    struct stamp *hashed = input->hashed;
+    if (hashed != NULL && hashed->is_known && !stamp_has_changed(hashed, input->fd)) {
+        *ret_stamp = *hashed;
+        return true;
+    }
+    const bool good = stamp_take(input->fd, ret_stamp) && has_hash(input);
+    if (hashed != NULL) {
+        *hashed = good ? *ret_stamp : (struct stamp){.is_known = false};
+    }
+    return good;
+}
+
 /* What is mapped has its hash before anything is computed with it; afterwards root or our own user
  * could change it (blame_mapped). */
 static bool check_mapped(struct staging *staging, struct jail_reply *reply)
@@ -337,30 +352,13 @@ static bool check_mapped(struct staging *staging, struct jail_reply *reply)
         if (!input->is_mapped) {
             continue;
         }
-        if (fstat(input->fd, &staging->mapped[staging->checked]) != 0 || !has_hash(input)) {
+        if (!check_one(input, &staging->mapped[staging->checked])) {
             fill_failed(reply, input->name);
             staging->failed = true;
         }
         staging->checked++;
     }
     return !staging->failed;
-}
-
-static bool is_same_time(struct timespec one, struct timespec other)
-{
-    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
-}
-
-/* Of what lies in a file. One that only lost or got a name has another ctime, too. */
-static bool has_changed(const struct stat *before, int fd)
-{
-    struct stat now;
-    if (fstat(fd, &now) != 0) {
-        return true;
-    }
-    bool has_its_names = now.st_nlink == before->st_nlink;
-    return now.st_size != before->st_size || !is_same_time(now.st_mtim, before->st_mtim) ||
-           (has_its_names && !is_same_time(now.st_ctim, before->st_ctim));
 }
 
 /* The others are no fault of the job's, and it is charged for none of them. */
@@ -393,8 +391,8 @@ static void blame_mapped(const struct staging *staging, struct jail_reply *reply
     }
     for (size_t i = 0; i < request->input_count && which < staging->checked; i++) {
         const struct jail_input *input = &request->inputs[i];
-        if (input->is_mapped && has_changed(&staging->mapped[which++], input->fd) && name == NULL) {
-            name = input->name;
+        if (input->is_mapped && stamp_has_changed(&staging->mapped[which++], input->fd)) {
+            name = name == NULL ? input->name : name;
         }
     }
     for (size_t i = 0; i < request->input_count && is_unread && name == NULL; i++) {

@@ -20,6 +20,7 @@
 #include "protocol/message.h"
 #include "provider/cgroup.h"
 #include "provider/launcher.h"
+#include "provider/stamp.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -79,6 +80,10 @@ struct jail_input {
     /* With a hash, of a tensor operation, if jail_may_map: it is not placed. The file is hashed,
      * and then mapped there. */
     bool is_mapped;
+    /* Of one that is mapped: how it looked when it had its hash. One that is not known, or looks
+     * otherwise, is hashed again, and is known then if it has its hash. NULL: nobody wants to
+     * know. */
+    struct stamp *hashed;
     bool executable; /* else read-only data; either way the program may not be able to write it */
     bool is_state;   /* a file of a checkpoint: it may */
 };

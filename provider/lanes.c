@@ -199,7 +199,7 @@ static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once
     struct problem problem = {""};
     struct store *store = lane->lanes->config.store;
     const struct id128 *job = &holding_grant(lane->holding)->job;
-    enum store_status status = (is_once ? store_take_once : store_take)(
+    enum store_status status = (is_once ? store_take_lent : store_take)(
         store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
     if (status != STORE_OK) {
         report_missing(outcome, status, what, &problem);
@@ -307,7 +307,7 @@ static bool may_leave_outputs(void *context)
     return is_last;
 }
 
-static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
+static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct outcome *outcome)
 {
     if (atomic_load(&lane->cancel)) {
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");

@@ -39,9 +39,10 @@ struct entry {
     uint64_t cap;
     enum entry_state state;
     bool verified;  /* its bytes were hashed by this process */
-    bool may_lend;  /* wanted: by who reads it once */
-    bool was_taken; /* lent: by one who read it, and nobody else */
+    bool may_lend;  /* wanted: by who hashes it */
+    bool was_read;  /* lent: by one who does not say what it looked like when it had its hash */
     int lent;       /* lent: the file */
+    struct stamp hashed; /* lent: as it looked when it had its hash */
     unsigned users; /* takers that wait or hold it */
     unsigned tries; /* fetches that found the disk full and nothing to drop */
     uint64_t size;
@@ -386,7 +387,8 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
     entry->state = ENTRY_LENT;
     entry->lent = fd;
     entry->size = size;
-    entry->was_taken = false;
+    entry->was_read = false;
+    entry->hashed = (struct stamp){.is_known = false};
     list_append(&store->lents, &entry->queue);
     store->lent_count++;
     entry->users++; /* not to be evicted by its own arrival */
@@ -571,7 +573,7 @@ struct taking { /* what a taker asks for */
     const struct id128 *job;
     uint64_t cap;
     const atomic_bool *give_up; /* may be NULL */
-    bool is_once;
+    bool may_lend;
 };
 
 static enum store_status take_nothing(struct store_blob *ret_blob, struct problem *ret_problem)
@@ -651,13 +653,13 @@ static enum store_status too_large(const struct entry *entry, uint64_t cap,
     return STORE_TOO_LARGE;
 }
 
-/* To the first who reads it once; for anybody else it is fetched. False: that it is, or no
- * descriptor is left. */
+/* For who hashes it, until one of them has not said how it looked; for anybody else it is fetched.
+ * False: that it is, or no descriptor is left. */
 static bool take_lent(struct store *store, struct entry *entry, const struct taking *taking,
                       struct store_blob *ret_blob)
 {
     int fd = -1;
-    if (taking->is_once && !entry->was_taken && entry->size <= taking->cap) {
+    if (taking->may_lend && !entry->was_read && entry->size <= taking->cap) {
         fd = fcntl(entry->lent, F_DUPFD_CLOEXEC, 3);
     }
     if (fd < 0) {
@@ -665,9 +667,13 @@ static bool take_lent(struct store *store, struct entry *entry, const struct tak
         queue_want(store, entry, taking->job, taking->cap, false);
         return false;
     }
-    entry->was_taken = true;
-    *ret_blob =
-        (struct store_blob){.hash = entry->hash, .size = entry->size, .fd = fd, .is_lent = true};
+    list_remove(&entry->queue);
+    list_append(&store->lents, &entry->queue);
+    *ret_blob = (struct store_blob){.hash = entry->hash,
+                                    .size = entry->size,
+                                    .fd = fd,
+                                    .is_lent = true,
+                                    .hashed = entry->hashed};
     return true;
 }
 
@@ -718,7 +724,7 @@ static enum store_status take(struct store *store, const struct hash32 *hash,
         entry = NULL;
     }
     if (entry == NULL) {
-        entry = want(store, hash, taking->job, taking->cap, taking->is_once);
+        entry = want(store, hash, taking->job, taking->cap, taking->may_lend);
     } else if (entry->state == ENTRY_WANTED) { /* a hint becomes a need: to the front */
         list_remove(&entry->queue);
         list_insert_before(store->wants.next, &entry->queue);
@@ -745,11 +751,11 @@ enum store_status store_take(struct store *store, const struct hash32 *hash,
     return take(store, hash, &taking, ret_blob, ret_problem);
 }
 
-enum store_status store_take_once(struct store *store, const struct hash32 *hash,
+enum store_status store_take_lent(struct store *store, const struct hash32 *hash,
                                   const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                                   struct store_blob *ret_blob, struct problem *ret_problem)
 {
-    const struct taking taking = {.job = job, .cap = cap, .give_up = give_up, .is_once = true};
+    const struct taking taking = {.job = job, .cap = cap, .give_up = give_up, .may_lend = true};
     return take(store, hash, &taking, ret_blob, ret_problem);
 }
 
@@ -766,6 +772,10 @@ void store_release(struct store *store, struct store_blob *blob)
     pthread_mutex_lock(&store->mutex);
     struct entry *entry = find_entry(store, &blob->hash);
     assert(entry != NULL);
+    if (blob->is_lent && entry->state == ENTRY_LENT) {
+        entry->hashed = blob->hashed.is_known ? blob->hashed : entry->hashed;
+        entry->was_read = entry->was_read || !entry->hashed.is_known;
+    }
     leave(store, entry);
     pthread_mutex_unlock(&store->mutex);
 }
@@ -790,7 +800,7 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
     prefetch(store, hash, job, cap, false);
 }
 
-void store_prefetch_once(struct store *store, const struct hash32 *hash, const struct id128 *job,
+void store_prefetch_lent(struct store *store, const struct hash32 *hash, const struct id128 *job,
                          uint64_t cap)
 {
     prefetch(store, hash, job, cap, true);

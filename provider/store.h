@@ -6,8 +6,9 @@
  * recently used go, never one in use. Fetching happens on
  * threads of the store, so that inputs of the next subtask arrive while one runs.
  *
- * A large blob that is to be read once need not be copied: where the broker is on this machine, its open file serves. Nobody has
- * hashed that, so whoever reads it does (store_take_once). A second taker gets a copy of our own.
+ * A large blob that is not kept in a jail need not be copied: where the broker is on this machine, its open file serves. Nobody
+ * has hashed that, so whoever reads it does (store_take_lent), and says how it looked then, so that the next need not. Once
+ * somebody has read it and does not say, there is a copy of our own.
  *
  *     FOLDER/ab/abcdef...   64 hex digits; a name that ends in .part is being written
  *
@@ -17,6 +18,7 @@
 
 #include "base/id.h"
 #include "base/problem.h"
+#include "provider/stamp.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -76,25 +78,25 @@ void store_stop(struct store *store);
 struct store_blob {
     struct hash32 hash;
     uint64_t size;
-    int fd;       /* read-only, the taker's own */
-    bool is_lent; /* it is to be hashed as it is read */
+    int fd;              /* read-only, the taker's own */
+    bool is_lent;        /* it is to be hashed as it is read */
+    struct stamp hashed; /* lent: as it looked when it had its hash, for the taker to say */
 };
 /* Waits for the blob. `give_up` (may be NULL) ends the wait within a tenth of a second. Any status
  * but OK leaves nothing to release. The hash of nothing is at hand without a fetch. */
 enum store_status store_take(struct store *store, const struct hash32 *hash,
                              const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                              struct store_blob *ret_blob, struct problem *ret_problem);
-/* The same for who reads it once, from its start to its end, and hashes as he reads when it is
- * lent. */
-enum store_status store_take_once(struct store *store, const struct hash32 *hash,
+/* The same for who hashes it when it is lent, unless it looks as when somebody else did. */
+enum store_status store_take_lent(struct store *store, const struct hash32 *hash,
                                   const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                                   struct store_blob *ret_blob, struct problem *ret_problem);
 void store_release(struct store *store, struct store_blob *blob);
 /* Asks for a blob without waiting; a hint, dropped when STORE_WANTED_MAX are wanted already. */
 void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
                     uint64_t cap);
-/* The same for store_take_once. */
-void store_prefetch_once(struct store *store, const struct hash32 *hash, const struct id128 *job,
+/* The same for store_take_lent. */
+void store_prefetch_lent(struct store *store, const struct hash32 *hash, const struct id128 *job,
                          uint64_t cap);
 /* Closes what is lent and nobody uses: as long as it is open here, its owner's disk has no room of
  * it that he removes. */

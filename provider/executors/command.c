@@ -463,7 +463,7 @@ static bool is_program(const struct run *run, const char *name)
 
 static bool gather_input(struct run *run, const char *name, struct outcome *outcome)
 {
-    const struct store_blob *blob = &run->command->inputs[run->input_count];
+    struct store_blob *blob = &run->command->inputs[run->input_count];
     if (!template_path_safe(name)) {
         return refuse(outcome, "an input's name leads out of the work folder");
     }
@@ -476,6 +476,7 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
                             .fd = blob->fd,
                             .size = blob->size,
                             .hash = blob->is_lent ? &blob->hash : NULL,
+                            .hashed = blob->is_lent ? &blob->hashed : NULL,
                             .executable = is_program(run, name)};
     return true;
 }

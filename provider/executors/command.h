@@ -22,7 +22,7 @@ struct command {
     const struct config *config;
     uint32_t index;            /* of the subtask */
     const struct hash32 *seed; /* that came with its dispatch; NULL: none */
-    const struct store_blob
+    struct store_blob
         *inputs; /* all that command_input names, then all of command_taken, then the checkpoint */
     const struct given_files *given; /* that came with its dispatch; NULL: nothing */
     bool has_checkpoints;            /* its job says that its programs save their state */

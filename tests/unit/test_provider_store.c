@@ -194,10 +194,10 @@ static enum store_status take(struct play *play, size_t number, struct store_blo
                       &problem);
 }
 
-static enum store_status take_once(struct play *play, size_t number, struct store_blob *ret_blob)
+static enum store_status take_lent(struct play *play, size_t number, struct store_blob *ret_blob)
 {
     struct problem problem;
-    return store_take_once(play->store, &play->source.hashes[number], &job, UINT64_MAX, NULL,
+    return store_take_lent(play->store, &play->source.hashes[number], &job, UINT64_MAX, NULL,
                            ret_blob, &problem);
 }
 
@@ -276,20 +276,23 @@ static void check_bytes(const struct play *play, size_t number, const struct sto
     ck_assert_mem_eq(bytes, play->source.bytes[number], BLOB_BYTES);
 }
 
-START_TEST(who_reads_once_reads_what_is_lent)
+START_TEST(who_does_not_say_what_he_hashed_reads_what_is_lent_once)
 {
     CLEANUP(play_end) struct play play;
     struct store_blob blob;
     struct store_blob other;
     play_start(&play, 1 << 20);
     play.source.lends = true;
-    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK);
+    ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
     ck_assert(blob.is_lent);
     check_bytes(&play, 3, &blob);
     ck_assert_uint_eq(fetches(&play.source), 0);
     ck_assert_uint_eq(store_size(play.store), 0); /* no file of ours */
 
-    ck_assert_int_eq(take_once(&play, 3, &other), STORE_OK); /* the second has a copy */
+    ck_assert_int_eq(take_lent(&play, 3, &other), STORE_OK); /* meanwhile he may say it */
+    ck_assert(other.is_lent);
+    store_release(play.store, &other);
+    ck_assert_int_eq(take_lent(&play, 3, &other), STORE_OK); /* who comes later has a copy */
     ck_assert(!other.is_lent);
     check_bytes(&play, 3, &other);
     check_bytes(&play, 3, &blob); /* which the first does not notice */
@@ -297,10 +300,73 @@ START_TEST(who_reads_once_reads_what_is_lent)
     ck_assert_uint_eq(play.source.loans, 1);
     store_release(play.store, &other);
     store_release(play.store, &blob);
-    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK);
+    ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
     ck_assert(!blob.is_lent);
     store_release(play.store, &blob);
     ck_assert_uint_eq(fetches(&play.source), 1);
+}
+END_TEST
+
+START_TEST(what_looks_as_when_it_was_hashed_is_lent_to_all)
+{
+    CLEANUP(play_end) struct play play;
+    struct store_blob blob;
+    struct store_blob other;
+    play_start(&play, 1 << 20);
+    play.source.lends = true;
+    ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
+    ck_assert(!blob.hashed.is_known);
+    ck_assert(stamp_take(blob.fd, &blob.hashed));
+    ck_assert_int_eq(take_lent(&play, 3, &other), STORE_OK);
+    ck_assert(other.is_lent && !other.hashed.is_known); /* the first has it in use */
+    store_release(play.store, &blob);
+    store_release(play.store, &other); /* what one does not say the other has said */
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
+        ck_assert(blob.is_lent && blob.hashed.is_known);
+        ck_assert(!stamp_has_changed(&blob.hashed, blob.fd));
+        check_bytes(&play, 3, &blob);
+        store_release(play.store, &blob);
+    }
+    ck_assert_uint_eq(fetches(&play.source), 0);
+    ck_assert_uint_eq(play.source.loans, 1);
+    store_forget_lent(play.store);
+    ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
+    ck_assert(!blob.hashed.is_known); /* with what was lent goes what was known of it */
+    store_release(play.store, &blob);
+}
+END_TEST
+
+START_TEST(a_stamp_tells_another_file_and_other_bytes)
+{
+    char path[] = "/tmp/stamp-XXXXXX";
+    char other_path[sizeof path + 1];
+    struct stamp stamp;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    ck_assert(stamp_take(fd, &stamp) && stamp.is_known);
+    ck_assert(!stamp_has_changed(&stamp, fd));
+    (void)snprintf(other_path, sizeof other_path, "%s2", path);
+    ck_assert_int_eq(link(path, other_path), 0);
+    ck_assert(!stamp_has_changed(&stamp, fd)); /* a name more */
+    ck_assert_int_eq(unlink(other_path), 0);
+    ck_assert_int_eq(write(fd, "d", 1), 1);
+    ck_assert(stamp_has_changed(&stamp, fd));
+    ck_assert(stamp_take(fd, &stamp));
+    const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    ck_assert_int_eq(futimens(fd, times), 0);
+    ck_assert(stamp_has_changed(&stamp, fd));
+    ck_assert(stamp_take(fd, &stamp));
+    int other = open(other_path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    ck_assert_int_eq(write(other, "abcd", 4), 4);
+    ck_assert_int_eq(futimens(other, times), 0);
+    ck_assert(stamp_has_changed(&stamp, other));
+    (void)close(other);
+    (void)close(fd);
+    ck_assert(stamp_has_changed(&stamp, fd));
+    ck_assert(!stamp_take(fd, &stamp) && !stamp.is_known);
+    ck_assert_int_eq(unlink(path) + unlink(other_path), 0);
 }
 END_TEST
 
@@ -315,13 +381,13 @@ START_TEST(who_does_not_hash_gets_nothing_lent)
     store_release(play.store, &blob);
     ck_assert_uint_eq(play.source.loans, 0);
 
-    store_prefetch_once(play.store, &play.source.hashes[4], &job, UINT64_MAX);
+    store_prefetch_lent(play.store, &play.source.hashes[4], &job, UINT64_MAX);
     ck_assert_int_eq(take(&play, 4, &blob), STORE_OK); /* though it was lent for another */
     ck_assert(!blob.is_lent);
     check_bytes(&play, 4, &blob);
     store_release(play.store, &blob);
 
-    ck_assert_int_eq(take_once(&play, BLOBS - 1, &blob), STORE_OK); /* nobody lends it */
+    ck_assert_int_eq(take_lent(&play, BLOBS - 1, &blob), STORE_OK); /* nobody lends it */
     ck_assert(!blob.is_lent);
     store_release(play.store, &blob);
     ck_assert_uint_eq(fetches(&play.source), 3);
@@ -334,14 +400,14 @@ START_TEST(what_was_announced_is_lent_too_and_given_back)
     struct store_blob blob;
     play_start(&play, 1 << 20);
     play.source.lends = true;
-    store_prefetch_once(play.store, &play.source.hashes[5], &job, UINT64_MAX);
-    ck_assert_int_eq(take_once(&play, 5, &blob), STORE_OK);
+    store_prefetch_lent(play.store, &play.source.hashes[5], &job, UINT64_MAX);
+    ck_assert_int_eq(take_lent(&play, 5, &blob), STORE_OK);
     ck_assert(blob.is_lent);
     store_release(play.store, &blob);
-    ck_assert_int_eq(take_once(&play, 6, &blob), STORE_OK);
+    ck_assert_int_eq(take_lent(&play, 6, &blob), STORE_OK);
     struct problem problem;
     struct store_blob small;
-    ck_assert_int_eq(store_take_once(play.store, &play.source.hashes[7], &job, BLOB_BYTES - 1, NULL,
+    ck_assert_int_eq(store_take_lent(play.store, &play.source.hashes[7], &job, BLOB_BYTES - 1, NULL,
                                      &small, &problem),
                      STORE_TOO_LARGE);
     store_release(play.store, &blob);
@@ -369,14 +435,14 @@ START_TEST(what_is_lent_and_nobody_uses_is_closed_when_told)
     struct store_blob blob, used;
     play_start(&play, 1 << 20);
     play.source.lends = true;
-    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK);
-    ck_assert_int_eq(take_once(&play, 4, &used), STORE_OK);
+    ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
+    ck_assert_int_eq(take_lent(&play, 4, &used), STORE_OK);
     store_release(play.store, &blob);
     ck_assert_uint_eq(open_files(), 3); /* the store's two, and the taker's */
     store_forget_lent(play.store);
     ck_assert_uint_eq(open_files(), 2);
     check_bytes(&play, 4, &used);
-    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK); /* lent anew */
+    ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK); /* lent anew */
     ck_assert(blob.is_lent);
     check_bytes(&play, 3, &blob);
     ck_assert_uint_eq(fetches(&play.source), 0);
@@ -640,8 +706,10 @@ int main(void)
     tcase_add_test(tcase, a_blob_is_fetched_once_and_stays);
     tcase_add_test(tcase, many_who_ask_at_once_share_one_fetch);
     tcase_add_test(tcase, a_prefetched_blob_is_there_when_it_is_taken);
-    tcase_add_test(tcase, who_reads_once_reads_what_is_lent);
+    tcase_add_test(tcase, who_does_not_say_what_he_hashed_reads_what_is_lent_once);
     tcase_add_test(tcase, who_does_not_hash_gets_nothing_lent);
+    tcase_add_test(tcase, what_looks_as_when_it_was_hashed_is_lent_to_all);
+    tcase_add_test(tcase, a_stamp_tells_another_file_and_other_bytes);
     tcase_add_test(tcase, what_was_announced_is_lent_too_and_given_back);
     tcase_add_test(tcase, what_is_lent_and_nobody_uses_is_closed_when_told);
     tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);

@@ -7,6 +7,7 @@
 #include "ledger/sqlite_wal.h"
 #include "runtime/files.h"
 #include "runtime/hasher.h"
+#include "runtime/stamp.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -54,6 +55,11 @@ struct blob_store {
     struct wal wal;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct partial partials[BLOB_PARTIALS_MAX];
+    struct hashed_file {
+        struct hash32 hash;
+        struct stamp stamp;
+    } hashed[BLOB_HASHED_MAX]; /* written and hashed by this process */
+    size_t hashed_next;        /* place of the next, which is that of the oldest */
     struct hasher *hasher; /* made with the first large chunk, by the thread that puts */
     char error[256];
 };
@@ -461,6 +467,26 @@ static enum blob_status make_folder(struct blob_store *store, const char *path)
     return status;
 }
 
+/* What it looks like under its own name, which is the last that becomes of it. */
+static void note_hashed(struct blob_store *store, const struct partial *partial)
+{
+    struct hashed_file *file = &store->hashed[store->hashed_next];
+    store->hashed_next = (store->hashed_next + 1) % BLOB_HASHED_MAX;
+    file->hash = partial->hash;
+    (void)stamp_take(partial->fd, &file->stamp); /* else nothing is known of it */
+}
+
+static bool looks_as_hashed(const struct blob_store *store, const struct hash32 *hash, int fd)
+{
+    bool found = false;
+    for (size_t i = 0; i < BLOB_HASHED_MAX && !found; i++) {
+        const struct hashed_file *file = &store->hashed[i];
+        found = file->stamp.is_known && hash32_equal(&file->hash, hash) &&
+                !stamp_has_changed(&file->stamp, fd);
+    }
+    return found;
+}
+
 /* From partial/ to its own name: bytes, then name, then folder. */
 static enum blob_status move_in(struct blob_store *store, const struct partial *partial)
 {
@@ -480,6 +506,7 @@ static enum blob_status move_in(struct blob_store *store, const struct partial *
     if (rename(from, to) != 0) {
         return failed(store, to);
     }
+    note_hashed(store, partial);
     return sync_folder(store, folder);
 }
 
@@ -667,11 +694,13 @@ static enum blob_status read_file(struct blob_store *store, const struct hash32 
     return status;
 }
 
-enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd)
+enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd,
+                                 bool *ret_is_hashed)
 {
     char path[PATH_SIZE];
     blob_path(store, hash, path);
     *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    *ret_is_hashed = *ret_fd >= 0 && looks_as_hashed(store, hash, *ret_fd);
     if (*ret_fd >= 0) {
         return BLOB_OK;
     }

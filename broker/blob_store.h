@@ -21,6 +21,7 @@ enum {
     BLOB_PARTIALS_MAX = 1024,
     BLOB_PARTIALS_PER_ACCOUNT = 64,
     BLOB_PARTIAL_IDLE_S = 600,
+    BLOB_HASHED_MAX = 256,
 };
 
 enum blob_status {
@@ -87,9 +88,11 @@ enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
-/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. LOST: it has no
- * file. */
-enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd);
+/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. *ret_is_hashed:
+ * it is one of the BLOB_HASHED_MAX files that this store wrote and hashed last, and looks as it did
+ * then (runtime/stamp.h). LOST: it has no file. */
+enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd,
+                                 bool *ret_is_hashed);
 /* OK with the bytes that the account's blobs have, or FAILED. */
 enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes);
 /* Drops uploads that have been idle for BLOB_PARTIAL_IDLE_S. */

@@ -101,13 +101,15 @@ void handover_serve(struct handover *handover, struct blob_store *store, int64_t
          i++) {
         struct ticket ticket;
         int fd = -1;
+        bool is_hashed = false;
         if (use(handover, &token, now_ns, &ticket)) {
             fd = ticket.end;
-            if (!ticket.has_end && blob_store_file(store, &ticket.blob, &fd) != BLOB_OK) {
+            if (!ticket.has_end && blob_store_file(store, &ticket.blob, &fd, &is_hashed) != BLOB_OK) {
                 log_debug("a blob's file is not handed over: %s", blob_store_error(store));
             }
         }
-        descriptor_port_answer(handover->port, &asker, fd); /* without a file: he asks for bytes */
+        /* Without a file he asks for bytes. */
+        descriptor_port_answer(handover->port, &asker, fd, is_hashed);
         if (fd >= 0) {
             (void)close(fd); /* ours: he has his own */
         }

@@ -331,7 +331,8 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
 static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
 {
     struct stamp *hashed = input->hashed;
-    if (hashed != NULL && hashed->is_known && !stamp_has_changed(hashed, input->fd)) {
+    if (hashed != NULL && hashed->is_known && (uint64_t)hashed->size == input->size &&
+        !stamp_has_changed(hashed, input->fd)) {
         *ret_stamp = *hashed;
         return true;
     }

@@ -20,7 +20,7 @@
 #include "protocol/message.h"
 #include "provider/cgroup.h"
 #include "provider/launcher.h"
-#include "provider/stamp.h"
+#include "runtime/stamp.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -376,19 +376,24 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
 {
     uint64_t size = 0;
     int fd = -1;
+    bool is_hashed = false;
+    struct stamp hashed = {.is_known = false};
     if (entry->may_lend) {
         fd = store->config.lend(store->config.context, thread, &entry->hash, &entry->job,
-                                entry->cap, &size);
+                                entry->cap, &size, &is_hashed);
     }
     if (fd < 0) {
         return false;
+    }
+    if (is_hashed) {
+        (void)stamp_take(fd, &hashed); /* else it is hashed again */
     }
     pthread_mutex_lock(&store->mutex);
     entry->state = ENTRY_LENT;
     entry->lent = fd;
     entry->size = size;
     entry->was_read = false;
-    entry->hashed = (struct stamp){.is_known = false};
+    entry->hashed = hashed;
     list_append(&store->lents, &entry->queue);
     store->lent_count++;
     entry->users++; /* not to be evicted by its own arrival */

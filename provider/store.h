@@ -6,9 +6,9 @@
  * recently used go, never one in use. Fetching happens on
  * threads of the store, so that inputs of the next subtask arrive while one runs.
  *
- * A large blob that is not kept in a jail need not be copied: where the broker is on this machine, its open file serves. Nobody
- * has hashed that, so whoever reads it does (store_take_lent), and says how it looked then, so that the next need not. Once
- * somebody has read it and does not say, there is a copy of our own.
+ * A large blob that is not kept in a jail need not be copied: where the broker is on this machine, its open file serves. Whoever
+ * reads it hashes it (store_take_lent), and says how it looked then, so that the next need not; nor need the first where the
+ * broker is believed to have done it. Once somebody has read it and does not say, there is a copy of our own.
  *
  *     FOLDER/ab/abcdef...   64 hex digits; a name that ends in .part is being written
  *
@@ -18,7 +18,7 @@
 
 #include "base/id.h"
 #include "base/problem.h"
-#include "provider/stamp.h"
+#include "runtime/stamp.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -50,10 +50,12 @@ typedef enum store_status store_fetch(void *context, size_t thread, const struct
                                       const struct id128 *job, uint64_t cap, int fd,
                                       uint64_t *ret_size, struct problem *ret_problem);
 
-/* The blob as an open file of another's, which nobody has hashed; -1: it is to be fetched. Called
- * like fetch; may block. */
+/* The blob as an open file of another's, which nobody has hashed, unless *ret_is_hashed (false
+ * before): then it has its hash as it looks now. -1: it is to be fetched. Called like fetch; may
+ * block. */
 typedef int store_lend(void *context, size_t thread, const struct hash32 *hash,
-                       const struct id128 *job, uint64_t cap, uint64_t *ret_size);
+                       const struct id128 *job, uint64_t cap, uint64_t *ret_size,
+                       bool *ret_is_hashed);
 
 struct store_config {
     const char *folder; /* private; made when absent */

@@ -147,13 +147,14 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
 }
 
 int transfer_lend(void *context, size_t thread, const struct hash32 *hash, const struct id128 *job,
-                  uint64_t cap, uint64_t *ret_size)
+                  uint64_t cap, uint64_t *ret_size, bool *ret_is_hashed)
 {
     struct transfer *transfer = context;
     struct problem problem = {""};
     assert(thread < TRANSFER_FETCHERS);
     struct blob_client *client = connected(transfer, &transfer->fetchers[thread], &problem);
-    return client == NULL ? -1 : blob_client_borrow(client, hash, job, cap, ret_size);
+    return client == NULL ? -1
+                          : blob_client_borrow(client, hash, job, cap, ret_size, ret_is_hashed);
 }
 
 /* ---------------------------------------------------------------- storing */

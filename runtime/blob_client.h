@@ -68,10 +68,12 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
                      uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
                      int *ret_errno, struct problem *ret_problem);
 /* The blob as an open file of a broker on this machine, to be read only, for the caller to close;
- * *ret_size is its size, `cap` at most. Nobody has looked at it: what is read of it is to be hashed
- * as it is read, for it is another's. -1: it is not to be had so, for whatever reason. */
+ * *ret_size is its size, `cap` at most. What is read of it is to be hashed as it is read, for it is
+ * another's; *ret_is_hashed (may be NULL): unless root or our own user is believed to have done so
+ * (runtime/descriptor.h). -1: it is not to be had so, for whatever reason. */
 int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
-                       const struct id128 *job, uint64_t cap, uint64_t *ret_size);
+                       const struct id128 *job, uint64_t cap, uint64_t *ret_size,
+                       bool *ret_is_hashed);
 /* The same into memory that the caller frees. */
 bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,
                            const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,

@@ -272,7 +272,7 @@ static bool take_ticket(struct get *get, const Bourse__V1__BlobData *data,
     struct id128 ticket = codec_id(data->ticket);
     bool is_fatal = false;
     int fd;
-    if (!descriptor_ask(get->files, &ticket, DESCRIPTOR_WAIT_MS, &fd)) {
+    if (!descriptor_ask(get->files, &ticket, DESCRIPTOR_WAIT_MS, &fd, NULL)) {
         flight_no_files(get->client);
     }
     bool good = fd >= 0 && is_file_of(fd, get->size) && take_file(get, fd, &is_fatal, ret_problem);
@@ -404,7 +404,7 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
 
 /* The file for a ticket, of a size that fits; else -1. */
 static int take_borrowed(struct blob_client *client, const char *files, const struct hash32 *hash,
-                         uint64_t cap, const Bourse__V1__BlobData *data)
+                         uint64_t cap, const Bourse__V1__BlobData *data, bool *ret_is_hashed)
 {
     int fd;
     if (!data->has_ticket || data->total > cap ||
@@ -412,7 +412,7 @@ static int take_borrowed(struct blob_client *client, const char *files, const st
         return -1;
     }
     struct id128 ticket = codec_id(data->ticket);
-    if (!descriptor_ask(files, &ticket, DESCRIPTOR_WAIT_MS, &fd)) {
+    if (!descriptor_ask(files, &ticket, DESCRIPTOR_WAIT_MS, &fd, ret_is_hashed)) {
         flight_no_files(client);
     }
     if (fd >= 0 && !is_file_of(fd, data->total)) {
@@ -423,7 +423,8 @@ static int take_borrowed(struct blob_client *client, const char *files, const st
 }
 
 int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
-                       const struct id128 *job, uint64_t cap, uint64_t *ret_size)
+                       const struct id128 *job, uint64_t cap, uint64_t *ret_size,
+                       bool *ret_is_hashed)
 {
     struct get get = {.client = client, .hash = hash, .job = job};
     struct flight_answer answer;
@@ -440,7 +441,7 @@ int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
     }
     if (answer.type == MESSAGE_BLOB_DATA) {
         const Bourse__V1__BlobData *data = (const Bourse__V1__BlobData *)(const void *)answer.body;
-        fd = take_borrowed(client, files, hash, cap, data);
+        fd = take_borrowed(client, files, hash, cap, data, ret_is_hashed);
         *ret_size = data->total;
     }
     codec_free(&answer.body);

@@ -159,7 +159,7 @@ static size_t borrow(struct many *many, size_t *next, struct borrowed list[TOGET
         struct borrowed borrowed = {.many = many, .index = *next, .fd = -1};
         if (is_large(want)) {
             borrowed.fd = blob_client_borrow(many->client, &want->hash, many->job, want->size,
-                                             &borrowed.size);
+                                             &borrowed.size, NULL);
         }
         if (borrowed.fd >= 0) {
             list[count++] = borrowed;

@@ -167,7 +167,7 @@ static bool pick(const struct streams *streams, size_t *ret_index)
 static void take_end(struct put *put, struct stream *stream)
 {
     const char *files = flight_files(put->client);
-    if (files != NULL && !descriptor_ask(files, &stream->ticket, DESCRIPTOR_WAIT_MS, &stream->fd)) {
+    if (files != NULL && !descriptor_ask(files, &stream->ticket, DESCRIPTOR_WAIT_MS, &stream->fd, NULL)) {
         flight_no_files(put->client);
     }
     if (stream->fd >= 0 &&

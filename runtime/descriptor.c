@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TICKET_BYTES = sizeof((struct id128 *)NULL)->bytes, STRANGERS_MOST = 64 };
+enum { TICKET_BYTES = sizeof((struct id128 *)NULL)->bytes, STRANGERS_MOST = 64, SAID_HASHED = 1 };
 
 bool descriptor_path(const char *endpoint, char *ret_path, size_t capacity)
 {
@@ -91,9 +91,9 @@ bool descriptor_port_receive(int port, struct id128 *ret_ticket, struct descript
     return false; /* others have their turn */
 }
 
-void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd)
+void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd, bool is_hashed)
 {
-    char byte = 0;
+    char byte = is_hashed ? SAID_HASHED : 0;
     struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
     union {
         struct cmsghdr head;
@@ -118,26 +118,42 @@ void descriptor_port_answer(int port, const struct descriptor_asker *asker, int 
 
 /* ---- who asks ---- */
 
-static bool read_answer(int socket, int *ret_fd)
+static bool is_believed(const struct ucred *sender)
 {
-    char byte;
+    return sender->uid == 0 || sender->uid == geteuid();
+}
+
+static bool read_answer(int socket, int *ret_fd, bool *ret_is_hashed)
+{
+    char byte = 0;
     struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
     union {
         struct cmsghdr head;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
     } control;
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
-                             .msg_controllen = CMSG_LEN(sizeof(int))}; /* one, and no more */
+                             /* The credentials, which come first, and one descriptor. */
+                             .msg_controllen =
+                                 CMSG_SPACE(sizeof(struct ucred)) + CMSG_LEN(sizeof(int))};
+    struct ucred sender = {.uid = (uid_t)-1};
     if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) < 0) {
         return false;
     }
-    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
-        head->cmsg_len == CMSG_LEN(sizeof *ret_fd)) {
-        memcpy(ret_fd, CMSG_DATA(head), sizeof *ret_fd);
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head != NULL;
+         head = CMSG_NXTHDR(&message, head)) {
+        if (head->cmsg_level != SOL_SOCKET) {
+            continue;
+        }
+        if (head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof *ret_fd)) {
+            memcpy(ret_fd, CMSG_DATA(head), sizeof *ret_fd);
+        } else if (head->cmsg_type == SCM_CREDENTIALS &&
+                   head->cmsg_len == CMSG_LEN(sizeof sender)) {
+            memcpy(&sender, CMSG_DATA(head), sizeof sender);
+        }
     }
+    *ret_is_hashed = *ret_fd >= 0 && byte == SAID_HASHED && is_believed(&sender);
     return true;
 }
 
@@ -154,8 +170,11 @@ static bool has_answer(int socket, int wait_ms)
     }
 }
 
-bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, int *ret_fd)
+bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, int *ret_fd,
+                    bool *ret_is_hashed)
 {
+    const int yes = 1;
+    bool is_hashed = false;
     *ret_fd = -1;
     struct sockaddr_un address;
     const struct sockaddr_un nameless = {.sun_family = AF_UNIX}; /* the kernel finds a name */
@@ -165,10 +184,14 @@ bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, i
     }
     /* Connected: then only that socket can send here. */
     bool is_answered =
+        setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
         bind(socket, (const struct sockaddr *)&nameless, sizeof nameless.sun_family) == 0 &&
         connect(socket, (const struct sockaddr *)&address, sizeof address) == 0 &&
         send(socket, ticket->bytes, TICKET_BYTES, MSG_NOSIGNAL) == TICKET_BYTES &&
-        has_answer(socket, wait_ms) && read_answer(socket, ret_fd);
+        has_answer(socket, wait_ms) && read_answer(socket, ret_fd, &is_hashed);
     (void)close(socket);
+    if (ret_is_hashed != NULL) {
+        *ret_is_hashed = is_hashed;
+    }
     return is_answered;
 }

@@ -74,6 +74,7 @@ struct job { /* an operation on up to three inputs a.npy, b.npy, c.npy; the resu
     struct jail_request bounds;
     struct file inputs[3];
     const struct hash32 *hashes[3]; /* of those that are mapped */
+    struct stamp *hashed[3];
     const char *const *arguments;
     struct jail_reply reply;
 };
@@ -95,6 +96,7 @@ static void *perform(void *argument)
                                         .fd = job->inputs[i].fd,
                                         .size = job->inputs[i].size,
                                         .hash = job->hashes[i],
+                                        .hashed = job->hashed[i],
                                         .is_mapped = job->hashes[i] != NULL};
     }
     request.outputs = outputs;
@@ -505,6 +507,61 @@ START_TEST(what_is_mapped_is_computed_with_when_it_has_its_hash)
 }
 END_TEST
 
+static void ends_missing(struct job *job, const char *why)
+{
+    (void)perform(job);
+    ck_assert_str_eq(job->reply.detail, why);
+    ck_assert_int_eq(job->reply.outcome, OUTCOME_INPUT_MISSING);
+    jail_reply_fini(&job->reply);
+}
+
+static void ends_well(struct job *job)
+{
+    (void)perform(job);
+    ck_assert_msg(job->reply.outcome == OUTCOME_OK, "%s", job->reply.detail);
+    jail_reply_fini(&job->reply);
+}
+
+START_TEST(what_is_mapped_is_hashed_once_while_it_looks_the_same)
+{
+    static const char wrong[] = "input a.npy: the broker's file does not have its hash";
+    struct file a = on_disk(matrix(20, 30, 3), getuid(), 0600);
+    struct file b = on_disk(matrix(30, 10, 2), getuid(), 0600);
+    struct hash32 a_hash = hash_of(a);
+    struct hash32 b_hash = hash_of(b);
+    struct stamp seen = {.is_known = false};
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", a.fd);
+    int writer = open(link, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(writer, 0);
+    struct fixture fixture = open_with_tensor(_i);
+    struct job job = {.jail = fixture.jail,
+                      .inputs = {a, b},
+                      .hashes = {&b_hash},
+                      .hashed = {&seen},
+                      .arguments = product};
+    ends_missing(&job, wrong);
+    ck_assert(!seen.is_known);
+    job.hashes[0] = &a_hash;
+    ends_well(&job);
+    ck_assert(seen.is_known && !stamp_has_changed(&seen, a.fd));
+    job.hashes[0] = &b_hash; /* who hashed it again would see */
+    ends_well(&job);
+    job.inputs[0].size++;
+    ends_missing(&job, "input a.npy: is shorter than it was said to be");
+    ck_assert(!seen.is_known);
+    job.inputs[0].size--;
+    job.hashes[0] = &a_hash;
+    ends_well(&job);
+    ck_assert_int_eq(pwrite(writer, "x", 1, (off_t)a.size - 1), 1);
+    ends_missing(&job, wrong);
+    ck_assert(!seen.is_known);
+    (void)close(writer);
+    close_inputs(&job);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(what_is_mapped_counts_as_if_it_lay_in_the_folder)
 {
     struct file a = on_disk(matrix(2000, 2000, 1), getuid(), 0600); /* 16 MB of 32 MiB */
@@ -737,6 +794,7 @@ int main(void)
         memory_that_the_kernel_counts_is_the_memory_limit,
         only_files_that_root_or_we_alone_can_change_are_mapped,
         what_is_mapped_is_computed_with_when_it_has_its_hash,
+        what_is_mapped_is_hashed_once_while_it_looks_the_same,
         what_is_mapped_counts_as_if_it_lay_in_the_folder,
         a_mapped_file_that_is_changed_is_an_input_that_is_missing,
         a_mapped_file_that_loses_its_name_only_is_computed_with,

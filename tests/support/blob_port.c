@@ -151,7 +151,8 @@ static void hand_end(struct port *port, int file_port, const struct descriptor_a
     descriptor_port_answer(file_port, asker,
                            stream->fault == STREAM_NOT_HANDED  ? -1
                            : stream->fault == STREAM_NO_SOCKET ? file
-                                                               : stream->ends[1]);
+                                                               : stream->ends[1],
+                           false);
     (void)close(file);
     (void)close(stream->ends[1]);
 }
@@ -303,7 +304,7 @@ static void *serve(void *argument)
             if (ticket.bytes[1] > 0) {
                 hand_end(port, file_port, &asker, ticket.bytes[1]);
             } else {
-                descriptor_port_answer(file_port, &asker, atomic_load(&port->handed));
+                descriptor_port_answer(file_port, &asker, atomic_load(&port->handed), false);
             }
         }
     }

@@ -48,20 +48,20 @@ START_TEST(a_file_is_borrowed_as_it_is)
     const struct hash32 absent = {{1}};
     uint64_t size = 0;
     char byte;
-    int fd = blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size);
+    int fd = blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size, NULL);
     ck_assert_int_ge(fd, 0);
     ck_assert_uint_eq(size, local.source.size);
     ck_assert_int_eq(pread(fd, &byte, 1, 0), 1);
     (void)close(fd);
 
     atomic_store(&local.port->gives_tickets, true);
-    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, 1000, &size), -1); /* too large */
-    ck_assert_int_eq(blob_client_borrow(client, &absent, NULL, BLOB_BYTES_MAX, &size), -1);
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, 1000, &size, NULL), -1); /* too large */
+    ck_assert_int_eq(blob_client_borrow(client, &absent, NULL, BLOB_BYTES_MAX, &size, NULL), -1);
     atomic_store(&local.port->gives_tickets, false); /* bytes instead of a ticket */
-    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size), -1);
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size, NULL), -1);
     ck_assert_int_eq(ftruncate(local.file, 2 << 20), 0);
     atomic_store(&local.port->gives_tickets, true); /* of a file that is shorter than was said */
-    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size), -1);
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size, NULL), -1);
     check_get(local.port, &local.source); /* and the connection goes on */
     close_local(&local);
 }

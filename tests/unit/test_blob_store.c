@@ -6,6 +6,7 @@
 #include "broker/serves.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,8 +286,45 @@ START_TEST(a_blob_whose_file_is_gone_or_shorter_is_lost)
     ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_OK);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_LOST);
-    ck_assert_int_eq(blob_store_file(store, &hash, &fd), BLOB_LOST);
+    bool is_hashed = true;
+    ck_assert_int_eq(blob_store_file(store, &hash, &fd, &is_hashed), BLOB_LOST);
     ck_assert_int_eq(fd, -1);
+    ck_assert(!is_hashed);
+}
+END_TEST
+
+static bool is_said_hashed(const struct hash32 *hash)
+{
+    int fd = -1;
+    bool is_hashed = false;
+    ck_assert_int_eq(blob_store_file(store, hash, &fd, &is_hashed), BLOB_OK);
+    (void)close(fd);
+    return is_hashed;
+}
+
+START_TEST(a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew)
+{
+    struct hash32 hash;
+    uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+    char hex[65];
+    char path[512];
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(is_said_hashed(&hash));
+    bytes[0]++;
+    struct hash32 other = sha256_of(bytes, LARGE);
+    ck_assert_int_eq(put(ALICE, other, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(is_said_hashed(&other) && is_said_hashed(&hash));
+    text_hex(hash.bytes, sizeof hash.bytes, hex);
+    (void)snprintf(path, sizeof path, "%s/%.2s/%s", folder, hex, hex);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 9), 1);
+    (void)close(fd);
+    ck_assert(!is_said_hashed(&hash));
+    ck_assert(is_said_hashed(&other));
+    reopen(1 << 20);
+    ck_assert(!is_said_hashed(&other)); /* nobody knows what became of it meanwhile */
 }
 END_TEST
 
@@ -483,6 +521,8 @@ int main(void)
     tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
     tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
     tcase_add_test(tests, a_blob_whose_file_is_gone_or_shorter_is_lost);
+    tcase_add_test(
+        tests, a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew);
     tcase_add_test(tests, a_lent_file_that_another_writes_is_a_blob_when_it_is_whole);
     tcase_add_test(tests, a_lent_file_that_is_not_whole_leaves_nothing);
     tcase_add_test(tests, what_is_lent_counts_like_any_upload);

@@ -8,6 +8,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdatomic.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ALICE = 3, BOB = 4, LARGE = 200000, LONG_MS = 10000 };
@@ -68,13 +70,15 @@ struct asking {
     struct id128 token;
     bool is_answered;
     int fd;
+    bool is_hashed;
     atomic_bool is_done;
 };
 
 static void *ask(void *argument)
 {
     struct asking *asking = argument;
-    asking->is_answered = descriptor_ask(socket_path, &asking->token, LONG_MS, &asking->fd);
+    asking->is_answered = descriptor_ask(socket_path, &asking->token, LONG_MS, &asking->fd,
+                                         &asking->is_hashed);
     atomic_store(&asking->is_done, true);
     return NULL;
 }
@@ -117,6 +121,57 @@ START_TEST(a_ticket_brings_the_file_once_and_only_to_be_read)
     struct stat status;
     ck_assert_int_eq(stat(socket_path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0600);
+}
+END_TEST
+
+/* Somebody with the user `uid` answers at a port of his; whether what he says is believed. */
+static bool is_believed(uid_t uid, bool says)
+{
+    char path[100];
+    int port = -1;
+    struct problem problem;
+    (void)snprintf(path, sizeof path, "%s/other.fd", folder);
+    ck_assert_msg(descriptor_port_open(path, false, &port, &problem), "%s", problem.text);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct id128 token;
+        struct descriptor_asker asker;
+        bool is_he = uid == getuid() || setuid(uid) == 0;
+        while (is_he && !descriptor_port_receive(port, &token, &asker)) {
+            struct pollfd item = {.fd = port, .events = POLLIN};
+            (void)poll(&item, 1, LONG_MS);
+        }
+        descriptor_port_answer(port, &asker, STDIN_FILENO, says);
+        _exit(0);
+    }
+    struct id128 token = entropy_id();
+    int fd = -1;
+    bool is_hashed = !says;
+    ck_assert(descriptor_ask(path, &token, LONG_MS, &fd, &is_hashed));
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd);
+    (void)close(port);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    return is_hashed;
+}
+
+START_TEST(root_and_our_own_user_are_believed_to_have_hashed_what_they_say)
+{
+    ck_assert(is_believed(getuid(), true));
+    ck_assert(!is_believed(getuid(), false));
+    if (getuid() == 0) {
+        ck_assert(!is_believed(65534, true));
+    }
+    struct id128 token = promised(ALICE, 5);
+    struct asking asking = {.token = token};
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask, &asking), 0);
+    while (!atomic_load(&asking.is_done)) {
+        handover_serve(&handover, store, 6);
+    }
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(asking.fd >= 0 && asking.is_hashed); /* the store wrote it */
+    (void)close(asking.fd);
 }
 END_TEST
 
@@ -339,10 +394,10 @@ START_TEST(nobody_answers_where_nobody_listens)
     struct id128 token = entropy_id();
     int fd = 7;
     (void)snprintf(path, sizeof path, "%s/absent.fd", folder);
-    ck_assert(!descriptor_ask(path, &token, LONG_MS, &fd));
+    ck_assert(!descriptor_ask(path, &token, LONG_MS, &fd, NULL));
     ck_assert_int_eq(fd, -1);
     fd = 7;
-    ck_assert(!descriptor_ask(socket_path, &token, 1, &fd)); /* silence */
+    ck_assert(!descriptor_ask(socket_path, &token, 1, &fd, NULL)); /* silence */
     ck_assert_int_eq(fd, -1);
 }
 END_TEST
@@ -370,6 +425,7 @@ int main(void)
         return EXIT_FAILURE;
     }
     tcase_add_test(tests, a_ticket_brings_the_file_once_and_only_to_be_read);
+    tcase_add_test(tests, root_and_our_own_user_are_believed_to_have_hashed_what_they_say);
     tcase_add_test(tests, a_ticket_ends_with_its_time);
     tcase_add_test(tests, tokens_that_nobody_gave_bring_nothing);
     tcase_add_test(tests, an_account_has_its_share_of_the_tickets);

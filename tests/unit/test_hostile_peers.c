@@ -404,15 +404,15 @@ START_TEST(a_ticket_is_given_to_who_may_read_and_brings_the_file_once)
     ck_assert(descriptor_path(arena.broker.market.blobs, path, sizeof path));
     struct id128 guess = entropy_id();
     int fd = -1;
-    ck_assert(descriptor_ask(path, &guess, ARENA_WAIT_MS, &fd));
+    ck_assert(descriptor_ask(path, &guess, ARENA_WAIT_MS, &fd, NULL));
     ck_assert_int_eq(fd, -1);
-    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd));
+    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd, NULL));
     ck_assert_int_ge(fd, 0);
     uint8_t *found = malloc(SIZE);
     ck_assert_int_eq(pread(fd, found, SIZE, 0), SIZE);
     ck_assert_mem_eq(found, bytes, SIZE);
     (void)close(fd);
-    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd));
+    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd, NULL));
     ck_assert_int_eq(fd, -1);
 
     struct hash32 small = sha256_of(bytes, 1000);

@@ -30,6 +30,7 @@ struct source {
     bool closed; /* fetches wait */
     unsigned fetches;
     bool lends;
+    bool has_hashed; /* what it lends */
     unsigned loans;
     unsigned full;      /* so many fetches find the disk full */
     uint64_t full_size; /* of the blob that they fetch; 0: it is not known */
@@ -84,10 +85,11 @@ static enum store_status fetch(void *context, size_t thread, const struct hash32
 
 /* The blob as somebody's open file; of number 15 none is lent. */
 static int lend(void *context, size_t thread, const struct hash32 *hash,
-                const struct id128 *for_job, uint64_t cap, uint64_t *ret_size)
+                const struct id128 *for_job, uint64_t cap, uint64_t *ret_size, bool *ret_is_hashed)
 {
     struct source *source = context;
     ck_assert_uint_lt(thread, 2);
+    ck_assert(!*ret_is_hashed);
     ck_assert(id128_equal(for_job, &job));
     for (size_t i = 0; i + 1 < BLOBS; i++) {
         if (source->lends && hash32_equal(&source->hashes[i], hash) && cap >= BLOB_BYTES) {
@@ -97,6 +99,7 @@ static int lend(void *context, size_t thread, const struct hash32 *hash,
             source->loans++;
             pthread_mutex_unlock(&source->mutex);
             *ret_size = BLOB_BYTES;
+            *ret_is_hashed = source->has_hashed;
             return fd;
         }
     }
@@ -334,6 +337,13 @@ START_TEST(what_looks_as_when_it_was_hashed_is_lent_to_all)
     ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
     ck_assert(!blob.hashed.is_known); /* with what was lent goes what was known of it */
     store_release(play.store, &blob);
+    play.source.has_hashed = true;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(take_lent(&play, 4, &blob), STORE_OK);
+        ck_assert(blob.is_lent && blob.hashed.is_known);
+        ck_assert(!stamp_has_changed(&blob.hashed, blob.fd));
+        store_release(play.store, &blob);
+    }
 }
 END_TEST
 

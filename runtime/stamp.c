@@ -1,4 +1,4 @@
-#include "provider/stamp.h"
+#include "runtime/stamp.h"
 
 bool stamp_take(int fd, struct stamp *ret_stamp)
 {

@@ -1,7 +1,7 @@
-/* provider/stamp.h - what of a file changes when its bytes do: whoever hashed it once need not do so again while that is the
+/* runtime/stamp.h - what of a file changes when its bytes do: whoever hashed it once need not do so again while that is the
  * same. */
-#ifndef BOURSE_PROVIDER_STAMP_H
-#define BOURSE_PROVIDER_STAMP_H
+#ifndef BOURSE_RUNTIME_STAMP_H
+#define BOURSE_RUNTIME_STAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>

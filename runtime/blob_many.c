@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "runtime/blob_flight.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -141,6 +142,9 @@ static void *take_borrowed(void *argument)
     many->is_here[borrowed->index] =
         flight_take_file(many->client, &many->wants[borrowed->index], borrowed->size, borrowed->fd,
                          many->take, &borrowed->is_fatal, &borrowed->problem);
+    if (many->is_here[borrowed->index]) { /* used memory is at hand sooner than new memory */
+        (void)posix_fadvise(borrowed->fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
     (void)close(borrowed->fd); /* only read */
     return NULL;
 }

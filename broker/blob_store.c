@@ -60,7 +60,7 @@ struct blob_store {
         struct stamp stamp;
     } hashed[BLOB_HASHED_MAX]; /* written and hashed by this process */
     size_t hashed_next;        /* place of the next, which is that of the oldest */
-    struct hasher *hasher; /* made with the first large chunk, by the thread that puts */
+    struct hasher *hasher;     /* made with the first large chunk, by the thread that puts */
     char error[256];
 };
 

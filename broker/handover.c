@@ -104,7 +104,8 @@ void handover_serve(struct handover *handover, struct blob_store *store, int64_t
         bool is_hashed = false;
         if (use(handover, &token, now_ns, &ticket)) {
             fd = ticket.end;
-            if (!ticket.has_end && blob_store_file(store, &ticket.blob, &fd, &is_hashed) != BLOB_OK) {
+            if (!ticket.has_end &&
+                blob_store_file(store, &ticket.blob, &fd, &is_hashed) != BLOB_OK) {
                 log_debug("a blob's file is not handed over: %s", blob_store_error(store));
             }
         }

@@ -286,9 +286,9 @@ static void fill_failed(struct jail_reply *reply, const char *name)
 
 struct staging {
     const struct jail_request *request;
-    size_t next;                         /* input to be placed, if it has a place */
-    size_t done;                         /* places filled so far */
-    bool failed;                         /* the reply says why; the run is being cancelled */
+    size_t next;                          /* input to be placed, if it has a place */
+    size_t done;                          /* places filled so far */
+    bool failed;                          /* the reply says why; the run is being cancelled */
     struct stamp mapped[JAIL_MAPPED_MAX]; /* of each that is mapped, from before it was hashed */
     size_t checked;                       /* of these */
 };

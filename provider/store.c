@@ -38,13 +38,13 @@ struct entry {
     struct id128 job;
     uint64_t cap;
     enum entry_state state;
-    bool verified;  /* its bytes were hashed by this process */
-    bool may_lend;  /* wanted: by who hashes it */
-    bool was_read;  /* lent: by one who does not say what it looked like when it had its hash */
-    int lent;       /* lent: the file */
+    bool verified; /* its bytes were hashed by this process */
+    bool may_lend; /* wanted: by who hashes it */
+    bool was_read; /* lent: by one who does not say what it looked like when it had its hash */
+    int lent;      /* lent: the file */
     struct stamp hashed; /* lent: as it looked when it had its hash */
-    unsigned users; /* takers that wait or hold it */
-    unsigned tries; /* fetches that found the disk full and nothing to drop */
+    unsigned users;      /* takers that wait or hold it */
+    unsigned tries;      /* fetches that found the disk full and nothing to drop */
     uint64_t size;
     enum store_status status;
     struct problem *problem; /* of a failed one; NULL: none, or no memory for it */

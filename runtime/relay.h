@@ -25,7 +25,7 @@ struct relay {
 
 /* True when all was read, hashed and written. Else one of the calls said false, after which no more
  * were made than the other thread was at, or there is no memory. The second thread has name, rank
- * and processors of the caller's, and hears no signals; it comes as soon as the caller has more
+ * and processors of the caller's, and hears no signals; it is there while the caller has more
  * processors than relays are under way. Where none can be had, one does it all. */
 bool relay_run(const struct relay *relay);
 

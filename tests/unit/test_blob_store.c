@@ -521,8 +521,8 @@ int main(void)
     tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
     tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
     tcase_add_test(tests, a_blob_whose_file_is_gone_or_shorter_is_lost);
-    tcase_add_test(
-        tests, a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew);
+    tcase_add_test(tests,
+                   a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew);
     tcase_add_test(tests, a_lent_file_that_another_writes_is_a_blob_when_it_is_whole);
     tcase_add_test(tests, a_lent_file_that_is_not_whole_leaves_nothing);
     tcase_add_test(tests, what_is_lent_counts_like_any_upload);

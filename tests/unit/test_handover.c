@@ -77,8 +77,8 @@ struct asking {
 static void *ask(void *argument)
 {
     struct asking *asking = argument;
-    asking->is_answered = descriptor_ask(socket_path, &asking->token, LONG_MS, &asking->fd,
-                                         &asking->is_hashed);
+    asking->is_answered =
+        descriptor_ask(socket_path, &asking->token, LONG_MS, &asking->fd, &asking->is_hashed);
     atomic_store(&asking->is_done, true);
     return NULL;
 }

@@ -6,8 +6,9 @@
  *
  * A core is all that there is: client, broker, agent and jail of the market on one core are held to it, and none of the
  * other market has another than those two. Each round makes new matrices, so that nothing is stored or cached from the one
- * before. Times through the market are those of `bourse run matmul`: from the agreement to the last tile, transfers
- * included, Freivalds' check not. */
+ * before, and begins with another way: in a virtual machine memory is sooner to be had shortly after somebody else has had
+ * it, so that what came before counts. oneDNN by itself is measured afterwards, for the same reason. Times through the
+ * market are those of `bourse run matmul`: from the agreement to the last tile, transfers included, Freivalds' check not. */
 #include "base/random.h"
 #include "consumer/matrix.h"
 #include "provider/tensor/gemm.h"
@@ -476,6 +477,12 @@ static double quotient(struct result *slower, struct result *faster, int rounds)
     return median(slower->seconds, rounds) / median(faster->seconds, rounds);
 }
 
+/* Of the least times, which have least of what others do to the machine. They are in order. */
+static double quotient_at_best(const struct result *slower, const struct result *faster)
+{
+    return slower->seconds[0] / faster->seconds[0];
+}
+
 static bool read_arguments(struct bench *bench, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -518,12 +525,15 @@ int main(int argc, char **argv)
     open_markets(&bench);
     for (int round = -1; round < bench.rounds; round++) { /* -1 warms up */
         int at = round < 0 ? 0 : round;
-        for (int way = 0; way < WAYS; way++) {
+        for (int turn = 0; turn < WAYS; turn++) {
+            int way = (turn + at) % WAYS;
             make_factors(&bench, &random);
             through_market(&bench, (enum way)way, at, &market[way]);
-            alone[way][at] = direct_s(&bench, ways[way].cores);
         }
         memory[at] = memory_ms(&bench);
+    }
+    for (int at = 0; at < bench.rounds * WAYS; at++) {
+        alone[at % WAYS][at / WAYS] = direct_s(&bench, ways[at % WAYS].cores);
     }
     json_t *small = small_products(&bench, &random);
     close_markets(&bench);
@@ -531,11 +541,12 @@ int main(int argc, char **argv)
         figures_of[way] = figures(&bench, &market[way], alone[way], (enum way)way);
     }
     json_t *value =
-        json_pack("{s:I, s:i, s:s, s:f, s:[f,f], s:f, s:f, s:[o,o,o], s:o}", "size",
+        json_pack("{s:I, s:i, s:s, s:f, s:[f,f], s:f, s:f, s:f, s:[o,o,o], s:o}", "size",
                   (json_int_t)bench.side, "rounds", bench.rounds, "engine", gemm_engine(),
                   "memory_ms_per_mib", median(memory, bench.rounds), "memory_range", memory[0],
                   memory[bench.rounds - 1], "two_cores_are_times_as_fast",
-                  quotient(&market[WAY_ONE_CORE], &market[WAY_TWO_CORES], bench.rounds),
+                  quotient(&market[WAY_ONE_CORE], &market[WAY_TWO_CORES], bench.rounds), "at_best",
+                  quotient_at_best(&market[WAY_ONE_CORE], &market[WAY_TWO_CORES]),
                   "two_slots_are_times_as_fast",
                   quotient(&market[WAY_ONE_SLOT], &market[WAY_TWO_CORES], bench.rounds), "ways",
                   figures_of[WAY_ONE_CORE], figures_of[WAY_ONE_SLOT], figures_of[WAY_TWO_CORES],

@@ -540,10 +540,11 @@ int main(int argc, char **argv)
     for (int way = 0; way < WAYS; way++) {
         figures_of[way] = figures(&bench, &market[way], alone[way], (enum way)way);
     }
+    const double memory_median = median(memory, bench.rounds); /* in order from here on */
     json_t *value =
         json_pack("{s:I, s:i, s:s, s:f, s:[f,f], s:f, s:f, s:f, s:[o,o,o], s:o}", "size",
                   (json_int_t)bench.side, "rounds", bench.rounds, "engine", gemm_engine(),
-                  "memory_ms_per_mib", median(memory, bench.rounds), "memory_range", memory[0],
+                  "memory_ms_per_mib", memory_median, "memory_range", memory[0],
                   memory[bench.rounds - 1], "two_cores_are_times_as_fast",
                   quotient(&market[WAY_ONE_CORE], &market[WAY_TWO_CORES], bench.rounds), "at_best",
                   quotient_at_best(&market[WAY_ONE_CORE], &market[WAY_TWO_CORES]),

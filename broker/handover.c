@@ -110,7 +110,7 @@ void handover_serve(struct handover *handover, struct blob_store *store, int64_t
             }
         }
         /* Without a file he asks for bytes. */
-        descriptor_port_answer(handover->port, &asker, fd, is_hashed);
+        descriptor_port_answer(handover->port, &asker, fd, is_hashed ? &ticket.blob : NULL);
         if (fd >= 0) {
             (void)close(fd); /* ours: he has his own */
         }

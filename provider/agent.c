@@ -49,8 +49,8 @@ struct agent {
     struct lanes *lanes;
     struct owner *owner;
     struct reports reports;
-    struct list_link
-        settled;            /* outcomes: what they keep goes once their results are on their way */
+    /* Outcomes: what they keep goes once their results were offered to the connection. */
+    struct list_link settled;
     int64_t reconnect_ns;   /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns; /* 0: not draining */
     bool cancelled_running;

@@ -376,6 +376,14 @@ static bool is_outcome_of_job(enum result_outcome outcome)
     }
 }
 
+/* Whoever reads it next hashes it. */
+static void forget(const struct jail_input *input)
+{
+    if (input->hashed != NULL) {
+        input->hashed->is_known = false;
+    }
+}
+
 /* Nothing is put down to the job, no result and no failure, unless what was computed with is what
  * was hashed. The room of a result is had before a byte of it is written: SIGBUS comes of what is
  * mapped. */
@@ -393,11 +401,13 @@ static void blame_mapped(const struct staging *staging, struct jail_reply *reply
     for (size_t i = 0; i < request->input_count && which < staging->checked; i++) {
         const struct jail_input *input = &request->inputs[i];
         if (input->is_mapped && stamp_has_changed(&staging->mapped[which++], input->fd)) {
+            forget(input);
             name = name == NULL ? input->name : name;
         }
     }
     for (size_t i = 0; i < request->input_count && is_unread && name == NULL; i++) {
         if (request->inputs[i].is_mapped && !has_hash(&request->inputs[i])) {
+            forget(&request->inputs[i]);
             name = request->inputs[i].name;
             why = "the broker's file cannot be read";
         }

@@ -193,13 +193,13 @@ static void report_missing(struct outcome *outcome, enum store_status status, co
 }
 
 /* `what` it is for the consumer. */
-static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once, const char *what,
+static bool take_blob(struct lane *lane, const struct hash32 *hash, bool may_lend, const char *what,
                       struct outcome *outcome, struct store_blob *ret_blob)
 {
     struct problem problem = {""};
     struct store *store = lane->lanes->config.store;
     const struct id128 *job = &holding_grant(lane->holding)->job;
-    enum store_status status = (is_once ? store_take_lent : store_take)(
+    enum store_status status = (may_lend ? store_take_lent : store_take)(
         store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
     if (status != STORE_OK) {
         report_missing(outcome, status, what, &problem);
@@ -207,13 +207,13 @@ static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once
     return status == STORE_OK;
 }
 
-static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input, bool is_once,
+static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input, bool may_lend,
                        struct outcome *outcome, struct store_blob *ret_blob)
 {
     struct hash32 hash = codec_hash(input->hash);
     char what[LIMIT_TEXT_BYTES];
     (void)snprintf(what, sizeof what, "input %s", input->name);
-    return take_blob(lane, &hash, is_once, what, outcome, ret_blob);
+    return take_blob(lane, &hash, may_lend, what, outcome, ret_blob);
 }
 
 /* What another subtask left. That this one was given no such file is the fault of who asked for
@@ -260,8 +260,8 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
         bool good;
         if (i < named) {
             const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
-            bool is_once = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
-            good = take_input(lane, input, is_once, outcome, &inputs[i]);
+            bool may_lend = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
+            good = take_input(lane, input, may_lend, outcome, &inputs[i]);
             if (!good && outcome->given.has_seed && outcome->result == OUTCOME_INPUT_MISSING) {
                 /* Only what the checked subtask left is for its provider to answer for. */
                 outcome->result = OUTCOME_PROGRAM_FAILED;

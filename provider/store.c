@@ -678,7 +678,8 @@ static bool take_lent(struct store *store, struct entry *entry, const struct tak
                                     .size = entry->size,
                                     .fd = fd,
                                     .is_lent = true,
-                                    .hashed = entry->hashed};
+                                    .hashed = entry->hashed,
+                                    .was_hashed = entry->hashed.is_known};
     return true;
 }
 
@@ -764,6 +765,18 @@ enum store_status store_take_lent(struct store *store, const struct hash32 *hash
     return take(store, hash, &taking, ret_blob, ret_problem);
 }
 
+/* What a taker of what is lent says of it. */
+static void hear(struct entry *entry, const struct store_blob *blob)
+{
+    if (blob->hashed.is_known) {
+        entry->hashed = blob->hashed;
+        entry->was_read = false;
+    } else if (blob->was_hashed || !entry->hashed.is_known) {
+        entry->hashed.is_known = false;
+        entry->was_read = true;
+    } /* else somebody else has said it meanwhile */
+}
+
 void store_release(struct store *store, struct store_blob *blob)
 {
     if (blob->fd < 0) {
@@ -778,8 +791,7 @@ void store_release(struct store *store, struct store_blob *blob)
     struct entry *entry = find_entry(store, &blob->hash);
     assert(entry != NULL);
     if (blob->is_lent && entry->state == ENTRY_LENT) {
-        entry->hashed = blob->hashed.is_known ? blob->hashed : entry->hashed;
-        entry->was_read = entry->was_read || !entry->hashed.is_known;
+        hear(entry, blob);
     }
     leave(store, entry);
     pthread_mutex_unlock(&store->mutex);

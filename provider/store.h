@@ -51,8 +51,8 @@ typedef enum store_status store_fetch(void *context, size_t thread, const struct
                                       uint64_t *ret_size, struct problem *ret_problem);
 
 /* The blob as an open file of another's, which nobody has hashed, unless *ret_is_hashed (false
- * before): then it has its hash as it looks now. -1: it is to be fetched. Called like fetch; may
- * block. */
+ * before): then it has its hash, as it looks now or a moment before. -1: it is to be fetched.
+ * Called like fetch; may block. */
 typedef int store_lend(void *context, size_t thread, const struct hash32 *hash,
                        const struct id128 *job, uint64_t cap, uint64_t *ret_size,
                        bool *ret_is_hashed);
@@ -82,7 +82,10 @@ struct store_blob {
     uint64_t size;
     int fd;              /* read-only, the taker's own */
     bool is_lent;        /* it is to be hashed as it is read */
-    struct stamp hashed; /* lent: as it looked when it had its hash, for the taker to say */
+    struct stamp hashed; /* lent: as it looked when it had its hash, for the taker to say: one that
+                          * is not known any more when it is released says that it has it no more,
+                          * or that he has copied it */
+    bool was_hashed;     /* lent: that was known when it was taken */
 };
 /* Waits for the blob. `give_up` (may be NULL) ends the wait within a tenth of a second. Any status
  * but OK leaves nothing to release. The hash of nothing is at hand without a fetch. */

@@ -271,10 +271,11 @@ static bool take_ticket(struct get *get, const Bourse__V1__BlobData *data,
     }
     struct id128 ticket = codec_id(data->ticket);
     bool is_fatal = false;
-    int fd;
-    if (!descriptor_ask(get->files, &ticket, DESCRIPTOR_WAIT_MS, &fd, NULL)) {
+    struct descriptor_answer answer;
+    if (!descriptor_ask(get->files, &ticket, DESCRIPTOR_WAIT_MS, &answer)) {
         flight_no_files(get->client);
     }
+    const int fd = answer.fd;
     bool good = fd >= 0 && is_file_of(fd, get->size) && take_file(get, fd, &is_fatal, ret_problem);
     if (fd >= 0) {
         (void)close(fd); /* only read */
@@ -406,20 +407,23 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
 static int take_borrowed(struct blob_client *client, const char *files, const struct hash32 *hash,
                          uint64_t cap, const Bourse__V1__BlobData *data, bool *ret_is_hashed)
 {
-    int fd;
+    struct descriptor_answer answer;
     if (!data->has_ticket || data->total > cap ||
         memcmp(data->hash.data, hash->bytes, sizeof hash->bytes) != 0) {
         return -1;
     }
     struct id128 ticket = codec_id(data->ticket);
-    if (!descriptor_ask(files, &ticket, DESCRIPTOR_WAIT_MS, &fd, ret_is_hashed)) {
+    if (!descriptor_ask(files, &ticket, DESCRIPTOR_WAIT_MS, &answer)) {
         flight_no_files(client);
     }
-    if (fd >= 0 && !is_file_of(fd, data->total)) {
-        (void)close(fd); /* not what was promised */
-        fd = -1;
+    if (answer.fd >= 0 && !is_file_of(answer.fd, data->total)) {
+        (void)close(answer.fd); /* not what was promised */
+        answer.fd = -1;
     }
-    return fd;
+    if (ret_is_hashed != NULL) { /* another's file is believed to be that */
+        *ret_is_hashed = answer.has_hash && hash32_equal(&answer.hash, hash);
+    }
+    return answer.fd;
 }
 
 int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,

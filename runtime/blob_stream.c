@@ -167,9 +167,11 @@ static bool pick(const struct streams *streams, size_t *ret_index)
 static void take_end(struct put *put, struct stream *stream)
 {
     const char *files = flight_files(put->client);
-    if (files != NULL && !descriptor_ask(files, &stream->ticket, DESCRIPTOR_WAIT_MS, &stream->fd, NULL)) {
+    struct descriptor_answer answer = {.fd = -1};
+    if (files != NULL && !descriptor_ask(files, &stream->ticket, DESCRIPTOR_WAIT_MS, &answer)) {
         flight_no_files(put->client);
     }
+    stream->fd = answer.fd;
     if (stream->fd >= 0 &&
         (!is_socket(stream->fd) || fcntl(stream->fd, F_SETFL, O_NONBLOCK) != 0)) {
         (void)close(stream->fd);

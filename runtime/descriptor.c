@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TICKET_BYTES = sizeof((struct id128 *)NULL)->bytes, STRANGERS_MOST = 64, SAID_HASHED = 1 };
+enum { TICKET_BYTES = sizeof((struct id128 *)NULL)->bytes, STRANGERS_MOST = 64 };
+
+/* What the kernel says of a user whom it has no number for here: never one of us. */
+#define UID_UNMAPPED ((uid_t)65534)
 
 bool descriptor_path(const char *endpoint, char *ret_path, size_t capacity)
 {
@@ -91,10 +94,15 @@ bool descriptor_port_receive(int port, struct id128 *ret_ticket, struct descript
     return false; /* others have their turn */
 }
 
-void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd, bool is_hashed)
+/* An answer is a byte, or the hash of what is in the file. */
+void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd,
+                            const struct hash32 *hash)
 {
-    char byte = is_hashed ? SAID_HASHED : 0;
-    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct hash32 said = {{0}};
+    struct iovec part = {.iov_base = said.bytes, .iov_len = hash != NULL ? sizeof said.bytes : 1};
+    if (hash != NULL) {
+        said = *hash;
+    }
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof fd)];
@@ -120,13 +128,13 @@ void descriptor_port_answer(int port, const struct descriptor_asker *asker, int 
 
 static bool is_believed(const struct ucred *sender)
 {
-    return sender->uid == 0 || sender->uid == geteuid();
+    return sender->uid == 0 || (sender->uid == geteuid() && sender->uid != UID_UNMAPPED);
 }
 
-static bool read_answer(int socket, int *ret_fd, bool *ret_is_hashed)
+static bool read_answer(int socket, struct descriptor_answer *ret_answer)
 {
-    char byte = 0;
-    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct iovec part = {.iov_base = ret_answer->hash.bytes,
+                         .iov_len = sizeof ret_answer->hash.bytes};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
@@ -137,23 +145,28 @@ static bool read_answer(int socket, int *ret_fd, bool *ret_is_hashed)
                              /* The credentials, which come first, and one descriptor. */
                              .msg_controllen =
                                  CMSG_SPACE(sizeof(struct ucred)) + CMSG_LEN(sizeof(int))};
-    struct ucred sender = {.uid = (uid_t)-1};
-    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) < 0) {
+    struct ucred sender = {.uid = UID_UNMAPPED};
+    memset(&control, 0, sizeof control);
+    ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0) {
         return false;
     }
-    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head != NULL;
+    message.msg_controllen = sizeof control.bytes; /* zeroes behind what came: older C libraries
+                                                    * miss a last one that ends unaligned */
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head != NULL && head->cmsg_len != 0;
          head = CMSG_NXTHDR(&message, head)) {
         if (head->cmsg_level != SOL_SOCKET) {
             continue;
         }
-        if (head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof *ret_fd)) {
-            memcpy(ret_fd, CMSG_DATA(head), sizeof *ret_fd);
+        if (head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof ret_answer->fd)) {
+            memcpy(&ret_answer->fd, CMSG_DATA(head), sizeof ret_answer->fd);
         } else if (head->cmsg_type == SCM_CREDENTIALS &&
                    head->cmsg_len == CMSG_LEN(sizeof sender)) {
             memcpy(&sender, CMSG_DATA(head), sizeof sender);
         }
     }
-    *ret_is_hashed = *ret_fd >= 0 && byte == SAID_HASHED && is_believed(&sender);
+    ret_answer->has_hash = ret_answer->fd >= 0 && got == (ssize_t)sizeof ret_answer->hash.bytes &&
+                           is_believed(&sender);
     return true;
 }
 
@@ -170,28 +183,24 @@ static bool has_answer(int socket, int wait_ms)
     }
 }
 
-bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, int *ret_fd,
-                    bool *ret_is_hashed)
+bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms,
+                    struct descriptor_answer *ret_answer)
 {
     const int yes = 1;
-    bool is_hashed = false;
-    *ret_fd = -1;
     struct sockaddr_un address;
     const struct sockaddr_un nameless = {.sun_family = AF_UNIX}; /* the kernel finds a name */
     int socket = address_of(path, &address) ? open_socket() : -1;
+    *ret_answer = (struct descriptor_answer){.fd = -1};
     if (socket < 0) {
         return false;
     }
-    /* Connected: then only that socket can send here. */
+    /* Connected before it has a name: then only that socket can send here. */
     bool is_answered =
-        setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
-        bind(socket, (const struct sockaddr *)&nameless, sizeof nameless.sun_family) == 0 &&
         connect(socket, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        bind(socket, (const struct sockaddr *)&nameless, sizeof nameless.sun_family) == 0 &&
+        setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
         send(socket, ticket->bytes, TICKET_BYTES, MSG_NOSIGNAL) == TICKET_BYTES &&
-        has_answer(socket, wait_ms) && read_answer(socket, ret_fd, &is_hashed);
+        has_answer(socket, wait_ms) && read_answer(socket, ret_answer);
     (void)close(socket);
-    if (ret_is_hashed != NULL) {
-        *ret_is_hashed = is_hashed;
-    }
     return is_answered;
 }

@@ -30,16 +30,20 @@ struct descriptor_asker {
 /* The next ticket that somebody sent. False: none is there. */
 bool descriptor_port_receive(int port, struct id128 *ret_ticket,
                              struct descriptor_asker *ret_asker);
-/* Hands over `fd`, which stays the caller's; -1: there is nothing for that ticket. `is_hashed`: the
- * caller has hashed what is in it, and knows of nobody who wrote to it since. Who is gone or does
- * not read gets nothing. */
-void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd, bool is_hashed);
+/* Hands over `fd`, which stays the caller's; -1: there is nothing for that ticket. `hash` (may be
+ * NULL): the caller has hashed what is in it, to that, and knows of nobody who wrote to it since.
+ * Who is gone or does not read gets nothing. */
+void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd,
+                            const struct hash32 *hash);
 
-/* *ret_fd is the descriptor for the ticket, of whatever kind, which the caller closes; -1: the
- * answer is that there is none. *ret_is_hashed (may be NULL) is what the sender says of it, if he is
- * root or our own user, by the kernel's word (SCM_CREDENTIALS, unix(7)); nobody else is believed.
- * False with -1: nobody answers within wait_ms. */
-bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, int *ret_fd,
-                    bool *ret_is_hashed);
+struct descriptor_answer {
+    int fd; /* for the ticket, of whatever kind, for the caller to close; -1: there is none */
+    bool has_hash; /* the sender has hashed what is in it, as he says, and is believed: he is root
+                    * or our own user, by the kernel's word (SCM_CREDENTIALS, unix(7)) */
+    struct hash32 hash; /* to this: a file of another hash is handed over as well */
+};
+/* False, with -1: nobody answers within wait_ms. */
+bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms,
+                    struct descriptor_answer *ret_answer);
 
 #endif

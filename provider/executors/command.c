@@ -604,6 +604,9 @@ static void settle_mapped(struct run *run)
                            is_argument(run, input->name) && !brings_back(run, input->name) &&
                            jail_may_map(run->command->jail, input->fd);
         count += input->is_mapped;
+        if (!input->is_mapped && input->hashed != NULL) {
+            input->hashed->is_known = false; /* it is copied: the next had better have our own */
+        }
     }
 }
 

@@ -152,7 +152,7 @@ static void hand_end(struct port *port, int file_port, const struct descriptor_a
                            stream->fault == STREAM_NOT_HANDED  ? -1
                            : stream->fault == STREAM_NO_SOCKET ? file
                                                                : stream->ends[1],
-                           false);
+                           NULL);
     (void)close(file);
     (void)close(stream->ends[1]);
 }
@@ -304,7 +304,8 @@ static void *serve(void *argument)
             if (ticket.bytes[1] > 0) {
                 hand_end(port, file_port, &asker, ticket.bytes[1]);
             } else {
-                descriptor_port_answer(file_port, &asker, atomic_load(&port->handed), false);
+                descriptor_port_answer(file_port, &asker, atomic_load(&port->handed),
+                                       atomic_load(&port->said));
             }
         }
     }
@@ -327,6 +328,7 @@ struct port *port_open_at(const char *endpoint)
     ck_assert(router_open(port->context, &config, &port->router, &problem));
     atomic_store(&port->file_port, -1);
     atomic_store(&port->handed, -1);
+    atomic_store(&port->said, NULL);
     ck_assert(router_bind(port->router, endpoint, false, port->endpoint, sizeof port->endpoint,
                           &problem));
     ck_assert_int_eq(pthread_create(&port->thread, NULL, serve, port), 0);

@@ -70,12 +70,13 @@ struct port {
     atomic_uint largest_get; /* bytes that one of them asked for */
     atomic_int hold;         /* so many gets at the start, until all of them are there */
     struct held held[BLOBS_MAX];
-    int held_count;            /* the thread's own */
-    atomic_bool gives_tickets; /* instead of the first bytes, */
-    atomic_bool keeps_giving;  /* more than once */
-    atomic_int file_port;      /* where these are taken to; -1: nowhere */
-    atomic_int handed;         /* what is handed over for them; -1: nothing */
-    atomic_int tickets;        /* that were given */
+    int held_count;                    /* the thread's own */
+    atomic_bool gives_tickets;         /* instead of the first bytes, */
+    atomic_bool keeps_giving;          /* more than once */
+    atomic_int file_port;              /* where these are taken to; -1: nowhere */
+    atomic_int handed;                 /* what is handed over for them; -1: nothing */
+    const struct hash32 *_Atomic said; /* what it is said to be hashed to; NULL: nothing */
+    atomic_int tickets;                /* that were given */
     atomic_bool gives_streams;
     atomic_int stream_fault; /* enum stream_fault */
     struct stream streams[STREAMS_MAX];

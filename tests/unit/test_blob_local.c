@@ -67,6 +67,27 @@ START_TEST(a_file_is_borrowed_as_it_is)
 }
 END_TEST
 
+START_TEST(a_borrowed_file_is_hashed_as_the_sender_says_if_it_is_to_that)
+{
+    struct local local = open_local();
+    const struct hash32 *hash = &local.source.hash;
+    const struct hash32 other = {{1}}; /* as of a file that a stranger sent elsewhere */
+    const struct hash32 *const said[] = {NULL, hash, &other};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        bool is_hashed = said[i] != hash;
+        uint64_t size = 0;
+        atomic_store(&local.port->said, said[i]);
+        atomic_store(&local.port->gives_tickets, true);
+        int fd =
+            blob_client_borrow(local.port->client, hash, NULL, BLOB_BYTES_MAX, &size, &is_hashed);
+        ck_assert_int_ge(fd, 0);
+        ck_assert(is_hashed == (said[i] == hash));
+        (void)close(fd);
+    }
+    close_local(&local);
+}
+END_TEST
+
 enum wrong { ABSENT, DENIED, SHORT, LONG, FIFO, UNREADABLE, WRONG_COUNT };
 
 START_TEST(what_a_ticket_does_not_bring_comes_in_pieces)
@@ -344,6 +365,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_ticket_brings_the_whole_file);
     tcase_add_test(tests, a_file_is_borrowed_as_it_is);
+    tcase_add_test(tests, a_borrowed_file_is_hashed_as_the_sender_says_if_it_is_to_that);
     tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
     tcase_add_test(tests, a_file_with_other_bytes_is_refused);
     tcase_add_test(tests, two_files_are_taken_at_once);

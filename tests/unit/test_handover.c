@@ -69,16 +69,14 @@ static void teardown(void)
 struct asking {
     struct id128 token;
     bool is_answered;
-    int fd;
-    bool is_hashed;
+    struct descriptor_answer answer;
     atomic_bool is_done;
 };
 
 static void *ask(void *argument)
 {
     struct asking *asking = argument;
-    asking->is_answered =
-        descriptor_ask(socket_path, &asking->token, LONG_MS, &asking->fd, &asking->is_hashed);
+    asking->is_answered = descriptor_ask(socket_path, &asking->token, LONG_MS, &asking->answer);
     atomic_store(&asking->is_done, true);
     return NULL;
 }
@@ -94,7 +92,7 @@ static int brought(const struct id128 *token, int64_t now_ns)
     }
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert(asking.is_answered);
-    return asking.fd;
+    return asking.answer.fd;
 }
 
 static struct id128 promised(uint32_t account, int64_t now_ns)
@@ -124,8 +122,10 @@ START_TEST(a_ticket_brings_the_file_once_and_only_to_be_read)
 }
 END_TEST
 
-/* Somebody with the user `uid` answers at a port of his; whether what he says is believed. */
-static bool is_believed(uid_t uid, bool says)
+enum told { TOLD_HASHED, TOLD_NOTHING, NOBODY_TOLD };
+
+/* What somebody with the user `uid` tells at a port of his; NOBODY_TOLD: one may not become him. */
+static enum told told_by(uid_t uid, const struct hash32 *says)
 {
     char path[100];
     int port = -1;
@@ -136,42 +136,48 @@ static bool is_believed(uid_t uid, bool says)
     if (pid == 0) {
         struct id128 token;
         struct descriptor_asker asker;
+        int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         bool is_he = uid == getuid() || setuid(uid) == 0;
-        while (is_he && !descriptor_port_receive(port, &token, &asker)) {
+        while (!descriptor_port_receive(port, &token, &asker)) {
             struct pollfd item = {.fd = port, .events = POLLIN};
             (void)poll(&item, 1, LONG_MS);
         }
-        descriptor_port_answer(port, &asker, STDIN_FILENO, says);
+        descriptor_port_answer(port, &asker, is_he ? nothing : -1, says);
         _exit(0);
     }
     struct id128 token = entropy_id();
-    int fd = -1;
-    bool is_hashed = !says;
-    ck_assert(descriptor_ask(path, &token, LONG_MS, &fd, &is_hashed));
-    ck_assert_int_ge(fd, 0);
-    (void)close(fd);
-    (void)close(port);
+    struct descriptor_answer answer;
+    ck_assert(descriptor_ask(path, &token, LONG_MS, &answer));
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    return is_hashed;
+    (void)close(port);
+    if (answer.fd < 0) {
+        ck_assert(!answer.has_hash);
+        return NOBODY_TOLD;
+    }
+    (void)close(answer.fd);
+    ck_assert(!answer.has_hash || hash32_equal(&answer.hash, says));
+    return answer.has_hash ? TOLD_HASHED : TOLD_NOTHING;
 }
 
 START_TEST(root_and_our_own_user_are_believed_to_have_hashed_what_they_say)
 {
-    ck_assert(is_believed(getuid(), true));
-    ck_assert(!is_believed(getuid(), false));
-    if (getuid() == 0) {
-        ck_assert(!is_believed(65534, true));
+    const struct hash32 some = {{4, 2}};
+    ck_assert_int_eq(told_by(getuid(), &some), TOLD_HASHED);
+    ck_assert_int_eq(told_by(getuid(), NULL), TOLD_NOTHING);
+    if (getuid() == 0) { /* nobody else can become another */
+        ck_assert_int_ne(told_by(65533, &some), TOLD_HASHED);
+        ck_assert_int_ne(told_by(65534, &some), TOLD_HASHED);
     }
-    struct id128 token = promised(ALICE, 5);
-    struct asking asking = {.token = token};
+    struct asking asking = {.token = promised(ALICE, 5)};
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, ask, &asking), 0);
     while (!atomic_load(&asking.is_done)) {
         handover_serve(&handover, store, 6);
     }
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert(asking.fd >= 0 && asking.is_hashed); /* the store wrote it */
-    (void)close(asking.fd);
+    ck_assert(asking.answer.fd >= 0 && asking.answer.has_hash); /* the store wrote it */
+    ck_assert(hash32_equal(&asking.answer.hash, &blob));
+    (void)close(asking.answer.fd);
 }
 END_TEST
 
@@ -392,13 +398,13 @@ START_TEST(nobody_answers_where_nobody_listens)
 {
     char path[100];
     struct id128 token = entropy_id();
-    int fd = 7;
+    struct descriptor_answer answer = {.fd = 7};
     (void)snprintf(path, sizeof path, "%s/absent.fd", folder);
-    ck_assert(!descriptor_ask(path, &token, LONG_MS, &fd, NULL));
-    ck_assert_int_eq(fd, -1);
-    fd = 7;
-    ck_assert(!descriptor_ask(socket_path, &token, 1, &fd, NULL)); /* silence */
-    ck_assert_int_eq(fd, -1);
+    ck_assert(!descriptor_ask(path, &token, LONG_MS, &answer));
+    ck_assert_int_eq(answer.fd, -1);
+    answer.fd = 7;
+    ck_assert(!descriptor_ask(socket_path, &token, 1, &answer)); /* silence */
+    ck_assert_int_eq(answer.fd, -1);
 }
 END_TEST
 

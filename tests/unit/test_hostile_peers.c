@@ -403,17 +403,19 @@ START_TEST(a_ticket_is_given_to_who_may_read_and_brings_the_file_once)
     codec_free((ProtobufCMessage **)(void *)&data);
     ck_assert(descriptor_path(arena.broker.market.blobs, path, sizeof path));
     struct id128 guess = entropy_id();
-    int fd = -1;
-    ck_assert(descriptor_ask(path, &guess, ARENA_WAIT_MS, &fd, NULL));
-    ck_assert_int_eq(fd, -1);
-    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd, NULL));
-    ck_assert_int_ge(fd, 0);
+    struct descriptor_answer answer;
+    ck_assert(descriptor_ask(path, &guess, ARENA_WAIT_MS, &answer));
+    ck_assert_int_eq(answer.fd, -1);
+    ck_assert(!answer.has_hash);
+    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &answer));
+    ck_assert_int_ge(answer.fd, 0);
+    ck_assert(answer.has_hash && hash32_equal(&answer.hash, &hash));
     uint8_t *found = malloc(SIZE);
-    ck_assert_int_eq(pread(fd, found, SIZE, 0), SIZE);
+    ck_assert_int_eq(pread(answer.fd, found, SIZE, 0), SIZE);
     ck_assert_mem_eq(found, bytes, SIZE);
-    (void)close(fd);
-    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd, NULL));
-    ck_assert_int_eq(fd, -1);
+    (void)close(answer.fd);
+    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &answer));
+    ck_assert_int_eq(answer.fd, -1);
 
     struct hash32 small = sha256_of(bytes, 1000);
     check_bytes_came(mine, &small, 0, 1 << 20, 1000);

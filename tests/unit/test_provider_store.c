@@ -337,6 +337,18 @@ START_TEST(what_looks_as_when_it_was_hashed_is_lent_to_all)
     ck_assert_int_eq(take_lent(&play, 3, &blob), STORE_OK);
     ck_assert(!blob.hashed.is_known); /* with what was lent goes what was known of it */
     store_release(play.store, &blob);
+    ck_assert_int_eq(take_lent(&play, 5, &blob), STORE_OK);
+    ck_assert_int_eq(take_lent(&play, 5, &other), STORE_OK);
+    store_release(play.store, &blob); /* who never read it, before who did */
+    ck_assert(stamp_take(other.fd, &other.hashed));
+    store_release(play.store, &other);
+    ck_assert_int_eq(take_lent(&play, 5, &blob), STORE_OK);
+    ck_assert(blob.is_lent && blob.hashed.is_known);
+    blob.hashed.is_known = false; /* it has its hash no more */
+    store_release(play.store, &blob);
+    ck_assert_int_eq(take_lent(&play, 5, &blob), STORE_OK);
+    ck_assert(!blob.is_lent);
+    store_release(play.store, &blob);
     play.source.has_hashed = true;
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(take_lent(&play, 4, &blob), STORE_OK);

@@ -149,7 +149,8 @@ await left
 has "$(cat receipts.log)" '3 receipts in paid'
 has "$(cat receipts.log)" '1 of 3 results are not accepted'
 "$bourse" verify paid --key "$("$bourse" key --log)" >verified.txt 2>&1 || fail "verify: $(cat verified.txt)"
-has "$(cat verified.txt)" 'output limit, paid, not accepted'
+# A late one is started once more; of the two the last to end has the receipt, and may have been cancelled.
+grep -Eq '(output limit|cancelled), paid, not accepted' verified.txt || fail "verify: $(cat verified.txt)"
 "$bourse" explain "$id" >why.txt 2>&1 || fail "explain: $(cat why.txt)"
 has "$(cat why.txt)" 'the job has ended: failed, some subtasks failed; 2 of 4 subtasks accepted'
 "$bourse" resume "$id" -y --quiet --cap 1 >resumed 2>err || fail "resume: $(cat err)"

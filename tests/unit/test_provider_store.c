@@ -359,39 +359,6 @@ START_TEST(what_looks_as_when_it_was_hashed_is_lent_to_all)
 }
 END_TEST
 
-START_TEST(a_stamp_tells_another_file_and_other_bytes)
-{
-    char path[] = "/tmp/stamp-XXXXXX";
-    char other_path[sizeof path + 1];
-    struct stamp stamp;
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, "abc", 3), 3);
-    ck_assert(stamp_take(fd, &stamp) && stamp.is_known);
-    ck_assert(!stamp_has_changed(&stamp, fd));
-    (void)snprintf(other_path, sizeof other_path, "%s2", path);
-    ck_assert_int_eq(link(path, other_path), 0);
-    ck_assert(!stamp_has_changed(&stamp, fd)); /* a name more */
-    ck_assert_int_eq(unlink(other_path), 0);
-    ck_assert_int_eq(write(fd, "d", 1), 1);
-    ck_assert(stamp_has_changed(&stamp, fd));
-    ck_assert(stamp_take(fd, &stamp));
-    const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    ck_assert_int_eq(futimens(fd, times), 0);
-    ck_assert(stamp_has_changed(&stamp, fd));
-    ck_assert(stamp_take(fd, &stamp));
-    int other = open(other_path, O_RDWR | O_CREAT | O_EXCL, 0600);
-    ck_assert_int_eq(write(other, "abcd", 4), 4);
-    ck_assert_int_eq(futimens(other, times), 0);
-    ck_assert(stamp_has_changed(&stamp, other));
-    (void)close(other);
-    (void)close(fd);
-    ck_assert(stamp_has_changed(&stamp, fd));
-    ck_assert(!stamp_take(fd, &stamp) && !stamp.is_known);
-    ck_assert_int_eq(unlink(path) + unlink(other_path), 0);
-}
-END_TEST
-
 START_TEST(who_does_not_hash_gets_nothing_lent)
 {
     CLEANUP(play_end) struct play play;
@@ -731,7 +698,6 @@ int main(void)
     tcase_add_test(tcase, who_does_not_say_what_he_hashed_reads_what_is_lent_once);
     tcase_add_test(tcase, who_does_not_hash_gets_nothing_lent);
     tcase_add_test(tcase, what_looks_as_when_it_was_hashed_is_lent_to_all);
-    tcase_add_test(tcase, a_stamp_tells_another_file_and_other_bytes);
     tcase_add_test(tcase, what_was_announced_is_lent_too_and_given_back);
     tcase_add_test(tcase, what_is_lent_and_nobody_uses_is_closed_when_told);
     tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);

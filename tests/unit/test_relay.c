@@ -182,7 +182,28 @@ static void *run_other(void *argument)
     return NULL;
 }
 
-enum { PIECES_ALONE = 3, PIECES_MOST = 8192 };
+/* Until it is under way. */
+static void begin_other(void)
+{
+    other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    ck_assert_int_eq(pthread_create(&other.thread, NULL, run_other, &other), 0);
+    pthread_mutex_lock(&other.mutex);
+    while (!other.is_reading) {
+        pthread_cond_wait(&other.changed, &other.mutex);
+    }
+    pthread_mutex_unlock(&other.mutex);
+}
+
+static void end_other(void)
+{
+    pthread_mutex_lock(&other.mutex);
+    other.may_end = true;
+    pthread_cond_broadcast(&other.changed);
+    pthread_mutex_unlock(&other.mutex);
+    ck_assert_int_eq(pthread_join(other.thread, NULL), 0);
+}
+
+enum { PIECES_ALONE = 3, PIECES_LEFT_ALONE = 50, PIECES_MOST = 8192 };
 
 /* Alone while the other relay has the second processor; then until somebody else reads. */
 static bool read_until_helped(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
@@ -192,11 +213,7 @@ static bool read_until_helped(void *context, uint64_t offset, uint8_t *ret_bytes
     self->has_helper = self->has_helper || !pthread_equal(pthread_self(), self->caller);
     if (offset == PIECES_ALONE * (uint64_t)RELAY_PIECE_BYTES) {
         ck_assert(!self->has_helper);
-        pthread_mutex_lock(&other.mutex);
-        other.may_end = true;
-        pthread_cond_broadcast(&other.changed);
-        pthread_mutex_unlock(&other.mutex);
-        ck_assert_int_eq(pthread_join(other.thread, NULL), 0);
+        end_other();
     }
     return !self->has_helper;
 }
@@ -222,13 +239,7 @@ START_TEST(whom_nobody_helped_is_helped_when_another_relay_has_ended)
     if (!hold_to_two(&all)) {
         return; /* nobody helps on one processor */
     }
-    other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    ck_assert_int_eq(pthread_create(&other.thread, NULL, run_other, &other), 0);
-    pthread_mutex_lock(&other.mutex);
-    while (!other.is_reading) {
-        pthread_cond_wait(&other.changed, &other.mutex);
-    }
-    pthread_mutex_unlock(&other.mutex);
+    begin_other();
     place.caller = pthread_self();
     const struct relay relay = {.to = PIECES_MOST * (uint64_t)RELAY_PIECE_BYTES,
                                 .sum = &sum,
@@ -246,23 +257,17 @@ END_TEST
 static bool read_until_left_alone(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
     struct place *self = context;
-    enum { ALONE_PIECES = 50 }; /* in a row: two would take turns */
     memset(ret_bytes, 0, length);
     (void)offset;
     const bool is_helper = !pthread_equal(pthread_self(), self->caller);
     if (is_helper && !self->has_helper) {
         self->has_helper = true;
-        ck_assert_int_eq(pthread_create(&other.thread, NULL, run_other, &other), 0);
-        pthread_mutex_lock(&other.mutex);
-        while (!other.is_reading) {
-            pthread_cond_wait(&other.changed, &other.mutex);
-        }
-        pthread_mutex_unlock(&other.mutex);
+        begin_other();
         self->read = 0;
     } else if (self->has_helper) {
         self->read = is_helper ? 0 : self->read + 1;
     }
-    return self->read < ALONE_PIECES;
+    return self->read < PIECES_LEFT_ALONE; /* in a row: two would take turns */
 }
 
 START_TEST(who_helps_leaves_when_another_relay_begins)
@@ -273,7 +278,6 @@ START_TEST(who_helps_leaves_when_another_relay_begins)
     if (!hold_to_two(&all)) {
         return; /* nobody helps on one processor */
     }
-    other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     place.caller = pthread_self();
     const struct relay relay = {.to = PIECES_MOST * (uint64_t)RELAY_PIECE_BYTES,
                                 .sum = &sum,
@@ -283,12 +287,8 @@ START_TEST(who_helps_leaves_when_another_relay_begins)
     sha256_start(&sum);
     ck_assert(!relay_run(&relay)); /* ended by the last piece alone */
     ck_assert(place.has_helper);
-    ck_assert_uint_eq(place.read, 50);
-    pthread_mutex_lock(&other.mutex);
-    other.may_end = true;
-    pthread_cond_broadcast(&other.changed);
-    pthread_mutex_unlock(&other.mutex);
-    ck_assert_int_eq(pthread_join(other.thread, NULL), 0);
+    ck_assert_uint_eq(place.read, PIECES_LEFT_ALONE);
+    end_other();
     ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
 }
 END_TEST

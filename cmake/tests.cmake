@@ -102,3 +102,6 @@ endforeach()
 
 # A known bug that no longer fits its file would go untested until the next long run.
 add_test(NAME mutants_fit COMMAND ${CMAKE_SOURCE_DIR}/scripts/mutate --list)
+
+# An attack of the list whose test is gone would be tried no more.
+add_test(NAME attacks_known COMMAND ${CMAKE_SOURCE_DIR}/scripts/attack --list --build ${CMAKE_BINARY_DIR})

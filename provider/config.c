@@ -532,7 +532,7 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
     uint8_t *text = NULL;
     size_t length = 0;
     if (file != NULL || access(path, F_OK) == 0) {
-        if (!file_read_owned(path, FORMAT_FILE_BYTES, &text, &length, &config.owner, ret_problem)) {
+        if (!file_read_owned(path, FORMAT_FILE_BYTES, &text, &length, &config.hands, ret_problem)) {
             return false;
         }
     }

@@ -31,6 +31,7 @@
 #include "base/requirement.h"
 #include "planner/catalogue.h"
 #include "provider/session.h"
+#include "runtime/files.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -77,8 +78,8 @@ struct config {
     char name[ATTRIBUTE_TEXT_SIZE];
     char region[ATTRIBUTE_TEXT_SIZE];
     char user[64];
-    bool names_user; /* the file does, and it is `owner`'s */
-    uid_t owner;
+    bool names_user;         /* the file does */
+    struct file_hands hands; /* who decides what is in the file */
     int64_t price_micro;
     uint32_t slots;        /* 0: all that no other device has */
     uint64_t memory_bytes; /* per slot; 0: a share of the machine */

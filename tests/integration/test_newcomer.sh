@@ -103,6 +103,21 @@ expect 0 'available +20.00' "$bourse" balance
 expect 0 '^2$' "$bourse" run -y --anyway --budget 1 -- expr 1 + 1
 expect 0 "$(printf '%s' 'done')" "$bourse" ps
 
+# Whoever may write market.yaml chooses the broker: no program reads it then.
+for mode in 666 620; do
+    chmod "$mode" "$work/mara/.config/bourse/market.yaml" "$work/operator/market.yaml"
+    refused="market.yaml has mode 0$mode, and others might have changed it.*chmod go-w"
+    expect 2 "$refused" "$bourse" balance
+    expect 2 "$refused" "$bourse" key --log
+    expect 2 "$refused" "$bourse" admin accounts --market "$work/operator/market.yaml" \
+        --key "$work/operator/.config/bourse/operator.key"
+    chmod "$mode" wrong/market.yaml
+    "$bin/bourse-provider" run --dir "$work/wrong" 2>err && fail "an agent trusts a market.yaml of mode $mode"
+    grep -q "$refused" err || fail "the agent says: $(cat err)"
+done
+chmod 600 "$work/mara/.config/bourse/market.yaml" "$work/operator/market.yaml"
+expect 0 'available' "$bourse" balance
+
 # Refusals say credits; nothing is below the least.
 expect 4 'INSUFFICIENT_FUNDS: budget: 2000.00 credits, limit [0-9.]+' "$bourse" run -y --budget 2000 -- true
 expect 4 '"exit":4,"code":24,"field":"budget_micro","value":2000000000,"limit":[0-9]+}' \

@@ -7,6 +7,7 @@
 #include "provider/jail.h"
 #include "provider/privilege.h"
 #include "provider/session.h"
+#include "runtime/capability.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
@@ -274,7 +275,7 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
     }
     open_cgroups(setup, (uid_t)-1, (gid_t)-1);
     install_tensor(setup, (uid_t)-1);
-    return install_worker(setup, (uid_t)-1, problem);
+    return install_worker(setup, (uid_t)-1, problem) && capability_renounce(0, problem);
 }
 
 /* ---------------------------------------------------------------- as the service user */

@@ -60,6 +60,18 @@ for port in $((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 1000
     broker=
 done
 [ -n "$broker" ] || { cat broker.log; echo "skipped: no free port"; exit 77; }
+# Also as root the broker keeps no right that it does not use, in none of its threads.
+bare() { # bare PID: every thread of it is without capabilities, and gets none
+    for status in /proc/"$1"/task/*/status; do
+        grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb):' "$status" >rights
+        grep -vE '0000000000000000$' rights | grep -q . && [ "$(id -u)" -eq 0 ] && return 1
+        grep -qE '^NoNewPrivs:[[:space:]]*1$' "$status" || return 1
+    done
+}
+bare "$broker" || fail "the broker has rights: $(cat rights)"
+if [ "$(id -u)" -eq 0 ]; then
+    grep -q 'running as root, with no capability' broker.log || fail "the broker's log: $(cat broker.log)"
+fi
 cp market/market.yaml operator/
 export BOURSE_MARKET=$work/operator/market.yaml
 grep -q 'tcp://127' "$BOURSE_MARKET" || fail "market.yaml does not name the port"

@@ -19,9 +19,7 @@ static const char *const SHOWN[] = {
     "/usr/share/R",
     "/usr/share/awk",
     "/usr/share/fonts",
-    "/usr/share/java",
     "/usr/share/julia",
-    "/usr/share/misc",
     "/usr/share/node_modules",
     "/usr/share/nodejs",
     "/usr/share/octave",
@@ -29,7 +27,6 @@ static const char *const SHOWN[] = {
     "/usr/share/perl5",
     "/usr/share/poppler",
     "/usr/share/rubygems-integration",
-    "/usr/share/tcltk",
     "/usr/share/zoneinfo",
     NULL,
 };

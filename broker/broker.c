@@ -13,6 +13,7 @@
 #include "broker/reader.h"
 #include "broker/recall.h"
 #include "broker/replay.h"
+#include "broker/rights.h"
 #include "broker/snapshots.h"
 #include "broker/verify.h"
 #include "protocol/limits.h"
@@ -740,6 +741,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
     bool is_new = false;
     if (!find_folder(broker, options->folder, ret_problem) ||
         !config_load(broker->folder, !options->adopt, &broker->config, ret_problem) ||
+        !rights_reduce(&broker->config, broker->group, ret_problem) ||
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }

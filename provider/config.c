@@ -5,11 +5,13 @@
 #include "formats/hours_text.h"
 #include "formats/limits.h"
 #include "formats/yaml.h"
+#include "provider/system_tree.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,8 +150,8 @@ static void read_program_paths(struct config *config, struct yaml_value map)
         } else if (settle_path(path, settled, sizeof settled)) {
             add_program(config, name, settled);
         } else {
-            yaml_refuse(item, "\"%s\" is no program below /usr, which is all that jobs can see",
-                        path);
+            yaml_refuse(
+                item, "\"%s\" is no program below /usr, the only place for programs of jobs", path);
         }
     }
 }
@@ -162,6 +164,101 @@ static void read_programs(struct config *config, struct yaml_value value)
         read_program_paths(config, value);
     } else {
         read_program_names(config, value);
+    }
+}
+
+/* ---------------------------------------------------------------- folders of the machine */
+
+static bool is_visible(const struct config *config, const char *path)
+{
+    for (size_t i = 0; i < config->visible_count; i++) {
+        if (system_is_below(path, config->visible[i])) {
+            return true;
+        }
+    }
+    return system_shows(path);
+}
+
+static bool add_visible(struct config *config, const char *path)
+{
+    if (is_visible(config, path)) {
+        return true;
+    }
+    if (config->visible_count == CONFIG_VISIBLE_MAX || strlen(path) >= CONFIG_VISIBLE_SIZE) {
+        return false;
+    }
+    (void)snprintf(config->visible[config->visible_count++], CONFIG_VISIBLE_SIZE, "%s", path);
+    return true;
+}
+
+/* Plain: no empty part, no "." and no "..", so that it is what it seems. */
+static bool is_plain_path(const char *path)
+{
+    for (const char *at = path; *at != '\0';) {
+        const size_t length = strcspn(at + 1, "/");
+        if (*at != '/' || length == 0 || (length == 1 && at[1] == '.') ||
+            (length == 2 && at[1] == '.' && at[2] == '.')) {
+            return false;
+        }
+        at += 1 + length;
+    }
+    return path[0] == '/';
+}
+
+static void read_visible(struct config *config, struct yaml_value list)
+{
+    if (!yaml_present(list) || !yaml_is_list(list, CONFIG_VISIBLE_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(list); i++) {
+        struct yaml_value item = yaml_item(list, i);
+        const char *path = yaml_text(item, CONFIG_VISIBLE_SIZE - 1, "");
+        struct stat facts;
+        if (!is_plain_path(path) ||
+            (strncmp(path, "/usr/", 5) != 0 && strncmp(path, "/opt/", 5) != 0)) {
+            yaml_refuse(item,
+                        "\"%s\" is no folder below /usr or /opt, written without a trailing slash",
+                        path);
+        } else if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+            yaml_refuse(item, "no folder \"%s\" on this machine; make it, or take it off the list",
+                        path);
+        } else {
+            (void)add_visible(config, path); /* the list is no longer than there is room for */
+        }
+    }
+}
+
+/* A program that the owner offers is seen, with what lies around it: of one in /usr/local all of
+ * /usr/local, where its libraries are; of another its folder. */
+static void show_program(struct config *config, const char *path, struct yaml_value value)
+{
+    char folder[CONFIG_VISIBLE_SIZE];
+    const char *slash = strrchr(path, '/');
+    if (is_visible(config, path)) {
+        return;
+    }
+    if (system_is_below(path, "/usr/local")) {
+        (void)snprintf(folder, sizeof folder, "/usr/local");
+    } else {
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    }
+    if (strcmp(folder, "/usr") == 0 || !add_visible(config, folder)) {
+        yaml_refuse(value,
+                    "jobs do not see \"%s\"; name a folder around it under `visible`, which has %d "
+                    "at most",
+                    path, CONFIG_VISIBLE_MAX);
+    }
+}
+
+static void show_programs(struct config *config, struct yaml_value value)
+{
+    for (size_t i = 0; i < config->program_count; i++) {
+        char real[PATH_MAX];
+        const char *path = config->programs[i].path;
+        show_program(config, path, value);
+        if (realpath(path, real) != NULL && strncmp(real, "/usr/", 5) == 0) {
+            show_program(config, real, value); /* a link is there, and where it leads */
+        }
     }
 }
 
@@ -467,10 +564,10 @@ static void market_in_folder(char *path, size_t capacity)
 
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {"market", "name",  "region",     "price",        "slots",
-                                       "memory", "disk",  "processes",  "term",         "programs",
-                                       "user",   "cache", "spool",      "devices",      "to",
-                                       "hours",  "daily", "utc_offset", "interruptible"};
+    static const char *const keys[] = {
+        "market",    "name", "region",   "price",   "slots",      "memory",       "disk",
+        "processes", "term", "programs", "visible", "user",       "cache",        "spool",
+        "devices",   "to",   "hours",    "daily",   "utc_offset", "interruptible"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
@@ -499,6 +596,8 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->cache_bytes =
         (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);
     read_programs(config, yaml_key(root, "programs"));
+    read_visible(config, yaml_key(root, "visible"));
+    show_programs(config, yaml_key(root, "programs"));
     read_devices(config, yaml_key(root, "devices"), offset_min);
 }
 
@@ -532,7 +631,7 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
     uint8_t *text = NULL;
     size_t length = 0;
     if (file != NULL || access(path, F_OK) == 0) {
-        if (!file_read_owned(path, FORMAT_FILE_BYTES, &text, &length, &config.owner, ret_problem)) {
+        if (!file_read_owned(path, FORMAT_FILE_BYTES, &text, &length, &config.hands, ret_problem)) {
             return false;
         }
     }

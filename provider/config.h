@@ -15,6 +15,7 @@
  *     utc_offset: +01:00     of these hours and days, of all devices; default +00:00
  *     interruptible: {notice: 30s, minimum_run: 5m}   higher bids may take leases; default false: none may
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
+ *     visible: [/usr/local]  more folders below /usr or /opt that jobs see, read-only
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
  *     spool: spool           folder for outputs on their way; default beside this file
@@ -31,6 +32,7 @@
 #include "base/requirement.h"
 #include "planner/catalogue.h"
 #include "provider/session.h"
+#include "runtime/files.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -51,6 +53,9 @@ struct config_program {
     char name[ATTRIBUTE_TEXT_SIZE];
     char path[256]; /* absolute, below /usr */
 };
+
+/* More of the machine than system_tree.h shows. */
+enum { CONFIG_VISIBLE_MAX = 16, CONFIG_VISIBLE_SIZE = 256 };
 
 struct config_spot { /* whether another bid may take leases; then how */
     bool is_interruptible;
@@ -77,8 +82,8 @@ struct config {
     char name[ATTRIBUTE_TEXT_SIZE];
     char region[ATTRIBUTE_TEXT_SIZE];
     char user[64];
-    bool names_user; /* the file does, and it is `owner`'s */
-    uid_t owner;
+    bool names_user;         /* the file does */
+    struct file_hands hands; /* who decides what is in the file */
     int64_t price_micro;
     uint32_t slots;        /* 0: all that no other device has */
     uint64_t memory_bytes; /* per slot; 0: a share of the machine */
@@ -90,6 +95,8 @@ struct config {
     uint64_t cache_bytes;
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
+    char visible[CONFIG_VISIBLE_MAX][CONFIG_VISIBLE_SIZE]; /* the owner's, and of his programs */
+    size_t visible_count;
     struct config_device devices[CONFIG_DEVICES_MAX];
     size_t device_count;
 };

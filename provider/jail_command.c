@@ -2,6 +2,7 @@
  * are it. */
 #include "provider/jail_parts.h"
 #include "provider/seccomp.h"
+#include "provider/system_tree.h"
 #include "provider/tensor/ask.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ static void add(struct command *command, const char *const *texts)
     for (; *texts != NULL && command->count < LAUNCHER_ARGUMENTS; texts++) {
         command->argv[command->count++] = *texts;
     }
+    command->is_cut = command->is_cut || *texts != NULL;
     command->argv[command->count] = NULL;
 }
 #define ADD(command, ...) add((command), (const char *const[]){__VA_ARGS__, NULL})
@@ -30,6 +32,7 @@ __attribute__((format(printf, 2, 3))) static const char *text(struct command *co
                                                               const char *format, ...)
 {
     if (command->text_count == COMMAND_TEXTS) {
+        command->is_cut = true;
         return "";
     }
     char *place = command->texts[command->text_count++];
@@ -62,12 +65,20 @@ static const char *find_bwrap(struct problem *ret_problem)
     return NULL;
 }
 
+static void add_shown(struct command *command, const char *const *paths)
+{
+    for (; paths != NULL && *paths != NULL; paths++) {
+        ADD(command, "--ro-bind-try", *paths, *paths);
+    }
+}
+
 /* Where the host keeps links into /usr, the jail has the same links; where it has folders, they
  * are bound. */
-static void add_host_tree(struct command *command)
+static void add_host_tree(struct command *command, const struct jail_spec *spec)
 {
     static const char *const names[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-    ADD(command, "--ro-bind", "/usr", "/usr");
+    add_shown(command, system_shown());
+    add_shown(command, spec->visible);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char target[128];
         struct stat status;
@@ -91,10 +102,25 @@ static void add_host_tree(struct command *command)
     ADD(command, "--ro-bind-data", text(command, "%d", 3 + COMMAND_GROUP), "/etc/group");
 }
 
+/* What a mount of bwrap covers is out of reach: a device cannot be opened there. */
+static void add_masks(struct command *command)
+{
+    size_t index = 0;
+    bool is_folder;
+    for (const char *path; (path = system_mask(&index, &is_folder)) != NULL;) {
+        if (is_folder) {
+            ADD(command, "--size", "4096", "--tmpfs", path, "--remount-ro", path);
+        } else {
+            ADD(command, "--ro-bind", "/dev/null", path);
+        }
+    }
+}
+
 static void add_folders(struct command *command, const struct jail_spec *spec)
 {
     const char *size = text(command, "%llu", (unsigned long long)spec->limits.disk_bytes);
     ADD(command, "--proc", "/proc", "--dev", "/dev");
+    add_masks(command);
     ADD(command, "--size", size, "--tmpfs", "/dev/shm", "--size", size, "--tmpfs", "/tmp");
     if (spec->bind_path != NULL) {
         ADD(command, "--bind", spec->bind_path, "/work");
@@ -173,10 +199,15 @@ bool command_build(const struct jail_spec *spec, struct command *command,
     if (spec->image_path != NULL) {
         ADD(command, "--ro-bind", spec->image_path, "/");
     } else {
-        add_host_tree(command);
+        add_host_tree(command, spec);
     }
     add_folders(command, spec);
     ADD(command, "--chdir", "/work", "--", "/.bourse-worker");
+    if (command->is_cut) { /* a jail that lacks a mask is no jail */
+        problem_set(ret_problem, "the jail's command has more than %d words", LAUNCHER_ARGUMENTS);
+        command_close(command);
+        return false;
+    }
     return true;
 }
 

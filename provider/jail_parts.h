@@ -37,6 +37,7 @@ struct command {
     size_t count;
     char texts[COMMAND_TEXTS][128]; /* those that had to be made */
     size_t text_count;
+    bool is_cut;              /* it lacks words: not to be used */
     int files[COMMAND_FILES]; /* descriptors 3, 4, ... of bwrap; the last may be absent, -1 */
 };
 /* The caller sets files[COMMAND_SOCKET] before; the others are made here and the caller's to

@@ -147,8 +147,13 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     char name[48];
     cpu_set_t cpus;
     (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
+    const char *visible[CONFIG_VISIBLE_MAX + 1] = {NULL};
+    for (size_t i = 0; i < config->config->visible_count; i++) {
+        visible[i] = config->config->visible[i];
+    }
     struct jail_spec spec = {
         .worker_path = config->worker_path,
+        .visible = visible,
         .tensor_path = tensor_names(holding_manifest(lane->holding)) ? config->tensor_path : NULL,
         .image_path = holding_image(lane->holding),
         .name = name,

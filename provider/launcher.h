@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 enum {
-    LAUNCHER_ARGUMENTS = 160,
+    LAUNCHER_ARGUMENTS = 320,
     LAUNCHER_FILES = 12,
     LAUNCHER_GROUPS = 8,
     LAUNCHER_MESSAGE_BYTES = 32768

@@ -1,5 +1,7 @@
 #include "provider/privilege.h"
 
+#include "runtime/capability.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -52,7 +54,7 @@ bool privilege_drop(uid_t uid, gid_t gid, struct problem *ret_problem)
                         (unsigned)uid);
             return false;
         }
-        return true;
+        return capability_renounce(0, ret_problem);
     }
     /* Groups first: afterwards there is no right to. */
     if (setgroups(1, &gid) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
@@ -63,5 +65,5 @@ bool privilege_drop(uid_t uid, gid_t gid, struct problem *ret_problem)
         problem_set(ret_problem, "dropping to user %u did not hold", (unsigned)uid);
         return false;
     }
-    return true;
+    return capability_renounce(0, ret_problem);
 }

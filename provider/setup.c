@@ -7,6 +7,7 @@
 #include "provider/jail.h"
 #include "provider/privilege.h"
 #include "provider/session.h"
+#include "runtime/capability.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
@@ -147,10 +148,20 @@ static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem
 }
 
 /* Who may write the config must not become somebody else by it: what is not root's names its owner,
- * or nobody. */
+ * or nobody, and what others may write names nobody. */
 static bool may_name(const struct config *config, uid_t uid, struct problem *problem)
 {
-    if (!config->names_user || config->owner == 0 || config->owner == uid) {
+    if (!config->names_user) {
+        return true;
+    }
+    if (config->hands.is_open) {
+        problem_set(problem,
+                    "%s names the user \"%s\", and others may write the file: have root look at "
+                    "it, then chmod go-w %s/%s",
+                    MARKET_PROVIDER_CONFIG, config->user, config->folder, MARKET_PROVIDER_CONFIG);
+        return false;
+    }
+    if (config->hands.owner == 0 || config->hands.owner == uid) {
         return true;
     }
     problem_set(problem,
@@ -264,7 +275,7 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
     }
     open_cgroups(setup, (uid_t)-1, (gid_t)-1);
     install_tensor(setup, (uid_t)-1);
-    return install_worker(setup, (uid_t)-1, problem);
+    return install_worker(setup, (uid_t)-1, problem) && capability_renounce(0, problem);
 }
 
 /* ---------------------------------------------------------------- as the service user */

@@ -451,28 +451,67 @@ static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, 
     return true;
 }
 
-bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
-                     uid_t *ret_owner, struct problem *ret_problem)
+/* The rule of key files, for a file that is no secret: reading it is everybody's. */
+static bool file_is_trusted(const char *path, const struct stat *status,
+                            struct problem *ret_problem)
+{
+    if (!S_ISREG(status->st_mode)) {
+        problem_set(ret_problem, "%s is not a file", path);
+        return false;
+    }
+    if (status->st_uid != 0 && status->st_uid != geteuid()) {
+        return not_ours(path, status->st_uid, geteuid(), ret_problem);
+    }
+    if ((status->st_mode & 0022) != 0) {
+        problem_set(ret_problem,
+                    "%s has mode %04o, and others might have changed it; look at what it says, "
+                    "then run: chmod go-w '%s'",
+                    path, status->st_mode & 07777U, path);
+        return false;
+    }
+    return true;
+}
+
+static bool read_looked_at(const char *path, size_t cap, bool must_trust, uint8_t **ret_bytes,
+                           size_t *ret_length, struct file_hands *ret_hands,
+                           struct problem *ret_problem)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (must_trust ? O_NONBLOCK : 0));
     if (fd < 0 || fstat(fd, &status) != 0) {
         if (fd >= 0) {
             (void)close(fd); /* read only */
         }
         return fail(ret_problem, path, "cannot be opened");
     }
-    bool good = read_all(fd, path, cap, ret_bytes, ret_length, ret_problem);
+    bool good = (!must_trust || file_is_trusted(path, &status, ret_problem)) &&
+                read_all(fd, path, cap, ret_bytes, ret_length, ret_problem);
     (void)close(fd); /* read only */
-    *ret_owner = good ? status.st_uid : *ret_owner;
+    if (good) {
+        *ret_hands =
+            (struct file_hands){.owner = status.st_uid, .is_open = (status.st_mode & 0022) != 0};
+    }
     return good;
+}
+
+bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+                     struct file_hands *ret_hands, struct problem *ret_problem)
+{
+    return read_looked_at(path, cap, false, ret_bytes, ret_length, ret_hands, ret_problem);
+}
+
+bool file_read_trusted(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+                       struct problem *ret_problem)
+{
+    struct file_hands hands;
+    return read_looked_at(path, cap, true, ret_bytes, ret_length, &hands, ret_problem);
 }
 
 bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
                struct problem *ret_problem)
 {
-    uid_t owner = 0;
-    return file_read_owned(path, cap, ret_bytes, ret_length, &owner, ret_problem);
+    struct file_hands hands;
+    return read_looked_at(path, cap, false, ret_bytes, ret_length, &hands, ret_problem);
 }
 
 bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset)

@@ -28,9 +28,19 @@ bool keyfile_create(const char *path, struct identity **ret_identity, struct pro
 /* Reads at most `cap` bytes (more is a problem); the caller frees; a NUL follows the bytes. */
 bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
                struct problem *ret_problem);
-/* The same, and who owns the very file that was read. */
+/* Who decides what is in a file. */
+struct file_hands {
+    uid_t owner;
+    bool is_open; /* its group or everybody may write it, too */
+};
+/* The same, and whose the very file is that was read. */
 bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
-                     uid_t *ret_owner, struct problem *ret_problem);
+                     struct file_hands *ret_hands, struct problem *ret_problem);
+/* Reads a file that decides whom this program trusts. The file belongs to us or to root, and nobody
+ * else may write it; otherwise nothing is read, and the problem says what mends that. A symbolic
+ * link is followed: the rule holds for the file that it names. */
+bool file_read_trusted(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+                       struct problem *ret_problem);
 /* Copies a file to `to`, which must not be there yet, with mode 0600, and fsyncs it; its folder is
  * the caller's to sync. */
 bool file_copy(const char *from, const char *to, struct problem *ret_problem);

@@ -53,7 +53,7 @@ bool market_read(const char *path, struct market *ret_market, struct problem *re
 {
     CLEANUP(free_bytes) uint8_t *bytes = NULL;
     size_t length;
-    if (!file_read(path, MARKET_FILE_BYTES, &bytes, &length, ret_problem)) {
+    if (!file_read_trusted(path, MARKET_FILE_BYTES, &bytes, &length, ret_problem)) {
         return false;
     }
     CLEANUP(yaml_close)

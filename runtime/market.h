@@ -59,6 +59,8 @@ struct market {
     long pid; /* of the broker; 0 when unknown */
 };
 
+/* The file names the broker's key: who may write it chooses the broker. It is read only if it is
+ * ours or root's and nobody else may write it (files.h, file_read_trusted). */
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 

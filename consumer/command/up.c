@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "formats/units.h"
 #include "protocol/reject.h"
+#include "runtime/capability.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
@@ -22,7 +23,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { POLL_MS = 50, STOP_MS = 20000, LOG_TAIL = 2048, PATH_SIZE = PATH_MAX, CALL_MS = 2000 };
+enum {
+    POLL_MS = 50,
+    STOP_MS = 20000,
+    LOG_TAIL = 2048,
+    PATH_SIZE = PATH_MAX,
+    CALL_MS = 2000,
+    STANDING_SIZE = 160
+};
 
 struct embedded {
     struct invocation *invocation;
@@ -269,26 +277,41 @@ static void say_where(const struct embedded *embedded, const char *market)
                   embedded->household.folder);
 }
 
+/* As whom a process of the market runs, which counts where root has started it. */
+static void look_at_standing(const struct child *child, char ret_text[STANDING_SIZE])
+{
+    if (!capability_standing(child->pid, ret_text, STANDING_SIZE)) {
+        (void)snprintf(ret_text, STANDING_SIZE, "unknown: it has ended");
+    }
+}
+
 static void say_ready(const struct embedded *embedded)
 {
     struct invocation *invocation = embedded->invocation;
     char market[PATH_SIZE];
+    char broker[STANDING_SIZE];
+    char provider[STANDING_SIZE];
+    look_at_standing(&embedded->broker, broker);
+    look_at_standing(&embedded->provider, provider);
     path_in(embedded, MARKET_FILE, market);
     if (invocation->json) {
-        (void)print_json(
-            json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:b}", "folder", embedded->household.folder,
-                      "market", market, "broker_pid", (int)embedded->broker.pid, "provider_pid",
-                      (int)embedded->provider.pid, "slots", (int)embedded->slots, "price_micro",
-                      (json_int_t)embedded->price_micro, "detached", embedded->detach ? 1 : 0),
-            BOURSE_OK);
+        (void)print_json(json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:I, s:b}", "folder",
+                                   embedded->household.folder, "market", market, "broker_pid",
+                                   (int)embedded->broker.pid, "broker_runs_as", broker,
+                                   "provider_pid", (int)embedded->provider.pid, "provider_runs_as",
+                                   provider, "slots", (int)embedded->slots, "price_micro",
+                                   (json_int_t)embedded->price_micro, "detached",
+                                   embedded->detach ? 1 : 0),
+                         BOURSE_OK);
         (void)fflush(stdout);
         return;
     }
-    (void)printf("market    %s\nbroker    process %ld\nprovider  process %ld, %u slot%s at %s "
-                 "credits per slot-hour\n",
-                 embedded->household.folder, (long)embedded->broker.pid,
-                 (long)embedded->provider.pid, embedded->slots, text_plural(embedded->slots),
-                 money_text(embedded->price_micro));
+    (void)printf(
+        "market    %s\nbroker    process %ld, %s\nprovider  process %ld, %s: %u slot%s at %s "
+        "credits per slot-hour\n",
+        embedded->household.folder, (long)embedded->broker.pid, broker,
+        (long)embedded->provider.pid, provider, embedded->slots, text_plural(embedded->slots),
+        money_text(embedded->price_micro));
     (void)fflush(stdout);
     say_where(embedded, market);
     (void)fprintf(stderr, "Try: bourse run -- true\n%s\n",

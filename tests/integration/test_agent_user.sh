@@ -14,13 +14,15 @@ fail() {
     exit 1
 }
 
-# said OWNER USER: what the agent says whose config is OWNER's and names USER. Its key is none, so it always ends.
+# said OWNER USER [MODE]: what the agent says whose config is OWNER's, of that mode, and names USER. Its key is none, so
+# it always ends.
 said() {
     rm -rf "$work/agent"
     mkdir -m 700 "$work/agent"
     printf 'user: %s\n' "$2" >"$work/agent/provider.yaml"
     : >"$work/agent/provider.key"
     chown "$1" "$work/agent" "$work/agent/provider.yaml"
+    chmod "${3:-600}" "$work/agent/provider.yaml"
     timeout 300 "$bin/bourse-provider" run --dir "$work/agent" 2>&1 && fail "an agent without a market goes on"
     stat -c %U "$work/agent" >"$work/owner"
 }
@@ -34,4 +36,9 @@ out=$(said bourse bourse)
 out=$(said root nobody)
 [[ $out != *"$refusal"* ]] || fail "root's word was refused: $out"
 [ "$(cat "$work/owner")" = nobody ] || fail "root's config named nobody, the folder is $(cat "$work/owner")'s"
+for mode in 666 620; do
+    out=$(said root nobody "$mode")
+    [[ $out == *"others may write the file"*"chmod go-w"* ]] || fail "mode $mode names a user: $out"
+    [ "$(cat "$work/owner")" = root ] || fail "mode $mode: the folder was given away before the refusal"
+done
 echo ok

@@ -120,6 +120,25 @@ if [ -x "$bin/bourse-audit" ]; then
     "$bin/bourse-broker" audit "$dir" >/dev/null || fail "audit"
 fi
 
+# Root's broker keeps no capability but the one for low ports, and this one only where its config has one.
+if [ "$(id -u)" -eq 0 ]; then
+    rights() { sed -nE 's/^Cap(Prm|Eff|Bnd):[[:space:]]*//p' /proc/"$pid"/task/*/status | sort -u; }
+    start
+    [ "$(rights)" = 0000000000000000 ] || fail "the broker may do more than its user: $(rights)"
+    has "$(cat "$work/log")" "running as root, with no capability"
+    kill "$pid" && wait "$pid"
+    lowest=$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)
+    cp "$dir/broker.yaml" "$work/broker.yaml"
+    printf 'listen: tcp://127.0.0.1:1\nblob_listen: tcp://127.0.0.1:*\n' >>"$dir/broker.yaml"
+    if [ "$lowest" -gt 1 ]; then # a machine may give such ports to everybody
+        start
+        [ "$(rights)" = 0000000000000400 ] || fail "with a low port the broker has: $(rights)"
+        has "$(cat "$work/log")" "no capability but CAP_NET_BIND_SERVICE"
+        kill "$pid" && wait "$pid"
+    fi
+    mv "$work/broker.yaml" "$dir/broker.yaml"
+fi
+
 # A key file that others may read is refused with the fix.
 chmod 644 "$dir/log.key"
 out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "an open key file was accepted"

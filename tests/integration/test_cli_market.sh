@@ -40,6 +40,19 @@ if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>er
     grep -q 'isolat' market/provider.log && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
     fail "up"
 fi
+# Both are without a right that they do not use, and `up` says as whom they run.
+if [ "$(id -u)" -eq 0 ]; then
+    grep -qE '^broker +process [0-9]+, root, with no capability$' out || fail "up does not say as whom: $(cat out)"
+    grep -qE '^provider +process [0-9]+, user bourse: ' out || fail "up does not say as whom: $(cat out)"
+fi
+sed -nE 's/^(broker|provider) +process ([0-9]+),.*/\2/p' out >pids
+[ "$(wc -l <pids)" -eq 2 ] || fail "two processes: $(cat out)"
+for pid in $(cat pids); do
+    for status in /proc/"$pid"/task/*/status; do
+        grep -E '^(CapInh|CapPrm|CapEff|CapAmb):' "$status" | grep -vE '0000000000000000$' && fail "process $pid has rights"
+        grep -qE '^NoNewPrivs:[[:space:]]*1$' "$status" || fail "process $pid may gain rights"
+    done
+done
 expect 4 'runs in .* already' "$bourse" up --dir "$work/market" --detach
 expect 0 'available +50.00' "$bourse" balance
 [ "$(stat -c %a market/owner.key)" = 600 ] || fail "owner.key is open"

@@ -60,6 +60,18 @@ for port in $((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 1000
     broker=
 done
 [ -n "$broker" ] || { cat broker.log; echo "skipped: no free port"; exit 77; }
+# Also as root the broker keeps no right that it does not use, in none of its threads.
+bare() { # bare PID: every thread of it is without capabilities, and gets none
+    for status in /proc/"$1"/task/*/status; do
+        grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb):' "$status" >rights
+        grep -vE '0000000000000000$' rights | grep -q . && [ "$(id -u)" -eq 0 ] && return 1
+        grep -qE '^NoNewPrivs:[[:space:]]*1$' "$status" || return 1
+    done
+}
+bare "$broker" || fail "the broker has rights: $(cat rights)"
+if [ "$(id -u)" -eq 0 ]; then
+    grep -q 'running as root, with no capability' broker.log || fail "the broker's log: $(cat broker.log)"
+fi
 cp market/market.yaml operator/
 export BOURSE_MARKET=$work/operator/market.yaml
 grep -q 'tcp://127' "$BOURSE_MARKET" || fail "market.yaml does not name the port"
@@ -102,6 +114,21 @@ expect 0 'consumer' "$bourse" join "$for_mara" --name mara
 expect 0 'available +20.00' "$bourse" balance
 expect 0 '^2$' "$bourse" run -y --anyway --budget 1 -- expr 1 + 1
 expect 0 "$(printf '%s' 'done')" "$bourse" ps
+
+# Whoever may write market.yaml chooses the broker: no program reads it then.
+for mode in 666 620; do
+    chmod "$mode" "$work/mara/.config/bourse/market.yaml" "$work/operator/market.yaml"
+    refused="market.yaml has mode 0$mode, and others might have changed it.*chmod go-w"
+    expect 2 "$refused" "$bourse" balance
+    expect 2 "$refused" "$bourse" key --log
+    expect 2 "$refused" "$bourse" admin accounts --market "$work/operator/market.yaml" \
+        --key "$work/operator/.config/bourse/operator.key"
+    chmod "$mode" wrong/market.yaml
+    "$bin/bourse-provider" run --dir "$work/wrong" 2>err && fail "an agent trusts a market.yaml of mode $mode"
+    grep -q "$refused" err || fail "the agent says: $(cat err)"
+done
+chmod 600 "$work/mara/.config/bourse/market.yaml" "$work/operator/market.yaml"
+expect 0 'available' "$bourse" balance
 
 # Refusals say credits; nothing is below the least.
 expect 4 'INSUFFICIENT_FUNDS: budget: 2000.00 credits, limit [0-9.]+' "$bourse" run -y --budget 2000 -- true

@@ -15,6 +15,24 @@ START_TEST(files_of_the_host_are_not_there)
 }
 END_TEST
 
+/* The owner may show more of the system; what he names is there, and nothing beside it. */
+START_TEST(no_more_of_the_system_than_programs_need)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_tight(PROBE(&fixture, "system"));
+    const char *shown =
+        access("/usr/share/dict", F_OK) == 0 ? "/usr/share/dict" : "/usr/share/mime";
+    const char *const visible[] = {shown, "/usr/share/there-is-none", NULL};
+    struct problem problem;
+    struct jail_spec spec = fixture_spec(&fixture);
+    jail_close(&fixture.jail);
+    spec.visible = visible;
+    ck_assert_msg(jail_open(fixture.launcher, &spec, &fixture.jail, &problem), "%s", problem.text);
+    fixture_tight(PROBE(&fixture, "system", access(shown, F_OK) == 0 ? shown : "/usr/bin"));
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(no_network_of_any_kind)
 {
     struct fixture fixture = fixture_open(_i);
@@ -308,6 +326,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         files_of_the_host_are_not_there,
+        no_more_of_the_system_than_programs_need,
         no_network_of_any_kind,
         other_processes_are_out_of_reach,
         no_namespaces_inside,

@@ -93,12 +93,13 @@ START_TEST(an_image_is_a_root)
     const char *const argv[] = {program, "self", NULL};
     const char *const files[] = {program, "files", test.fixture.secret, NULL};
     const char *const host[] = {"/bin/sh", NULL};
-    const char *const *programs[] = {argv, files, host};
-    for (size_t i = 0; i < 3; i++) {
+    const char *const system[] = {program, "system", NULL};
+    const char *const *programs[] = {argv, files, system, host};
+    for (size_t i = 0; i < 4; i++) {
         struct jail_request request = {.argv = programs[i], .stdin_fd = -1};
         struct jail_reply reply;
         jail_run(jail, &request, &reply);
-        if (i < 2) {
+        if (i < 3) {
             fixture_tight(reply);
         } else {
             fixture_ends(reply, OUTCOME_PROGRAM_MISSING);

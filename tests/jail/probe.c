@@ -92,6 +92,52 @@ static void files(char **paths)
     must_fail("chmod worker", chmod("/.bourse-worker", 0777), 0);
 }
 
+static void must_be_hidden(const char *path)
+{
+    must_fail(path, open(path, O_RDONLY | O_NONBLOCK), 0);
+}
+
+/* The system around a job, and what it may tell of the machine and its owner. A program needs
+ * programs, libraries, and the figures by which it sizes itself. */
+static void system_tree(char **extra)
+{
+    static const char *const hidden[] = {
+        /* how the machine was started, built and named, and what runs on it besides */
+        "/proc/cmdline", "/proc/config.gz", "/proc/keys", "/proc/key-users", "/proc/interrupts",
+        "/proc/kallsyms", "/proc/kcore", "/proc/kmsg", "/proc/latency_stats", "/proc/modules",
+        "/proc/partitions", "/proc/sched_debug", "/proc/slabinfo", "/proc/timer_list",
+        "/proc/timer_stats", "/proc/vmallocinfo", "/proc/bootconfig", "/sys/firmware", "/sys/class",
+        "/sys/devices/virtual/powercap",
+        /* what no program runs by */
+        "/usr/src", "/usr/games", "/usr/local", "/usr/sbin/useradd", "/usr/share/doc",
+        "/usr/share/man", "/usr/share/info", "/usr/share/bug", "/usr/share/lintian",
+        "/usr/share/keyrings", "/usr/share/initramfs-tools", "/usr/share/dpkg"};
+    static const char *const folders[] = {"/proc/acpi", "/proc/asound", "/proc/scsi"};
+    static const char *const needed[] = {"/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
+                                         "/proc/uptime", "/proc/self/status"};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        must_be_hidden(hidden[i]);
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        DIR *folder = opendir(folders[i]);
+        for (struct dirent *entry = NULL; folder != NULL && (entry = readdir(folder)) != NULL;) {
+            if (entry->d_name[0] != '.') {
+                gap(folders[i], entry->d_name);
+            }
+        }
+    }
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (open(needed[i], O_RDONLY) < 0) {
+            gap(needed[i], "is not there, though programs need it");
+        }
+    }
+    for (; *extra != NULL; extra++) {
+        if (open(*extra, O_RDONLY) < 0) {
+            gap(*extra, "is not there, though the owner shows it");
+        }
+    }
+}
+
 static void network(char **names)
 {
     static const int families[] = {AF_INET,      AF_INET6, AF_NETLINK, AF_PACKET,
@@ -581,6 +627,8 @@ int main(int argc, char **argv)
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (strcmp(mode, "files") == 0) {
         files(rest);
+    } else if (strcmp(mode, "system") == 0) {
+        system_tree(argv + 2);
     } else if (strcmp(mode, "network") == 0) {
         network(rest);
     } else if (strcmp(mode, "processes") == 0) {

@@ -62,6 +62,40 @@ START_TEST(market_files_are_read_as_written)
 }
 END_TEST
 
+/* Whoever may write the file chooses the broker that every program on this machine trusts. */
+START_TEST(a_market_file_that_others_may_write_is_refused)
+{
+    static const struct {
+        unsigned mode;
+        bool is_read;
+    } cases[] = {{0600, true},  {0640, true},  {0644, true},  {0400, true}, {0444, true},
+                 {0666, false}, {0620, false}, {0660, false}, {0602, false}};
+    char folder[] = "/tmp/bourse-market-XXXXXX";
+    char path[64];
+    struct problem problem;
+    struct market in;
+    struct market out = example();
+    ck_assert(process_start(&problem));
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
+    ck_assert_msg(market_write(path, &out, &problem), "%s", problem.text);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_int_eq(chmod(path, (mode_t)cases[i].mode), 0);
+        ck_assert_msg(market_read(path, &in, &problem) == cases[i].is_read, "mode %04o",
+                      cases[i].mode);
+        ck_assert(cases[i].is_read || strstr(problem.text, "run: chmod go-w '/tmp/") != NULL);
+    }
+    ck_assert_int_eq(chmod(path, 0640), 0);
+    if (geteuid() == 0) { /* only root gives files away */
+        ck_assert_int_eq(chown(path, 65534, (gid_t)-1), 0);
+        ck_assert(!market_read(path, &in, &problem));
+        ck_assert_ptr_nonnull(strstr(problem.text, "belongs to user"));
+    }
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 static struct invitation invitation_example(void)
 {
     return (struct invitation){.market = example(), .token = {{9, 9}}, .expires_ms = 1800000000000};
@@ -139,6 +173,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, market_files_are_read_as_written);
+    tcase_add_test(tests, a_market_file_that_others_may_write_is_refused);
     tcase_add_test(tests, an_invitation_travels_as_one_word);
     tcase_add_test(tests, any_changed_character_is_noticed);
     tcase_add_test(tests, what_cannot_be_read_is_not_written);

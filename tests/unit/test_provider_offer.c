@@ -252,6 +252,25 @@ START_TEST(programs_may_be_named_with_their_paths)
 }
 END_TEST
 
+/* Jobs see a few folders of the host; the owner adds others, and what he offers is seen anyway. */
+START_TEST(folders_that_jobs_see_may_be_added)
+{
+    struct problem problem;
+    ck_assert_msg(read_text("programs: [sh]\n", &config, &problem), "%s", problem.text);
+    ck_assert_uint_eq(config.visible_count, 0);
+    ck_assert_msg(read_text("programs: [sh]\nvisible: [/usr/share, /usr/bin]\n", &config, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(config.visible_count, 1); /* /usr/bin is seen by every job */
+    ck_assert_str_eq(config.visible[0], "/usr/share");
+    if (access("/usr/sbin/chroot", X_OK) == 0) {
+        ck_assert_msg(read_text("programs: {c: /usr/sbin/chroot}\n", &config, &problem), "%s",
+                      problem.text);
+        ck_assert_uint_eq(config.visible_count, 1);
+        ck_assert_str_eq(config.visible[0], "/usr/sbin");
+    }
+}
+END_TEST
+
 START_TEST(wrong_keys_and_values_are_refused_with_their_line)
 {
     static const struct {
@@ -274,6 +293,13 @@ START_TEST(wrong_keys_and_values_are_refused_with_their_line)
         {"programs: {x: /usr/share}\n", "below /usr"},
         {"programs: {a/b: /usr/bin/sh}\n", "slash"},
         {"programs: [../../bin/sh]\n", "no program"},
+        {"visible: [/etc]\n", "below /usr or /opt"},
+        {"visible: [/usr/../etc]\n", "below /usr or /opt"},
+        {"visible: [/usr/]\n", "below /usr or /opt"},
+        {"visible: [/usr/share/]\n", "trailing slash"},
+        {"visible: [usr/share]\n", "below /usr or /opt"},
+        {"visible: [/usr/there-is-none]\n", "no folder"},
+        {"visible: [/usr/bin/sh]\n", "no folder"},
         {"- a\n", "provider.yaml"},
         {"devices: {name: a}\n", ":1:"},
         {"devices: [a]\n", ":1:"},
@@ -717,6 +743,7 @@ int main(void)
     tcase_add_test(tcase, an_absent_file_gives_the_defaults);
     tcase_add_test(tcase, every_key_is_read);
     tcase_add_test(tcase, programs_may_be_named_with_their_paths);
+    tcase_add_test(tcase, folders_that_jobs_see_may_be_added);
     tcase_add_test(tcase, wrong_keys_and_values_are_refused_with_their_line);
     tcase_add_test(tcase, an_offer_leaves_the_owner_a_quarter);
     tcase_add_test(tcase, matrices_are_offered_where_they_were_measured);

@@ -56,6 +56,32 @@ expect 2 'say -y' "$bourse" run -- true
 expect 5 'anyway' "$bourse" run -y -- no-such-program-anywhere
 expect 4 'band|price|budget|funds' "$bourse" run -y --budget 99999 -- true
 
+# What a program prints cannot steer a terminal: there it is shown, elsewhere it comes as it is.
+printf '\033]0;title\007\033[31mred\r\302\233\342\200\256nur \303\244\377\tend\n' >trick
+# shellcheck disable=SC2028 # these are the words that a terminal shows
+echo '\x1b]0;title\x07\x1b[31mred\r\u009b\u202enur ä\xff	end' >shown
+on_terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r' >terminal; }
+on_terminal "'$bourse' run -y -f trick -- cat trick 2>err" || fail "run on a terminal: $(cat terminal err)"
+cmp terminal shown || fail "run shows on a terminal: $(od -c terminal)"
+on_terminal "'$bourse' run -y -f trick -- sh -c 'cat trick >&2' >out 2>&2" || fail "run: $(cat terminal)"
+grep -qxFf shown terminal || fail "run shows of stderr: $(od -c terminal)"
+on_terminal "'$bourse' logs last --stderr 2>err" || fail "logs on a terminal: $(cat terminal err)"
+grep -qxFf shown terminal || fail "logs shows on a terminal: $(od -c terminal)"
+on_terminal "'$bourse' logs last 0 --stderr 2>err" || fail "logs on a terminal: $(cat terminal err)"
+cmp terminal shown || fail "logs 0 shows on a terminal: $(od -c terminal)"
+tr -d '\r' <trick >raw
+on_terminal "'$bourse' logs last 0 --stderr --raw 2>err" || fail "logs --raw: $(cat terminal err)"
+cmp terminal raw || fail "logs --raw on a terminal: $(od -c terminal)"
+"$bourse" logs last 0 --stderr >out && cmp out trick || fail "logs into a file: $(od -c out)"
+"$bourse" run -y -f trick -- cat trick >out 2>err && cmp out trick || fail "run into a file: $(od -c out)"
+on_terminal "'$bourse' run -y --raw -f trick -- cat trick 2>err" || fail "run --raw: $(cat terminal err)"
+cmp terminal raw || fail "run --raw on a terminal: $(od -c terminal)"
+# Nor can a name, and no file is called what misnames it.
+name=$'\033[2Jx\342\200\256'
+on_terminal "'$bourse' ps '$name'; '$bourse' plan '$name.yaml'" && fail "there is such a job"
+grep -q $'\033\\|\342\200\256' terminal && fail "a refusal steers the terminal: $(od -c terminal)"
+expect 2 'would misname its file' "$bourse" run -y --out $'a\342\200\256txt.sh' -- true
+
 # A job over files with odd names, in a folder with a space in its name.
 mkdir -p 'in/a b'
 for i in 1 2 3 4 5 6 7 8; do echo "file $i" >"in/a b/f $i.txt"; done

@@ -3,10 +3,15 @@
 
 #include "tests/fuzz/as_file.h"
 
+#include <sodium.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    if (sodium_init() < 0) {
+        return 0;
+    }
     struct problem problem = {.text = ""};
     struct identity *identity = NULL;
     if (keyfile_load(as_file("some.key", data, size), &identity, &problem)) {

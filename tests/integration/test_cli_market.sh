@@ -285,6 +285,7 @@ expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
 grep -qE 'commands [1-9][0-9]*, dispatched [1-9][0-9]* subtasks, looked at edges [0-9]+ times' market/broker.log ||
     fail "the broker does not say what it decided: $(tail -n 5 market/broker.log)"
 expect 6 '.' "$bourse" ps --timeout 1s
+! command -v sqlite3 >/dev/null || sqlite3 market/ledger.db "UPDATE batches SET signature = zeroblob(64)"
 # A broker that runs by itself keeps its market.yaml when `up` finds the folder taken.
 rm -f "$work/market/market.yaml"
 "$bin/bourse-broker" --dir "$work/market" 2>alone.log &
@@ -304,6 +305,15 @@ expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET
     env BOURSE_MARKET="$work/elsewhere/market.yaml" "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
 
+# A receipt that would not verify is not written.
+if command -v sqlite3 >/dev/null; then
+    expect 7 'receipt of subtask 0 proves nothing: .*nothing was written' "$bourse" receipt "$job" 0 -o unproved
+    expect 7 'proves nothing' "$bourse" receipt "$job" --all -o unproved
+    [ -z "$(ls unproved)" ] || fail "a receipt was written that proves nothing: $(ls unproved)"
+    expect 7 'proves nothing' "$bourse" receipt "$job" 0
+    [ ! -s out ] || fail "a receipt was printed that proves nothing: $(cat out)"
+fi
+
 # Half of it killed: `up` says which half.
 kill -9 "$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$work/market/up.pids")"
 for _ in $(seq 600); do
@@ -314,4 +324,18 @@ done
 grep -q 'its broker ended' err || fail "up does not say that the broker is dead: $(cat err)"
 expect 0 '' "$bourse" down --dir "$work/market"
 expect 3 'no market' "$bourse" down --dir "$work/market"
+
+# Its blobs removed: the broker starts, and says what is gone.
+! grep -q 'blobs/ has no blobs' market/broker.log || fail "blobs that are there are said to be gone: $(cat market/broker.log)"
+rm -rf market/blobs market/market.yaml
+"$bin/bourse-broker" --dir "$work/market" 2>lost.log &
+alone=$!
+for _ in $(seq 1200); do
+    [ ! -e "$work/market/market.yaml" ] || break
+    sleep 0.1 # between two looks; the file is the event
+done
+kill "$alone"
+wait "$alone" || fail "the broker ended badly: $(cat lost.log)"
+grep -qE 'blobs/ has no blobs, and the ledger names [0-9]{2,}: [0-9]+ manifests of [0-9]+ jobs and [0-9]+ outputs' lost.log ||
+    fail "nobody is told that the blobs are gone: $(cat lost.log)"
 echo "the command line against a market: ok"

@@ -208,6 +208,97 @@ void text_printable(const char *text, size_t length, char *ret_text, size_t capa
     ret_text[written] = '\0';
 }
 
+bool text_is_plain(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        uint32_t point = 0;
+        size_t size = utf8_length((const uint8_t *)text + i, length - i, &point);
+        if (size == 0 || is_unsafe_point(point)) {
+            return false;
+        }
+        i += size;
+    }
+    return true;
+}
+
+static size_t write_escape(char kind, uint32_t value, unsigned digits, char *ret_text)
+{
+    static const char hex[] = "0123456789abcdef";
+    ret_text[0] = '\\';
+    ret_text[1] = kind;
+    for (unsigned i = 0; i < digits; i++) {
+        ret_text[2 + i] = hex[value >> 4 * (digits - 1 - i) & 15];
+    }
+    return 2 + digits;
+}
+
+/* The character of `size` bytes; size 0: the first of them belongs to none. */
+static size_t write_visible(const uint8_t *bytes, size_t size, uint32_t point, char *ret_text)
+{
+    if (size == 0) {
+        return write_escape('x', bytes[0], 2, ret_text);
+    }
+    if (!is_unsafe_point(point) || point == '\n' || point == '\t') {
+        memcpy(ret_text, bytes, size);
+        return size;
+    }
+    if (point == '\r') {
+        return write_escape('r', 0, 0, ret_text);
+    }
+    return point < 0x20 ? write_escape('x', point, 2, ret_text)
+                        : write_escape('u', point, 4, ret_text);
+}
+
+/* Whether more bytes may make these a character. */
+static bool is_beginning(const uint8_t *bytes, size_t count)
+{
+    const size_t whole = bytes[0] >> 5 == 6    ? 2
+                         : bytes[0] >> 4 == 14 ? 3
+                         : bytes[0] >> 3 == 30 ? 4
+                                               : 0;
+    for (size_t i = 1; i < count; i++) {
+        if (bytes[i] >> 6 != 2) {
+            return false;
+        }
+    }
+    return count < whole;
+}
+
+/* Writes the held characters that are whole; at the end of the text the others too. */
+static size_t write_held(struct text_visible *state, bool is_end, char *ret_text)
+{
+    size_t written = 0;
+    while (state->held_count > 0) {
+        uint32_t point = 0;
+        size_t size = utf8_length(state->held, state->held_count, &point);
+        if (size == 0 && !is_end && is_beginning(state->held, state->held_count)) {
+            break;
+        }
+        written += write_visible(state->held, size, point, ret_text + written);
+        size = size > 0 ? size : 1;
+        state->held_count -= size;
+        memmove(state->held, state->held + size, state->held_count);
+    }
+    return written;
+}
+
+size_t text_visible(struct text_visible *state, const void *bytes, size_t length, char *ret_text)
+{
+    const uint8_t *in = bytes;
+    size_t written = 0;
+    for (size_t i = 0; i < length; i++) {
+        assert(state->held_count < sizeof state->held);
+        state->held[state->held_count++] = in[i];
+        written += write_held(state, false, ret_text + written);
+    }
+    return written;
+}
+
+size_t text_visible_end(struct text_visible *state, char ret_text[TEXT_VISIBLE_END_SIZE])
+{
+    return write_held(state, true, ret_text);
+}
+
 enum { NEAREST_MAX = 40 };
 
 /* Edit distance with transpositions of neighbours (optimal string alignment). */

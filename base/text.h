@@ -39,6 +39,28 @@ uint32_t text_code_point(const char *text, size_t length, size_t *ret_size);
  * with a NUL. */
 void text_printable(const char *text, size_t length, char *ret_text, size_t capacity);
 
+/* Whether all of it is well-formed UTF-8 without control characters, line and paragraph separators
+ * and bidirectional marks. A name that becomes a file's must be such a text: others misname the file
+ * to whoever lists the folder. */
+bool text_is_plain(const char *text, size_t length);
+
+/* Shows bytes of others on a terminal, piece by piece. Readable UTF-8, newlines and tabs stay as they
+ * are. A carriage return becomes \r; other controls below a blank become \x1b, the rest of the
+ * controls and the bidirectional marks become \u202e, and a byte that is no UTF-8 becomes \xff. */
+struct text_visible {
+    uint8_t held[4]; /* the beginning of a character whose end has not come yet */
+    size_t held_count;
+};
+enum {
+    TEXT_VISIBLE_PER_BYTE = 6,                         /* characters that one byte may become */
+    TEXT_VISIBLE_END_SIZE = 4 * TEXT_VISIBLE_PER_BYTE, /* of what is held */
+};
+/* Writes at most TEXT_VISIBLE_PER_BYTE * length + TEXT_VISIBLE_END_SIZE characters, no NUL, and
+ * returns how many. `state` begins as zeros. A character split over two pieces comes out whole. */
+size_t text_visible(struct text_visible *state, const void *bytes, size_t length, char *ret_text);
+/* Writes what is held when nothing more will come; `state` is as it began. */
+size_t text_visible_end(struct text_visible *state, char ret_text[TEXT_VISIBLE_END_SIZE]);
+
 enum { TEXT_COLUMNS = 100 }; /* of help */
 /* Breaks lines that are longer than TEXT_COLUMNS bytes at their blanks, in place. What does not fit
  * goes before the next line, where that is of the same paragraph: neither empty nor indented.

@@ -201,6 +201,16 @@ bool blob_store_open(const struct blob_store_config *config, struct blob_store *
     return true;
 }
 
+bool blob_store_is_empty(struct blob_store *store)
+{
+    sqlite3_stmt *select = NULL;
+    const bool is_empty = sqlite3_prepare_v2(store->database, "SELECT 1 FROM blob LIMIT 1", -1,
+                                             &select, NULL) == SQLITE_OK &&
+                          sqlite3_step(select) == SQLITE_DONE;
+    (void)sqlite3_finalize(select); /* read only */
+    return is_empty;
+}
+
 static void drop_partial(struct blob_store *store, struct partial *partial)
 {
     char path[PATH_SIZE];

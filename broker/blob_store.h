@@ -49,6 +49,8 @@ struct blob_store_config {
 bool blob_store_open(const struct blob_store_config *config, struct blob_store **ret_store,
                      struct problem *ret_problem);
 void blob_store_close(struct blob_store **self);
+/* Whether not one blob is stored; false, too, where the database cannot say. */
+bool blob_store_is_empty(struct blob_store *store);
 
 enum blob_status blob_store_begin(struct blob_store *store);
 /* On DISK_FULL everything since begin is undone. */

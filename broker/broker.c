@@ -10,6 +10,7 @@
 #include "broker/fatal.h"
 #include "broker/gateway.h"
 #include "broker/logtime.h"
+#include "broker/named_blobs.h"
 #include "broker/reader.h"
 #include "broker/recall.h"
 #include "broker/replay.h"
@@ -36,6 +37,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -46,6 +48,11 @@ enum {
     READ_QUEUE = 256,
     SNAPSHOT_QUEUE = 4
 };
+
+/* Within which a clock founds a market, in seconds since 1970: before, it was never set; after, the
+ * nanoseconds of log time run out in 2262. */
+#define CLOCK_FIRST_S INT64_C(1577836800) /* 2020-01-01 */
+#define CLOCK_LAST_S INT64_C(7258118400)  /* 2200-01-01 */
 
 struct broker {
     struct broker_config config;
@@ -187,6 +194,26 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
     return good;
 }
 
+/* Log time begins at the wall clock, only moves forward, and follows that by 1 % later on: a market
+ * that is founded by a wrong clock keeps the wrong time. */
+static bool clock_is_right(struct problem *ret_problem)
+{
+    const time_t now = time(NULL);
+    struct tm parts;
+    char text[32] = "beyond every calendar";
+    if (now >= CLOCK_FIRST_S && now < CLOCK_LAST_S) {
+        return true;
+    }
+    if (gmtime_r(&now, &parts) != NULL) {
+        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    problem_set(ret_problem,
+                "the clock of this machine is wrong: it says %s, and a market is founded from "
+                "2020-01-01 to 2199-12-31; set the clock, then start again",
+                text);
+    return false;
+}
+
 static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
 {
     uint8_t payload[GENESIS_BYTES_MAX];
@@ -250,8 +277,8 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
             broker->folder, MARKET_BROKER_CONFIG);
         return false;
     }
-    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
-           commit_limits(broker, ret_problem);
+    return clock_is_right(ret_problem) && lead(broker, ret_problem) &&
+           commit_genesis(broker, ret_problem) && commit_limits(broker, ret_problem);
 }
 
 /* ---------------------------------------------------------------- the dice */
@@ -332,6 +359,24 @@ static bool restore_again(void *context, uint64_t lease, const struct exchange_g
     return good;
 }
 
+/* Each job has a manifest: a store without one blob has lost all that the ledger names. */
+static void warn_of_lost_blobs(const struct broker *broker)
+{
+    struct named_blobs named;
+    if (!blob_store_is_empty(broker->blob_store) || !named_blobs_count(broker->database, &named) ||
+        named.jobs == 0) {
+        return;
+    }
+    log_warning("blobs/ has no blobs, and the ledger names %s%" PRIu64 ": %" PRIu64
+                " manifest%s of %" PRIu64 " job%s and %" PRIu64
+                " output%s; programs and inputs are gone with them. Balances and receipts are "
+                "whole. Stop the broker, put blobs/ of the newest backup there and start again; "
+                "without it open jobs end with `input missing`, and outputs cannot be fetched",
+                named.is_partial ? "at least " : "", named.manifests + named.outputs,
+                named.manifests, text_plural(named.manifests), named.jobs, text_plural(named.jobs),
+                named.outputs, text_plural(named.outputs));
+}
+
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
@@ -353,7 +398,11 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     struct blob_store_config config = {.folder = broker->blobs_folder,
                                        .quota_bytes = broker->config.blob_quota_bytes,
                                        .size_bytes = broker->config.blob_size_bytes};
-    return blob_store_open(&config, &broker->blob_store, ret_problem);
+    if (!blob_store_open(&config, &broker->blob_store, ret_problem)) {
+        return false;
+    }
+    warn_of_lost_blobs(broker);
+    return true;
 }
 
 static bool make_queues(struct broker *broker, struct problem *ret_problem)

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "broker/head.h"
 #include "broker/room.h"
 #include "formats/yaml.h"
@@ -69,6 +70,8 @@ static void read_endpoint(struct yaml_value value, bool listens,
     if (strncmp(ret_endpoint, "tcp://", 6) != 0 || colon <= ret_endpoint + 6) {
         yaml_refuse(value,
                     "an endpoint is written tcp://ADDRESS:PORT, for example tcp://0.0.0.0:4770");
+    } else if (!text_is_plain(ret_endpoint, strlen(ret_endpoint))) {
+        yaml_refuse(value, "control characters do not belong in an endpoint");
     } else if (!is_port(colon + 1) && !(listens && strcmp(colon, ":*") == 0)) {
         yaml_refuse(value, "port \"%.32s\": a port is 1 to 65535", colon + 1);
     }
@@ -132,7 +135,11 @@ static void check_accounts(struct yaml_value accounts, const struct genesis *gen
 {
     uint32_t roles = 0;
     for (uint16_t i = 0; i < genesis->account_count; i++) {
+        const char *name = genesis->accounts[i].name;
         roles |= genesis->accounts[i].roles;
+        if (!text_is_plain(name, strlen(name))) {
+            yaml_refuse(yaml_item(accounts, i), "control characters do not belong in a name");
+        }
         for (uint16_t other = 0; other < i; other++) {
             if (key32_equal(&genesis->accounts[i].key, &genesis->accounts[other].key)) {
                 yaml_refuse(yaml_item(accounts, i), "an account before has the same key");

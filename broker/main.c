@@ -11,6 +11,7 @@
 #include "runtime/log.h"
 #include "runtime/market.h"
 #include "runtime/process.h"
+#include "runtime/terminal.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -575,6 +576,7 @@ int main(int argc, char **argv)
 {
     struct arguments arguments;
     struct problem problem;
+    terminal_guard();
     const struct action *action = parse(argc, argv, &arguments);
     if (action == NULL) {
         return EXIT_USAGE;

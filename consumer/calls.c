@@ -6,11 +6,14 @@
 #include "base/text.h"
 #include "consumer/names.h"
 #include "consumer/rows.h"
+#include "ledger/checkpoint.h"
 #include "runtime/clock.h"
 
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { PAGE_ROWS = LIMIT_ROWS };
 
@@ -306,6 +309,32 @@ static bool copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_e
     return true;
 }
 
+/* Whether it proves that result with the market's own log key, so that nobody keeps what proves
+ * nothing. */
+static bool check_receipt(const struct bourse *bourse, const char *id, uint32_t index,
+                          const char *text, size_t length, struct bourse_error *error)
+{
+    char verifier[CHECKPOINT_TEXT_SIZE];
+    struct bourse_verified verified;
+    struct bourse_error why = {.status = BOURSE_OK};
+    checkpoint_verifier(bourse->market.origin, &bourse->market.log_key, verifier);
+    if (!bourse_verify(text, length, verifier, &verified, &why)) {
+        return client_fail(error, why.status,
+                           "the broker's receipt of subtask %" PRIu32
+                           " proves nothing: %s; nothing was written. The answer or the broker's "
+                           "ledger is damaged: ask again, then tell the operator, whose "
+                           "`bourse-broker audit` finds out",
+                           index, why.text);
+    }
+    if (strcasecmp(verified.job, id) != 0 || verified.index != index) {
+        return client_fail(error, BOURSE_UNVERIFIED,
+                           "the broker's receipt is of subtask %" PRIu32
+                           " of job %.8s, not of what was asked for; nothing was written",
+                           verified.index, verified.job);
+    }
+    return true;
+}
+
 bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
                     size_t *ret_length, struct bourse_error *ret_error)
 {
@@ -329,7 +358,9 @@ bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char 
         return false;
     }
     const Bourse__V1__ReceiptReply *reply = (const void *)answer;
-    if (!copy_text(reply->receipt, ret_text, ret_error)) {
+    if (!check_receipt(bourse, id, index, (const char *)reply->receipt.data, reply->receipt.len,
+                       ret_error) ||
+        !copy_text(reply->receipt, ret_text, ret_error)) {
         return false;
     }
     *ret_length = reply->receipt.len;

@@ -88,7 +88,6 @@ bool client_fail(struct bourse_error *error, enum bourse_status status, const ch
 
 bool client_name_fits(const char *name, struct bourse_error *ret_error)
 {
-    char shown[LIMIT_NAME_BYTES + 1];
     if (name == NULL) {
         return true;
     }
@@ -96,8 +95,7 @@ bool client_name_fits(const char *name, struct bourse_error *ret_error)
         return client_fail(ret_error, BOURSE_USAGE, "a name has at most %d bytes",
                            LIMIT_NAME_BYTES);
     }
-    text_printable(name, strlen(name), shown, sizeof shown);
-    return strcmp(shown, name) == 0 ||
+    return text_is_plain(name, strlen(name)) ||
            client_fail(ret_error, BOURSE_USAGE, "control characters do not belong in a name");
 }
 

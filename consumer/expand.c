@@ -61,19 +61,9 @@ static const char *name_of(const char *path)
     }
 }
 
-static bool is_plain_text(const char *text)
-{
-    char copy[LIMIT_PATH_BYTES + 1];
-    if (strlen(text) > LIMIT_PATH_BYTES) {
-        return false;
-    }
-    text_printable(text, strlen(text), copy, sizeof copy);
-    return strcmp(text, copy) == 0;
-}
-
 static bool name_check(const char *name, struct problem *ret_problem)
 {
-    if (!template_path_safe(name) || !is_plain_text(name)) {
+    if (!template_path_safe(name)) {
         problem_set(ret_problem,
                     "a file's name cannot be used: '%s'; rename it: relative, UTF-8, no control "
                     "characters, no "

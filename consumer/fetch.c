@@ -169,9 +169,11 @@ static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bours
 {
     char path[PLACE_PATH_SIZE];
     if (!path_of(fetch->manifest, index, output, path)) {
-        return client_fail(fetch->error, BOURSE_UNVERIFIED,
-                           "subtask %u has an output whose name is no plain relative path: '%s'",
-                           index, output->name);
+        return client_fail(
+            fetch->error, BOURSE_UNVERIFIED,
+            "subtask %u has an output whose name is no plain relative path, or misnames "
+            "its file with a mark that cannot be seen: '%s'",
+            index, output->name);
     }
     struct filling filling;
     if (!take(fetch, path) || !filling_of(fetch->client, output, &filling, fetch->error)) {

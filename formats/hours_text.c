@@ -9,6 +9,18 @@
 static const char *const day_names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
 enum { DAYS = sizeof day_names / sizeof day_names[0], DAY_LENGTH = 3 };
 
+struct shown {
+    char text[80];
+};
+
+/* What a person wrote, for a message. */
+static struct shown shown(const char *text)
+{
+    struct shown copy;
+    text_printable(text, strlen(text), copy.text, sizeof copy.text);
+    return copy;
+}
+
 static bool is_digit(char character)
 {
     return character >= '0' && character <= '9';
@@ -46,8 +58,8 @@ static bool read_day(const char **text, unsigned *ret_day, struct problem *probl
         }
     }
     const char *near = text_nearest(word, day_names, DAYS);
-    problem_set(problem, "\"%s\" is no day%s%s%s; days are mon tue wed thu fri sat sun", word,
-                near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+    problem_set(problem, "\"%s\" is no day%s%s%s; days are mon tue wed thu fri sat sun",
+                shown(word).text, near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
                 near != NULL ? "\"?" : "");
     return false;
 }
@@ -103,11 +115,12 @@ bool hours_read_window(const char *text, struct hours_window *ret_window,
         problem_set(ret_problem,
                     "\"%s\" is no window of hours; write for example 22:00-07:00, or mon-fri "
                     "18:00-24:00",
-                    text);
+                    shown(text).text);
         return false;
     }
     if (window.from_min == window.till_min) {
-        problem_set(ret_problem, "\"%s\" ends as it begins; a whole day is 00:00-24:00", text);
+        problem_set(ret_problem, "\"%s\" ends as it begins; a whole day is 00:00-24:00",
+                    shown(text).text);
         return false;
     }
     window.till_min = window.till_min == 0 ? HOURS_DAY_MIN : window.till_min; /* until 00:00 */
@@ -123,7 +136,7 @@ bool hours_read_offset(const char *text, int32_t *ret_min, struct problem *ret_p
     if (!is_read || minutes > HOURS_OFFSET_MOST_MIN) {
         problem_set(ret_problem,
                     "\"%s\" is no distance from UTC; write for example +01:00, -14:00 to +14:00",
-                    text);
+                    shown(text).text);
         return false;
     }
     *ret_min = text[0] == '-' ? -(int32_t)minutes : (int32_t)minutes;

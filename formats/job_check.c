@@ -200,6 +200,17 @@ static bool check_source(const struct job_file *job, struct job_fault *fault)
            strings_fit("files", &job->files, FORMAT_SHARED_FILES, fault);
 }
 
+/* Whether files may be called so: what the user reads is what the name is. */
+static bool name_fits(const char *field, size_t index, const char *text, struct job_fault *fault)
+{
+    char shown[80];
+    text_printable(text, strlen(text), shown, sizeof shown);
+    return text_is_plain(text, strlen(text)) ||
+           FAULT(fault, field, index,
+                 "\"%s\" would misname its file: no control characters and no bidirectional marks",
+                 shown);
+}
+
 /* An output with plain samples in its holes: what can be said before the subtasks are known. */
 static bool check_output(const struct job_file *job, size_t index, struct job_fault *fault)
 {
@@ -207,7 +218,8 @@ static bool check_output(const struct job_file *job, size_t index, struct job_fa
     const struct template_values sample = {
         .in = job->source == TEMPLATE_EACH ? "in" : NULL, .value = "value", .index = 0};
     char path[FORMAT_PATH_BYTES + 1];
-    if (!template_fits(job, "outputs", index, text, fault)) {
+    if (!template_fits(job, "outputs", index, text, fault) ||
+        !name_fits("outputs", index, text, fault)) {
         return false;
     }
     enum template_status status = template_expand(text, &sample, path, sizeof path, NULL);
@@ -262,7 +274,8 @@ static bool check_checkpoint(const struct job_file *job, struct job_fault *fault
     if (text == NULL) {
         return true;
     }
-    if (!text_fits("checkpoint", 0, text, FORMAT_PATH_BYTES, fault)) {
+    if (!text_fits("checkpoint", 0, text, FORMAT_PATH_BYTES, fault) ||
+        !name_fits("checkpoint", 0, text, fault)) {
         return false;
     }
     if (!template_path_safe(text) || strpbrk(text, "{}") != NULL) {

@@ -216,13 +216,8 @@ char *template_filled(const char *text, const struct template_values *values, si
 bool template_path_safe(const char *path)
 {
     size_t length = strnlen(path, FORMAT_PATH_BYTES + 1);
-    if (length == 0 || length > FORMAT_PATH_BYTES) {
+    if (length == 0 || length > FORMAT_PATH_BYTES || !text_is_plain(path, length)) {
         return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f) {
-            return false;
-        }
     }
     for (const char *part = path;;) {
         size_t size = strcspn(part, "/");

@@ -56,9 +56,9 @@ size_t template_size(const char *text, const struct template_values *values);
 char *template_filled(const char *text, const struct template_values *values, size_t cap,
                       size_t *ret_length);
 
-/* Whether `path` stays inside the folder it is relative to: not empty, not absolute, no empty, "."
- * or ".." component, no control character, at most FORMAT_PATH_BYTES. The rule for inputs and
- * outputs. */
+/* Whether `path` is plain text (text_is_plain) and stays inside the folder it is relative to: not
+ * empty, not absolute, no empty, "." or ".." component, at most FORMAT_PATH_BYTES. The rule for
+ * inputs and outputs. */
 bool template_path_safe(const char *path);
 /* Whether two such paths are one, or one is a folder that the other lies in. */
 bool template_paths_meet(const char *a, const char *b);

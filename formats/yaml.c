@@ -4,7 +4,6 @@
 #include "formats/limits.h"
 #include "formats/units.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -413,31 +412,41 @@ size_t yaml_count(struct yaml_value value)
     return node == NULL ? 0 : node_count(node);
 }
 
+/* The node at `index` of a list or a map; NULL, and refused, where the value is of another kind. */
+static const yaml_node_t *walked(struct yaml_value value, enum yaml_kind kind, size_t index)
+{
+    if (yaml_kind(value) != kind || index >= yaml_count(value)) {
+        refuse_kind(value, kind == YAML_KIND_LIST ? "a longer list" : "a map of more keys");
+        return NULL;
+    }
+    return node_of(value);
+}
+
 struct yaml_value yaml_item(struct yaml_value list, size_t index)
 {
-    assert(yaml_kind(list) == YAML_KIND_LIST && index < yaml_count(list));
-    const yaml_node_t *node = node_of(list);
-    return (struct yaml_value){list.file, node->data.sequence.items.start[index]};
+    const yaml_node_t *node = walked(list, YAML_KIND_LIST, index);
+    return (struct yaml_value){list.file,
+                               node != NULL ? node->data.sequence.items.start[index] : 0};
 }
 
 static struct yaml_value entry_key(struct yaml_value map, size_t index)
 {
-    assert(yaml_kind(map) == YAML_KIND_MAP && index < yaml_count(map));
-    const yaml_node_t *node = node_of(map);
-    return (struct yaml_value){map.file, node->data.mapping.pairs.start[index].key};
+    const yaml_node_t *node = walked(map, YAML_KIND_MAP, index);
+    return (struct yaml_value){map.file,
+                               node != NULL ? node->data.mapping.pairs.start[index].key : 0};
 }
 
 const char *yaml_entry_key(struct yaml_value map, size_t index)
 {
     const yaml_node_t *key = node_of(entry_key(map, index));
-    return (const char *)key->data.scalar.value;
+    return key != NULL ? (const char *)key->data.scalar.value : "";
 }
 
 struct yaml_value yaml_entry(struct yaml_value map, size_t index)
 {
-    assert(yaml_kind(map) == YAML_KIND_MAP && index < yaml_count(map));
-    const yaml_node_t *node = node_of(map);
-    return (struct yaml_value){map.file, node->data.mapping.pairs.start[index].value};
+    const yaml_node_t *node = walked(map, YAML_KIND_MAP, index);
+    return (struct yaml_value){map.file,
+                               node != NULL ? node->data.mapping.pairs.start[index].value : 0};
 }
 
 void yaml_known_keys(struct yaml_value map, const char *const *keys, size_t count)

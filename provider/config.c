@@ -97,6 +97,16 @@ static bool look_up(const char *name, char *ret_path, size_t capacity)
     return false;
 }
 
+/* A text that the market takes as a word about a device. */
+static const char *read_word(struct yaml_value value, size_t most_bytes, const char *fallback)
+{
+    const char *word = yaml_text(value, most_bytes, fallback);
+    if (!text_is_plain(word, strlen(word))) {
+        yaml_refuse(value, "control characters do not belong in a name");
+    }
+    return word;
+}
+
 static void add_program(struct config *config, const char *name, const char *path)
 {
     struct config_program *program = &config->programs[config->program_count++];
@@ -122,7 +132,7 @@ static void read_program_names(struct config *config, struct yaml_value list)
     for (size_t i = 0; i < yaml_count(list); i++) {
         struct yaml_value item = yaml_item(list, i);
         char path[sizeof config->programs[0].path];
-        const char *name = yaml_text(item, ATTRIBUTE_TEXT_SIZE - 1, "");
+        const char *name = read_word(item, ATTRIBUTE_TEXT_SIZE - 1, "");
         if (look_up(name, path, sizeof path)) {
             add_program(config, name, path);
         } else {
@@ -142,11 +152,13 @@ static void read_program_paths(struct config *config, struct yaml_value map)
     for (size_t i = 0; i < yaml_count(map); i++) {
         struct yaml_value item = yaml_entry(map, i);
         const char *name = yaml_entry_key(map, i);
-        const char *path = yaml_text(item, sizeof config->programs[0].path - 1, "");
+        const char *path = read_word(item, sizeof config->programs[0].path - 1, "");
         char settled[sizeof config->programs[0].path];
         if (strlen(name) >= ATTRIBUTE_TEXT_SIZE || name[0] == '\0' || strchr(name, '/') != NULL) {
             yaml_refuse(item, "a program's name is 1 to %d bytes without a slash",
                         ATTRIBUTE_TEXT_SIZE - 1);
+        } else if (!text_is_plain(name, strlen(name))) {
+            yaml_refuse(item, "control characters do not belong in a program's name");
         } else if (settle_path(path, settled, sizeof settled)) {
             add_program(config, name, settled);
         } else {
@@ -342,7 +354,7 @@ static void read_accounts(struct yaml_value value, struct agent_conditions *cond
         yaml_refuse(value, "a list of nobody: say `anyone`, or `pause` the agent");
     }
     for (size_t i = 0; i < yaml_count(value); i++) {
-        const char *name = yaml_text(yaml_item(value, i), AGENT_TO_SIZE - 1, "");
+        const char *name = read_word(yaml_item(value, i), AGENT_TO_SIZE - 1, "");
         if (name[0] == '\0') {
             yaml_refuse(yaml_item(value, i), "an account has a name, or a key of 64 digits");
         }
@@ -367,10 +379,13 @@ static void read_hours(struct yaml_value value, struct hours *hours)
     }
     hours->count = 0;
     if (yaml_kind(value) != YAML_KIND_TEXT) {
-        if (yaml_is_list(value, HOURS_WINDOWS_MOST) && yaml_count(value) == 0) {
+        if (!yaml_is_list(value, HOURS_WINDOWS_MOST)) {
+            return;
+        }
+        if (yaml_count(value) == 0) {
             yaml_refuse(value, "no hours at all: say `always`, or `pause` the agent");
         }
-        for (size_t i = 0; i < yaml_count(value) && i < HOURS_WINDOWS_MOST; i++) {
+        for (size_t i = 0; i < yaml_count(value); i++) {
             read_window(yaml_item(value, i), hours);
         }
     } else if (strcmp(yaml_text(value, LIMIT_TEXT_BYTES, ""), "always") != 0) {
@@ -419,28 +434,14 @@ static void read_conditions(struct yaml_value map, int32_t offset_min, int64_t t
 
 #define SIMULATED_NAME "sim." /* so every list shows what a device is */
 
-/* A text that the market takes as a word about a device. */
-static const char *read_word(struct yaml_value value, size_t most_bytes, const char *fallback)
-{
-    char shown[ATTRIBUTE_TEXT_SIZE];
-    const char *word = yaml_text(value, most_bytes, fallback);
-    text_printable(word, strlen(word), shown, sizeof shown);
-    if (strcmp(shown, word) != 0) {
-        yaml_refuse(value, "control characters do not belong in a name");
-    }
-    return word;
-}
-
 bool config_name_fits(const char *name, struct problem *ret_problem)
 {
     static const struct config *const any = NULL;
-    char shown[sizeof any->name];
-    text_printable(name, strlen(name), shown, sizeof shown);
     if (name[0] == '\0') {
         problem_set(ret_problem, "an empty name");
     } else if (strlen(name) >= sizeof any->name) {
         problem_set(ret_problem, "a name has at most %zu bytes", sizeof any->name - 1);
-    } else if (strcmp(shown, name) != 0) {
+    } else if (!text_is_plain(name, strlen(name))) {
         problem_set(ret_problem, "control characters do not belong in a name");
     } else if (strncmp(name, SIMULATED_NAME, strlen(SIMULATED_NAME)) == 0) {
         problem_set(ret_problem,
@@ -582,7 +583,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     (void)snprintf(config->region, sizeof config->region, "%s",
                    read_word(yaml_key(root, "region"), sizeof config->region - 1, ""));
     (void)snprintf(config->user, sizeof config->user, "%s",
-                   yaml_text(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
+                   read_word(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
     config->names_user = yaml_present(yaml_key(root, "user"));
     config->price_micro = read_price_micro(yaml_key(root, "price"), CONFIG_PRICE_MICRO);
     config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);

@@ -10,6 +10,7 @@
 #include "runtime/completion.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
+#include "runtime/terminal.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -638,6 +639,7 @@ int main(int argc, char **argv)
     struct options options;
     bool named = argc > 1 && argv[1][0] != '-';
     int skip = named ? 1 : 0;
+    terminal_guard();
     if (!process_start(&problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
         return EXIT_FAILED;

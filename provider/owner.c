@@ -36,6 +36,26 @@ static void path_of(const struct owner *owner, char ret_path[CONFIG_PATH_SIZE + 
     (void)snprintf(ret_path, CONFIG_PATH_SIZE + 16, "%s/%s", owner->folder, OWNER_PAUSED);
 }
 
+bool owner_read_pause(const char *path, int64_t *ret_until_ms, struct problem *ret_problem)
+{
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    if (!file_read(path, CONTROL_LINE_MAX, &bytes, &length, ret_problem)) {
+        return false;
+    }
+    json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *until = json_object_get(root, "until_ms");
+    const bool is_read = json_is_integer(until) && json_integer_value(until) >= 0;
+    if (is_read) {
+        *ret_until_ms = json_integer_value(until);
+    } else {
+        problem_set(ret_problem, "%s cannot be read", path);
+    }
+    json_decref(root);
+    free(bytes);
+    return is_read;
+}
+
 /* A file that makes no sense is a pause all the same: offering against the owner's will is the
  * worse mistake. */
 static void load_pause(struct owner *owner)
@@ -46,22 +66,10 @@ static void load_pause(struct owner *owner)
         return;
     }
     struct problem problem = {""};
-    uint8_t *bytes = NULL;
-    size_t length = 0;
     owner->is_paused = true;
-    if (file_read(path, CONTROL_LINE_MAX, &bytes, &length, &problem)) {
-        json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, NULL);
-        const json_t *until = json_object_get(root, "until_ms");
-        if (json_is_integer(until) && json_integer_value(until) >= 0) {
-            owner->until_ms = json_integer_value(until);
-        } else {
-            log_warning("%s cannot be read; the pause lasts until `bourse-provider resume`", path);
-        }
-        json_decref(root);
-    } else {
+    if (!owner_read_pause(path, &owner->until_ms, &problem)) {
         log_warning("%s; the pause lasts until `bourse-provider resume`", problem.text);
     }
-    free(bytes);
 }
 
 static bool keep_pause(const struct owner *owner, int64_t until_ms, struct problem *problem)

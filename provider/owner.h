@@ -36,6 +36,9 @@ bool owner_open(const char *folder, struct owner **ret_owner, struct problem *re
 void owner_close(struct owner **self);
 /* Once, before the session is connected: a pause that is kept goes on. */
 void owner_begin(const struct owner *owner, struct agent_session *session, int64_t now_ns);
+/* When the pause ends that `path` keeps, by the wall clock; 0: when it is resumed. False, with the
+ * problem, for a file that keeps none. */
+bool owner_read_pause(const char *path, int64_t *ret_until_ms, struct problem *ret_problem);
 /* Readable when owner_hear has something to do; it is called in every turn of the loop anyway. */
 int owner_fd(const struct owner *owner);
 int64_t owner_next_deadline_ns(const struct owner *owner);

@@ -1,6 +1,7 @@
 #include "provider/probe.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
@@ -20,6 +21,8 @@ enum {
     ROUNDS = 12,           /* the best counts: others had company */
     COPY_BYTES = 16 << 20, /* more than the caches of one core */
 };
+
+#define FIGURE_MOST INT64_C(1000000000000000000) /* of any kind: no device comes near */
 
 static int64_t measure_mflops(void)
 {
@@ -108,14 +111,16 @@ void probe_day(int64_t at_s, char ret_text[PROBE_DAY_SIZE])
     }
 }
 
+/* A figure out of all proportion, or of no time, is as good as none. */
 static struct probe_figure read_figure(const json_t *root, const char *name, const char *at)
 {
-    return (struct probe_figure){.value = json_integer_value(json_object_get(root, name)),
-                                 .at_s = json_integer_value(json_object_get(root, at))};
+    const struct probe_figure figure = {.value = json_integer_value(json_object_get(root, name)),
+                                        .at_s = json_integer_value(json_object_get(root, at))};
+    const bool is_sane = figure.value > 0 && figure.value <= FIGURE_MOST && figure.at_s >= 0;
+    return is_sane ? figure : (struct probe_figure){.value = 0};
 }
 
-/* What is kept of this model; all 0 where nothing is. */
-static struct profile read_profile(const char *file, const char *model)
+struct profile probe_read(const char *file, const char *model)
 {
     struct profile profile = {.engine = ""};
     uint8_t *bytes = NULL;
@@ -132,7 +137,8 @@ static struct profile read_profile(const char *file, const char *model)
         profile.mflops = read_figure(root, "mflops", "mflops_at_s");
         profile.bandwidth_bytes = read_figure(root, "bandwidth_bytes", "bandwidth_at_s");
         profile.gemm_mflops = read_figure(root, "gemm_mflops", "gemm_at_s");
-        (void)snprintf(profile.engine, sizeof profile.engine, "%s", engine != NULL ? engine : "");
+        text_printable(engine != NULL ? engine : "", engine != NULL ? strlen(engine) : 0,
+                       profile.engine, sizeof profile.engine);
     }
     json_decref(root);
     return profile;
@@ -160,7 +166,7 @@ void probe_profile(const char *file, const char *model, const struct profile_gem
                    int64_t now_s, struct profile *ret_profile)
 {
     static const struct probe_figure none = {.value = 0};
-    const struct profile kept = read_profile(file, model);
+    const struct profile kept = probe_read(file, model);
     bool is_same = strcmp(kept.engine, gemm->engine) == 0;
     *ret_profile = (struct profile){
         .mflops = probe_settle(&kept.mflops, probe_round(measure_mflops()), now_s),

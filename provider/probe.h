@@ -47,6 +47,8 @@ bool probe_doubtful(const struct probe_figure *figure);
 enum { PROBE_DAY_SIZE = 16 };
 void probe_day(int64_t at_s, char ret_text[PROBE_DAY_SIZE]);
 
+/* What `file` keeps of this model; all 0 where nothing of use is. */
+struct profile probe_read(const char *file, const char *model);
 /* Measures, and settles with what FILE keeps of this model, which is written anew. `gemm` was
  * measured by the caller; what is kept of another engine does not count. A file that cannot be
  * written is not worth a refusal. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 int64_t clock_monotonic_ns(void); /* CLOCK_MONOTONIC */
-int64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
+int64_t clock_wall_ns(void);      /* CLOCK_REALTIME; the end of the range beyond 1677 and 2262 */
 
 /* A condition whose timed waits are by CLOCK_MONOTONIC: a wall clock that is set back must not make
  * them longer. */

@@ -1,5 +1,7 @@
 #include "runtime/log.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -8,7 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MESSAGE_BYTES = 1024, LINE_BYTES = 8 * MESSAGE_BYTES };
+enum {
+    MESSAGE_BYTES = 1024,
+    VISIBLE_BYTES = TEXT_VISIBLE_PER_BYTE * MESSAGE_BYTES + TEXT_VISIBLE_END_SIZE,
+    LINE_BYTES = 8 * MESSAGE_BYTES,
+};
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 enum { LEVEL_COUNT = sizeof level_names / sizeof level_names[0] };
@@ -91,7 +97,13 @@ void log_line(enum log_level level, const char *format, ...)
         for (char *at = message; (at = strpbrk(at, "\r\n")) != NULL;) {
             *at = ' '; /* SQLite's texts have several lines; ours is one */
         }
-        length = snprintf(line, sizeof line, "%s %s %s\n", stamp, level_names[level], message);
+        /* A log is read on a terminal, now or later. */
+        char visible[VISIBLE_BYTES];
+        struct text_visible state = {.held_count = 0};
+        size_t written = text_visible(&state, message, strlen(message), visible);
+        written += text_visible_end(&state, visible + written);
+        length = snprintf(line, sizeof line, "%s %s %.*s\n", stamp, level_names[level],
+                          (int)written, visible);
     }
     /* One write a line, so that threads do not mix theirs. Nobody can be told when stderr is gone.
      */

@@ -2,12 +2,14 @@
 
 #include "base/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SCHEMA_VERSION = 3 };
 
@@ -134,9 +136,24 @@ static bool read_version(struct audit *audit)
            audit_finding(audit, "journal_base", 0, "the first command of the journal is 1");
 }
 
+/* Whether SQLite keeps commits of it beside it, as those of a broker that was killed. */
+static bool has_log(const char *path)
+{
+    char log[PATH_MAX + 8];
+    struct stat facts;
+    (void)snprintf(log, sizeof log, "%s-wal", path);
+    return stat(log, &facts) == 0 && facts.st_size > 0;
+}
+
 /* One read transaction, so that a running broker does not move what is looked at. */
 bool audit_open_database(struct audit *audit, const char *path)
 {
+    struct stat facts;
+    const bool is_there = stat(path, &facts) == 0;
+    if (is_there ? facts.st_size == 0 && !has_log(path) : errno == ENOENT) {
+        return audit_unreadable(audit, "there is no journal: %.120s is %s", path,
+                                is_there ? "empty" : "not there");
+    }
     if (sqlite3_open_v2(path, &audit->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "%s cannot be opened: %s", path,
                                 sqlite3_errmsg(audit->database));

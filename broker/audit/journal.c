@@ -249,5 +249,8 @@ bool audit_journal(struct audit *audit)
     }
     bool good = walk(audit, select, &audit->mark, audit->has_mark, &command);
     (void)sqlite3_finalize(select); /* read only */
-    return good;
+    return good && (audit->report->journal_entries > 0 ||
+                    audit_unreadable(audit, "there is no journal: its table is empty, as in the "
+                                            "folder of a first start that did not end, or of no "
+                                            "market"));
 }

@@ -1,6 +1,6 @@
 /* bourse-audit FOLDER [--json]: the verdict of broker/audit/audit.h as a program; with --acts, the audit log.
  *
- * Exit codes: 0 nothing found, 1 a finding, 2 usage, 3 no such market or it cannot be read. */
+ * Exit codes: 0 nothing found, 1 a finding, 2 usage, 3 no journal there, or it cannot be read. */
 #include "broker/audit/audit.h"
 
 #include "base/text.h"

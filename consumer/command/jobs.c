@@ -1,6 +1,7 @@
 /* ps, logs, fetch, cancel, explain: jobs that are on the market. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
+#include "consumer/command/stream.h"
 #include "consumer/command/watch.h"
 
 #include "base/cleanup.h"
@@ -280,8 +281,7 @@ static bool print_item(const struct log_request *request, const struct log_item 
     if (request->headed && !request->invocation->quiet) {
         (void)printf("==> %s <==\n", subtask_text(request->tasks, item->index));
     }
-    (void)fflush(stdout);
-    if (!bourse_copy_output(request->invocation->bourse, &output, STDOUT_FILENO, error)) {
+    if (!stream_output(request->invocation, &output, false, error)) {
         return false;
     }
     print_cause(request, item);
@@ -298,10 +298,8 @@ static bool keep_one(void *context, const struct bourse_outcome *outcome)
 static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
 {
     struct log_item item = {.index = index};
-    (void)fflush(stdout);
     bool ok =
-        bourse_log(request->invocation->bourse, request->id, index, request->standard_error,
-                   STDOUT_FILENO, error) &&
+        stream_log(request->invocation, request->id, index, request->standard_error, error) &&
         bourse_outcomes(request->invocation->bourse, request->id, index, keep_one, &item, error);
     if (ok) {
         print_cause(request, &item);

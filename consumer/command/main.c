@@ -2,6 +2,7 @@
 #include "consumer/command/command.h"
 
 #include "runtime/process.h"
+#include "runtime/terminal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
     static struct invocation invocation;
     invocation.umask = umask(077);
     struct problem problem = {.text = ""};
+    terminal_guard();
     if (!process_start(&problem)) {
         (void)fprintf(stderr, "bourse: %s\n", problem.text);
         return bourse_exit_status(BOURSE_LOCAL);

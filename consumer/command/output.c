@@ -7,6 +7,7 @@
 #include "planner/online.h"
 #include "planner/profile.h"
 #include "runtime/clock.h"
+#include "runtime/terminal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -582,7 +583,13 @@ void progress_text(struct progress *progress, bool force, const char *format, ..
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
     va_end(arguments);
-    (void)fprintf(stderr, progress->terminal ? "\r%s\033[K" : "%s\n", text);
+    if (progress->terminal) {
+        terminal_control(stderr, "\r");
+        (void)fputs(text, stderr);
+        terminal_control(stderr, "\033[K");
+    } else {
+        (void)fprintf(stderr, "%s\n", text);
+    }
     (void)fflush(stderr);
 }
 
@@ -666,7 +673,9 @@ static size_t cut(const char *line, size_t length, size_t columns)
 void screen_draw(struct screen *screen, const char *text)
 {
     if (screen->lines > 0) {
-        (void)printf("\033[%zuA\033[J", screen->lines);
+        char back[32];
+        (void)snprintf(back, sizeof back, "\033[%zuA\033[J", screen->lines);
+        terminal_control(stdout, back);
     }
     unsigned columns = terminal_width(STDOUT_FILENO);
     size_t most = terminal_height(STDOUT_FILENO) - 1;

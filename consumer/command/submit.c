@@ -2,6 +2,7 @@
 #include "consumer/submit.h"
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
+#include "consumer/command/stream.h"
 #include "consumer/command/watch.h"
 #include "consumer/prepare.h"
 
@@ -506,12 +507,10 @@ static bool report(void *context, const struct bourse_outcome *outcome)
     if (outcome->outcome != 0 && !run->invocation->quiet) {
         say_outcome(NULL, outcome);
     }
-    (void)fflush(stdout);
-    struct bourse *bourse = run->invocation->bourse;
     run->ok = (!outcome->has_standard_output ||
-               bourse_copy_output(bourse, &outcome->standard_output, STDOUT_FILENO, &run->error)) &&
+               stream_output(run->invocation, &outcome->standard_output, false, &run->error)) &&
               (!outcome->has_standard_error ||
-               bourse_copy_output(bourse, &outcome->standard_error, STDERR_FILENO, &run->error));
+               stream_output(run->invocation, &outcome->standard_error, true, &run->error));
     return run->ok;
 }
 

@@ -89,6 +89,7 @@ static const struct option_spec run_options[] = {
     {"name", 0, "NAME", "of the job"},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"exit-code", 0, NULL, "end with the program's own exit status"},
+    {"raw", 0, NULL, "print on a terminal, too, exactly what the program printed"},
     WATCH_OPTIONS,
 };
 static const struct option_spec matmul_options[] = {
@@ -106,6 +107,7 @@ static const struct option_spec matmul_options[] = {
 static const struct option_spec logs_options[] = {
     {"stderr", 0, NULL, "what the program wrote to standard error"},
     {"follow", 'f', NULL, "wait for what is still to come"},
+    {"raw", 0, NULL, "print on a terminal, too, exactly what the program printed"},
 };
 static const struct option_spec fetch_options[] = {
     {"output", 'o', "DIR", "where outputs go (a new folder named by the job's id)"},

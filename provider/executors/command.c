@@ -439,7 +439,8 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
         }
         run->outputs.items[run->outputs.count++] = text;
         if (!template_path_safe(text)) {
-            return refuse(outcome, "an output's name leads out of the work folder");
+            return refuse(outcome,
+                          "an output's name leads out of the work folder or is no plain text");
         }
         if (run->request.checkpoint != NULL && template_paths_meet(run->request.checkpoint, text)) {
             return refuse(outcome, "an output lies where the job saves its state");
@@ -465,7 +466,7 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
 {
     struct store_blob *blob = &run->command->inputs[run->input_count];
     if (!template_path_safe(name)) {
-        return refuse(outcome, "an input's name leads out of the work folder");
+        return refuse(outcome, "an input's name leads out of the work folder or is no plain text");
     }
     if (run->request.checkpoint != NULL && run->saved.count == 0 &&
         template_paths_meet(run->request.checkpoint, name)) {

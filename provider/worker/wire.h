@@ -118,9 +118,7 @@ static inline bool wire_name_valid(const char *name)
 /* The same of a name that the program chose: it is said in a signed result, which people read. */
 static inline bool wire_saved_name_valid(const char *name)
 {
-    char printable[1024];
-    text_printable(name, strlen(name), printable, sizeof printable);
-    return wire_name_valid(name) && strcmp(name, printable) == 0;
+    return wire_name_valid(name) && text_is_plain(name, strlen(name));
 }
 
 #endif

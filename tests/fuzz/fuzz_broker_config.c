@@ -1,5 +1,6 @@
 /* broker.yaml: a config, or a line that says what is wrong. */
 #include "broker/config.h"
+#include "matching/book.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,5 +18,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(memchr(config.listen, 0, sizeof config.listen) != NULL);
     assert(config.genesis.account_count <= GENESIS_ACCOUNTS_MAX);
     assert(config.workers >= 1 && config.heartbeat_ms >= 100);
+    assert(config.limits.asks + config.limits.jobs <= BOOK_ORDERS_MAX); /* the book asserts it */
+    assert(config.limits.cells_per_account >= 1 && config.limits.subtasks >= 1);
+    /* What the file does not say, the start puts in; then it is a genesis, unless it says why not. */
+    uint8_t bytes[GENESIS_BYTES_MAX];
+    (void)snprintf(config.genesis.origin, sizeof config.genesis.origin, "fuzz/origin");
+    size_t length = genesis_write(&config.genesis, bytes, sizeof bytes);
+    assert(length > 0 && genesis_read(bytes, length, &config.genesis));
+    char text[512];
+    const struct exchange_limits usual = exchange_limits_default();
+    config_limits_text(&usual, &config.limits, text, sizeof text);
     return 0;
 }

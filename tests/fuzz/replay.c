@@ -3,6 +3,9 @@
  *
  *     fuzz_replay SUBJECT FOLDER
  *
+ * A text of keys and values is also run with each value in turn replaced by those of every other kind: a map where a
+ * list stands, nothing where a number stands, numbers beyond all ranges.
+ *
  * A decoder that fails only after hours of libFuzzer is found elsewhere; what was found once stays found here. */
 #include "tests/fuzz/as_file.h"
 
@@ -64,6 +67,91 @@ static void run_variants(target *run, uint8_t *bytes, size_t size, uint64_t seed
     }
 }
 
+/* Values of every kind that YAML and JSON have, and those that they only seem to have. */
+static const char *const shapes[] = {
+    "{a: b}",
+    "{\"a\": \"b\"}",
+    "{\"a\": {\"b\": [1]}}",
+    "[a, b]",
+    "[\"a\", [\"b\"], {\"c\": 1}]",
+    "[{a: b}, c]",
+    "[]",
+    "{}",
+    "[~]",
+    "[\"\", \"\"]",
+    "",
+    "~",
+    "null",
+    "\"\"",
+    "true",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "99999999999999999999999999",
+    "9223372036854775807ms",
+    "106752d",
+    "9223372036854775807GiB",
+    "\"\\0\"",
+    "\"\\x1b\\u202e\"",
+    "\"a\\nb\"",
+    "&x a",
+    "*x",
+    "!!int 1",
+    "%s%n",
+    "a: b: c",
+    "{? [a] : b}",
+    "|\n  a\n  b",
+    "a\n---\nb",
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], VALUES_MOST = 400 };
+
+/* Where the value ends that begins at `from`: at the end of its line, or at the first mark of a list or map. */
+static size_t end_of_value(const uint8_t *bytes, size_t size, size_t from, bool is_line)
+{
+    size_t at = from;
+    while (at < size && bytes[at] != '\n' && (is_line || memchr(",]}", bytes[at], 3) == NULL)) {
+        at++;
+    }
+    return at;
+}
+
+static void run_shape(target *run, const uint8_t *bytes, size_t size, size_t from, size_t end,
+                      const char *shape)
+{
+    size_t length = strlen(shape);
+    uint8_t *text = malloc(size + length + 1);
+    assert(text != NULL && from <= end && end <= size);
+    memcpy(text, bytes, from);
+    memcpy(text + from, shape, length);
+    memcpy(text + from + length, bytes + end, size - end);
+    run_copy(run, text, from + length + (size - end));
+    free(text);
+}
+
+static void run_shapes(target *run, const uint8_t *bytes, size_t size)
+{
+    if (memchr(bytes, '\0', size) != NULL) {
+        return; /* no text */
+    }
+    size_t values = 0;
+    for (size_t at = 1; at + 1 < size && values < VALUES_MOST; at++) {
+        const bool is_value = bytes[at - 1] == ':' && (bytes[at] == ' ' || bytes[at] == '\n');
+        const bool is_item = bytes[at - 1] == '-' && bytes[at] == ' ';
+        for (size_t i = 0; (is_value || is_item) && i < SHAPES; i++) {
+            const size_t from = at + (bytes[at] == ' ');
+            run_shape(run, bytes, size, from, end_of_value(bytes, size, from, true), shapes[i]);
+            run_shape(run, bytes, size, from, end_of_value(bytes, size, from, false), shapes[i]);
+        }
+        values += is_value || is_item;
+    }
+    for (size_t i = 0; i < SHAPES; i++) {
+        run_shape(run, bytes, size, 0, size, shapes[i]); /* the whole */
+    }
+}
+
 static bool run_file(target *run, const char *folder, const char *name, uint64_t seed)
 {
     static uint8_t bytes[FILE_MOST];
@@ -81,6 +169,7 @@ static bool run_file(target *run, const char *folder, const char *name, uint64_t
     }
     (void)fprintf(stderr, "%s (%zu bytes)\n", path, size);
     run_variants(run, bytes, size, seed);
+    run_shapes(run, bytes, size);
     return true;
 }
 

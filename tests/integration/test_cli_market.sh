@@ -69,6 +69,32 @@ expect 2 'say -y' "$bourse" run -- true
 expect 5 'anyway' "$bourse" run -y -- no-such-program-anywhere
 expect 4 'band|price|budget|funds' "$bourse" run -y --budget 99999 -- true
 
+# What a program prints cannot steer a terminal: there it is shown, elsewhere it comes as it is.
+printf '\033]0;title\007\033[31mred\r\302\233\342\200\256nur \303\244\377\tend\n' >trick
+# shellcheck disable=SC2028 # these are the words that a terminal shows
+echo '\x1b]0;title\x07\x1b[31mred\r\u009b\u202enur ä\xff	end' >shown
+on_terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r' >terminal; }
+on_terminal "'$bourse' run -y -f trick -- cat trick 2>err" || fail "run on a terminal: $(cat terminal err)"
+cmp terminal shown || fail "run shows on a terminal: $(od -c terminal)"
+on_terminal "'$bourse' run -y -f trick -- sh -c 'cat trick >&2' >out 2>&2" || fail "run: $(cat terminal)"
+grep -qxFf shown terminal || fail "run shows of stderr: $(od -c terminal)"
+on_terminal "'$bourse' logs last --stderr 2>err" || fail "logs on a terminal: $(cat terminal err)"
+grep -qxFf shown terminal || fail "logs shows on a terminal: $(od -c terminal)"
+on_terminal "'$bourse' logs last 0 --stderr 2>err" || fail "logs on a terminal: $(cat terminal err)"
+cmp terminal shown || fail "logs 0 shows on a terminal: $(od -c terminal)"
+tr -d '\r' <trick >raw
+on_terminal "'$bourse' logs last 0 --stderr --raw 2>err" || fail "logs --raw: $(cat terminal err)"
+cmp terminal raw || fail "logs --raw on a terminal: $(od -c terminal)"
+"$bourse" logs last 0 --stderr >out && cmp out trick || fail "logs into a file: $(od -c out)"
+"$bourse" run -y -f trick -- cat trick >out 2>err && cmp out trick || fail "run into a file: $(od -c out)"
+on_terminal "'$bourse' run -y --raw -f trick -- cat trick 2>err" || fail "run --raw: $(cat terminal err)"
+cmp terminal raw || fail "run --raw on a terminal: $(od -c terminal)"
+# Nor can a name, and no file is called what misnames it.
+name=$'\033[2Jx\342\200\256'
+on_terminal "'$bourse' ps '$name'; '$bourse' plan '$name.yaml'" && fail "there is such a job"
+grep -q $'\033\\|\342\200\256' terminal && fail "a refusal steers the terminal: $(od -c terminal)"
+expect 2 'would misname its file' "$bourse" run -y --out $'a\342\200\256txt.sh' -- true
+
 # A job over files with odd names, in a folder with a space in its name.
 mkdir -p 'in/a b'
 for i in 1 2 3 4 5 6 7 8; do echo "file $i" >"in/a b/f $i.txt"; done
@@ -272,6 +298,7 @@ expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
 grep -qE 'commands [1-9][0-9]*, dispatched [1-9][0-9]* subtasks, looked at edges [0-9]+ times' market/broker.log ||
     fail "the broker does not say what it decided: $(tail -n 5 market/broker.log)"
 expect 6 '.' "$bourse" ps --timeout 1s
+! command -v sqlite3 >/dev/null || sqlite3 market/ledger.db "UPDATE batches SET signature = zeroblob(64)"
 # A broker that runs by itself keeps its market.yaml when `up` finds the folder taken.
 rm -f "$work/market/market.yaml"
 "$bin/bourse-broker" --dir "$work/market" 2>alone.log &
@@ -291,6 +318,15 @@ expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET
     env BOURSE_MARKET="$work/elsewhere/market.yaml" "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
 
+# A receipt that would not verify is not written.
+if command -v sqlite3 >/dev/null; then
+    expect 7 'receipt of subtask 0 proves nothing: .*nothing was written' "$bourse" receipt "$job" 0 -o unproved
+    expect 7 'proves nothing' "$bourse" receipt "$job" --all -o unproved
+    [ -z "$(ls unproved)" ] || fail "a receipt was written that proves nothing: $(ls unproved)"
+    expect 7 'proves nothing' "$bourse" receipt "$job" 0
+    [ ! -s out ] || fail "a receipt was printed that proves nothing: $(cat out)"
+fi
+
 # Half of it killed: `up` says which half.
 kill -9 "$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$work/market/up.pids")"
 for _ in $(seq 600); do
@@ -301,4 +337,18 @@ done
 grep -q 'its broker ended' err || fail "up does not say that the broker is dead: $(cat err)"
 expect 0 '' "$bourse" down --dir "$work/market"
 expect 3 'no market' "$bourse" down --dir "$work/market"
+
+# Its blobs removed: the broker starts, and says what is gone.
+! grep -q 'blobs/ has no blobs' market/broker.log || fail "blobs that are there are said to be gone: $(cat market/broker.log)"
+rm -rf market/blobs market/market.yaml
+"$bin/bourse-broker" --dir "$work/market" 2>lost.log &
+alone=$!
+for _ in $(seq 1200); do
+    [ ! -e "$work/market/market.yaml" ] || break
+    sleep 0.1 # between two looks; the file is the event
+done
+kill "$alone"
+wait "$alone" || fail "the broker ended badly: $(cat lost.log)"
+grep -qE 'blobs/ has no blobs, and the ledger names [0-9]{2,}: [0-9]+ manifests of [0-9]+ jobs and [0-9]+ outputs' lost.log ||
+    fail "nobody is told that the blobs are gone: $(cat lost.log)"
 echo "the command line against a market: ok"

@@ -39,6 +39,20 @@ at() {
 query() { sqlite3 -readonly "$market/ledger.db" "$1"; }
 last_ns() { query 'SELECT max(log_time_ns) FROM results'; }
 
+# A clock that was never set, or that is of another century, founds no market, and says so; set right, the same folder does.
+mkdir -m 700 wrong
+(umask 077 && echo 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60 >wrong/owner.key)
+echo 'genesis: {accounts: [{key: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", name: o, roles: [operator]}]}' >wrong/broker.yaml
+for year in 1969 2263; do
+    at "@$year-06-01 12:00:00" "$bin/bourse-broker" --dir wrong 2>wrong.log && fail "a market was founded in $year"
+    has "$(cat wrong.log)" "the clock of this machine is wrong: it says $year-06-01T"
+    has "$(cat wrong.log)" "from 2020-01-01 to 2199-12-31"
+done
+"$bin/bourse-broker" --dir wrong 2>wrong.log &
+started+=("$!")
+until_true 60 test -e wrong/market.yaml || fail "no market is founded after the clock was set: $(cat wrong.log)"
+kill "$!" && wait "$!" || fail "a clean stop: $(cat wrong.log)"
+
 bourse_in_time() { "${in_time[@]}" "$bin/bourse" "$@"; }
 bourse=bourse_in_time # `up` hands its own clock down to broker and agent
 market_up --credits 100

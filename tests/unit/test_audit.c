@@ -1,6 +1,7 @@
 #include "broker/audit/audit.h"
 
 #include <check.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -394,18 +395,52 @@ START_TEST(a_head_ahead_of_the_journal_is_found)
 }
 END_TEST
 
+static bool see_act(void *context, const struct audit_act *act)
+{
+    (void)context;
+    (void)act;
+    return true;
+}
+
+/* The tables of a first start that did not end: no row, and no HEAD. */
+static void empty_ledger(struct small_market *market)
+{
+    char path[PATH_MAX];
+    small_market_sql(
+        market, "DELETE FROM journal; DELETE FROM accounts; DELETE FROM transfers; DELETE FROM "
+                "jobs; DELETE FROM asks; DELETE FROM bids; DELETE FROM cancels; DELETE FROM "
+                "fills; DELETE FROM results; DELETE FROM settlements; DELETE FROM flags; "
+                "DELETE FROM held; DELETE FROM epochs; DELETE FROM balances; DELETE FROM "
+                "outcomes; DELETE FROM batches; DELETE FROM tree; DELETE FROM checkpoint; "
+                "DELETE FROM acts; UPDATE journal_base SET idx = 0, next_command = 1, epoch = "
+                "0, chain = zeroblob(32), state = zeroblob(32)");
+    (void)snprintf(path, sizeof path, "%s/HEAD", market->folder);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
 START_TEST(what_is_no_market_has_no_verdict)
 {
     struct audit_report report;
     audit_run("/nonexistent", &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
+    ck_assert_ptr_nonnull(strstr(report.what, "there is no journal"));
     struct small_market market;
     small_market_create(&market, NULL, NULL);
     small_market_sql(&market, "PRAGMA user_version = 7");
     audit_run(market.folder, &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
     ck_assert_ptr_nonnull(strstr(report.what, "version 7"));
-    small_market_sql(&market, "PRAGMA user_version = 3; DROP TABLE fills");
+    struct audit_report acts;
+    small_market_sql(&market, "PRAGMA user_version = 3");
+    empty_ledger(&market);
+    audit_run(market.folder, &report);
+    ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
+    ck_assert_ptr_nonnull(strstr(report.what, "there is no journal"));
+    audit_acts_run(market.folder, 1, see_act, NULL, &acts);
+    ck_assert_int_eq(acts.verdict, AUDIT_UNREADABLE);
+    small_market_destroy(&market);
+    small_market_create(&market, NULL, NULL);
+    small_market_sql(&market, "DROP TABLE fills");
     audit_run(market.folder, &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
     small_market_destroy(&market);

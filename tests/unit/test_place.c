@@ -154,9 +154,23 @@ END_TEST
 
 START_TEST(names_that_would_leave_the_folder_are_refused)
 {
-    static const char *const bad[] = {
-        "",  "/etc/passwd", "..",          "../x", "a/../../x", "a//b", "a/",
-        ".", "./a",         "out/../../x", "out/", "a/./b",     "a\nb", "out//etc/passwd"};
+    static const char *const bad[] = {"",
+                                      "/etc/passwd",
+                                      "..",
+                                      "../x",
+                                      "a/../../x",
+                                      "a//b",
+                                      "a/",
+                                      ".",
+                                      "./a",
+                                      "out/../../x",
+                                      "out/",
+                                      "a/./b",
+                                      "a\nb",
+                                      "out//etc/passwd",
+                                      "a\xe2\x80\xaegnp.sh",
+                                      "\xc2\x9b",
+                                      "a\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_msg(path_of(NULL, true, 0, bad[i]) == NULL, "'%s' was accepted", bad[i]);
         ck_assert_msg(path_of("d/in", false, 0, bad[i]) == NULL, "'%s' was accepted", bad[i]);

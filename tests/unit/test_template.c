@@ -119,9 +119,25 @@ END_TEST
 START_TEST(paths_stay_inside)
 {
     static const char *const safe[] = {"a", "a/b", "a.b/..c", "...", "-x", "a b", "na\xc3\xafve"};
-    static const char *const unsafe[] = {"",       "/",    "/a",   "a/",    "a//b",
-                                         ".",      "..",   "./a",  "a/.",   "../a",
-                                         "a/../b", "a/..", "a\nb", "a\x7f", "a\x01"};
+    static const char *const unsafe[] = {"",
+                                         "/",
+                                         "/a",
+                                         "a/",
+                                         "a//b",
+                                         ".",
+                                         "..",
+                                         "./a",
+                                         "a/.",
+                                         "../a",
+                                         "a/../b",
+                                         "a/..",
+                                         "a\nb",
+                                         "a\x7f",
+                                         "a\x01",
+                                         "a\xe2\x80\xae"
+                                         "b",
+                                         "a\xff",
+                                         "\xc2\x9b"};
     for (size_t i = 0; i < sizeof safe / sizeof safe[0]; i++) {
         ck_assert_msg(template_path_safe(safe[i]), "%s", safe[i]);
     }

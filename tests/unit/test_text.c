@@ -182,6 +182,57 @@ START_TEST(utf8_is_well_formed_or_not)
 }
 END_TEST
 
+static void shows(const char *bytes, size_t length, const char *expected)
+{
+    for (size_t piece = 1; piece <= length; piece++) { /* wherever the text is cut */
+        struct text_visible state = {.held_count = 0};
+        char text[256];
+        size_t written = 0;
+        for (size_t at = 0; at < length; at += piece) {
+            const size_t size = length - at < piece ? length - at : piece;
+            const size_t more = text_visible(&state, bytes + at, size, text + written);
+            ck_assert_uint_le(more, size * TEXT_VISIBLE_PER_BYTE + TEXT_VISIBLE_END_SIZE);
+            written += more;
+        }
+        const size_t more = text_visible_end(&state, text + written);
+        ck_assert_uint_le(more, TEXT_VISIBLE_END_SIZE);
+        written += more;
+        text[written] = '\0';
+        ck_assert_str_eq(text, expected);
+        ck_assert_uint_eq(state.held_count, 0);
+    }
+}
+
+START_TEST(a_strangers_bytes_are_shown_wherever_they_are_cut)
+{
+    shows("plain\ttext\n", 11, "plain\ttext\n");
+    shows("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", 11, "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
+    shows("\033[31mred\033[0m", 12, "\\x1b[31mred\\x1b[0m");
+    shows("\0\a\b\r\x7f", 5, "\\x00\\x07\\x08\\r\\u007f");
+    shows("\xc2\x9b\xc2\x85", 4, "\\u009b\\u0085");
+    shows("\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xe2\x80\xa8", 11, "\\u202e\\u2066\\u061c\\u2028");
+    shows("\x9b\xff\xc3", 3, "\\x9b\\xff\\xc3");
+    shows("\xe2\x80z\xf0\x9f\x98", 6, "\\xe2\\x80z\\xf0\\x9f\\x98");
+    shows("\xed\xa0\x80\xc0\xaf", 5, "\\xed\\xa0\\x80\\xc0\\xaf");
+    shows("\xe2\x80\033", 3, "\\xe2\\x80\\x1b");
+}
+END_TEST
+
+START_TEST(plain_text_has_nothing_that_misnames_a_file)
+{
+    static const char *const plain[] = {"", "a", "a b", "na\xc3\xafve", "\xe2\x82\xac"};
+    static const char *const tricks[] = {"\n",           "\t",           "a\033",
+                                         "\x7f",         "\xc2\x9b",     "\xff",
+                                         "\xe2\x80\xae", "\xe2\x80\xa9", "\xe2\x80"};
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        ck_assert(text_is_plain(plain[i], strlen(plain[i])));
+    }
+    for (size_t i = 0; i < sizeof tricks / sizeof tricks[0]; i++) {
+        ck_assert(!text_is_plain(tricks[i], strlen(tricks[i])));
+    }
+}
+END_TEST
+
 START_TEST(long_lines_are_broken_and_go_on_in_the_next)
 {
     char text[512] = "";
@@ -255,6 +306,8 @@ int main(void)
     tcase_add_test(tests, what_could_trick_a_terminal_is_not_shown);
     tcase_add_test(tests, a_character_is_shown_whole_or_not_at_all);
     tcase_add_test(tests, utf8_is_well_formed_or_not);
+    tcase_add_test(tests, a_strangers_bytes_are_shown_wherever_they_are_cut);
+    tcase_add_test(tests, plain_text_has_nothing_that_misnames_a_file);
     tcase_add_test(tests, long_lines_are_broken_and_go_on_in_the_next);
     tcase_add_test(tests, near_names_are_found);
     tcase_add_test(tests, far_names_are_not);

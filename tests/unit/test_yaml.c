@@ -230,6 +230,34 @@ static void use_list(struct yaml_value root)
     }
 }
 
+static void use_any_item(struct yaml_value root)
+{
+    ck_assert(!yaml_present(yaml_item(yaml_key(root, "hours"), 0)));
+}
+static void use_any_entry(struct yaml_value root)
+{
+    ck_assert(!yaml_present(yaml_entry(yaml_key(root, "set"), 0)));
+    ck_assert_str_eq(yaml_entry_key(yaml_key(root, "set"), 0), "");
+}
+
+START_TEST(no_kind_of_value_reaches_an_assertion)
+{
+    check_use("hours: {a: b}\n", use_any_item,
+              "f.yaml:1: hours: a longer list is needed here, not a map of keys");
+    check_use("hours: a\n", use_any_item,
+              "f.yaml:1: hours: a longer list is needed here, not a single value");
+    check_use("hours: []\n", use_any_item,
+              "f.yaml:1: hours: a longer list is needed here, not a list");
+    check_use("x: 1\n", use_any_item, "f.yaml:1: a longer list is needed here, not nothing");
+    check_use("set: [a]\n", use_any_entry,
+              "f.yaml:1: set: a map of more keys is needed here, not a list");
+    check_use("set: ~\n", use_any_entry,
+              "f.yaml:1: set: a map of more keys is needed here, not no value");
+    check_use("set: {}\n", use_any_entry,
+              "f.yaml:1: set: a map of more keys is needed here, not a map of keys");
+}
+END_TEST
+
 START_TEST(wrong_values_are_refused_with_line_and_key)
 {
     check_use("cap: 1\nbugdet: 2\n", use_keys,
@@ -325,6 +353,7 @@ int main(void)
     tcase_add_test(tests, what_yaml_can_do_and_we_do_not_take_is_refused);
     tcase_add_test(tests, what_is_not_yaml_is_refused_with_its_line);
     tcase_add_test(tests, caps_hold_before_a_tree_is_built);
+    tcase_add_test(tests, no_kind_of_value_reaches_an_assertion);
     tcase_add_test(tests, wrong_values_are_refused_with_line_and_key);
     tcase_add_test(tests, the_first_refusal_is_the_one_told);
     tcase_add_test(tests, a_message_holds_no_control_character);

@@ -1,0 +1,128 @@
+#include "runtime/terminal.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The colours that tables and pictures are printed in (consumer/command/output.c,
+ * planner/picture_timeline.c). In the text of others they would do no harm. */
+static const char *const styles[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[34m"};
+enum { STYLES = sizeof styles / sizeof styles[0], STYLE_SIZE = 8, PIECE_BYTES = 512 };
+
+struct guard {
+    int fd;
+    FILE *stream; /* NULL: the descriptor is no terminal */
+    struct text_visible visible;
+    char style[STYLE_SIZE]; /* the beginning of a style */
+    size_t style_length;
+};
+static struct guard guards[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
+
+static bool write_whole(int fd, const char *bytes, size_t length)
+{
+    for (size_t sent = 0; sent < length;) {
+        ssize_t wrote = write(fd, bytes + sent, length - sent);
+        if (wrote < 0 && errno != EINTR) {
+            return false;
+        }
+        sent += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return true;
+}
+
+enum match { MATCH_NONE, MATCH_BEGINNING, MATCH_WHOLE };
+
+static enum match match_style(const char *text, size_t length)
+{
+    for (size_t i = 0; i < STYLES; i++) {
+        if (strncmp(styles[i], text, length) == 0) {
+            return styles[i][length] == '\0' ? MATCH_WHOLE : MATCH_BEGINNING;
+        }
+    }
+    return MATCH_NONE;
+}
+
+/* Writes what one more byte makes certain. At most STYLE_SIZE bytes are shown, and what was held. */
+static size_t take_byte(struct guard *guard, char byte, char *ret_text)
+{
+    size_t written = 0;
+    if (guard->style_length > 0 || byte == '\033') {
+        guard->style[guard->style_length++] = byte;
+        switch (match_style(guard->style, guard->style_length)) {
+        case MATCH_BEGINNING:
+            return 0;
+        case MATCH_WHOLE:
+            written = text_visible_end(&guard->visible, ret_text);
+            memcpy(ret_text + written, guard->style, guard->style_length);
+            written += guard->style_length;
+            guard->style_length = 0;
+            return written;
+        case MATCH_NONE:
+            written =
+                text_visible(&guard->visible, guard->style, guard->style_length - 1, ret_text);
+            guard->style[0] = byte;
+            guard->style_length = byte == '\033';
+            return byte == '\033'
+                       ? written
+                       : written + text_visible(&guard->visible, &byte, 1, ret_text + written);
+        }
+    }
+    return text_visible(&guard->visible, &byte, 1, ret_text);
+}
+
+/* For fopencookie: returns 0 when it fails. */
+static ssize_t write_guarded(void *cookie, const char *bytes, size_t size)
+{
+    struct guard *guard = cookie;
+    char text[(PIECE_BYTES + STYLE_SIZE) * TEXT_VISIBLE_PER_BYTE + TEXT_VISIBLE_END_SIZE];
+    for (size_t done = 0; done < size;) {
+        size_t written = 0;
+        for (size_t i = 0; i < PIECE_BYTES && done < size; i++) {
+            written += take_byte(guard, bytes[done++], text + written);
+        }
+        if (!write_whole(guard->fd, text, written)) {
+            return 0;
+        }
+    }
+    return (ssize_t)size;
+}
+
+static bool guard_begin(struct guard *guard, int mode)
+{
+    const cookie_io_functions_t functions = {.write = write_guarded};
+    if (guard->stream != NULL || isatty(guard->fd) != 1) {
+        return false;
+    }
+    guard->stream = fopencookie(guard, "w", functions);
+    if (guard->stream == NULL) {
+        return false;
+    }
+    (void)setvbuf(guard->stream, NULL, mode, 0); /* as stdio has it of a terminal */
+    return true;
+}
+
+void terminal_guard(void)
+{
+    if (guard_begin(&guards[0], _IOLBF)) {
+        stdout = guards[0].stream; /* the C library allows it, and so printf goes there */
+    }
+    if (guard_begin(&guards[1], _IONBF)) {
+        stderr = guards[1].stream;
+    }
+}
+
+void terminal_control(FILE *to, const char *sequence)
+{
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        if (guards[i].stream == to) {
+            (void)fflush(to); /* what was printed first comes first */
+            (void)write_whole(guards[i].fd, sequence,
+                              strlen(sequence)); /* as fputs: stdio's mark tells */
+            return;
+        }
+    }
+    (void)fputs(sequence, to);
+}

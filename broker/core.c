@@ -136,9 +136,10 @@ static void note_effects(struct core *core, size_t from)
     }
 }
 
-/* Applies one command and keeps it for the entry. `command` has all but index and log time. */
-static void apply(struct core *core, struct exchange_command *command,
-                  const struct group_command *entry)
+/* Applies one command and keeps it for the entry. `command` has all but index and log time. Returns
+ * how many effects it has. */
+static size_t apply(struct core *core, struct exchange_command *command,
+                    const struct group_command *entry)
 {
     if (!group_has_room(core->open, &entry->entry)) {
         hand_over(core);
@@ -173,6 +174,7 @@ static void apply(struct core *core, struct exchange_command *command,
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     note_effects(core, before);
     follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
+    return group->effects.count - before;
 }
 
 static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t provider)
@@ -203,7 +205,7 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
         translate_presence(provider, entry.own);
         entry.entry.payload_length = TRANSLATE_PRESENCE_BYTES;
     }
-    apply(core, &command, &entry);
+    (void)apply(core, &command, &entry);
 }
 
 /* Without room for the secret's file the epoch that stands goes on a little, if there is one. */
@@ -226,7 +228,7 @@ static void begin_epoch(struct core *core)
                     epochs);
     }
     translate_epoch(&command.epoch, entry.own);
-    apply(core, &command, &entry);
+    (void)apply(core, &command, &entry);
     epoch_begin(epoch, command.log_time_ns);
 }
 
@@ -253,7 +255,17 @@ static void apply_message(struct core *core, struct request *request)
                   .payload_length = (uint32_t)request->length},
         .request = request,
     };
-    apply(core, command, &entry);
+    const uint32_t account = request->account;
+    const uint64_t session = request->session;
+    const bool is_charged = core->config.budget != NULL && command->type != EXCHANGE_RESULTS;
+    const uint64_t before = exchange_steps(core->config.exchange);
+    const size_t effects = apply(core, command, &entry); /* the group owns the request now */
+    if (is_charged) {
+        budget_charge(core->config.budget, account, session,
+                      exchange_steps(core->config.exchange) - before +
+                          effects * (uint64_t)BUDGET_EFFECT_STEPS,
+                      clock_monotonic_ns());
+    }
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -289,7 +301,7 @@ static void pass_to_reader(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
-static void follow_market(struct core *core, struct request *request)
+static void follow_market(struct core *core, const struct request *request)
 {
     struct outgoing *former;
     struct outgoing *reply =
@@ -300,7 +312,19 @@ static void follow_market(struct core *core, struct request *request)
     if (reply != NULL) {
         add_reply(core, reply);
     }
-    request_destroy(&request);
+}
+
+/* Charges the session of a request for the steps that the exchange took since it had taken
+ * `before`, and for the bytes of the answer, where there is one yet. */
+static void charge(struct core *core, const struct request *request, uint64_t before,
+                   const struct outgoing *answer)
+{
+    if (core->config.budget != NULL) {
+        const uint64_t steps = exchange_steps(core->config.exchange) - before;
+        budget_charge(core->config.budget, request->account, request->session,
+                      budget_of_answer(steps, answer == NULL ? 0 : answer->length),
+                      clock_monotonic_ns());
+    }
 }
 
 static void answer(struct core *core, struct request *request)
@@ -309,8 +333,21 @@ static void answer(struct core *core, struct request *request)
         hand_over(core);
     }
     enum message_type type = (enum message_type)request->envelope.type;
+    struct outgoing *refusal = NULL;
+    if (!messages_within_budget(core->config.budget, core->config.refusals, request, &refusal)) {
+        if (refusal != NULL) {
+            add_reply(core, refusal);
+        }
+        request_destroy(&request);
+        return;
+    }
+    const uint64_t before = exchange_steps(core->config.exchange);
+    const size_t replies = core->open->reply_count;
     if (type == MESSAGE_MARKET_REQUEST) {
         follow_market(core, request);
+        charge(core, request, before,
+               core->open->reply_count > replies ? core->open->replies[replies] : NULL);
+        request_destroy(&request);
         return;
     }
     if (replies_are_the_readers(type)) {
@@ -322,6 +359,7 @@ static void answer(struct core *core, struct request *request)
     if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
         watch(core, request);
     }
+    charge(core, request, before, reply);
     add_reply(core, reply);
     request_destroy(&request);
 }

@@ -58,7 +58,7 @@ static void time_request(json_t *all, const char *name, enum message_type type, 
             die("no answer");
         }
         bytes = answer->length;
-        steps = budget_of_answer(exchange_steps(exchange) - before, answer->length);
+        steps = (uint64_t)budget_of_answer(exchange_steps(exchange) - before, answer->length);
         outgoing_destroy(&answer);
     }
     qsort(each_ns, rounds, sizeof *each_ns, compare);

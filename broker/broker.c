@@ -517,8 +517,7 @@ static void start_threads(struct broker *broker)
                                    .names = broker->names,
                                    .releases = broker->releases,
                                    .durable = &broker->store.durable,
-                                   .budget = broker->budget,
-                                   .refusals = broker->store.refusals};
+                                   .budget = broker->budget};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
     (void)snprintf(reader.history, sizeof reader.history, "%s", broker->history);
     (void)snprintf(reader.blobs, sizeof reader.blobs, "%s", broker->blobs_folder);

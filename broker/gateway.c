@@ -296,21 +296,24 @@ static void acknowledge(struct gateway *gateway, struct session *session,
     }
 }
 
-/* What is on its way to be answered is not charged yet, so the core and the reader look again. What
- * an agent was given work for is not held up: results are bounded by what is dispatched. */
+/* What is on its way to be answered is not charged yet, so the core looks again. What an agent was
+ * given work for is not held up: results are bounded by what is dispatched. */
 static bool within_budget(struct gateway *gateway, const struct incoming *in,
                           struct session *session, int64_t now_ns)
 {
     struct budget *budget = gateway->config.budget;
     const enum message_type type = (enum message_type)in->envelope.type;
+    const bool is_command = translate_is_command(type);
+    const struct budget_asker asker = {.account = session->account,
+                                       .session = session->number,
+                                       .kind = is_command ? BUDGET_COMMANDS : BUDGET_READS};
     struct budget_refusal refusal;
     if (budget == NULL || type == MESSAGE_RESULTS) {
         return true;
     }
-    if (budget_allows(budget, session->account, session->number, now_ns, &refusal)) {
-        if (translate_is_command(type)) {
-            budget_charge(budget, session->account, session->number,
-                          budget_of_command(in->message.length), now_ns);
+    if (budget_admits(budget, &asker, now_ns, &refusal)) {
+        if (is_command) {
+            budget_charge(budget, &asker, budget_of_command(in->message.length), now_ns);
         }
         return true;
     }

@@ -1,10 +1,8 @@
 #include "broker/messages.h"
 
-#include "exchange/exchange.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
-#include "runtime/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,25 +163,6 @@ struct outgoing *outgoing_refuse(const struct request *request, enum reject_code
         outgoing->refused_type = (enum message_type)request->envelope.type;
     }
     return outgoing;
-}
-
-bool messages_within_budget(struct budget *budget, struct refusals *refusals,
-                            const struct request *request, struct outgoing **ret_refusal)
-{
-    struct budget_refusal refusal;
-    *ret_refusal = NULL;
-    if (budget == NULL ||
-        budget_allows(budget, request->account, request->session, clock_monotonic_ns(), &refusal)) {
-        return true;
-    }
-    if (refusal.is_told) {
-        *ret_refusal =
-            outgoing_refuse(request, REJECT_RATE, refusal.field, refusal.value, refusal.limit);
-    } else if (refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {
-        refusals_note(refusals, request->account, REJECT_RATE,
-                      (enum message_type)request->envelope.type);
-    }
-    return false;
 }
 
 void drain_requests(struct queue *queue)

@@ -10,10 +10,8 @@
 #define BOURSE_BROKER_MESSAGES_H
 
 #include "base/id.h"
-#include "broker/budget.h"
 #include "broker/directory.h"
 #include "broker/queue.h"
-#include "broker/refusals.h"
 #include "broker/translate.h"
 #include "formats/value.h"
 #include "protocol/envelope.h"
@@ -107,12 +105,6 @@ struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
 /* The same for `request`: under its id, to its session, of its account. */
 struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);
-
-/* Whether a request may cost its session anything now. If not, nothing is to be done for it: the
- * refusal is its answer, or NULL where one in this second has said so already. A NULL budget bounds
- * nothing. */
-bool messages_within_budget(struct budget *budget, struct refusals *refusals,
-                            const struct request *request, struct outgoing **ret_refusal);
 
 /* Ends all that is left in a queue that nobody pops any more. */
 void drain_requests(struct queue *queue);

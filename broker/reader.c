@@ -479,33 +479,32 @@ static void learn_names(struct reader_thread *reader)
     }
 }
 
+/* The core has charged BUDGET_LEDGER_STEPS before. */
 static void charge(struct reader_thread *reader, const struct request *request,
                    const struct outgoing *outgoing)
 {
+    const struct budget_asker asker = {
+        .account = request->account, .session = request->session, .kind = BUDGET_READS};
     const uint64_t steps =
         ledger_reader_steps(reader->ledger) + reader->visits * (uint64_t)BUDGET_VISIT_STEPS;
     reader->visits = 0;
     if (reader->config.budget != NULL) {
-        budget_charge(reader->config.budget, request->account, request->session,
-                      budget_of_answer(steps, outgoing->length), clock_monotonic_ns());
+        budget_charge(reader->config.budget, &asker,
+                      budget_of_answer(steps, outgoing->length) - BUDGET_LEDGER_STEPS,
+                      clock_monotonic_ns());
     }
 }
 
-/* Answers within what its session may cost; above it, refuses or drops the request. */
 static void serve(struct reader_thread *reader, struct request *request)
 {
-    struct outgoing *outgoing = NULL;
-    if (messages_within_budget(reader->config.budget, reader->config.refusals, request,
-                               &outgoing)) {
-        (void)ledger_reader_steps(reader->ledger); /* of what nobody asked for */
-        outgoing = answer(reader, request);
-        if (outgoing == NULL) {
-            fatal("out of memory");
-        }
-        charge(reader, request, outgoing);
-        wait_for_head(reader);
+    (void)ledger_reader_steps(reader->ledger); /* of what nobody asked for */
+    struct outgoing *outgoing = answer(reader, request);
+    if (outgoing == NULL) {
+        fatal("out of memory");
     }
-    if (outgoing != NULL && !queue_push(reader->config.releases, &outgoing->link)) {
+    charge(reader, request, outgoing);
+    wait_for_head(reader);
+    if (!queue_push(reader->config.releases, &outgoing->link)) {
         outgoing_destroy(&outgoing);
     }
 }

@@ -26,7 +26,6 @@ struct reader_config {
     struct queue *releases;
     struct watermark *durable; /* newest entry that HEAD holds */
     struct budget *budget;     /* shared with the gateway and the core; NULL: none */
-    struct refusals *refusals; /* what is dropped above the budget is noted there */
 };
 
 struct reader_thread *

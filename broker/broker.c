@@ -75,6 +75,7 @@ struct broker {
     struct serves *serves;
     struct blob_store *blob_store;
     struct room room;
+    struct budget *budget; /* of gateway, core and reader */
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
     struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
         *snapshot_requests;
@@ -416,13 +417,14 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
     broker->groups = queue_create(CORE_GROUPS);
     broker->returned = queue_create(CORE_GROUPS);
     broker->releases = queue_create(RELEASE_QUEUE);
+    broker->budget = budget_create(broker->config.steps);
     broker->notes = queue_create(NOTE_QUEUE);
     broker->names = queue_create(NOTE_QUEUE);
     broker->reads = queue_create(READ_QUEUE);
     broker->snapshot_requests = queue_create(SNAPSHOT_QUEUE);
     good = good && broker->core_in != NULL && broker->groups != NULL && broker->returned != NULL &&
            broker->releases != NULL && broker->notes != NULL && broker->names != NULL &&
-           broker->reads != NULL && broker->snapshot_requests != NULL;
+           broker->reads != NULL && broker->snapshot_requests != NULL && broker->budget != NULL;
     if (!good) {
         problem_set(ret_problem, "out of memory or descriptors");
     }
@@ -564,7 +566,8 @@ static void start_threads(struct broker *broker)
                                    .inbound = broker->reads,
                                    .names = broker->names,
                                    .releases = broker->releases,
-                                   .durable = &broker->store.durable};
+                                   .durable = &broker->store.durable,
+                                   .budget = broker->budget};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
     (void)snprintf(reader.history, sizeof reader.history, "%s", broker->history);
     (void)snprintf(reader.blobs, sizeof reader.blobs, "%s", broker->blobs_folder);
@@ -603,7 +606,9 @@ static void start_threads(struct broker *broker)
                                      .returned = broker->returned,
                                      .reader = broker->reads,
                                      .mark_every = broker->config.snapshot_every,
-                                     .room = &broker->room};
+                                     .room = &broker->room,
+                                     .budget = broker->budget,
+                                     .refusals = broker->store.refusals};
     broker->core = core_start(&core);
 
     struct gateway_config gateway = {.router = broker->control,
@@ -614,6 +619,7 @@ static void start_threads(struct broker *broker)
                                      .heartbeat_ms = broker->config.heartbeat_ms,
                                      .rate = broker->config.rate,
                                      .rate_anonymous = broker->config.rate_anonymous,
+                                     .budget = broker->budget,
                                      .cluster = genesis->cluster,
                                      .log_key = genesis->log_key,
                                      .index = index,
@@ -730,6 +736,7 @@ static void close_all(struct broker *broker)
         drain_groups(broker->returned);
     }
     queue_destroy(&broker->returned);
+    budget_destroy(&broker->budget);
     queue_destroy(&broker->groups);
     queue_destroy(&broker->snapshot_requests);
     for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "broker/budget.h"
 #include "broker/head.h"
 #include "broker/room.h"
 #include "formats/yaml.h"
@@ -30,6 +31,7 @@ void config_default(struct broker_config *ret_config)
         .heartbeat_ms = 1000,
         .rate = 5000,
         .rate_anonymous = 20,
+        .steps = BUDGET_STEPS,
         .workers = 2,
         .snapshot_every = 16384,
         .reserve_bytes = ROOM_RESERVE_BYTES,
@@ -176,6 +178,7 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
 {
     static const char *const keys[] = {"rate",
                                        "rate_anonymous",
+                                       "steps",
                                        "accounts",
                                        "invitations",
                                        "jobs",
@@ -199,6 +202,7 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
     } counts[] = {
         {"rate", &config->rate, 1000000},
         {"rate_anonymous", &config->rate_anonymous, 1000000},
+        {"steps", &config->steps, 1000000000},
         {"accounts", &limits->accounts, 1 << 20},
         {"invitations", &limits->invitations, 1 << 20},
         {"jobs", &limits->jobs, 1 << 24},

@@ -23,6 +23,7 @@ struct broker_config {
     char blob_advertise[CONFIG_ENDPOINT_SIZE];
     int64_t heartbeat_ms;
     uint32_t rate, rate_anonymous; /* messages per second and session */
+    uint32_t steps;                /* per second and session (broker/budget.h) */
     unsigned workers;              /* signature workers */
     uint64_t snapshot_every;       /* commands */
     int64_t reserve_bytes;         /* kept back for a full disk (broker/room.h); 0: nothing */

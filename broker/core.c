@@ -24,6 +24,8 @@
 /* Log time that was told to clients must not be lost by a restart: what they stamped with it would
  * be from the future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
+/* How often to look whether those that wait may be answered. */
+#define WAITING_INTERVAL_NS (5 * NS_PER_MS)
 /* How often to look whether a full disk has room for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
 
@@ -37,6 +39,9 @@ struct core {
     int64_t next_tick_ns;  /* monotonic: no tick before */
     int64_t keep_ns;       /* monotonic: a tick by then, unless something else carries log time */
     uint64_t next_mark;
+    struct queue_link *waiting; /* reads whose senders have to earn more first, oldest first */
+    struct queue_link **last_waiting; /* where the next one is put */
+    int64_t waiting_due_ns;           /* monotonic: when these are looked at again */
 };
 
 /* ---------------------------------------------------------------- groups */
@@ -60,15 +65,26 @@ static void add_reply(struct core *core, struct outgoing *reply)
     core->open->replies[core->open->reply_count++] = reply;
 }
 
+static void charge(struct core *core, uint32_t account, uint64_t session, int64_t steps)
+{
+    const struct budget_asker asker = {account, session, BUDGET_READS};
+    if (core->config.budget != NULL) {
+        budget_charge(core->config.budget, &asker, steps, clock_monotonic_ns());
+    }
+}
+
 /* Tells watchers of the jobs that changed, as they stand now. */
 static void add_events(struct core *core)
 {
     struct watch_event event;
     while (core->open->reply_count < GROUP_REPLIES_MAX &&
            watches_next_event(core->watches, &event)) {
+        const uint64_t before = exchange_steps(core->config.exchange);
         struct outgoing *reply =
             replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
         if (reply != NULL) { /* a job may be forgotten before its watchers hear */
+            charge(core, event.account, event.session,
+                   budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
             reply->session = event.session;
             add_reply(core, reply);
         }
@@ -136,9 +152,10 @@ static void note_effects(struct core *core, size_t from)
     }
 }
 
-/* Applies one command and keeps it for the entry. `command` has all but index and log time. */
-static void apply(struct core *core, struct exchange_command *command,
-                  const struct group_command *entry)
+/* Applies one command and keeps it for the entry. `command` has all but index and log time. Returns
+ * how many effects it has. */
+static size_t apply(struct core *core, struct exchange_command *command,
+                    const struct group_command *entry)
 {
     if (!group_has_room(core->open, &entry->entry)) {
         hand_over(core);
@@ -173,6 +190,7 @@ static void apply(struct core *core, struct exchange_command *command,
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     note_effects(core, before);
     follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
+    return group->effects.count - before;
 }
 
 static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t provider)
@@ -203,7 +221,7 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
         translate_presence(provider, entry.own);
         entry.entry.payload_length = TRANSLATE_PRESENCE_BYTES;
     }
-    apply(core, &command, &entry);
+    (void)apply(core, &command, &entry);
 }
 
 /* Without room for the secret's file the epoch that stands goes on a little, if there is one. */
@@ -226,7 +244,7 @@ static void begin_epoch(struct core *core)
                     epochs);
     }
     translate_epoch(&command.epoch, entry.own);
-    apply(core, &command, &entry);
+    (void)apply(core, &command, &entry);
     epoch_begin(epoch, command.log_time_ns);
 }
 
@@ -253,7 +271,18 @@ static void apply_message(struct core *core, struct request *request)
                   .payload_length = (uint32_t)request->length},
         .request = request,
     };
-    apply(core, command, &entry);
+    const uint32_t account = request->account;
+    const uint64_t session = request->session;
+    const bool is_charged = core->config.budget != NULL && command->type != EXCHANGE_RESULTS;
+    const uint64_t before = exchange_steps(core->config.exchange);
+    const size_t effects = apply(core, command, &entry); /* the group owns the request now */
+    if (is_charged) {
+        const struct budget_asker asker = {account, session, BUDGET_COMMANDS};
+        const uint64_t steps = exchange_steps(core->config.exchange) - before;
+        budget_charge(core->config.budget, &asker,
+                      (int64_t)(steps + effects * (uint64_t)BUDGET_EFFECT_STEPS),
+                      clock_monotonic_ns());
+    }
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -289,7 +318,8 @@ static void pass_to_reader(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
-static void follow_market(struct core *core, struct request *request)
+/* What it is told now; NULL: later. */
+static const struct outgoing *follow_market(struct core *core, const struct request *request)
 {
     struct outgoing *former;
     struct outgoing *reply =
@@ -300,30 +330,121 @@ static void follow_market(struct core *core, struct request *request)
     if (reply != NULL) {
         add_reply(core, reply);
     }
-    request_destroy(&request);
+    return reply != NULL ? reply : former;
 }
 
-static void answer(struct core *core, struct request *request)
+static struct budget_asker asker_of(const struct request *request)
+{
+    return (struct budget_asker){
+        .account = request->account, .session = request->session, .kind = BUDGET_READS};
+}
+
+/* Answers a read of the state as it stands, and charges what that took. */
+static void answer_now(struct core *core, struct request *request)
 {
     if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
         hand_over(core);
     }
     enum message_type type = (enum message_type)request->envelope.type;
-    if (type == MESSAGE_MARKET_REQUEST) {
-        follow_market(core, request);
-        return;
-    }
     if (replies_are_the_readers(type)) {
+        charge(core, request->account, request->session, BUDGET_LEDGER_STEPS);
         pass_to_reader(core, request);
         return;
     }
-    struct outgoing *reply =
-        replies_to_read(core->config.exchange, request, logtime_now(core->config.clock));
-    if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
-        watch(core, request);
+    const struct exchange *exchange = core->config.exchange;
+    const uint64_t before = exchange_steps(exchange);
+    const struct outgoing *told = NULL;
+    if (type == MESSAGE_MARKET_REQUEST) {
+        told = follow_market(core, request);
+    } else {
+        struct outgoing *reply =
+            replies_to_read(exchange, request, logtime_now(core->config.clock));
+        if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
+            watch(core, request);
+        }
+        add_reply(core, reply);
+        told = reply;
     }
-    add_reply(core, reply);
+    charge(core, request->account, request->session,
+           budget_of_answer(exchange_steps(exchange) - before, told == NULL ? 0 : told->length));
     request_destroy(&request);
+}
+
+static void refuse_for_budget(struct core *core, struct request *request,
+                              const struct budget_refusal *refusal)
+{
+    if (refusal->is_told) {
+        if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+            hand_over(core);
+        }
+        add_reply(core, outgoing_refuse(request, REJECT_RATE, refusal->field, refusal->value,
+                                        refusal->limit));
+    } else if (core->config.refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {
+        refusals_note(core->config.refusals, request->account, REJECT_RATE,
+                      (enum message_type)request->envelope.type);
+    }
+    request_destroy(&request);
+}
+
+static void answer(struct core *core, struct request *request)
+{
+    struct budget_refusal refusal;
+    enum budget_answer allowed = BUDGET_NOW;
+    if (core->config.budget != NULL) {
+        const struct budget_asker asker = asker_of(request);
+        allowed = budget_allows(core->config.budget, &asker, clock_monotonic_ns(), &refusal);
+    }
+    switch (allowed) {
+    case BUDGET_NOW:
+        answer_now(core, request);
+        return;
+    case BUDGET_LATER:
+        request->link.next = NULL;
+        *core->last_waiting = &request->link;
+        core->last_waiting = &request->link.next;
+        return;
+    case BUDGET_REFUSED:
+        refuse_for_budget(core, request, &refusal);
+        return;
+    }
+}
+
+/* Answers those that waited whose senders have earned what a read takes. */
+static void answer_waiting(struct core *core)
+{
+    struct queue_link **at = &core->waiting;
+    core->waiting_due_ns = clock_monotonic_ns() + WAITING_INTERVAL_NS;
+    while (*at != NULL) {
+        struct queue_link *link = *at;
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        const struct budget_asker asker = asker_of(request);
+        if (!budget_resumes(core->config.budget, &asker, clock_monotonic_ns())) {
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        answer_now(core, request);
+    }
+    core->last_waiting = at;
+}
+
+/* Whose session is over waits for nothing; with `all`, nobody does. */
+static void forget_waiting(struct core *core, uint64_t session, bool all)
+{
+    struct queue_link **at = &core->waiting;
+    while (*at != NULL) {
+        struct queue_link *link = *at;
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        if (!all && request->session != session) {
+            at = &link->next;
+            continue;
+        }
+        const struct budget_asker asker = asker_of(request);
+        budget_forgets(core->config.budget, &asker);
+        *at = link->next;
+        request_destroy(&request);
+    }
+    core->last_waiting = at;
 }
 
 /* ---------------------------------------------------------------- the loop */
@@ -360,6 +481,7 @@ static void take_request(struct core *core, struct request *request)
     case REQUEST_CLOSED:
         watches_forget(core->watches, request->session);
         follow_forget(core->follow, request->session);
+        forget_waiting(core, request->session, false);
         break;
     }
     request_destroy(&request);
@@ -413,6 +535,9 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
     if (follow_ns != INT64_MAX) {
         wait = least(wait, follow_ns > now_ns ? follow_ns - now_ns : 0);
     }
+    if (core->waiting != NULL) {
+        wait = least(wait, core->waiting_due_ns > now_ns ? core->waiting_due_ns - now_ns : 0);
+    }
     return wait;
 }
 
@@ -433,6 +558,9 @@ static void tick_when_due(struct core *core)
     }
     if (follow_due_ns(core->follow) <= now_ns) {
         add_market(core);
+    }
+    if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
+        answer_waiting(core);
     }
 }
 
@@ -470,6 +598,7 @@ struct core *core_start(const struct core_config *config)
     }
     core->config = *config;
     core->events_due_ns = INT64_MAX;
+    core->last_waiting = &core->waiting;
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
@@ -495,6 +624,7 @@ void core_stop(struct core **self)
         log_info("commands %" PRIu64 ", dispatched %" PRIu64 " subtasks, looked at edges %" PRIu64
                  " times",
                  exchange_index(core->config.exchange), totals.dispatches, totals.edges);
+        forget_waiting(core, 0, true); /* unanswered, so not promised */
         watches_destroy(&core->watches);
         follow_destroy(&core->follow);
         group_destroy(&core->open);

@@ -7,9 +7,11 @@
 #ifndef BOURSE_BROKER_CORE_H
 #define BOURSE_BROKER_CORE_H
 
+#include "broker/budget.h"
 #include "broker/epoch.h"
 #include "broker/logtime.h"
 #include "broker/queue.h"
+#include "broker/refusals.h"
 #include "broker/room.h"
 #include "exchange/exchange.h"
 
@@ -25,6 +27,8 @@ struct core_config {
     struct queue *reader;      /* struct request: reads of committed data */
     uint64_t mark_every;       /* commands between two recorded state hashes; 0: none */
     const struct room *room;   /* moved by the committer */
+    struct budget *budget;     /* shared with the gateway and the reader; NULL: none */
+    struct refusals *refusals; /* what is dropped above the budget is noted there */
 };
 
 enum { CORE_GROUPS = 2 }; /* one commits, one gathers; capacity of `groups` and `returned` */

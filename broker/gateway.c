@@ -296,6 +296,37 @@ static void acknowledge(struct gateway *gateway, struct session *session,
     }
 }
 
+/* What is on its way to be answered is not charged yet, so the core looks again. What an agent was
+ * given work for is not held up: results are bounded by what is dispatched. */
+static bool within_budget(struct gateway *gateway, const struct incoming *in,
+                          struct session *session, int64_t now_ns)
+{
+    struct budget *budget = gateway->config.budget;
+    const enum message_type type = (enum message_type)in->envelope.type;
+    const bool is_command = translate_is_command(type);
+    const struct budget_asker asker = {.account = session->account,
+                                       .session = session->number,
+                                       .kind = is_command ? BUDGET_COMMANDS : BUDGET_READS};
+    struct budget_refusal refusal;
+    if (budget == NULL || type == MESSAGE_RESULTS) {
+        return true;
+    }
+    if (budget_admits(budget, &asker, now_ns, &refusal)) {
+        if (is_command) {
+            budget_charge(budget, &asker, budget_of_command(in->message.length), now_ns);
+        }
+        return true;
+    }
+    if (refusal.is_told) {
+        gateway_refuse(gateway, in, session, REJECT_RATE, refusal.field, refusal.value,
+                       refusal.limit);
+    } else {
+        gateway->counts.dropped++;
+        gateway_note_refused(gateway, in, REJECT_RATE);
+    }
+    return false;
+}
+
 static void in_session(struct gateway *gateway, const struct incoming *in, struct session *session)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -318,7 +349,7 @@ static void in_session(struct gateway *gateway, const struct incoming *in, struc
     if (refusal.code != REJECT_NONE) {
         gateway_refuse(gateway, in, session, refusal.code, refusal.field, refusal.value,
                        refusal.limit);
-    } else if (!pass_on(gateway, in, session)) {
+    } else if (within_budget(gateway, in, session, now_ns) && !pass_on(gateway, in, session)) {
         gateway_refuse(gateway, in, session, REJECT_BUSY, "", 0,
                        0); /* a queue inside, or its bytes */
     }

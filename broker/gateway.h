@@ -7,6 +7,7 @@
 #define BOURSE_BROKER_GATEWAY_H
 
 #include "base/id.h"
+#include "broker/budget.h"
 #include "broker/directory.h"
 #include "broker/logtime.h"
 #include "broker/messages.h"
@@ -30,6 +31,7 @@ struct gateway_config {
     struct queue *releases; /* outgoing */
     int64_t heartbeat_ms;
     uint32_t rate, rate_anonymous; /* messages per second and session */
+    struct budget *budget;         /* shared with the core and the reader; NULL: none */
     struct id128 cluster;
     char origin[64];
     struct key32 log_key;

@@ -24,6 +24,7 @@ struct reader_thread {
     struct reader_config config;
     struct ledger_reader *ledger;
     struct measuring *measuring;
+    uint64_t visits; /* rows of what work took that the answer looked at */
     pthread_t thread;
 };
 
@@ -300,6 +301,7 @@ struct history_page {
     Bourse__V1__HistoryRow *pointers[LIMIT_ROWS];
     const struct measured *classes;
     const Bourse__V1__HistoryRequest *asked;
+    uint64_t *visits;
     const char *last_class; /* of a device that is not at pace 1, and whether that is asked about */
     bool is_last_asked;
     uint32_t skip;
@@ -335,6 +337,7 @@ static bool add_history(void *context, const struct measured_row *row,
                         const struct history_summary *took)
 {
     struct history_page *page = context;
+    ++*page->visits;
     if (is_skipped(page)) {
         return true;
     }
@@ -373,6 +376,7 @@ static bool is_asked_about(struct history_page *page, const char *device_class)
         return page->is_last_asked;
     }
     for (size_t i = 0; i < page->asked->n_works && !same.is_found; i++) {
+        ++*page->visits;
         const struct hash32 name = codec_hash(page->asked->works[i]);
         (void)measured_each(page->classes, &name, find_class, &same);
     }
@@ -385,6 +389,7 @@ static bool is_asked_about(struct history_page *page, const char *device_class)
 static bool add_pace(void *context, const struct paced *paced)
 {
     struct history_page *page = context;
+    ++*page->visits;
     if (!is_asked_about(page, paced->device_class)) {
         return true;
     }
@@ -413,6 +418,7 @@ static struct outgoing *history(struct reader_thread *reader, const struct reque
     page->skip = body->has_skip ? body->skip : 0;
     page->classes = measuring_rows(reader->measuring);
     page->asked = body;
+    page->visits = &reader->visits;
     const struct paces *paces = measuring_paces(reader->measuring);
     bool all = paces_each(paces, add_pace, page);
     for (size_t i = 0; i < body->n_works && all; i++) {
@@ -473,6 +479,36 @@ static void learn_names(struct reader_thread *reader)
     }
 }
 
+/* The core has charged BUDGET_LEDGER_STEPS before. */
+static void charge(struct reader_thread *reader, const struct request *request,
+                   const struct outgoing *outgoing)
+{
+    const struct budget_asker asker = {
+        .account = request->account, .session = request->session, .kind = BUDGET_READS};
+    const uint64_t steps =
+        ledger_reader_steps(reader->ledger) + reader->visits * (uint64_t)BUDGET_VISIT_STEPS;
+    reader->visits = 0;
+    if (reader->config.budget != NULL) {
+        budget_charge(reader->config.budget, &asker,
+                      budget_of_answer(steps, outgoing->length) - BUDGET_LEDGER_STEPS,
+                      clock_monotonic_ns());
+    }
+}
+
+static void serve(struct reader_thread *reader, struct request *request)
+{
+    (void)ledger_reader_steps(reader->ledger); /* of what nobody asked for */
+    struct outgoing *outgoing = answer(reader, request);
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    charge(reader, request, outgoing);
+    wait_for_head(reader);
+    if (!queue_push(reader->config.releases, &outgoing->link)) {
+        outgoing_destroy(&outgoing);
+    }
+}
+
 static void *run(void *argument)
 {
     struct reader_thread *reader = argument;
@@ -487,14 +523,7 @@ static void *run(void *argument)
             continue;
         }
         struct request *request = QUEUE_ELEMENT(link, struct request, link);
-        struct outgoing *outgoing = answer(reader, request);
-        if (outgoing == NULL) {
-            fatal("out of memory");
-        }
-        wait_for_head(reader);
-        if (!queue_push(reader->config.releases, &outgoing->link)) {
-            outgoing_destroy(&outgoing);
-        }
+        serve(reader, request);
         request_destroy(&request);
     }
     return NULL;

@@ -8,6 +8,7 @@
 #define BOURSE_BROKER_READER_H
 
 #include "base/id.h"
+#include "broker/budget.h"
 #include "broker/directory.h"
 #include "broker/messages.h"
 #include "broker/watermark.h"
@@ -24,6 +25,7 @@ struct reader_config {
     struct queue *names;         /* outgoing: accounts, from the committer */
     struct queue *releases;
     struct watermark *durable; /* newest entry that HEAD holds */
+    struct budget *budget;     /* shared with the gateway and the core; NULL: none */
 };
 
 struct reader_thread *

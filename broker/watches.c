@@ -135,7 +135,8 @@ bool watches_next_event(struct watches *watches, struct watch_event *ret_event)
         while (watches->told < watches->count) {
             const struct watch *watch = &watches->items[watches->told++];
             if (follows(watch, &change->job, change->owner)) {
-                *ret_event = (struct watch_event){.session = watch->session, .job = change->job};
+                *ret_event = (struct watch_event){
+                    .session = watch->session, .account = watch->account, .job = change->job};
                 return true;
             }
         }

@@ -16,6 +16,7 @@ struct watches;
 
 struct watch_event {
     uint64_t session;
+    uint32_t account;
     struct id128 job;
 };
 

@@ -130,10 +130,12 @@ void donation_settle(struct exchange *exchange, struct lease *lease, int64_t pai
 static uint64_t *first_bids(const struct exchange *exchange)
 {
     uint64_t *first = calloc(exchange->member_count, sizeof *first);
-    for (uint32_t handle = 0; first != NULL && handle < exchange->handle_capacity; handle++) {
+    for (uint32_t handle = book_next(exchange->book, 0); first != NULL && handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
         struct book_bid bid;
-        if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 && !bid_waits_for_all(exchange, handle) &&
+        steps_add(exchange, 2);
+        if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
+            !bid_waits_for_all(exchange, handle) &&
             (first[bid.owner] == 0 || bid.sequence < first[bid.owner])) {
             first[bid.owner] = bid.sequence;
         }
@@ -156,6 +158,7 @@ bool exchange_donated(const struct exchange *exchange, uint32_t account,
     ret_donated->promised_ns = rank - ret_donated->used_ns;
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         int64_t other = first[i] == 0 ? 0 : donation_rank(exchange, i);
+        steps_add(exchange, first[i] == 0 ? 1 : 4);
         bool is_before = other < rank || (other == rank && first[i] < first[account]);
         ret_donated->waiting += first[i] != 0;
         ret_donated->before += first[i] != 0 && first[account] != 0 && i != account && is_before;

@@ -72,9 +72,10 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     exchange->classes = calloc(limits->classes, sizeof *exchange->classes);
     exchange->free_handles = calloc(orders, sizeof *exchange->free_handles);
     exchange->orders_by_handle = calloc(orders, sizeof *exchange->orders_by_handle);
+    exchange->steps = calloc(1, sizeof *exchange->steps);
     if (exchange->accounts == NULL || exchange->book == NULL || exchange->cells == NULL ||
         exchange->classes == NULL || exchange->free_handles == NULL ||
-        exchange->orders_by_handle == NULL) {
+        exchange->orders_by_handle == NULL || exchange->steps == NULL) {
         exchange_destroy(&exchange);
         return NULL;
     }
@@ -171,6 +172,7 @@ void exchange_destroy(struct exchange **self)
     free(exchange->classes);
     free(exchange->free_handles);
     free(exchange->orders_by_handle);
+    free(exchange->steps);
     free(exchange->plan);
     free(exchange->timers);
     free(exchange);

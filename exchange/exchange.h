@@ -501,6 +501,11 @@ struct exchange_totals exchange_totals(const struct exchange *exchange);
 
 /* ---------------------------------------------------------------- reads: pure, no trace */
 
+/* Steps of all reads so far: what one read took is the difference. A step is one thing looked at, or
+ * one predicate of a requirement on one device, or what takes as long: 131,072 steps are about a
+ * millisecond of a processor's time. The same read of the same state takes the same steps, on every
+ * machine. In no hash and no snapshot. */
+uint64_t exchange_steps(const struct exchange *exchange);
 uint64_t exchange_index(const struct exchange *exchange);
 int64_t exchange_log_time_ns(const struct exchange *exchange);
 struct id128 exchange_cluster(const struct exchange *exchange);

@@ -265,6 +265,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
     size_t count;
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
     why->devices++;
+    steps_add(exchange, 8 + 2 * steps_of_needs(need->needs));
     struct explained seen = {.device = device};
     bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
                         requirement_passes_over(need->needs, attributes, count);
@@ -401,6 +402,7 @@ static void see_leases(struct explaining *explaining)
         const uint32_t cell = lease->device->cell;
         const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
         struct explained seen = {.device = lease->device, .lease = lease};
+        steps_add(exchange, 4 + steps_of_needs(needs));
         seen.truth = requirement_truth(&explaining->plan, attributes,
                                        book_cell_digests(exchange->book, cell), count, NULL);
         seen.effort = effort_of(needs, seen.truth);
@@ -635,6 +637,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     } else {
         explain_lanes(&explaining.search, ret_explanation);
     }
+    steps_add(exchange, count_devices(exchange) + spot_bound(exchange));
     free(seen);
 }
 

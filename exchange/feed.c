@@ -200,10 +200,9 @@ bool exchange_feed_open(struct exchange *exchange, uint64_t records)
     feed->needs_numbers = calloc(exchange->limits.classes, sizeof *feed->needs_numbers);
     bool good = feed->tape != NULL && feed->of_cell != NULL && feed->needs_numbers != NULL &&
                 handles_grow(feed, exchange->handle_capacity);
-    for (uint32_t handle = 0; good && handle < exchange->handle_capacity; handle++) {
-        if (book_rests(exchange->book, handle)) {
-            feed_note(exchange, handle);
-        }
+    for (uint32_t handle = book_next(exchange->book, 0); good && handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
+        feed_note(exchange, handle);
     }
     if (good) {
         feed_settle(exchange);
@@ -608,10 +607,12 @@ enum exchange_listing exchange_feed_changes(const struct exchange *exchange, uin
         if (number - after > EXCHANGE_LISTING_STEPS ||
             (tell_change(exchange, number, &told) && !visit(context, &told))) {
             *ret_through = number - 1;
+            steps_add(exchange, number - after);
             return LISTING_MORE;
         }
     }
     *ret_through = last;
+    steps_add(exchange, last - after);
     return LISTING_END;
 }
 
@@ -629,9 +630,11 @@ enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32
         }
         if (is_over) {
             *ret_next = place;
+            steps_add(exchange, place - from + 1);
             return LISTING_MORE;
         }
     }
+    steps_add(exchange, feed->level_capacity > from ? feed->level_capacity - from : 0);
     return LISTING_END;
 }
 
@@ -658,20 +661,21 @@ void exchange_bars(const struct exchange *exchange, const char *instrument, int6
     struct bar_walk walk = {visit, context};
     since_ns = since_ns > oldest_ns ? since_ns : oldest_ns;
     if (instrument == NULL) {
-        tape_sums(tape, since_ns, visit_bar, &walk);
+        steps_add(exchange, 2 * tape_sums(tape, since_ns, visit_bar, &walk));
         return;
     }
     char name[ATTRIBUTE_TEXT_SIZE] = {0};
     const size_t length = strnlen(instrument, sizeof name);
     if (length < sizeof name) {
         memcpy(name, instrument, length);
-        tape_bars(tape, name, since_ns, visit_bar, &walk);
+        steps_add(exchange, 2 * tape_bars(tape, name, since_ns, visit_bar, &walk));
     }
 }
 
 static struct exchange_usual usual_of_chosen(const struct exchange *exchange)
 {
     const struct tape_usual usual = tape_usual(exchange->feed->tape, exchange->now_ns);
+    steps_add(exchange, 8 + usual.looked);
     return (struct exchange_usual){.price_micro = usual.price_micro,
                                    .middle_micro = usual.middle_micro,
                                    .trades = usual.trades,
@@ -686,6 +690,7 @@ struct exchange_usual exchange_usual_price(const struct exchange *exchange,
     }
     struct tape *tape = exchange->feed->tape;
     tape_choose_none(tape);
+    steps_add(exchange, steps_of_needs(needs) * book_cell_bound(exchange->book));
     for (uint32_t cell = 0; cell < book_cell_bound(exchange->book); cell++) {
         size_t count;
         if (book_cell_references(exchange->book, cell) == 0) {

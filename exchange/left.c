@@ -160,6 +160,10 @@ int64_t exchange_job_left_ns(const struct exchange *exchange, const struct id128
     if (job == NULL || job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return -1;
     }
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        steps_add(exchange, job->part_count + lease->lane_count + 4 * (uint64_t)lease->live);
+    }
     const struct attempt **first = calloc(job_most_lanes(job) + 1, sizeof *first);
     const int64_t left_ns = first == NULL ? -1 : rest_of_all(job, now_ns, first);
     free(first);

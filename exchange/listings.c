@@ -104,9 +104,11 @@ enum exchange_listing exchange_list_devices(const struct exchange *exchange,
         if (is_over ||
             !take_devices(&page, provider, provider == first ? from->device : 0, &stop.device)) {
             *ret_next = stop;
+            steps_add(exchange, page.steps);
             return LISTING_MORE;
         }
     }
+    steps_add(exchange, page.steps);
     return LISTING_END;
 }
 
@@ -151,9 +153,11 @@ enum exchange_listing exchange_list_providers(const struct exchange *exchange, u
         }
         if (is_over || !visit(context, &row)) {
             *ret_next = provider->number;
+            steps_add(exchange, steps);
             return LISTING_MORE;
         }
     }
+    steps_add(exchange, steps);
     return LISTING_END;
 }
 
@@ -235,12 +239,15 @@ enum exchange_listing exchange_list_book(const struct exchange *exchange,
     }
     struct book_page page = {
         .exchange = exchange, .needs = needs, .visit = visit, .context = context};
-    for (uint32_t handle = from; handle < exchange->handle_capacity; handle++) {
+    for (uint32_t handle = book_next(exchange->book, from); handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
         if (!take_order(&page, handle)) {
             *ret_next = handle;
+            steps_add(exchange, page.steps);
             return LISTING_MORE;
         }
     }
+    steps_add(exchange, page.steps);
     return LISTING_END;
 }
 
@@ -335,10 +342,12 @@ static const struct part *take_part(struct order_walk *walk, const struct job *j
 
 /* The next order at this place or behind it; false at the end. A place is an age number, and the
  * part of a job. */
-static bool next_order(struct order_walk *walk, uint64_t from, const struct ask **ret_ask,
-                       const struct part **ret_part, uint64_t *ret_place)
+static bool next_order(const struct exchange *exchange, struct order_walk *walk, uint64_t from,
+                       const struct ask **ret_ask, const struct part **ret_part,
+                       uint64_t *ret_place)
 {
     for (;;) {
+        steps_add(exchange, 1); /* what has no order, or stands before that place, too */
         const struct device *device = next_device(walk);
         const struct job *job = next_job(walk);
         if (device == NULL && job == NULL) {
@@ -374,7 +383,7 @@ enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint
     const struct part *part = NULL;
     uint64_t place = 0;
     size_t steps = 0;
-    while (next_order(&walk, from, &ask, &part, &place)) {
+    while (next_order(exchange, &walk, from, &ask, &part, &place)) {
         struct exchange_order_row row = {0};
         bool is_over = steps >= EXCHANGE_LISTING_STEPS;
         if (!is_over) {
@@ -383,8 +392,10 @@ enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint
         }
         if (is_over || !visit(context, &row)) {
             *ret_next = place;
+            steps_add(exchange, steps);
             return LISTING_MORE;
         }
     }
+    steps_add(exchange, steps);
     return LISTING_END;
 }

@@ -145,6 +145,7 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
                                           : subtask->state;
         ret_tries[i] = subtask == NULL ? 0 : subtask->attempts;
     }
+    steps_add(exchange, job->subtasks + 8 * (uint64_t)job->running); /* four walks of these */
     const struct attempt **first = calloc(job_most_lanes(job) + 1, sizeof *first);
     if (first != NULL) { /* else all of them are said to run */
         mark_lanes(job, first, false, ret_states);
@@ -161,6 +162,7 @@ static const struct attempt *attempt_out(const struct exchange *exchange, const 
     for (uint32_t number = tries; number > 0; number--) {
         const struct attempt_key key = {.job = job->order, .index = index, .attempt = number};
         const struct attempt *attempt = table_find(&exchange->attempts, &key);
+        steps_add(exchange, 4);
         if (attempt != NULL && !attempt->is_fenced) {
             return attempt;
         }
@@ -169,13 +171,14 @@ static const struct attempt *attempt_out(const struct exchange *exchange, const 
 }
 
 /* In its lane, of those that were sent before it. */
-static uint32_t count_before(const struct attempt *attempt)
+static uint32_t count_before(const struct exchange *exchange, const struct attempt *attempt)
 {
     uint32_t count = 0;
     for (const struct list_link *at = attempt->of_lease.previous; at != &attempt->lease->attempts;
          at = at->previous) {
         const struct attempt *other = LIST_ELEMENT(at, struct attempt, of_lease);
         count += !other->is_fenced && other->lane == attempt->lane;
+        steps_add(exchange, 1);
     }
     return count;
 }
@@ -201,7 +204,7 @@ bool exchange_subtask(const struct exchange *exchange, const struct id128 *id, u
                         ? job->graph->blocked[index]
                         : 0,
         .provider = attempt == NULL ? EXCHANGE_NO_ACCOUNT : attempt->lease->provider,
-        .behind = attempt == NULL ? 0 : count_before(attempt),
+        .behind = attempt == NULL ? 0 : count_before(exchange, attempt),
     };
     if (attempt != NULL) {
         copy_name(ret_row->device, attempt->lease->label);

@@ -34,10 +34,12 @@ static void count_bids(struct queue *queue)
     const struct exchange *exchange = queue->exchange;
     const int64_t limit = queue->need->cap_micro < 0 ? INT64_MAX : queue->need->cap_micro;
     const uint64_t sequence = queue->sequence;
-    for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
+    for (uint32_t handle = book_next(exchange->book, 0); handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
         struct book_bid bid;
-        if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 && !bid_waits_for_all(exchange, handle) &&
+        steps_add(exchange, 2);
+        if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
+            !bid_waits_for_all(exchange, handle) &&
             (queue->goes_by_rank
                  ? is_ahead_by_rank(queue, &bid, sequence)
                  : book_class_rate(exchange->book, bid.class_id) == queue->need->rate &&
@@ -123,10 +125,12 @@ static uint32_t count_unlike(struct queue *queue)
 {
     const struct exchange *exchange = queue->exchange;
     uint32_t ahead = 0;
-    for (uint32_t handle = 0; handle < exchange->handle_capacity && !queue->is_partial; handle++) {
+    for (uint32_t handle = book_next(exchange->book, 0); !queue->is_partial && handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
         struct book_bid bid;
-        if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 && book_class_rate(exchange->book, bid.class_id) != queue->need->rate) {
+        steps_add(exchange, 2);
+        if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
+            book_class_rate(exchange->book, bid.class_id) != queue->need->rate) {
             ahead += is_ahead_somewhere(queue, &bid);
         }
     }
@@ -177,6 +181,8 @@ void queue_find(const struct search *search, struct exchange_explanation *why)
         why->ahead += queue.goes_by_rank ? 0 : count_unlike(&queue);
         why->has_ahead = true;
         why->is_ahead_partial = queue.is_partial;
+        steps_add(exchange,
+                  16 * (uint64_t)queue.steps + book_class_bound(exchange->book) + search->count);
     }
     free(queue.ahead);
     free(queue.cells);

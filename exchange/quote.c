@@ -105,6 +105,7 @@ struct rivals { /* the two accounts that ask least */
 static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
 {
     struct rivals *rivals = context;
+    steps_add(rivals->exchange, 4);
     if (lanes_of(rivals->exchange, rivals->need, handle, ask, true) == 0) {
         return true;
     }
@@ -178,6 +179,7 @@ static void quote_elsewhere(struct quoting_asks *asks, uint32_t handle, const st
 static bool quote_asks(void *context, uint32_t handle, const struct book_ask *ask)
 {
     struct quoting_asks *asks = context;
+    steps_add(asks->now.exchange, 4);
     asks->seeks_rivals = asks->seeks_rivals && find_rivals(&asks->rivals, handle, ask);
     asks->is_within = asks->is_within && quote_ask(&asks->now, handle, ask);
     quote_elsewhere(asks, handle, ask);
@@ -191,6 +193,7 @@ static bool quote_asks(void *context, uint32_t handle, const struct book_ask *as
 static bool quote_lease(void *context, uint32_t handle, const struct book_ask *exposed)
 {
     struct quoting *quoting = context;
+    steps_add(quoting->exchange, 8);
     struct exchange_quote *quote = quoting->quote;
     const struct exchange *exchange = quoting->exchange;
     const struct exchange_need *need = quoting->need;
@@ -289,6 +292,8 @@ static void quote_all_asks(struct quoting_asks *asks)
 {
     const struct exchange *exchange = asks->now.exchange;
     const struct exchange_need *need = asks->now.need;
+    /* The walk opens each cell that has an ask. */
+    steps_add(exchange, (2 + steps_of_needs(need->needs)) * book_cell_bound(exchange->book));
     set_floor(asks);
     book_walk_asks(exchange->book, need->needs, need->rate, quote_asks, asks);
     if (need->type == EXCHANGE_LIMIT && !exchange->is_halted) {
@@ -306,6 +311,7 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
     uint64_t *asking = calloc(words, 2 * sizeof *asking);
     memset(ret_quote, 0, sizeof *ret_quote);
     assert(need->slots > 0);
+    steps_add(exchange, words / 8 + 64);
     if (asking == NULL) {
         return false;
     }

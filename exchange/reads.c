@@ -2,6 +2,11 @@
  * order would cost is quote.c, why it waits explain.c. */
 #include "exchange/state.h"
 
+uint64_t exchange_steps(const struct exchange *exchange)
+{
+    return *exchange->steps;
+}
+
 uint64_t exchange_index(const struct exchange *exchange)
 {
     return exchange->index;
@@ -80,6 +85,7 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
         .held_micro = balance.held_micro,
     };
     copy_name(ret_row->name, member->name);
+    steps_add(exchange, 4);
     return true;
 }
 
@@ -198,6 +204,7 @@ static struct reach find_reach(const struct exchange *exchange, const struct par
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             int64_t price_micro = -1;
             const uint8_t reason = reason_but_price(exchange, part, device, &price_micro);
+            steps_add(exchange, 2);
             ++*devices;
             if (price_micro < 0) {
                 reach.farther = nearness(reason) > nearness(reach.farther) ? reason : reach.farther;
@@ -353,9 +360,12 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
     row->foreseen_ns = pace.foreseen_ns;
     row->took_ns = pace.took_ns;
     copy_name(row->name, job->name);
+    uint64_t steps = 16;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         row->lease_count++;
+        steps += 8 + LIST_ELEMENT(at, struct lease, of_job)->lane_count; /* each is looked into */
     }
+    steps_add(exchange, steps);
 }
 
 bool exchange_job(const struct exchange *exchange, const struct id128 *id,
@@ -438,6 +448,7 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
         };
         copy_name(row->device, lease->label);
     }
+    steps_add(exchange, 8 * count);
     return count;
 }
 

@@ -482,6 +482,7 @@ struct exchange {
     struct planned_fill *plan;
     uint32_t plan_count, plan_capacity;
     struct exchange_totals totals; /* not recorded */
+    uint64_t *steps;               /* of its own memory, since reads count them; not recorded */
     /* work of this step */
     struct list_link wanting_asks, wanting_parts, refills, spreads, backs, fronts, reports,
         challenges, exposures;

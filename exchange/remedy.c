@@ -609,6 +609,7 @@ static bool satisfies(const void *context, const struct explained *seen)
     const struct search *search = seeking->search;
     const struct explained *best = seeking->best.offer.from;
     size_t count;
+    steps_add(search->exchange, steps_of_needs(search->need->needs));
     const struct attribute *attributes =
         book_cell_attributes(search->exchange->book, seen->device->cell, &count);
     const uint64_t changed = best->effort.hold_set;
@@ -656,6 +657,7 @@ void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy
     struct seeking seeking = {.search = search, .fixed = fixed_predicates(need->needs)};
     find_divisors(need->at_most, &seeking.divisors);
     ret_remedy->count = 0;
+    steps_add(search->exchange, 12 * search->count);
     for (size_t i = 0; i < search->count; i++) {
         consider(&seeking, &search->seen[i]);
     }

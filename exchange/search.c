@@ -169,6 +169,7 @@ struct meeting search_meet(const struct search *search, const struct altered *al
     /* Of the asks, one's own too: whose it is does not ask for the budget. */
     struct offer first = {.from = NULL};
     struct offer best = {.from = NULL};
+    steps_add(search->exchange, 4 * search->count);
     for (size_t i = 0; i < search->count; i++) {
         struct offer offer;
         if (!search_offer(search, &search->seen[i], &offer) ||
@@ -223,6 +224,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
     if (part->job->type != EXCHANGE_LIMIT || part_order(part).slots == 0) {
         return; /* or it has all the lanes that it can use */
     }
+    steps_add(search->exchange, 4 * search->count);
     for (size_t i = 0; i < search->count; i++) {
         struct offer offer;
         int64_t limit_micro;
@@ -274,6 +276,7 @@ static size_t find_choices(const struct search *search, struct choice *ret_choic
     size_t count = 0;
     struct altered any = search_unaltered(search);
     any.cap_micro = -1;
+    steps_add(search->exchange, 8 * search->count);
     for (size_t i = 0; i < search->count; i++) {
         struct choice choice = {.lanes = 0};
         if (search->seen[i].lease != NULL ||

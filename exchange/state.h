@@ -8,6 +8,17 @@
 #include "exchange/records.h"
 #include "planner/online.h"
 
+/* ---- what reads took: exchange_steps */
+static inline void steps_add(const struct exchange *exchange, uint64_t steps)
+{
+    *exchange->steps += steps;
+}
+/* A predicate is looked for among the attributes: so many steps for the whole requirement. */
+static inline uint64_t steps_of_needs(const struct requirement *needs)
+{
+    return 4 + 2 * (uint64_t)needs->count;
+}
+
 /* ---- exchange.c */
 struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type,
                              uint32_t account);

@@ -217,20 +217,23 @@ uint64_t tape_forgotten(const struct tape *tape)
     return tape->forgotten;
 }
 
-void tape_bars(const struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE], int64_t since_ns,
-               tape_visit *visit, void *context)
+uint64_t tape_bars(const struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE], int64_t since_ns,
+                   tape_visit *visit, void *context)
 {
+    uint64_t looked = 0;
     const struct tape_instrument *instrument = table_find(&tape->instruments, name);
     if (instrument == NULL) {
-        return;
+        return looked;
     }
     for (const struct list_link *at = instrument->bars.next; at != &instrument->bars;
          at = at->next) {
         const struct tape_bar *bar = LIST_ELEMENT(at, struct tape_bar, of_instrument);
+        looked++;
         if (bar->start_ns >= since_ns && !visit(context, bar)) {
-            return;
+            break;
         }
     }
+    return looked;
 }
 
 static bool add_up(void *context, const struct tape_bar *bar)
@@ -248,17 +251,19 @@ static bool add_up(void *context, const struct tape_bar *bar)
     return true;
 }
 
-void tape_sums(const struct tape *tape, int64_t since_ns, tape_visit *visit, void *context)
+uint64_t tape_sums(const struct tape *tape, int64_t since_ns, tape_visit *visit, void *context)
 {
+    uint64_t looked = 0;
     for (const struct list_link *at = tape->instrument_list.previous; at != &tape->instrument_list;
          at = at->previous) {
         const struct tape_instrument *instrument = LIST_ELEMENT(at, struct tape_instrument, all);
         struct tape_bar sum = {0};
-        tape_bars(tape, instrument->name, since_ns, add_up, &sum);
+        looked += 1 + tape_bars(tape, instrument->name, since_ns, add_up, &sum);
         if (sum.trades > 0 && !visit(context, &sum)) {
-            return;
+            break;
         }
     }
+    return looked;
 }
 
 /* ---------------------------------------------------------------- the usual price */
@@ -311,6 +316,7 @@ struct tape_usual tape_usual(const struct tape *tape, int64_t now_ns)
     const uint64_t kept = tape->trade_count < TAPE_TRADES ? tape->trade_count : TAPE_TRADES;
     for (uint64_t i = 1; i <= kept && usual.trades < TAPE_USUAL_TRADES; i++) {
         const struct tape_trade *trade = &tape->trades[(tape->trade_count - i) % TAPE_TRADES];
+        usual.looked++;
         if (trade->time_ns < now_ns - TAPE_USUAL_AGE_NS) {
             break;
         }

@@ -77,18 +77,19 @@ uint64_t tape_forgotten(const struct tape *tape);
 
 typedef bool tape_visit(void *context, const struct tape_bar *bar); /* false: stop */
 /* The bars of that instrument that began at `since_ns` or later, oldest first; nothing where none
- * has that name. */
-void tape_bars(const struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE], int64_t since_ns,
-               tape_visit *visit, void *context);
+ * has that name. Returns how many bars were looked at, as does the next. */
+uint64_t tape_bars(const struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE], int64_t since_ns,
+                   tape_visit *visit, void *context);
 /* All bars of each instrument from `since_ns` on as one, whose start and number are those of the
  * first of them; what was traded last comes first. */
-void tape_sums(const struct tape *tape, int64_t since_ns, tape_visit *visit, void *context);
+uint64_t tape_sums(const struct tape *tape, int64_t since_ns, tape_visit *visit, void *context);
 
 struct tape_usual {
     int64_t price_micro;  /* three quarters of the slots were let at this or less */
     int64_t middle_micro; /* and half of them at this */
     uint32_t trades;      /* from so many; 0: there is no usual price */
     int64_t since_ns;     /* the oldest of them */
+    uint32_t looked;      /* trades that were looked at */
 };
 /* Of the last trades that are no older than TAPE_USUAL_AGE_NS at `now_ns`, of the instruments named
  * between: */

@@ -64,11 +64,12 @@ static void take_bid(struct asking *asking, const struct book_bid *bid)
 static void take_bids(struct asking *asking)
 {
     const struct exchange *exchange = asking->exchange;
-    for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
+    for (uint32_t handle = book_next(exchange->book, 0); handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
         struct book_bid bid;
-        if (exchange->orders_by_handle[handle] == NULL || !book_bid(exchange->book, handle, &bid) ||
-            bid.slots == 0 || bid.owner == asking->device->key.provider ||
-            bid_waits_for_all(exchange, handle) ||
+        steps_add(exchange, 4);
+        if (!book_bid(exchange->book, handle, &bid) || bid.slots == 0 ||
+            bid.owner == asking->device->key.provider || bid_waits_for_all(exchange, handle) ||
             (asking->device->ask != NULL && !ask_is_for(asking->device->ask, bid.owner))) {
             continue;
         }
@@ -183,7 +184,8 @@ static void take_classes(struct asking *asking)
 
 /* ---------------------------------------------------------------- the ask */
 
-static const struct device *find_device(const struct provider *provider, uint32_t wanted,
+static const struct device *find_device(const struct exchange *exchange,
+                                        const struct provider *provider, uint32_t wanted,
                                         uint32_t *ret_count)
 {
     const struct device *found = NULL;
@@ -195,6 +197,7 @@ static const struct device *find_device(const struct provider *provider, uint32_
             found = *ret_count == wanted ? device : found;
             ++*ret_count;
         }
+        steps_add(exchange, 1);
     }
     return found;
 }
@@ -249,10 +252,11 @@ static bool find_place(const struct exchange *exchange, const struct ask *ask,
         some[rate] =
             book_cells_beside(book, ask->device->cell, (enum rate)rate, beside + rate * words);
     }
-    for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
+    for (uint32_t handle = book_next(book, 0); handle != BOOK_NONE;
+         handle = book_next(book, handle + 1)) {
         struct book_ask other;
-        if (exchange->orders_by_handle[handle] == NULL || !book_ask(book, handle, &other) ||
-            other.slots == 0) {
+        steps_add(exchange, 2);
+        if (!book_ask(book, handle, &other) || other.slots == 0) {
             continue;
         }
         bool is_before = false;
@@ -280,7 +284,7 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
                                      .best_limit_micro = -1,
                                      .fills_at_micro = -1};
     const struct device *device =
-        provider == NULL ? NULL : find_device(provider, number, &ret_why->devices);
+        provider == NULL ? NULL : find_device(exchange, provider, number, &ret_why->devices);
     if (device == NULL) {
         return number == 0 ? WHY_OK : WHY_NO_DEVICE; /* nothing advertised is an answer */
     }
@@ -292,6 +296,7 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
     }
     take_bids(&asking);
     take_classes(&asking);
+    steps_add(exchange, asking.steps + book_class_bound(exchange->book));
     free(asking.classes);
     if (device->ask != NULL && ret_why->free > 0) {
         ret_why->fills_at_micro = ask_fills_at(exchange, device->ask);

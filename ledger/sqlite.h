@@ -204,6 +204,9 @@ struct ledger_measured_row { /* an accepted result, and what its device was trad
 enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, uint64_t after,
                                                 size_t limit, struct ledger_measured_row *ret_rows,
                                                 size_t *ret_count);
+/* Steps of SQLite's virtual machine over all reads since this was last asked: what they took, the
+ * same for the same reads of the same ledger. */
+uint64_t ledger_reader_steps(struct ledger_reader *reader);
 /* One more than the entry of the last result; 1: there is none. */
 enum ledger_store_status ledger_reader_results_end(struct ledger_reader *reader, uint64_t *ret_end);
 

@@ -224,6 +224,16 @@ static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_r
     *ret_row = row;
 }
 
+uint64_t ledger_reader_steps(struct ledger_reader *reader)
+{
+    uint64_t steps = 0;
+    for (size_t i = 0; i < sizeof reader->prepared / sizeof reader->prepared[0]; i++) {
+        const int taken = sqlite3_stmt_status(reader->prepared[i], SQLITE_STMTSTATUS_VM_STEP, true);
+        steps += taken > 0 ? (uint64_t)taken : 0;
+    }
+    return steps;
+}
+
 enum ledger_store_status ledger_reader_results_end(struct ledger_reader *reader, uint64_t *ret_end)
 {
     sqlite3_stmt *select = reader->prepared[SELECT_RESULTS_END];

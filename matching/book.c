@@ -21,7 +21,8 @@ struct book *book_create(struct book_limits limits)
     }
     book->limits = limits;
     book->price_most = INT64_MAX;
-    bool pool = ladder_pool_init(&book->pool, limits.orders);
+    bool pool =
+        ladder_pool_init(&book->pool, limits.orders) && resting_grow(&book->resting, limits.orders);
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, 2 * sizeof *book->cursors);
@@ -49,6 +50,7 @@ void book_destroy(struct book **self)
     shelves_fini(&book->shelves[ASKS]);
     shelves_fini(&book->shelves[BIDS]);
     ladder_pool_fini(&book->pool);
+    resting_fini(&book->resting);
     free(book->cells);
     free(book->classes);
     free(book->cursors);
@@ -62,7 +64,7 @@ bool book_grow(struct book *book, uint32_t orders)
     if (orders <= book->limits.orders) {
         return true;
     }
-    if (!ladder_pool_grow(&book->pool, orders)) {
+    if (!resting_grow(&book->resting, orders) || !ladder_pool_grow(&book->pool, orders)) {
         return false;
     }
     book->limits.orders = book->pool.capacity;
@@ -130,6 +132,7 @@ enum book_status book_rest(struct book *book, uint32_t handle, const struct book
                               .width = order->width,
                               .term_ns = order->term_ns};
     put(book, handle, key_of(order->price_micro, order->is_bid));
+    resting_set(&book->resting, handle);
     return BOOK_OK;
 }
 
@@ -137,6 +140,13 @@ void book_remove(struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
     pull(book, handle);
+    resting_clear(&book->resting, handle);
+}
+
+uint32_t book_next(const struct book *book, uint32_t from)
+{
+    static_assert(BOOK_NONE == RESTING_NONE, "one word for none");
+    return resting_next(&book->resting, from);
 }
 
 bool book_rests(const struct book *book, uint32_t handle)

@@ -197,6 +197,8 @@ struct book_order {
 enum book_status book_rest(struct book *book, uint32_t handle, const struct book_order *order);
 void book_remove(struct book *book, uint32_t handle);
 bool book_rests(const struct book *book, uint32_t handle);
+/* The lowest handle of an order that rests, from this one on; BOOK_NONE: there is none. */
+uint32_t book_next(const struct book *book, uint32_t from);
 /* The resting order; false: there is none of that side under the handle. */
 bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask);
 bool book_bid(const struct book *book, uint32_t handle, struct book_bid *ret_bid);

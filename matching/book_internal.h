@@ -4,6 +4,7 @@
 
 #include "matching/book.h"
 #include "matching/ladder.h"
+#include "matching/resting.h"
 
 enum side { ASKS, BIDS, SIDES };
 enum { GROUP = 64 };
@@ -66,6 +67,7 @@ struct cursor {
 struct book {
     struct book_limits limits;
     struct ladder_pool pool; /* of the orders, and of all shelves */
+    struct resting resting;  /* the handles of those that rest */
     struct cell *cells;
     struct requirement **classes;
     struct shelves shelves[SIDES];

@@ -43,6 +43,20 @@ static bool best_is_true(const struct shelves *shelves, uint32_t number)
             shelves->floors[number / GROUP] <= shelf->filled.best_key);
 }
 
+/* The walk over handles meets each order that rests once, and nothing else. */
+static bool handles_are_known(const struct book *book, uint32_t resting)
+{
+    uint32_t met = 0;
+    for (uint32_t handle = book_next(book, 0); handle != BOOK_NONE;
+         handle = book_next(book, handle + 1)) {
+        if (!book_rests(book, handle)) {
+            return false;
+        }
+        met++;
+    }
+    return met == resting;
+}
+
 bool book_is_sound(const struct book *book)
 {
     uint32_t resting = 0;
@@ -64,5 +78,5 @@ bool book_is_sound(const struct book *book)
             }
         }
     }
-    return found == resting;
+    return found == resting && handles_are_known(book, resting);
 }

@@ -7,6 +7,7 @@
  * when each was due, with and without the attack in the same run. CI asks for bounds that a loaded machine keeps,
  * BOURSE_LONG=yes for those of promise P24. What the attack costs the broker is printed beside them. */
 #include "tests/support/arena.h"
+#include "tests/support/honest.h"
 
 #include "base/checked.h"
 #include "base/sha256.h"
@@ -108,148 +109,7 @@ START_TEST(bytes_that_are_no_curve_end_their_connection_only)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- honest work, and its pace */
-
-enum { WINDOW_MS = 300, WINDOWS = 7, IN_FLIGHT = 16, TIMES_MOST = 1 << 17 };
-/* Between two requests while the client tries how fast it is: below its rate, 5,000 a second. */
-static const int64_t fastest_ns = NS_PER_S / 4000;
-
-struct times { /* from request to answer; over TIMES_MOST the rest is not kept */
-    int64_t items_ns[TIMES_MOST];
-    size_t count;
-};
-
-struct asked { /* in flight; a free place has an id of zeros */
-    struct id128 id;
-    int64_t at_ns;
-};
-
-static struct asked *find_asked(struct asked asked[IN_FLIGHT], const struct id128 *id)
-{
-    for (size_t i = 0; i < IN_FLIGHT; i++) {
-        if (id128_equal(&asked[i].id, id)) {
-            return &asked[i];
-        }
-    }
-    ck_abort_msg("an answer to what was not asked, or more in flight than may be");
-    return NULL;
-}
-
-static void note_answer(struct asked *asked, struct times *times)
-{
-    if (times->count < TIMES_MOST) {
-        times->items_ns[times->count++] = clock_monotonic_ns() - asked->at_ns;
-    }
-    *asked = (struct asked){.at_ns = 0};
-}
-
-/* Commands accepted, each durable, of those due in one window, one every `interval_ns`; at most 16
- * in flight. How long each took, from when it was due, is added to `times`; what was due and could
- * not be sent in the window is not made up for. */
-static unsigned honest_window(struct broker_client *client, const struct arena *arena,
-                              int64_t interval_ns, struct times *times)
-{
-    static const struct id128 nothing;
-    struct asked asked[IN_FLIGHT] = {0};
-    Bourse__V1__Mint mint = BOURSE__V1__MINT__INIT;
-    mint.account = arena_bytes(identity_key(arena->broker.owner)->bytes, 32);
-    mint.amount_micro = 1;
-    int64_t due_ns = clock_monotonic_ns();
-    int64_t end_ns = due_ns + WINDOW_MS * NS_PER_MS;
-    unsigned accepted = 0;
-    while (clock_monotonic_ns() < end_ns || dialogue_pending(client->dialogue) > 0) {
-        int64_t now_ns = clock_monotonic_ns();
-        while (due_ns <= now_ns && now_ns < end_ns &&
-               dialogue_pending(client->dialogue) < IN_FLIGHT) {
-            struct asked *place = find_asked(asked, &nothing);
-            *place = (struct asked){.id = entropy_id(), .at_ns = due_ns};
-            due_ns += interval_ns;
-            ck_assert_int_eq(
-                dialogue_request(client->dialogue, now_ns, MESSAGE_MINT, &place->id, &mint.base),
-                DIALOGUE_OK);
-        }
-        struct dialogue_event event = {.type = DIALOGUE_NOTHING};
-        dialogue_tick(client->dialogue, now_ns, &event);
-        const uint8_t *message;
-        size_t length;
-        while (dialogue_outgoing(client->dialogue, &message, &length)) {
-            arena_put(client->link, message, length);
-        }
-        if (event.type == DIALOGUE_NOTHING &&
-            link_receive(client->link, 1, &message, &length) == 1) {
-            dialogue_incoming(client->dialogue, clock_monotonic_ns(), message, length, &event);
-        }
-        if (event.type == DIALOGUE_ACCEPTED) {
-            note_answer(find_asked(asked, &event.id), times);
-            accepted++;
-        }
-        ck_assert_int_ne(event.type, DIALOGUE_REJECTED);
-        codec_free(&event.body);
-        if (event.type == DIALOGUE_LOST) { /* as any client: comes back, and sends again what was
-                                              not answered. The time it takes counts */
-            broker_client_reopen(client);
-        }
-    }
-    return accepted;
-}
-
-static int compare_times(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static int compare_numbers(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double numbers[WINDOWS])
-{
-    qsort(numbers, WINDOWS, sizeof numbers[0], compare_numbers);
-    return numbers[WINDOWS / 2];
-}
-
-/* The time in ms that 99 of 100 stay below. */
-static double p99_ms(struct times *times)
-{
-    ck_assert_uint_gt(times->count, 0);
-    qsort(times->items_ns, times->count, sizeof times->items_ns[0], compare_times);
-    return (double)times->items_ns[times->count * 99 / 100] / (double)NS_PER_MS;
-}
-
 /* ---------------------------------------------------------------- attackers */
-
-struct attack_context {
-    const struct arena *arena;
-    struct hash32 large; /* a blob of 4 MiB of the enemy's */
-    int begun;           /* a byte is written there once the attack is under way */
-};
-
-typedef void attack(const struct attack_context *context);
-
-static void pace(void)
-{
-    const struct timespec pause = {.tv_nsec = 1000000};
-    (void)nanosleep(&pause,
-                    NULL); /* an attacker's own clock: it shares its cores with its victim */
-}
-
-static void say_begun(const struct attack_context *context)
-{
-    ck_assert_int_eq(write(context->begun, "!", 1), 1);
-}
-
-static void read_and_forget(struct link *link)
-{
-    const uint8_t *message;
-    size_t length;
-    while (link_receive(link, 0, &message, &length) == 1) {
-    }
-}
 
 static size_t write_get(const struct hash32 *hash, uint8_t *ret_bytes, size_t capacity)
 {
@@ -275,15 +135,15 @@ static void flood_of_requests(const struct attack_context *context)
     uint8_t bytes[256];
     broker_client_open(&client, &context->arena->broker, context->arena->enemy_key,
                        SESSION_CONSUMER);
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         for (int i = 0; i < 20; i++) {
             struct said said = arena_saying(context->arena, MESSAGE_BALANCE_REQUEST);
             size_t length = arena_write_said(&said, &client, bytes, sizeof bytes);
             (void)link_send(client.link, bytes, length);
         }
-        read_and_forget(client.link);
-        pace();
+        attack_read(client.link);
+        attack_pace();
     }
 }
 
@@ -294,14 +154,14 @@ static void flood_of_blob_requests(const struct attack_context *context)
                       context->arena->enemy_key, LIMIT_BLOB_MESSAGE_BYTES);
     uint8_t bytes[256];
     struct hash32 unknown = sha256_of("unknown", 7);
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         for (int i = 0; i < 20; i++) {
             size_t length = write_get(&unknown, bytes, sizeof bytes);
             (void)link_send(link, bytes, length);
         }
-        read_and_forget(link);
-        pace();
+        attack_read(link);
+        attack_pace();
     }
 }
 
@@ -336,13 +196,13 @@ static void readers_of_nothing(const struct attack_context *context)
     for (size_t i = 0; i < SOCKETS; i++) {
         sockets[i] = rude_socket(context->arena, zmq, -1, 1);
     }
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         for (size_t i = 0; i < SOCKETS; i++) {
             size_t length = write_get(&context->large, bytes, sizeof bytes);
             (void)zmq_send(sockets[i], bytes, length, ZMQ_DONTWAIT);
         }
-        pace();
+        attack_pace();
     }
 }
 
@@ -353,7 +213,7 @@ static void askers_that_hang_up(const struct attack_context *context)
     enum { SOCKETS = 24, REQUESTS = 200 };
     void *zmq = zmq_ctx_new();
     uint8_t bytes[256];
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         void *sockets[SOCKETS];
         for (size_t i = 0; i < SOCKETS; i++) {
@@ -364,7 +224,7 @@ static void askers_that_hang_up(const struct attack_context *context)
                 size_t length = write_get(&context->large, bytes, sizeof bytes);
                 (void)zmq_send(sockets[i], bytes, length, ZMQ_DONTWAIT);
             }
-            pace();
+            attack_pace();
         }
         for (size_t i = 0; i < SOCKETS; i++) {
             (void)zmq_close(sockets[i]);
@@ -405,10 +265,10 @@ static void greet(const struct attack_context *context, const struct identity *i
 static void storm_of_greetings(const struct attack_context *context)
 {
     void *zmq = zmq_ctx_new();
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         greet(context, context->arena->enemy_key, zmq);
-        pace();
+        attack_pace();
     }
 }
 
@@ -420,13 +280,13 @@ static void storm_of_hellos(const struct attack_context *context)
         arena_connect(zmq_ctx_new(), context->arena->broker.market.control, context->arena,
                       context->arena->enemy_key, LIMIT_MESSAGE_BYTES);
     uint8_t bytes[256];
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         for (int i = 0; i < 60; i++) {
             (void)link_send(link, bytes, write_hello(bytes, sizeof bytes));
         }
-        read_and_forget(link);
-        pace();
+        attack_read(link);
+        attack_pace();
     }
 }
 
@@ -437,12 +297,12 @@ static void flood_of_a_stranger(const struct attack_context *context)
     struct link *link = arena_connect(zmq_ctx_new(), context->arena->broker.market.control,
                                       context->arena, nobody, LIMIT_MESSAGE_BYTES);
     static uint8_t rubbish[400];
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         for (int i = 0; i < 20; i++) {
             (void)link_send(link, rubbish, sizeof rubbish);
         }
-        pace();
+        attack_pace();
     }
 }
 
@@ -456,7 +316,7 @@ static void slow_handshakes(const struct attack_context *context)
         descriptors[i] = connect_raw(endpoint);
         (void)send(descriptors[i], "\xff", 1, MSG_NOSIGNAL);
     }
-    say_begun(context);
+    attack_begun(context);
     for (size_t i = 0;; i = (i + 1) % SLOW) {
         char byte;
         if (recv(descriptors[i], &byte, 1, MSG_DONTWAIT) == 0) {
@@ -465,37 +325,9 @@ static void slow_handshakes(const struct attack_context *context)
             (void)send(descriptors[i], "\xff", 1, MSG_NOSIGNAL);
         }
         if (i % 20 == 0) {
-            pace();
+            attack_pace();
         }
     }
-}
-
-static pid_t start_attack(attack *run, struct attack_context *context)
-{
-    int ends[2];
-    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        const struct sched_param none = {.sched_priority = 0};
-        (void)sched_setscheduler(0, SCHED_IDLE, &none);
-        context->begun = ends[1];
-        run(context);
-        _exit(0);
-    }
-    (void)close(ends[1]);
-    char byte;
-    ck_assert_msg(read(ends[0], &byte, 1) == 1, "the attacker did not begin");
-    (void)close(ends[0]);
-    return pid;
-}
-
-static void stop_attack(pid_t pid)
-{
-    int status;
-    ck_assert_msg(waitpid(pid, &status, WNOHANG) == 0, "the attacker ended by itself");
-    ck_assert_int_eq(kill(pid, SIGKILL), 0);
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 }
 
 static struct hash32 store_large(const struct arena *arena)
@@ -528,32 +360,12 @@ static const struct {
     {"500 slow handshakes", slow_handshakes},
 };
 
-struct ratios {  /* under attack to without it */
-    double pace; /* commands in a second, to those due */
-    double
-        wait; /* the time that 99 of 100 requests stay below, in the median window: a disk's pause is not an attack's */
-};
-
-/* Those of promise P24 are for --long; a build with sanitizers on a loaded machine keeps the
- * others. */
-static struct ratios asked_for(void)
-{
-    const char *is_long = getenv("BOURSE_LONG");
-    return is_long != NULL && strcmp(is_long, "yes") == 0 ? (struct ratios){0.9, 2}
-                                                          : (struct ratios){0.33, 10};
-}
-
-static bool is_within(struct ratios found, struct ratios bounds)
-{
-    return found.pace >= bounds.pace && found.wait <= bounds.wait;
-}
-
 /* No attack: as busy as an attacker may be, and leaves the broker in peace. It runs in the windows
  * without attack, so that the machine is as busy in all of them. */
 static void work_of_others(const struct attack_context *context)
 {
     static uint8_t bytes[2][LIMIT_BLOB_CHUNK_BYTES];
-    say_begun(context);
+    attack_begun(context);
     for (;;) {
         memcpy(bytes[1], bytes[0], sizeof bytes[0]);
         bytes[0][bytes[1][1]]++;
@@ -582,52 +394,39 @@ static double broker_cpu_s(const struct arena *arena)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The time between two requests at a quarter of the pace that the client reaches when it is
- * alone. */
-static int64_t steady_interval_ns(struct arena *arena)
-{
-    static struct times unused;
-    double counts[WINDOWS];
-    for (size_t i = 0; i < WINDOWS; i++) {
-        unused.count = 0;
-        counts[i] = honest_window(&arena->owner, arena, fastest_ns, &unused);
-    }
-    return (int64_t)(4 * WINDOW_MS * NS_PER_MS / median(counts));
-}
-
 /* What is left of the honest client's pace. In turns, so that what else the machine does meets
  * both. */
-static struct ratios measure_under(const char *name, attack *run, struct attack_context *context,
-                                   struct arena *arena)
+static struct honest_ratios measure_under(const char *name, attack *run,
+                                          struct attack_context *context, struct arena *arena)
 {
-    static struct times times;
-    double waits_ms[2][WINDOWS]; /* alone, under attack */
+    static struct honest_times times;
+    double waits_ms[2][HONEST_WINDOWS]; /* alone, under attack */
     unsigned served[2] = {0};
     double cpu_s[2] = {0};
-    int64_t interval_ns = steady_interval_ns(arena);
-    const pid_t busy[2] = {start_attack(work_of_others, context), start_attack(run, context)};
-    for (size_t i = 0; i < (size_t)2 * WINDOWS; i++) {
+    int64_t interval_ns = honest_interval_ns(arena);
+    const pid_t busy[2] = {attack_start(work_of_others, context), attack_start(run, context)};
+    for (size_t i = 0; i < (size_t)2 * HONEST_WINDOWS; i++) {
         size_t with = i % 2;
         ck_assert_int_eq(kill(busy[1 - with], SIGSTOP), 0);
         ck_assert_int_eq(kill(busy[with], SIGCONT), 0);
         double before_s = broker_cpu_s(arena);
         times.count = 0;
-        served[with] += honest_window(&arena->owner, arena, interval_ns, &times);
-        waits_ms[with][i / 2] = p99_ms(&times);
+        served[with] += honest_window(&arena->owner, arena, HONEST_WINDOW_MS, interval_ns, &times);
+        waits_ms[with][i / 2] = honest_p99_ms(&times);
         cpu_s[with] += broker_cpu_s(arena) - before_s;
     }
-    stop_attack(busy[0]);
-    stop_attack(busy[1]);
-    double seconds = WINDOWS * WINDOW_MS / 1000.0;
-    double wait_alone_ms = median(waits_ms[0]);
-    double wait_during_ms = median(waits_ms[1]);
+    attack_stop(busy[0]);
+    attack_stop(busy[1]);
+    double seconds = HONEST_WINDOWS * HONEST_WINDOW_MS / 1000.0;
+    double wait_alone_ms = honest_median(waits_ms[0], HONEST_WINDOWS);
+    double wait_during_ms = honest_median(waits_ms[1], HONEST_WINDOWS);
     (void)printf("%s: %.0f commands/s alone, %.0f under attack: %.2f; p99 %.1f ms alone, %.1f ms "
                  "under attack: %.2f; broker's processors %.2f alone, %.2f under attack\n",
                  name, served[0] / seconds, served[1] / seconds, (double)served[1] / served[0],
                  wait_alone_ms, wait_during_ms, wait_during_ms / wait_alone_ms, cpu_s[0] / seconds,
                  cpu_s[1] / seconds);
     (void)fflush(stdout);
-    return (struct ratios){(double)served[1] / served[0], wait_during_ms / wait_alone_ms};
+    return (struct honest_ratios){(double)served[1] / served[0], wait_during_ms / wait_alone_ms};
 }
 
 START_TEST(honest_clients_are_served_under_attack)
@@ -640,15 +439,16 @@ START_TEST(honest_clients_are_served_under_attack)
     arena_open(&arena, listen_yaml);
     struct attack_context context = {.arena = &arena, .large = store_large(&arena)};
     long resident = arena_resident_kib(&arena);
-    static struct times warm;
-    (void)honest_window(&arena.owner, &arena, fastest_ns, &warm);
+    static struct honest_times warm;
+    (void)honest_window(&arena.owner, &arena, HONEST_WINDOW_MS, HONEST_FASTEST_NS, &warm);
 
-    struct ratios found = {0};
-    for (int i = 0; i < TRIES && !is_within(found, asked_for()); i++) {
+    struct honest_ratios found = {0};
+    for (int i = 0; i < TRIES && !honest_is_within(found, honest_bounds()); i++) {
         found = measure_under(attacks[_i].name, attacks[_i].run, &context, &arena);
     }
-    ck_assert_msg(is_within(found, asked_for()), "%s: %.2f of the pace, %.2f times the p99",
-                  attacks[_i].name, found.pace, found.wait);
+    ck_assert_msg(honest_is_within(found, honest_bounds()),
+                  "%s: %.2f of the pace, %.2f times the p99", attacks[_i].name, found.pace,
+                  found.wait);
     long growth = arena_resident_kib(&arena) - resident;
     ck_assert_msg(growth < GROWTH_KIB, "%s: the broker grew by %ld KiB", attacks[_i].name, growth);
     arena_close(&arena); /* ends cleanly, and replays to the same state */
@@ -715,15 +515,15 @@ START_TEST(members_come_back_while_one_of_them_storms)
     struct arena arena;
     arena_open(&arena, listen_yaml);
     struct attack_context context = {.arena = &arena};
-    pid_t attacker = start_attack(storm_of_hellos, &context);
+    pid_t attacker = attack_start(storm_of_hellos, &context);
     for (int i = 0; i < TIMES; i++) {
-        static struct times unused;
-        (void)honest_window(&arena.owner, &arena, fastest_ns,
+        static struct honest_times unused;
+        (void)honest_window(&arena.owner, &arena, HONEST_WINDOW_MS, HONEST_FASTEST_NS,
                             &unused); /* the storm goes on meanwhile */
         ck_assert_msg(answer_to_hello(&arena) == MESSAGE_WELCOME, "the %dth was not welcomed",
                       i + 1);
     }
-    stop_attack(attacker);
+    attack_stop(attacker);
     arena_close(&arena);
 }
 END_TEST

@@ -29,31 +29,36 @@ struct identity *arena_identity(void)
     return identity;
 }
 
-void arena_open(struct arena *arena, const char *extra)
+void arena_join(struct arena *arena, struct broker_client *client, const struct identity *identity,
+                const char *name, uint32_t roles)
 {
     struct id128 token = entropy_id();
     struct hash32 hash = sha256_of(token.bytes, sizeof token.bytes);
-    broker_process_init(&arena->broker, extra);
-    broker_process_start(&arena->broker);
-    broker_client_open(&arena->owner, &arena->broker, arena->broker.owner, SESSION_CONSUMER);
-    broker_client_open(&arena->loud, &arena->broker, arena->broker.owner, SESSION_CONSUMER);
-    arena->enemy_key = arena_identity();
-    broker_client_open(&arena->enemy, &arena->broker, arena->enemy_key, SESSION_CONSUMER);
-
+    broker_client_open(client, &arena->broker, identity, SESSION_CONSUMER);
     Bourse__V1__InviteCreate invite = BOURSE__V1__INVITE_CREATE__INIT;
     invite.token_hash = arena_bytes(hash.bytes, 32);
-    invite.roles = ROLE_CONSUMER;
+    invite.roles = roles;
     invite.credits_micro = 1000000;
     invite.expires_ms = dialogue_log_time_ms(arena->owner.dialogue, clock_monotonic_ns()) + 60000;
     struct dialogue_event event =
         broker_client_ask(&arena->owner, MESSAGE_INVITE_CREATE, NULL, &invite.base);
     ck_assert_msg(event.type == DIALOGUE_ACCEPTED, "%s", event.text);
     Bourse__V1__Join join = BOURSE__V1__JOIN__INIT;
-    join.account = arena_bytes(identity_key(arena->enemy_key)->bytes, 32);
+    join.account = arena_bytes(identity_key(identity)->bytes, 32);
     join.token = arena_bytes(token.bytes, 16);
-    join.name = (char *)(uintptr_t) "enemy";
-    event = broker_client_ask(&arena->enemy, MESSAGE_JOIN, NULL, &join.base);
+    join.name = (char *)(uintptr_t)name;
+    event = broker_client_ask(client, MESSAGE_JOIN, NULL, &join.base);
     ck_assert_msg(event.type == DIALOGUE_ACCEPTED, "%s", event.text);
+}
+
+void arena_open(struct arena *arena, const char *extra)
+{
+    broker_process_init(&arena->broker, extra);
+    broker_process_start(&arena->broker);
+    broker_client_open(&arena->owner, &arena->broker, arena->broker.owner, SESSION_CONSUMER);
+    broker_client_open(&arena->loud, &arena->broker, arena->broker.owner, SESSION_CONSUMER);
+    arena->enemy_key = arena_identity();
+    arena_join(arena, &arena->enemy, arena->enemy_key, "enemy", ROLE_CONSUMER);
 }
 
 struct arena_state arena_state_of(struct arena *arena)

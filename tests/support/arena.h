@@ -25,6 +25,9 @@ void arena_open(struct arena *arena, const char *extra);
 /* The broker is well, ends cleanly, its journal replays to the same state, and its audit log is
  * whole. */
 void arena_close(struct arena *arena);
+/* Another member, with an open session: by an invitation of the owner's, with one credit. */
+void arena_join(struct arena *arena, struct broker_client *client, const struct identity *identity,
+                const char *name, uint32_t roles);
 long arena_resident_kib(const struct arena *arena);
 
 /* What the owner has, and how long the log is: both stay as they were. */

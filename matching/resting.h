@@ -1,0 +1,42 @@
+/* matching/resting.h - which handles have an order: a bit for each, and a bit for each word of 64 of these.
+ *
+ * A walk over all orders looks at what rests, and not at every handle that there may be. Whoever rests or goes costs
+ * two words. The caller says how many handles there are. Pure. */
+#ifndef BOURSE_MATCHING_RESTING_H
+#define BOURSE_MATCHING_RESTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RESTING_NONE UINT32_MAX
+
+struct resting { /* all zeros: no handle */
+    uint64_t *orders;
+    uint64_t *words; /* a bit says that the word of `orders` is not 0 */
+    uint32_t capacity;
+};
+
+/* Room for handles below `capacity`, never fewer than before. False when out of memory: all is as
+ * it was. */
+bool resting_grow(struct resting *resting, uint32_t capacity);
+void resting_fini(struct resting *resting);
+/* The lowest handle that has an order, from this one on; RESTING_NONE: there is none. */
+uint32_t resting_next(const struct resting *resting, uint32_t from);
+
+static inline void resting_set(struct resting *resting, uint32_t handle)
+{
+    const uint32_t word = handle / 64;
+    resting->orders[word] |= UINT64_C(1) << handle % 64;
+    resting->words[word / 64] |= UINT64_C(1) << word % 64;
+}
+
+static inline void resting_clear(struct resting *resting, uint32_t handle)
+{
+    const uint32_t word = handle / 64;
+    resting->orders[word] &= ~(UINT64_C(1) << handle % 64);
+    if (resting->orders[word] == 0) {
+        resting->words[word / 64] &= ~(UINT64_C(1) << word % 64);
+    }
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* tests/support/honest.h - what members can cost others (P24): an honest client at a steady pace, and attackers beside it.
+ *
+ * Attackers share the machine with the broker and the honest client, which no real attacker does. So they get the processor
+ * time that nobody else wants, and the honest client asks at a quarter of the pace that it reaches alone. */
+#ifndef BOURSE_TESTS_HONEST_H
+#define BOURSE_TESTS_HONEST_H
+
+#include "base/checked.h"
+#include "tests/support/arena.h"
+
+#include <sys/types.h>
+
+enum { HONEST_WINDOW_MS = 300, HONEST_WINDOWS = 7, HONEST_TIMES_MOST = 1 << 17 };
+/* Between two requests while the client tries how fast it is: below its rate, 5,000 a second. */
+#define HONEST_FASTEST_NS (NS_PER_S / 4000)
+
+struct honest_times { /* from request to answer; over HONEST_TIMES_MOST the rest is not kept */
+    int64_t items_ns[HONEST_TIMES_MOST];
+    size_t count;
+};
+
+/* Commands accepted, each durable, of those due in one window, one every `interval_ns`; at most 16
+ * in flight. How long each took, from when it was due, is added to `times`; what was due and could
+ * not be sent in the window is not made up for. */
+unsigned honest_window(struct broker_client *client, const struct arena *arena, int64_t window_ms,
+                       int64_t interval_ns, struct honest_times *times);
+/* The time between two requests at a quarter of the pace that the client reaches when it is
+ * alone. */
+int64_t honest_interval_ns(struct arena *arena);
+double honest_median(double *numbers, size_t count);
+/* The time in ms that 99 of 100 stay below. */
+double honest_p99_ms(struct honest_times *times);
+
+struct honest_ratios { /* under attack to without it */
+    double pace;       /* commands in a second, to those due */
+    /* The time that 99 of 100 requests stay below, in the median window: a disk's pause is not an
+     * attack's. */
+    double wait;
+};
+/* Those of promise P24 are for --long; a build with sanitizers on a loaded machine keeps the
+ * others. */
+struct honest_ratios honest_bounds(void);
+bool honest_is_within(struct honest_ratios found, struct honest_ratios bounds);
+bool honest_is_long(void);
+
+struct attack_context {
+    const struct arena *arena;
+    struct hash32 large; /* a blob of 4 MiB of the enemy's */
+    const void *what;    /* the attack's own */
+    int begun;           /* a byte is written there once the attack is under way */
+};
+typedef void attack(const struct attack_context *context);
+
+/* Runs the attack in a process of its own, and returns once it has begun. */
+pid_t attack_start(attack *run, struct attack_context *context);
+void attack_stop(pid_t pid);
+/* In the attack: it is under way. */
+void attack_begun(const struct attack_context *context);
+/* In the attack: a millisecond of its own clock. */
+void attack_pace(void);
+/* In the attack: reads what has come. */
+void attack_read(struct link *link);
+
+#endif

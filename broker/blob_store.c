@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "broker/blob_damage.h"
 #include "ledger/sqlite_code.h"
 #include "ledger/sqlite_wal.h"
 #include "runtime/files.h"
@@ -33,11 +34,24 @@ struct partial { /* an upload in progress */
     int64_t touched_ns;
 };
 
-enum statement { FIND, INSERT, OWNS, OWN, USE, USAGE, BEGIN, COMMIT, ROLLBACK, STATEMENT_COUNT };
+enum statement {
+    FIND,
+    INSERT,
+    REPLACE,
+    OWNS,
+    OWN,
+    USE,
+    USAGE,
+    BEGIN,
+    COMMIT,
+    ROLLBACK,
+    STATEMENT_COUNT
+};
 
 static const char *const statement_texts[STATEMENT_COUNT] = {
     [FIND] = "SELECT size, bytes FROM blob WHERE hash = ?1",
     [INSERT] = "INSERT OR IGNORE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
+    [REPLACE] = "INSERT OR REPLACE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
     [OWNS] = "SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2",
     [OWN] = "INSERT INTO owner (account, hash) VALUES (?1, ?2)",
     [USE] = ("INSERT INTO usage (account, bytes) VALUES (?1, ?2) "
@@ -54,6 +68,7 @@ struct blob_store {
     sqlite3 *database;
     struct wal wal;
     sqlite3_stmt *statements[STATEMENT_COUNT];
+    struct blob_damage *damage;
     struct partial partials[BLOB_PARTIALS_MAX];
     struct hashed_file {
         struct hash32 hash;
@@ -61,7 +76,7 @@ struct blob_store {
     } hashed[BLOB_HASHED_MAX]; /* written and hashed by this process */
     size_t hashed_next;        /* place of the next, which is that of the oldest */
     struct hasher *hasher;     /* made with the first large chunk, by the thread that puts */
-    char error[256];
+    char error[PATH_SIZE + 256];
 };
 
 static enum blob_status failed(struct blob_store *store, const char *what)
@@ -145,7 +160,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         "CREATE TABLE IF NOT EXISTS owner (account INTEGER NOT NULL, hash BLOB NOT NULL,"
         " PRIMARY KEY (account, hash)) STRICT, WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS usage (account INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) "
-        "STRICT;";
+        "STRICT;" BLOB_DAMAGE_SCHEMA;
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
     if (!wal_renew(path)) {
@@ -160,7 +175,8 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         good = sqlite3_prepare_v2(store->database, statement_texts[i], -1, &store->statements[i],
                                   NULL) == SQLITE_OK;
     }
-    if (!good) {
+    store->damage = good ? blob_damage_create(store->database) : NULL;
+    if (store->damage == NULL) {
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
                         ? ""
@@ -232,6 +248,7 @@ void blob_store_close(struct blob_store **self)
         for (int i = 0; i < STATEMENT_COUNT; i++) {
             (void)sqlite3_finalize(store->statements[i]);
         }
+        blob_damage_destroy(&store->damage);
         (void)sqlite3_close(store->database); /* committed data is safe either way */
         hasher_destroy(&store->hasher);
         free(store);
@@ -334,23 +351,95 @@ static enum blob_status find_blob(struct blob_store *store, const struct hash32 
     return status;
 }
 
-/* The row of the blob (with its bytes, or NULL for a file), its owner and what it costs him. */
-static enum blob_status insert(struct blob_store *store, uint32_t account,
-                               const struct hash32 *hash, uint64_t size, const uint8_t *bytes)
+/* ---------------------------------------------------------------- damage */
+
+static enum blob_health health_of(struct blob_store *store, const struct hash32 *hash)
 {
-    sqlite3_stmt *statement = fresh(store, INSERT);
-    bind_hash(statement, 1, hash);
-    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
-    if (bytes != NULL) {
-        (void)sqlite3_bind_blob64(statement, 3, bytes, size, SQLITE_STATIC);
+    char path[PATH_SIZE];
+    blob_path(store, hash, path);
+    enum blob_health health = blob_damage_look(store->damage, hash, path);
+    if (health == BLOB_HEALTH_UNKNOWN) {
+        (void)sqlite_failed(store);
+    } else if (health != BLOB_HEALTH_GOOD) {
+        (void)snprintf(store->error, sizeof store->error, "%s: %s", path,
+                       health == BLOB_HEALTH_LOST ? "lost, until somebody sends it again"
+                                                  : "put in the place of a lost file");
     }
+    return health;
+}
+
+/* BLOB_OK: nothing is known against it. */
+static enum blob_status look_for_damage(struct blob_store *store, const struct hash32 *hash)
+{
+    switch (health_of(store, hash)) {
+    case BLOB_HEALTH_GOOD:
+        break;
+    case BLOB_HEALTH_LOST:
+        return BLOB_LOST;
+    case BLOB_HEALTH_DOUBTED:
+        return BLOB_UNCHECKED;
+    case BLOB_HEALTH_UNKNOWN:
+        return BLOB_FAILED;
+    }
+    return BLOB_OK;
+}
+
+/* The blob is lost from now on. A mark that cannot be written is written when the damage is met
+ * again. */
+static enum blob_status lose(struct blob_store *store, const struct hash32 *hash, const char *why)
+{
+    char path[PATH_SIZE];
+    blob_path(store, hash, path);
+    for (size_t i = 0; i < BLOB_HASHED_MAX; i++) {
+        if (hash32_equal(&store->hashed[i].hash, hash)) {
+            store->hashed[i].stamp.is_known = false;
+        }
+    }
+    const bool is_marked = blob_damage_mark(store->damage, hash, path);
+    (void)snprintf(store->error, sizeof store->error, "%s: %s%s", path, why,
+                   is_marked ? "" : " (and blobs.db cannot be written)");
+    return BLOB_LOST;
+}
+
+static const char wrong_bytes[] = "its bytes do not have its hash: the disk has changed them";
+
+enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
+                                const struct hash32 *hash)
+{
+    enum blob_status status = blob_store_owns(store, account, hash);
+    if (status != BLOB_OK) {
+        return status;
+    }
+    switch (health_of(store, hash)) {
+    case BLOB_HEALTH_GOOD:
+        return BLOB_OK;
+    case BLOB_HEALTH_LOST:
+    case BLOB_HEALTH_DOUBTED:
+        return BLOB_NOT_FOUND; /* whoever has it may send it */
+    case BLOB_HEALTH_UNKNOWN:
+        break;
+    }
+    return BLOB_FAILED;
+}
+
+enum blob_status blob_store_checked(struct blob_store *store, const struct hash32 *hash,
+                                    bool is_whole)
+{
+    if (!is_whole) {
+        return lose(store, hash, wrong_bytes);
+    }
+    return blob_damage_mend(store->damage, hash) ? BLOB_OK : sqlite_failed(store);
+}
+
+/* ---------------------------------------------------------------- rows of what is stored */
+
+static enum blob_status own(struct blob_store *store, uint32_t account, const struct hash32 *hash,
+                            uint64_t size)
+{
+    sqlite3_stmt *statement = fresh(store, OWN);
+    (void)sqlite3_bind_int64(statement, 1, account);
+    bind_hash(statement, 2, hash);
     enum blob_status status = run(store, statement);
-    if (status == BLOB_OK) {
-        statement = fresh(store, OWN);
-        (void)sqlite3_bind_int64(statement, 1, account);
-        bind_hash(statement, 2, hash);
-        status = run(store, statement);
-    }
     if (status == BLOB_OK) {
         statement = fresh(store, USE);
         (void)sqlite3_bind_int64(statement, 1, account);
@@ -358,6 +447,34 @@ static enum blob_status insert(struct blob_store *store, uint32_t account,
         status = run(store, statement);
     }
     return status;
+}
+
+/* The row of the blob (with its bytes, or NULL for a file), its owner and what it costs him. It
+ * takes the place of what was lost, which costs its owner nothing more. */
+static enum blob_status insert(struct blob_store *store, uint32_t account,
+                               const struct hash32 *hash, uint64_t size, const uint8_t *bytes)
+{
+    const bool was_lost = health_of(store, hash) != BLOB_HEALTH_GOOD;
+    sqlite3_stmt *statement = fresh(store, was_lost ? REPLACE : INSERT);
+    bind_hash(statement, 1, hash);
+    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
+    if (bytes != NULL) {
+        (void)sqlite3_bind_blob64(statement, 3, bytes, size, SQLITE_STATIC);
+    }
+    enum blob_status status = run(store, statement);
+    if (status == BLOB_OK && was_lost && bytes != NULL) {
+        char path[PATH_SIZE];
+        blob_path(store, hash, path);
+        (void)unlink(path); /* of wrong bytes, if there is one */
+    }
+    if (status == BLOB_OK && was_lost) {
+        status = blob_damage_mend(store->damage, hash) ? BLOB_OK : sqlite_failed(store);
+    }
+    if (status != BLOB_OK) {
+        return status;
+    }
+    status = blob_store_owns(store, account, hash);
+    return status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
 }
 
 /* ---------------------------------------------------------------- uploads */
@@ -388,14 +505,20 @@ static uint64_t reserved(const struct blob_store *store, uint32_t account, unsig
     return bytes;
 }
 
-static enum blob_status may_store(struct blob_store *store, uint32_t account, uint64_t size)
+/* What the account owns and was lost counts already. */
+static enum blob_status may_store(struct blob_store *store, uint32_t account,
+                                  const struct hash32 *hash, uint64_t size)
 {
     unsigned count = 0;
     int64_t usage = 0;
     if (size > (uint64_t)store->size_bytes) {
         return BLOB_TOO_LARGE;
     }
-    enum blob_status status = blob_store_usage(store, account, &usage);
+    enum blob_status status = blob_store_owns(store, account, hash);
+    if (status != BLOB_NOT_FOUND) {
+        return status;
+    }
+    status = blob_store_usage(store, account, &usage);
     if (status != BLOB_OK) {
         return status;
     }
@@ -529,6 +652,9 @@ static bool is_right(struct partial *partial)
 static enum blob_status finish(struct blob_store *store, struct partial *partial, bool has_hash)
 {
     enum blob_status status = has_hash ? find_blob(store, &partial->hash) : BLOB_WRONG_HASH;
+    if (status == BLOB_OK && health_of(store, &partial->hash) != BLOB_HEALTH_GOOD) {
+        status = BLOB_NOT_FOUND; /* the right bytes take the place of the others */
+    }
     status = status == BLOB_NOT_FOUND ? move_in(store, partial) : status;
     if (status == BLOB_OK) {
         status = insert(store, partial->account, &partial->hash, partial->size, NULL);
@@ -565,7 +691,7 @@ static enum blob_status append(struct blob_store *store, const struct blob_chunk
         return BLOB_WRONG_OFFSET;
     }
     if (partial == NULL) {
-        enum blob_status status = may_store(store, chunk->account, chunk->size);
+        enum blob_status status = may_store(store, chunk->account, &chunk->hash, chunk->size);
         status = status == BLOB_OK
                      ? open_partial(store, chunk->account, &chunk->hash, chunk->size, &partial)
                      : status;
@@ -592,7 +718,7 @@ static enum blob_status put_whole(struct blob_store *store, const struct blob_ch
     if (!hash32_equal(&hash, &chunk->hash)) {
         return BLOB_WRONG_HASH;
     }
-    enum blob_status status = may_store(store, chunk->account, chunk->size);
+    enum blob_status status = may_store(store, chunk->account, &chunk->hash, chunk->size);
     static const uint8_t nothing;
     return status == BLOB_OK ? insert(store, chunk->account, &hash, chunk->size,
                                       chunk->length == 0 ? &nothing : chunk->data)
@@ -608,7 +734,7 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
         chunk->length > chunk->size - chunk->offset) {
         return BLOB_MALFORMED;
     }
-    enum blob_status owned = blob_store_owns(store, chunk->account, &chunk->hash);
+    enum blob_status owned = blob_store_has(store, chunk->account, &chunk->hash);
     if (owned == BLOB_FAILED) {
         return owned;
     }
@@ -638,7 +764,8 @@ enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
     if (find_partial(store, account, hash) != NULL) {
         return BLOB_TOO_MANY;
     }
-    enum blob_status status = size > INT64_MAX ? BLOB_MALFORMED : may_store(store, account, size);
+    enum blob_status status =
+        size > INT64_MAX ? BLOB_MALFORMED : may_store(store, account, hash, size);
     status = status == BLOB_OK ? open_partial(store, account, hash, size, &partial) : status;
     if (status == BLOB_OK) {
         partial->is_lent = true;
@@ -669,12 +796,6 @@ void blob_store_expire(struct blob_store *store, int64_t now_ns)
 
 /* ---------------------------------------------------------------- reading */
 
-static enum blob_status too_short(struct blob_store *store, const char *path)
-{
-    (void)snprintf(store->error, sizeof store->error, "%s: shorter than it was", path);
-    return BLOB_LOST;
-}
-
 static enum blob_status read_file(struct blob_store *store, const struct hash32 *hash,
                                   uint64_t offset, size_t length, uint8_t *ret_data)
 {
@@ -682,9 +803,7 @@ static enum blob_status read_file(struct blob_store *store, const struct hash32 
     blob_path(store, hash, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        bool is_absent = errno == ENOENT;
-        enum blob_status status = failed(store, path);
-        return is_absent ? BLOB_LOST : status;
+        return errno == ENOENT ? lose(store, hash, strerror(ENOENT)) : failed(store, path);
     }
     enum blob_status status = BLOB_OK;
     while (length > 0 && status == BLOB_OK) {
@@ -693,7 +812,7 @@ static enum blob_status read_file(struct blob_store *store, const struct hash32 
             continue;
         }
         if (got <= 0) {
-            status = got == 0 ? too_short(store, path) : failed(store, path);
+            status = got == 0 ? lose(store, hash, "shorter than it was") : failed(store, path);
             break;
         }
         ret_data += got;
@@ -708,15 +827,45 @@ enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *
                                  bool *ret_is_hashed)
 {
     char path[PATH_SIZE];
+    *ret_fd = -1;
+    *ret_is_hashed = false;
+    enum blob_status status = look_for_damage(store, hash);
+    if (status != BLOB_OK && status != BLOB_UNCHECKED) {
+        return status;
+    }
     blob_path(store, hash, path);
     *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    *ret_is_hashed = *ret_fd >= 0 && looks_as_hashed(store, hash, *ret_fd);
-    if (*ret_fd >= 0) {
-        return BLOB_OK;
+    if (*ret_fd < 0) {
+        return errno == ENOENT ? lose(store, hash, strerror(ENOENT)) : failed(store, path);
     }
-    bool is_absent = errno == ENOENT;
-    enum blob_status status = failed(store, path);
-    return is_absent ? BLOB_LOST : status;
+    *ret_is_hashed = looks_as_hashed(store, hash, *ret_fd);
+    return status;
+}
+
+/* A row's bytes are all hashed, whatever is wanted of them. */
+static bool copy_row(sqlite3_stmt *row, const struct hash32 *hash, uint64_t size, uint64_t offset,
+                     size_t length, uint8_t *ret_data)
+{
+    const uint8_t *bytes = sqlite3_column_blob(row, 1);
+    const size_t count = (size_t)sqlite3_column_bytes(row, 1);
+    const struct hash32 found = sha256_of(bytes, count);
+    if (count != size || !hash32_equal(&found, hash)) {
+        return false;
+    }
+    memcpy(ret_data, bytes + offset, length);
+    return true;
+}
+
+static enum blob_status get_from_file(struct blob_store *store, const struct hash32 *hash,
+                                      uint64_t offset, size_t length, uint64_t size,
+                                      uint8_t *ret_data)
+{
+    enum blob_status status = read_file(store, hash, offset, length, ret_data);
+    if (status == BLOB_OK &&
+        !blob_damage_read(store->damage, hash, offset, ret_data, length, size)) {
+        status = lose(store, hash, wrong_bytes);
+    }
+    return status;
 }
 
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
@@ -725,24 +874,26 @@ enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *h
 {
     sqlite3_stmt *statement = fresh(store, FIND);
     bind_hash(statement, 1, hash);
-    enum blob_status found = look_up(store, statement);
-    if (found != BLOB_OK) {
+    enum blob_status status = look_up(store, statement);
+    if (status != BLOB_OK) {
         (void)sqlite3_reset(statement); /* repeats the step's code */
-        return found;
+        return status;
     }
-    uint64_t size = (uint64_t)sqlite3_column_int64(statement, 0);
-    bool is_file = sqlite3_column_type(statement, 1) == SQLITE_NULL;
-    enum blob_status status = offset > size ? BLOB_WRONG_OFFSET : BLOB_OK;
-    size_t count = offset > size ? 0 : length < size - offset ? length : (size_t)(size - offset);
-    if (count > 0 && !is_file) {
-        assert((uint64_t)sqlite3_column_bytes(statement, 1) == size);
-        memcpy(ret_data, (const uint8_t *)sqlite3_column_blob(statement, 1) + offset, count);
-    }
+    const uint64_t size = (uint64_t)sqlite3_column_int64(statement, 0);
+    const bool is_file = sqlite3_column_type(statement, 1) == SQLITE_NULL;
+    const size_t count = offset > size            ? 0
+                         : length < size - offset ? length
+                                                  : (size_t)(size - offset);
+    const bool is_right =
+        count == 0 || is_file || copy_row(statement, hash, size, offset, count, ret_data);
     (void)sqlite3_reset(statement);
-    if (count > 0 && is_file) {
-        status = read_file(store, hash, offset, count, ret_data);
-    }
     *ret_length = count;
     *ret_size = size;
-    return status;
+    status = is_right ? look_for_damage(store, hash) : lose(store, hash, wrong_bytes);
+    if (status == BLOB_OK && offset > size) {
+        return BLOB_WRONG_OFFSET;
+    }
+    return status == BLOB_OK && count > 0 && is_file
+               ? get_from_file(store, hash, offset, count, size, ret_data)
+               : status;
 }

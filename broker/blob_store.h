@@ -1,6 +1,7 @@
 /* broker/blob_store.h - blobs on disk: content-addressed, owned, within quotas. docs/operator.md lists the files.
  *
  *   blobs/blobs.db        blob(hash, size, bytes NULL when it is a file), owner(account, hash), usage(account, bytes)
+ *                        lost(hash, looks): broker/blob_damage.h
  *   blobs/ab/abcd...      blobs over BLOB_ROW_BYTES, named by their hash
  *   blobs/partial/        uploads in progress; emptied at start, because nobody was promised them
  *
@@ -34,8 +35,9 @@ enum blob_status {
     BLOB_WRONG_OFFSET, /* continue from *ret_stored */
     BLOB_TOO_MANY,     /* uploads in progress, or files open in this process: later */
     BLOB_DISK_FULL,
-    BLOB_LOST,   /* its file is gone, or too short: it will not come back by itself */
-    BLOB_FAILED, /* I/O: stop */
+    BLOB_LOST,      /* its file is gone or too short, or has other bytes: until it is sent again */
+    BLOB_UNCHECKED, /* it was lost, and another file lies there: hash it, and say blob_store_checked */
+    BLOB_FAILED,    /* I/O: stop */
 };
 
 struct blob_store;
@@ -86,13 +88,23 @@ enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, b
 /* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
-/* At most `length` bytes from `offset`; fewer at the end. LOST: they are not there. */
+/* The same of what need not be sent: what the account owns, but for what is lost. */
+enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
+                                const struct hash32 *hash);
+/* Somebody has hashed its file: `is_whole` says whether it has the hash. OK: it is lost no more;
+ * LOST; FAILED. */
+enum blob_status blob_store_checked(struct blob_store *store, const struct hash32 *hash,
+                                    bool is_whole);
+/* At most `length` bytes from `offset`; fewer at the end. A blob that is
+ * read from its first byte to its last is hashed: LOST instead of the last bytes when it does not
+ * have its hash, and from then on. */
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
 /* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. *ret_is_hashed:
  * it is one of the BLOB_HASHED_MAX files that this store wrote and hashed last, and looks as it did
- * then (runtime/stamp.h). LOST: it has no file. */
+ * then (runtime/stamp.h). LOST: it has no
+ * file. UNCHECKED comes with the file. */
 enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd,
                                  bool *ret_is_hashed);
 /* OK with the bytes that the account's blobs have, or FAILED. */

@@ -1,6 +1,7 @@
 #include "broker/blobs.h"
 
 #include "broker/allowance.h"
+#include "broker/blob_check.h"
 #include "broker/fatal.h"
 #include "broker/handover.h"
 #include "broker/intake.h"
@@ -53,6 +54,7 @@ struct blobs {
     struct allowances allowances, reads; /* requests; KiB read */
     struct handover handover;
     struct intakes *intakes;
+    struct blob_checks *checks;
     struct claim claims[INTAKES_MAX]; /* by the intake's place */
     struct unread {
         struct hash32 hash;
@@ -335,6 +337,51 @@ static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum b
     }
 }
 
+/* ---------------------------------------------------------------- damage */
+
+/* The blob's file is hashed by a thread. True: that is under way, or has to wait for others. */
+static bool check_file(struct blobs *blobs, const struct hash32 *hash)
+{
+    int fd;
+    bool is_hashed;
+    if (!blob_checks_has_room(blobs->checks, hash)) {
+        return true;
+    }
+    enum blob_status status = blob_store_file(blobs->config.store, hash, &fd, &is_hashed);
+    if (status != BLOB_OK && status != BLOB_UNCHECKED) {
+        return false; /* the get that comes next says why */
+    }
+    blob_checks_begin(blobs->checks, hash, fd);
+    return true;
+}
+
+/* Somebody says that the bytes he got do not have the hash. The broker looks for itself. True: it
+ * is not done. */
+static bool recheck(struct blobs *blobs, const struct hash32 *hash)
+{
+    uint64_t size = 0;
+    size_t length = 0;
+    if (blob_checks_knows(blobs->checks, hash, clock_monotonic_ns()) ||
+        blob_store_get(blobs->config.store, hash, 0, 0, NULL, &length, &size) != BLOB_OK ||
+        size <= BLOB_ROW_BYTES) { /* which are hashed whenever they are read */
+        return false;
+    }
+    return check_file(blobs, hash);
+}
+
+static void end_checks(struct blobs *blobs)
+{
+    struct blob_store *store = blobs->config.store;
+    struct hash32 hash;
+    enum blob_check_result result;
+    while (blob_checks_take_ended(blobs->checks, clock_monotonic_ns(), &hash, &result)) {
+        if (result != BLOB_CHECK_UNREAD &&
+            blob_store_checked(store, &hash, result == BLOB_CHECK_RIGHT) != BLOB_OK) {
+            log_unread(blobs, &hash);
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- messages */
 
 static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobHave *body)
@@ -353,7 +400,7 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
     }
     for (size_t i = 0; i < body->n_hashes; i++) {
         struct hash32 hash = codec_hash(body->hashes[i]);
-        enum blob_status status = blob_store_owns(blobs->config.store, owner, &hash);
+        enum blob_status status = blob_store_has(blobs->config.store, owner, &hash);
         if (status == BLOB_NOT_FOUND) {
             missing[answer.n_hashes++] = body->hashes[i];
         } else if (status != BLOB_OK) {
@@ -393,6 +440,7 @@ static struct outgoing *put_refusal(const struct blobs *blobs, const struct aske
     case BLOB_NOT_FOUND:
     case BLOB_MALFORMED:
     case BLOB_LOST:
+    case BLOB_UNCHECKED:
     case BLOB_FAILED:
         break;
     }
@@ -448,7 +496,7 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
     struct hash32 hash = codec_hash(body->hash);
     bool asks = body->has_by_stream && body->by_stream;
     if ((!asks && !body->has_ticket) || body->data.len > 0 ||
-        blob_store_owns(blobs->config.store, owner, &hash) != BLOB_NOT_FOUND) {
+        blob_store_has(blobs->config.store, owner, &hash) != BLOB_NOT_FOUND) {
         return false; /* what cannot be looked at now is told like for any put */
     }
     if (body->has_ticket) {
@@ -625,6 +673,10 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         refuse_unread(blobs, asked, readable, &hash);
         return;
     }
+    if (body->has_check && body->check && recheck(blobs, &hash)) {
+        refuse(blobs, asked, REJECT_BUSY, "checks", BLOB_CHECKS_MAX, BLOB_CHECKS_MAX);
+        return;
+    }
     struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
     if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, (uint32_t)(wanted >> 10) + 1,
                                               clock_monotonic_ns())) {
@@ -639,6 +691,8 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     enum blob_status status = send_data(blobs, asked, &hash, body->offset, wanted, &size);
     if (status == BLOB_WRONG_OFFSET) {
         refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);
+    } else if (status == BLOB_UNCHECKED && check_file(blobs, &hash)) {
+        refuse(blobs, asked, REJECT_BUSY, "checks", BLOB_CHECKS_MAX, BLOB_CHECKS_MAX);
     } else if (status != BLOB_OK) {
         refuse_unread(blobs, asked, status, &hash);
     }
@@ -807,9 +861,10 @@ static void *run(void *argument)
         {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},
         {.fd = intakes_descriptor(blobs->intakes), .events = ZMQ_POLLIN},
+        {.fd = blob_checks_descriptor(blobs->checks), .events = ZMQ_POLLIN},
         {.fd = blobs->config.file_port, .events = ZMQ_POLLIN},
     };
-    const int item_count = blobs->config.file_port < 0 ? 3 : 4;
+    const int item_count = blobs->config.file_port < 0 ? 4 : 5;
     int64_t next_expiry_ns = 0;
     bool yields = false;
     while (!queue_finished(blobs->config.notes)) {
@@ -819,6 +874,7 @@ static void *run(void *argument)
         learn_all(blobs);
         receive_batch(blobs);
         end_intakes(blobs);
+        end_checks(blobs);
         int64_t now_ns = clock_monotonic_ns();
         handover_serve(&blobs->handover, blobs->config.store, now_ns);
         if (now_ns >= next_expiry_ns) {
@@ -841,7 +897,8 @@ struct blobs *blobs_start(const struct blobs_config *config)
     blobs->handover.port = config->file_port;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
     blobs->intakes = intakes_create(config->room);
-    if (blobs->buffer == NULL || blobs->intakes == NULL ||
+    blobs->checks = blob_checks_create();
+    if (blobs->buffer == NULL || blobs->intakes == NULL || blobs->checks == NULL ||
         pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
         fatal("the blob port cannot start: out of memory or threads");
     }
@@ -856,6 +913,7 @@ void blobs_stop(struct blobs **self)
         pthread_join(blobs->thread, NULL);
         handover_fini(&blobs->handover);
         intakes_destroy(&blobs->intakes); /* they write to files of the store */
+        blob_checks_destroy(&blobs->checks);
         blob_store_close(&blobs->config.store);
         directory_destroy(&blobs->config.directory);
         serves_destroy(&blobs->config.serves);

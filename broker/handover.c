@@ -106,6 +106,10 @@ void handover_serve(struct handover *handover, struct blob_store *store, int64_t
             fd = ticket.end;
             if (!ticket.has_end &&
                 blob_store_file(store, &ticket.blob, &fd, &is_hashed) != BLOB_OK) {
+                if (fd >= 0) { /* of a file that nobody has checked */
+                    (void)close(fd);
+                    fd = -1;
+                }
                 log_debug("a blob's file is not handed over: %s", blob_store_error(store));
             }
         }

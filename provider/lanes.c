@@ -346,6 +346,39 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     }
 }
 
+/* An input that was read where it lies in the broker's file did not have its hash. It is fetched as
+ * any other: the broker is told then, and hashes the file itself before the result arrives. */
+static void report_damage(struct lane *lane, uint32_t index, const struct hash32 *hashes,
+                          size_t count, struct outcome *outcome)
+{
+    for (size_t i = 0; i < count; i++) {
+        const Bourse__V1__ManifestInput *input =
+            command_input(holding_manifest(lane->holding), index, i);
+        struct store_blob copy;
+        if (!hash32_is_zero(&hashes[i]) && take_input(lane, input, false, outcome, &copy)) {
+            store_release(lane->lanes->config.store, &copy);
+        }
+    }
+}
+
+/* Runs the subtask with its inputs, which are released. */
+static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
+                     struct outcome *outcome)
+{
+    const uint32_t index = outcome->work.index;
+    const size_t named = command_input_count(holding_manifest(lane->holding), index);
+    struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zeros: a copy of our own */
+    for (size_t i = 0; lent != NULL && i < named; i++) {
+        lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];
+    }
+    run_in_jail(lane, inputs, outcome);
+    release_inputs(lane->lanes->config.store, inputs, count);
+    if (lent != NULL && outcome->result == OUTCOME_INPUT_MISSING) {
+        report_damage(lane, index, lent, named, outcome);
+    }
+    free(lent);
+}
+
 /* Too much for the job's own limit is the job's fault; for ours it is not: another device may have
  * room. */
 static bool has_room(const struct lane *lane, const struct store_blob *inputs, size_t count,
@@ -418,9 +451,10 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     }
     outcome->started_ms = clock_wall_ns() / 1000000;
     if (has_room(lane, inputs, count, outcome)) {
-        run_in_jail(lane, inputs, outcome);
+        run_with(lane, inputs, count, outcome);
+    } else {
+        release_inputs(lane->lanes->config.store, inputs, count);
     }
-    release_inputs(lane->lanes->config.store, inputs, count);
 }
 
 /* Takes what waits and belongs together: the oldest, or as many no-ops as go into one packet. The

@@ -44,6 +44,7 @@ struct get {
     unsigned rewinds;
     unsigned unread;
     bool is_sized;
+    bool checks;       /* what came had another hash: the broker is asked to look for itself */
     const char *files; /* where a ticket, which may come, is taken to; NULL: none may */
     uint64_t size;
     uint64_t asked; /* up to here */
@@ -119,13 +120,18 @@ static void ask(struct get *get, uint32_t first)
         if (!is_first && (!get->is_sized || get->asked >= get->size)) {
             return;
         }
+        if (get->checks && get->asked > get->done) {
+            return; /* the broker looks at it first */
+        }
         uint64_t left = is_first ? first : get->size - get->asked;
         struct flight flight = {
             .offset = get->asked,
             .length = (uint32_t)(left < FLIGHT_CHUNK_BYTES ? left : FLIGHT_CHUNK_BYTES)};
         body.offset = flight.offset;
         body.length = flight.length;
-        get->files = is_first ? flight_files(get->client) : NULL;
+        get->files = is_first && !get->checks ? flight_files(get->client) : NULL;
+        body.has_check = get->checks && flight.offset == 0;
+        body.check = body.has_check;
         body.has_by_file = get->files != NULL;
         body.by_file = body.has_by_file;
         if (!flight_send(get->client, &get->flights, &flight, MESSAGE_BLOB_GET, &body.base)) {
@@ -340,7 +346,8 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
     return good;
 }
 
-static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
+/* All of the blob, whatever its hash. */
+static bool get_bytes(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
     /* What is asked for counts against what an account may read in a second, whether there is so
      * much of it or not. */
@@ -365,8 +372,30 @@ static bool run(struct get *get, enum reject_code *ret_reject, struct problem *r
             return false;
         }
     }
+    return true;
+}
+
+static bool has_hash(struct get *get)
+{
     struct hash32 hash = sha256_end(&get->running);
-    if (!hash32_equal(&hash, get->hash)) {
+    return hash32_equal(&hash, get->hash);
+}
+
+/* Other bytes are the network's, the disk's or the broker's fault: once the broker is asked to hash
+ * its own, and says that it has lost the blob, or sends it again. */
+static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
+{
+    if (!get_bytes(get, ret_reject, ret_problem)) {
+        return false;
+    }
+    if (has_hash(get)) {
+        return true;
+    }
+    get->checks = true;
+    if (!get_bytes(get, ret_reject, ret_problem)) {
+        return false;
+    }
+    if (!has_hash(get)) {
         problem_set(ret_problem, "the broker sent bytes that do not have the blob's hash");
         *ret_reject = REJECT_BLOB_HASH;
         return false;

@@ -283,7 +283,7 @@ START_TEST(a_blob_whose_file_is_gone_or_shorter_is_lost)
 
     ck_assert_int_eq(truncate(path, LARGE - 8), 0);
     ck_assert_int_eq(blob_store_get(store, &hash, LARGE - 16, 16, back, &length, &size), BLOB_LOST);
-    ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_OK);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_LOST);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(blob_store_get(store, &hash, 0, 16, back, &length, &size), BLOB_LOST);
     bool is_hashed = true;
@@ -301,6 +301,132 @@ static bool is_said_hashed(const struct hash32 *hash)
     (void)close(fd);
     return is_hashed;
 }
+
+/* The file of a blob whose hash has that first byte. */
+static void path_of(const struct hash32 *hash, char ret_path[256])
+{
+    char hex[65];
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    (void)snprintf(ret_path, 256, "%s/%.2s/%s", folder, hex, hex);
+}
+
+static void flip_file(const struct hash32 *hash, off_t at)
+{
+    char path[256];
+    uint8_t byte = 0;
+    path_of(hash, path);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+    byte ^= 1;
+    ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+static void put_large(uint32_t account, const struct hash32 *hash, const uint8_t *bytes)
+{
+    uint64_t stored = 0;
+    bool complete = false;
+    ck_assert_int_eq(put(account, *hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+}
+
+/* The status of the read that ends the blob, in pieces of `piece` bytes. */
+static enum blob_status read_all(const struct hash32 *hash, size_t piece)
+{
+    static uint8_t back[LARGE];
+    enum blob_status status = BLOB_OK;
+    uint64_t size = LARGE;
+    size_t length = 0;
+    for (uint64_t at = 0; status == BLOB_OK && at < size; at += piece) {
+        status = blob_store_get(store, hash, at, piece, back, &length, &size);
+    }
+    return status;
+}
+
+START_TEST(a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    int fd = -1;
+    bool is_hashed = true;
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(read_all(&hash, 60000), BLOB_OK);
+    flip_file(&hash, LARGE / 2);
+    ck_assert_int_eq(read_all(&hash, 60000), BLOB_LOST); /* its last piece does not leave */
+    ck_assert_ptr_nonnull(strstr(blob_store_error(store), "do not have its hash"));
+    reopen(1 << 20);
+    ck_assert_int_eq(read_all(&hash, 60000), BLOB_LOST); /* at once */
+    ck_assert_int_eq(blob_store_file(store, &hash, &fd, &is_hashed), BLOB_LOST);
+    ck_assert_int_eq(fd, -1);
+    ck_assert(!is_hashed);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_NOT_FOUND);
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(read_all(&hash, 60000), BLOB_OK);
+    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(usage(ALICE), LARGE); /* it counts once */
+}
+END_TEST
+
+START_TEST(who_sends_what_was_lost_mends_it_for_all)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    put_large(ALICE, &hash, bytes);
+    flip_file(&hash, 0);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_LOST);
+    put_large(BOB, &hash, bytes);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_OK);
+    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(usage(BOB), LARGE);
+}
+END_TEST
+
+START_TEST(a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again)
+{
+    struct hash32 hash = sha256_of("hello", 5);
+    uint8_t back[8];
+    size_t length = 0;
+    uint64_t size = 0;
+    uint64_t stored = 0;
+    bool complete = false;
+    char path[128];
+    sqlite3 *database = NULL;
+    ck_assert_int_eq(put(ALICE, hash, "hello", 5, 0, 5, &stored, &complete), BLOB_OK);
+    (void)snprintf(path, sizeof path, "%s/blobs.db", folder);
+    ck_assert_int_eq(sqlite3_open(path, &database), SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_exec(database, "UPDATE blob SET bytes = x'68656c6c6e'", NULL, NULL, NULL),
+        SQLITE_OK);
+    (void)sqlite3_close(database);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, 2, back, &length, &size), BLOB_LOST);
+    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(put(ALICE, hash, "hello", 5, 0, 5, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, 8, back, &length, &size), BLOB_OK);
+    ck_assert_int_eq(memcmp(back, "hello", 5), 0);
+}
+END_TEST
+
+START_TEST(a_file_put_in_the_place_of_a_lost_one_is_checked_first)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    int fd = -1;
+    bool is_hashed = false;
+    put_large(ALICE, &hash, bytes);
+    flip_file(&hash, 5);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_LOST);
+    flip_file(&hash, 5); /* as an operator does with the file of a backup */
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_UNCHECKED);
+    ck_assert_int_eq(blob_store_file(store, &hash, &fd, &is_hashed), BLOB_UNCHECKED);
+    ck_assert_int_eq(close(fd), 0);
+    ck_assert_int_eq(blob_store_checked(store, &hash, true), BLOB_OK);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_OK);
+    ck_assert_int_eq(blob_store_checked(store, &hash, false), BLOB_LOST);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_LOST);
+}
+END_TEST
 
 START_TEST(a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew)
 {
@@ -516,6 +642,10 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_small_blob_is_stored_at_once_and_read_back_by_its_owner);
     tcase_add_test(tests, nothing_at_all_is_a_blob_too);
+    tcase_add_test(tests, a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again);
+    tcase_add_test(tests, who_sends_what_was_lost_mends_it_for_all);
+    tcase_add_test(tests, a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again);
+    tcase_add_test(tests, a_file_put_in_the_place_of_a_lost_one_is_checked_first);
     tcase_add_test(tests, bytes_of_another_hash_are_refused_and_leave_nothing);
     tcase_add_test(tests, a_large_blob_comes_in_chunks_and_says_where_to_go_on);
     tcase_add_test(tests, chunks_past_the_size_are_malformed);

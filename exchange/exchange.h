@@ -57,7 +57,7 @@ struct exchange_limits exchange_limits_default(void);
 /* Number of the rules by which commands become effects. Whoever changes them so that the same
  * commands would lead to another state raises it: commands written under other rules are then
  * refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 17 };
+enum { EXCHANGE_RULES = 18 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits`
  * until a command EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the

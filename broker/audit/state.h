@@ -320,6 +320,9 @@ struct audit {
     struct audit_owed *owed; /* in the order of the journal */
     size_t owed_count, owed_capacity;
     bool has_limits; /* the first limits of a journal change none, and are no act */
+    /* Number of the rules in force at the command at hand, by the limits before it; 0 before the
+     * first limits. A check that a change of the rules added asks `rules >= N`. */
+    uint32_t rules;
 };
 
 /* ---- reporting (audit.c) */

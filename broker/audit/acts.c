@@ -266,8 +266,7 @@ static bool check_complete(struct audit *audit, const struct walk *walk)
     uint64_t missing = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(select, 0) : 0;
     (void)sqlite3_finalize(select); /* read only */
     return missing == 0 || audit_finding(audit, "acts", 0,
-                                         "command %" PRIu64
-                                         " minted, froze, halted, set bands or "
+                                         "command %" PRIu64 " minted, froze, halted, set bands or "
                                          "an owner, and has no record",
                                          missing);
 }

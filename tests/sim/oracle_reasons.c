@@ -71,6 +71,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_PROMISED:
     case JOB_REASON_NOT_FILLED:
     case JOB_REASON_LEASES_OVER:
+    case JOB_REASON_NO_MAKER:
         break;
     }
     return false; /* in a calm market none of these lasts */

@@ -43,6 +43,7 @@ enum act_kind {                /* never renumbered: they are in records */
                 ACT_LIMITS =
                     21, /* of the broker's operator: caps or rules changed; state: rules; text: caps */
                 ACT_BANDS = 22, /* text: what was set, and the reason */
+                ACT_OWNER = 23, /* target: the first account, state: how many, text: the name */
                 ACT_REFUSAL =
                     64 /* account, code, type of the first, count since the record before */
 };

@@ -36,6 +36,15 @@ static void describe_bands(const struct exchange_bands *bands, const char *reaso
     }
 }
 
+/* "owner lab: reason", or "each its own: reason". */
+static void describe_owner(const struct exchange_owner *owner, const char *reason, struct act *act)
+{
+    const bool is_named = owner->name[0] != '\0';
+    const bool has_reason = reason != NULL && reason[0] != '\0';
+    (void)snprintf(act->text, sizeof act->text, "%s%s%s%s", is_named ? "owner " : "each its own",
+                   owner->name, has_reason ? ": " : "", has_reason ? reason : ""); /* cut */
+}
+
 /* False for commands that are nobody's privilege. */
 static bool describe(const struct translation *translation, struct act *act)
 {
@@ -74,6 +83,12 @@ static bool describe(const struct translation *translation, struct act *act)
         act->kind = ACT_BANDS;
         describe_bands(&command->bands, ((const Bourse__V1__SetBands *)body)->reason, act);
         return true;
+    case EXCHANGE_OWNER:
+        act->kind = ACT_OWNER;
+        act->target = command->owner.accounts[0];
+        act->state = (uint32_t)command->owner.count;
+        describe_owner(&command->owner, ((const Bourse__V1__SetOwner *)body)->reason, act);
+        return true;
     case EXCHANGE_GENESIS:
     case EXCHANGE_TICK:
     case EXCHANGE_ADVERTISE:
@@ -89,6 +104,7 @@ static bool describe(const struct translation *translation, struct act *act)
     case EXCHANGE_EPOCH:
     case EXCHANGE_SUBMIT:
     case EXCHANGE_CANCEL_JOB:
+    case EXCHANGE_JUDGE:
         break;
     }
     return false;

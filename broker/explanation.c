@@ -324,8 +324,10 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
         const bool are_spent = row->spent == row->closed;
         units_duration_short(row->opens_ns, wait);
         (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed, is_one ? "is" : "are",
-                       are_spent ? "used up for today: the next day begins"
-                                 : "offered at other hours, which begin",
+                       row->withdrawn == row->closed
+                           ? "closed, because results of the provider were refuted: the first opens"
+                       : are_spent ? "used up for today: the next day begins"
+                                   : "offered at other hours, which begin",
                        wait);
     } else if (row->asking == 0 && row->for_others > 0) {
         (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,

@@ -1,5 +1,7 @@
 #include "broker/listings.h"
 
+#include "broker/standing.h"
+
 #include "base/checked.h"
 #include "base/text.h"
 #include "exchange/lifecycle.h"
@@ -130,6 +132,7 @@ struct device_wire { /* what one row owns */
     Bourse__V1__DeviceRow wire;
     struct exchange_account_row provider;
     struct exchange_device_row row;
+    struct standing_wire standing;
 };
 
 static bool add_device(void *context, const struct exchange_device_row *row)
@@ -156,6 +159,7 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     wire->price_micro = row->price_micro;
     wire->has_max_term_ms = row->max_term_ns > 0;
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
+    wire->standing = standing_to_wire(page->exchange, row->provider, &device->standing);
     return attributes_to_wire(page, row, wire) && page_add(page, &wire->base);
 }
 
@@ -222,6 +226,7 @@ struct outgoing *listings_devices(const struct exchange *exchange, const struct 
 struct provider_wire {
     Bourse__V1__ProviderRow wire;
     struct exchange_account_row account;
+    struct standing_wire standing;
 };
 
 static bool add_provider(void *context, const struct exchange_provider_row *row)
@@ -242,6 +247,7 @@ static bool add_provider(void *context, const struct exchange_provider_row *row)
     wire->slots = row->slots;
     wire->leased = row->leased;
     wire->free = row->free;
+    wire->standing = standing_to_wire(page->exchange, row->provider, &provider->standing);
     return page_add(page, &wire->base);
 }
 

@@ -68,6 +68,10 @@ static enum message_type message_of(enum exchange_command_type command)
         return MESSAGE_HALT;
     case EXCHANGE_BANDS:
         return MESSAGE_SET_BANDS;
+    case EXCHANGE_OWNER:
+        return MESSAGE_SET_OWNER;
+    case EXCHANGE_JUDGE:
+        return MESSAGE_JUDGE_RESULT;
     case EXCHANGE_ADVERTISE:
         return MESSAGE_ADVERTISE;
     case EXCHANGE_ASK:

@@ -129,6 +129,37 @@ static enum reject_code from_bands(const Bourse__V1__SetBands *wire,
     return REJECT_NONE;
 }
 
+static enum reject_code from_owner(const Bourse__V1__SetOwner *wire, struct translation *ret)
+{
+    struct key32 *accounts = arena_take(&ret->arena, wire->n_accounts, sizeof *accounts);
+    if (accounts == NULL) {
+        return REJECT_BUSY;
+    }
+    for (size_t i = 0; i < wire->n_accounts; i++) {
+        accounts[i] = codec_key(wire->accounts[i]);
+    }
+    ret->command.type = EXCHANGE_OWNER;
+    ret->command.owner.accounts = accounts;
+    ret->command.owner.count = wire->n_accounts;
+    copy_name(ret->command.owner.name, wire->name);
+    return REJECT_NONE;
+}
+
+static enum reject_code from_judge(const Bourse__V1__JudgeResult *wire,
+                                   struct exchange_command *command)
+{
+    command->type = EXCHANGE_JUDGE;
+    command->judge = (struct exchange_judge){
+        .job = codec_id(wire->job),
+        .index = wire->index,
+        .attempt = wire->attempt,
+        .result = codec_hash(wire->result),
+        .seed = codec_hash(wire->seed),
+        .verdict = (uint8_t)wire->verdict, /* the codec let no other number in */
+    };
+    return REJECT_NONE;
+}
+
 /* ---------------------------------------------------------------- provider */
 
 static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct translation *ret)
@@ -562,6 +593,8 @@ bool translate_is_command(enum message_type type)
     case MESSAGE_FREEZE:
     case MESSAGE_HALT:
     case MESSAGE_SET_BANDS:
+    case MESSAGE_SET_OWNER:
+    case MESSAGE_JUDGE_RESULT:
     case MESSAGE_ADVERTISE:
     case MESSAGE_ASK_PLACE:
     case MESSAGE_ORDER_CANCEL:
@@ -595,6 +628,10 @@ static enum reject_code command_from_body(enum message_type type, const struct i
         return REJECT_NONE;
     case MESSAGE_SET_BANDS:
         return from_bands(body, &ret->command);
+    case MESSAGE_SET_OWNER:
+        return from_owner(body, ret);
+    case MESSAGE_JUDGE_RESULT:
+        return from_judge(body, &ret->command);
     case MESSAGE_ADVERTISE:
         return from_advertise(body, ret);
     case MESSAGE_ASK_PLACE:

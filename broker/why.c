@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "broker/explanation.h"
 #include "broker/listings.h"
+#include "broker/standing.h"
 #include "exchange/feed.h"
 #include "exchange/lifecycle.h"
 #include "exchange/why.h"
@@ -21,6 +22,7 @@ struct why { /* the wire form with what it points to */
     char text[LIMIT_TEXT_BYTES];
     Bourse__V1__WhyReply wire;
     Bourse__V1__PaidLately paid;
+    struct standing_wire standing;
     Bourse__V1__WhyRefusal refusals[EXCHANGE_WHY_REFUSALS];
     Bourse__V1__WhyRefusal *pointers[EXCHANGE_WHY_REFUSALS];
 };
@@ -53,6 +55,14 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
         (void)snprintf(ret_text, capacity,
                        "no ask stands for this device: it was cancelled by hand, or the agent's "
                        "was refused");
+    } else if (row->withdrawn_ns > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        units_duration_short(row->withdrawn_ns, wait);
+        (void)snprintf(ret_text, capacity,
+                       "%u results of this account were refuted, so its asks are closed for %s; "
+                       "they open by themselves, and an hour of work that checks accept takes one "
+                       "off the count",
+                       row->refuted, wait);
     } else if (row->is_spent) {
         char wait[UNITS_TEXT_SIZE];
         char daily[UNITS_TEXT_SIZE];
@@ -170,7 +180,7 @@ static void refusals_to_wire(struct why *why)
     why->wire.refusals = why->pointers;
 }
 
-static void to_wire(const struct exchange *exchange, struct why *why)
+static void to_wire(const struct exchange *exchange, uint32_t account, struct why *why)
 {
     struct exchange_why *row = &why->row;
     Bourse__V1__WhyReply *wire = &why->wire;
@@ -214,6 +224,7 @@ static void to_wire(const struct exchange *exchange, struct why *why)
     wire->promised_ms = row->promised_ns / NS_PER_MS;
     wire->has_partial = row->is_partial;
     wire->partial = row->is_partial;
+    wire->standing = standing_to_wire(exchange, account, &why->standing);
     paid_to_wire(exchange, why);
     refusals_to_wire(why);
 }
@@ -229,7 +240,7 @@ struct outgoing *why_reply(const struct exchange *exchange, const struct request
     switch (exchange_explain_ask(exchange, request->account, body->has_device ? body->device : 0,
                                  &why->row)) {
     case WHY_OK:
-        to_wire(exchange, why);
+        to_wire(exchange, request->account, why);
         outgoing = outgoing_reply(request, MESSAGE_WHY_REPLY, &why->wire.base);
         break;
     case WHY_NO_DEVICE:

@@ -52,6 +52,8 @@ const char *names_job_reason(unsigned reason)
             "it has taken a lease, which begins when its former holder's notice ends",
         [JOB_REASON_WHOLE_BUDGET] =
             "its budget does not cover all that it asks for at once; see `bourse explain`",
+        [JOB_REASON_NO_MAKER] =
+            "all who could make a subtask have judged results of it: others are needed",
         [JOB_REASON_FIRM] =
             "what is in reach is interruptible, and it bears no interruption (any more)",
     };
@@ -102,7 +104,8 @@ const char *names_verdict(unsigned verdict)
 
 const char *names_check(unsigned level)
 {
-    static const char *const names[] = {[CHECK_NONE] = "none", [CHECK_CHEAP] = "cheap"};
+    static const char *const names[] = {
+        [CHECK_NONE] = "none", [CHECK_CHEAP] = "cheap", [CHECK_CLIENT] = "client"};
     return name_in(names, COUNT(names), level);
 }
 

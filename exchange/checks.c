@@ -3,11 +3,14 @@
  * attempts, retries and pay of its own; only its verdict reaches over to the subtask that it is about.
  *
  *     subtask k    WAITING -> RUNNING -> CHECKING ------------------ accept -> ACCEPTED, and its result is paid
- *                     ^                     |                        reject -> refuted: not paid, redone
+ *                     ^                     |            reject, by two -> refuted: not paid, redone
  *                     +---------------------+ no verdict, twice: paid, and redone
  *     check n + k  WAITING, for k -> WAITING, for a lane -> RUNNING -> ACCEPTED, or WAITING again
  *
- * Nobody judges results of its own, so checks wait in queues by who made what they are about. */
+ * One referee that rejects a result accuses it. The check goes to a referee of another owner, and the
+ * job's client may judge as well: if that one rejects the result too, it is refuted; if that one
+ * accepts it, the result stands, and the first is asked no more by this job. Nobody judges results of
+ * its own owner, so checks wait in queues by who made what they are about, and who accused it. */
 #include "exchange/state.h"
 
 #include "base/cursor.h"
@@ -149,8 +152,10 @@ bool checks_create(struct exchange *exchange, struct job *job)
         return false;
     }
     list_init(&checks->queues);
+    list_init(&checks->all_juries);
     checks->held = allocate(exchange, first_check(job) * sizeof(struct held *));
-    return checks->held != NULL;
+    checks->juries = allocate(exchange, first_check(job) * sizeof(struct jury *));
+    return checks->held != NULL && checks->juries != NULL;
 }
 
 void checks_destroy(struct job *job)
@@ -167,6 +172,12 @@ void checks_destroy(struct job *job)
         list_remove(&queue->all);
         free(queue);
     }
+    while (!list_empty(&checks->all_juries)) {
+        struct jury *jury = LIST_ELEMENT(checks->all_juries.next, struct jury, all);
+        list_remove(&jury->all);
+        free(jury);
+    }
+    free(checks->juries);
     free(checks->held);
     free(checks);
     job->checks = NULL;
@@ -185,19 +196,27 @@ static struct held *first_of(const struct check_queue *queue)
     return LIST_ELEMENT(queue->waiting.next, struct held, waiting);
 }
 
-static struct check_queue *queue_of(struct exchange *exchange, struct checks *checks,
-                                    uint32_t maker, uint32_t shy_of)
+static uint32_t accuser_of(const struct held *held)
 {
+    return held->accusation.tracked.type == 0 ? EXCHANGE_NO_ACCOUNT : held->accusation.referee;
+}
+
+static struct check_queue *queue_of(struct exchange *exchange, struct checks *checks,
+                                    const struct held *held)
+{
+    const uint32_t maker = held->lease->provider;
+    const uint32_t accuser = accuser_of(held);
     for (struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
         struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
-        if (queue->maker == maker && queue->shy_of == shy_of) {
+        if (queue->maker == maker && queue->shy_of == held->shy_of && queue->accuser == accuser) {
             return queue;
         }
     }
     struct check_queue *queue = allocate(exchange, sizeof *queue);
     if (queue != NULL) {
         queue->maker = maker;
-        queue->shy_of = shy_of;
+        queue->shy_of = held->shy_of;
+        queue->accuser = accuser;
         list_init(&queue->waiting);
         list_append(&checks->queues, &queue->all);
     }
@@ -208,8 +227,7 @@ static struct check_queue *queue_of(struct exchange *exchange, struct checks *ch
 static void enqueue(struct exchange *exchange, const struct job *job, struct held *held)
 {
     assert(held->queue == NULL);
-    struct check_queue *queue =
-        queue_of(exchange, job->checks, held->lease->provider, held->shy_of);
+    struct check_queue *queue = queue_of(exchange, job->checks, held);
     if (queue == NULL) {
         return;
     }
@@ -251,36 +269,72 @@ void check_unqueue(const struct job *job, uint32_t index)
     }
 }
 
-/* Whether one who neither made it nor is known to come to nothing may take it as well. */
-static bool has_other_referee(const struct part *part, const struct check_queue *queue)
+/* Nobody judges what its own owner made, or has accused already. */
+static bool is_party(const struct exchange *exchange, uint32_t maker, uint32_t accuser,
+                     uint32_t referee)
+{
+    return have_one_owner(exchange, maker, referee) ||
+           (accuser != EXCHANGE_NO_ACCOUNT && have_one_owner(exchange, accuser, referee));
+}
+
+static bool may_judge(const struct exchange *exchange, const struct job *job,
+                      const struct check_queue *queue, uint32_t referee)
+{
+    return !is_party(exchange, queue->maker, queue->accuser, referee) &&
+           !job_overruled(exchange, job, referee);
+}
+
+/* Whether one who is not known to come to nothing may take it as well. */
+static bool has_other_referee(const struct exchange *exchange, const struct part *part,
+                              const struct check_queue *queue)
 {
     const struct job *job = part->job;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part && lease->state == LEASE_ACTIVE &&
-            lease->provider != queue->maker && lease->provider != queue->shy_of) {
+            lease->provider != queue->shy_of && may_judge(exchange, job, queue, lease->provider)) {
             return true;
         }
     }
     return false;
 }
 
-static bool may_take(const struct part *part, const struct check_queue *queue, uint32_t provider)
+static bool may_take(const struct exchange *exchange, const struct part *part,
+                     const struct check_queue *queue, uint32_t provider)
 {
-    return queue->count > 0 && queue->maker != provider &&
-           (queue->shy_of != provider || !has_other_referee(part, queue));
+    return queue->count > 0 && may_judge(exchange, part->job, queue, provider) &&
+           (queue->shy_of != provider || !has_other_referee(exchange, part, queue));
 }
 
-uint32_t part_choice(const struct part *part, uint32_t provider)
+/* What that provider has judged waits among those that were started before. */
+static uint32_t choice_of_maker(const struct exchange *exchange, const struct part *part,
+                                uint32_t provider)
+{
+    uint32_t barred = 0;
+    for (uint32_t index = part->retry_head; job_has_juries(part->job) && index != NO_SUBTASK;) {
+        const struct subtask *subtask =
+            &part->job->pages[index / PAGE_SUBTASKS]->subtasks[index % PAGE_SUBTASKS];
+        if (subtask->state == SUBTASK_WAITING) {
+            if (!jury_bars(exchange, part->job, index, provider)) {
+                break; /* there is one, which is all that matters */
+            }
+            barred++;
+        }
+        index = subtask->next;
+    }
+    return part->waiting - barred;
+}
+
+uint32_t part_choice(const struct exchange *exchange, const struct part *part, uint32_t provider)
 {
     const struct checks *checks = part_is_checks(part) ? part->job->checks : NULL;
     if (checks == NULL) {
-        return part->waiting;
+        return choice_of_maker(exchange, part, provider);
     }
     uint32_t count = 0;
     for (const struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
         const struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
-        count += may_take(part, queue, provider) ? queue->count : 0;
+        count += may_take(exchange, part, queue, provider) ? queue->count : 0;
     }
     return count;
 }
@@ -292,7 +346,7 @@ uint32_t checks_next(struct exchange *exchange, struct lease *lease)
     for (struct list_link *at = job->checks->queues.next; at != &job->checks->queues;
          at = at->next) {
         struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
-        if (!may_take(lease->part, queue, lease->provider)) {
+        if (!may_take(exchange, lease->part, queue, lease->provider)) {
             continue;
         }
         bool is_shy = queue->shy_of == lease->provider;
@@ -380,6 +434,13 @@ uint32_t check_subject(const struct job *job, uint32_t index)
 {
     const struct held *held = held_of_check(job, index);
     return held == NULL ? 0 : held->index;
+}
+
+bool check_counts(const struct exchange *exchange, const struct lease *lease, uint32_t index)
+{
+    const struct held *held = held_of_check(lease->job, index);
+    return held != NULL &&
+           !is_party(exchange, held->lease->provider, accuser_of(held), lease->provider);
 }
 
 uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
@@ -481,11 +542,40 @@ static const uint8_t *keep_bytes(struct exchange *exchange, const struct held *h
     return (const uint8_t *)(block + 1);
 }
 
-/* `check`: the Result that decided; NULL: none did. */
-static void settle_held(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
-                        const struct hash32 *check)
+/* What decided about a result: a check, by its Result, or the word of the job's client. */
+struct decision {
+    uint8_t level; /* enum check_level */
+    struct hash32 check;
+};
+
+static struct decision decision_of(const struct exchange_result *check)
 {
-    static const struct hash32 none;
+    return (struct decision){.level = CHECK_CHEAP, .check = check->hash};
+}
+
+void accusation_put(struct exchange *exchange, struct held *held,
+                    const struct accusation *accusation)
+{
+    held->accusation = *accusation;
+    held->accusation.held = held;
+    track(exchange, &held->accusation.tracked, RECORD_ACCUSATION);
+    held->lease->job->checks->accused++;
+}
+
+static void drop_accusation(struct exchange *exchange, struct held *held)
+{
+    if (held->accusation.tracked.type != 0) {
+        untrack(exchange, &held->accusation.tracked);
+        held->accusation.tracked.type = 0;
+        held->lease->job->checks->accused--;
+    }
+}
+
+/* `decision` NULL: none was made. */
+static void settle_held(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
+                        const struct decision *decision)
+{
+    static const struct decision none;
     struct held *held = job->checks->held[index];
     struct lease *lease = held->lease;
     const struct settlement settlement = {
@@ -499,14 +589,15 @@ static void settle_held(struct exchange *exchange, struct job *job, uint32_t ind
         .batch_index = held->batch_index,
         .position = held->position,
         .paid_ns = status == XATTEMPT_REFUTED ? 0 : held->paid_ns,
-        .level = check == NULL ? CHECK_NONE : CHECK_CHEAP,
-        .check = check == NULL ? none : *check,
+        .level = decision == NULL ? none.level : decision->level,
+        .check = decision == NULL ? none.check : decision->check,
     };
     dequeue(held);
     job->checks->held[index] = NULL;
     lease->held_count--;
     lease->held_ns -= held->paid_ns;
     lease->accepted += status == XATTEMPT_ACCEPTED;
+    drop_accusation(exchange, held);
     untrack(exchange, &held->tracked);
     free(held);
     result_settle(exchange, lease, &settlement);
@@ -514,6 +605,11 @@ static void settle_held(struct exchange *exchange, struct job *job, uint32_t ind
         lease_release_reserve(exchange, lease);
     }
     touch(exchange, &lease->tracked);
+    if (status == XATTEMPT_REFUTED) {
+        account_refuted(exchange, lease->provider);
+    } else if (status == XATTEMPT_ACCEPTED && decision != NULL) {
+        account_proved(exchange, lease->provider, settlement.paid_ns);
+    }
 }
 
 /* The check waits for its subtask again; whatever else is under way for it was about a result that
@@ -547,21 +643,22 @@ static void step_aside(struct exchange *exchange, struct job *job, uint32_t prov
 /* That result does not count: the subtask runs again, of another provider if there is one, and then
  * the check, unless that happened too often. */
 static void redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
-                 const struct hash32 *check)
+                 const struct decision *decision)
 {
     const uint32_t provider = job->checks->held[index]->lease->provider;
     struct subtask *subtask = job_subtask(exchange, job, index);
     const struct subtask *checked_by = job_subtask(exchange, job, first_check(job) + index);
-    settle_held(exchange, job, index, status, check);
+    settle_held(exchange, job, index, status, decision);
     block_check(exchange, job, first_check(job) + index);
     graph_forget_given(exchange, job, index);
     subtask->crashes++;
     if (subtask->crashes > job->crash_limit || subtask->attempts >= ATTEMPTS_MOST ||
-        checked_by->attempts >= ATTEMPTS_MOST) {
+        checked_by->attempts >= ATTEMPTS_MOST || jury_is_full(job, index)) {
         job->unjudged += status == XATTEMPT_FAILED_PAID;
         subtask_decide(exchange, job, index, SUBTASK_FAILED);
     } else {
         job_requeue(exchange, job, index);
+        jury_watch(exchange, job, index);
     }
     step_aside(exchange, job, provider, status == XATTEMPT_REFUTED ? REFUTED_NS : AVOID_NS);
 }
@@ -580,12 +677,38 @@ static void check_again(struct exchange *exchange, struct job *job, struct held 
     subtask_try_again(exchange, job, first_check(job) + held->index);
 }
 
+/* Who accused it is overruled. */
 static void accept(struct exchange *exchange, struct job *job, uint32_t index,
-                   const struct hash32 *check)
+                   const struct decision *decision)
 {
+    const uint32_t accuser = accuser_of(job->checks->held[index]);
+    if (accuser != EXCHANGE_NO_ACCOUNT) {
+        job_overrules(exchange, job, accuser);
+    }
     subtask_decide(exchange, job, first_check(job) + index, SUBTASK_ACCEPTED);
-    settle_held(exchange, job, index, XATTEMPT_ACCEPTED, check);
+    settle_held(exchange, job, index, XATTEMPT_ACCEPTED, decision);
     subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
+}
+
+/* The first to say so accuses, and the second, of another owner, refutes. */
+static void accuse(struct exchange *exchange, struct job *job, struct held *held,
+                   const struct lease *lease, const struct attempt *attempt,
+                   const struct decision *decision)
+{
+    jury_add(exchange, job, held->index, lease->provider);
+    if (accuser_of(held) != EXCHANGE_NO_ACCOUNT) {
+        redo(exchange, job, held->index, XATTEMPT_REFUTED, decision);
+        return;
+    }
+    const bool is_waiting = held->queue != NULL;
+    dequeue(held);
+    const struct accusation accusation = {
+        .referee = lease->provider, .attempt = attempt->key.attempt, .check = decision->check};
+    accusation_put(exchange, held, &accusation);
+    if (is_waiting) {
+        enqueue(exchange, job, held);
+    }
+    subtask_try_again(exchange, job, first_check(job) + held->index);
 }
 
 bool check_decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
@@ -596,25 +719,28 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     if (held == NULL || (outcome != XOUTCOME_OK && outcome != XOUTCOME_INPUT_MISSING)) {
         return false;
     }
+    const struct decision decision = decision_of(result);
+    if (!check_counts(exchange, lease, attempt->key.index)) { /* it was begun before it became so */
+        check_again(exchange, job, held, held->shy_of);
+        return true;
+    }
     if (outcome == XOUTCOME_INPUT_MISSING) { /* the fault of who left it, if it is not there */
-        held->missing++;
-        if (held->missing < CHECKS_MISSING) {
-            check_again(exchange, job, held, lease->provider);
-        } else {
-            redo(exchange, job, held->index, XATTEMPT_REFUTED, &result->hash);
-        }
+        accuse(exchange, job, held, lease, attempt, &decision);
         return true;
     }
     lease->failures_in_row = 0;
     if (result->verdict == XVERDICT_ACCEPT) {
         lease->accepted++;
-        accept(exchange, job, held->index, &result->hash);
+        accept(exchange, job, held->index, &decision);
     } else if (result->verdict == XVERDICT_REJECT) {
-        redo(exchange, job, held->index, XATTEMPT_REFUTED, &result->hash);
-    } else if (++held->unsure < CHECKS_UNSURE) {
-        check_again(exchange, job, held, lease->provider);
+        accuse(exchange, job, held, lease, attempt, &decision);
     } else {
-        redo(exchange, job, held->index, XATTEMPT_FAILED_PAID, &result->hash);
+        jury_add(exchange, job, held->index, lease->provider);
+        if (++held->unsure < CHECKS_UNSURE) {
+            check_again(exchange, job, held, lease->provider);
+        } else {
+            redo(exchange, job, held->index, XATTEMPT_FAILED_PAID, &decision);
+        }
     }
     return true;
 }
@@ -639,4 +765,130 @@ void checks_give_up(struct exchange *exchange, struct job *job)
             subtask_decide(exchange, job, i, SUBTASK_ACCEPTED);
         }
     }
+}
+
+/* ---------------------------------------------------------------- the client's own word */
+
+static struct hash32 seed_of_client(const struct job *job, const struct held *held)
+{
+    const uint32_t attempt = held->accusation.tracked.type == 0 ? 0 : held->accusation.attempt;
+    return exchange_check_seed(&held->dice, &held->hash, first_check(job) + held->index, attempt);
+}
+
+/* What is held under those numbers; NULL: the command is refused. */
+static struct held *held_to_judge(struct exchange *exchange, const struct job *job,
+                                  const struct exchange_judge *judge)
+{
+    struct held *held = job_checks(job, judge->index) ? job->checks->held[judge->index] : NULL;
+    if (held == NULL || held->attempt != judge->attempt ||
+        !hash32_equal(&held->hash, &judge->result)) {
+        reject(exchange, XREJECT_STATE, "index", judge->index, 0);
+        return NULL;
+    }
+    const struct hash32 seed = seed_of_client(job, held);
+    if (!hash32_equal(&seed, &judge->seed)) {
+        reject(exchange, XREJECT_VERIFY, "seed", judge->attempt, held->accusation.attempt);
+        return NULL;
+    }
+    if (judge->verdict < XVERDICT_ACCEPT || judge->verdict > XVERDICT_UNSURE) {
+        reject(exchange, XREJECT_VERIFY, "verdict", judge->verdict, XVERDICT_UNSURE);
+        return NULL;
+    }
+    return held;
+}
+
+/* Its word refutes what a referee of another owner has accused, and nothing else: who pays does not
+ * say alone what is not paid. */
+static uint8_t status_by_client(const struct exchange *exchange, const struct job *job,
+                                const struct held *held, uint8_t verdict)
+{
+    const uint32_t accuser = accuser_of(held);
+    const bool is_second =
+        accuser != EXCHANGE_NO_ACCOUNT && !have_one_owner(exchange, accuser, job->owner);
+    return verdict == XVERDICT_ACCEPT                ? XATTEMPT_ACCEPTED
+           : verdict == XVERDICT_REJECT && is_second ? XATTEMPT_REFUTED
+                                                     : XATTEMPT_FAILED_PAID;
+}
+
+void apply_judge(struct exchange *exchange, const struct exchange_judge *judge)
+{
+    struct job *job = table_find(&exchange->jobs, &judge->job);
+    if (job == NULL || job->owner != exchange->command->account) {
+        reject(exchange, XREJECT_NOT_FOUND, "job", 0, 0);
+        return;
+    }
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+        reject(exchange, XREJECT_STATE, "job", job->phase, JOB_PHASE_OPEN);
+        return;
+    }
+    const struct held *held = held_to_judge(exchange, job, judge);
+    if (held == NULL) {
+        return;
+    }
+    const struct decision decision = {.level = CHECK_CLIENT, .check = exchange->command->body};
+    const uint8_t status = status_by_client(exchange, job, held, judge->verdict);
+    if (status == XATTEMPT_ACCEPTED) {
+        const uint32_t check = first_check(job) + judge->index;
+        if (job_subtask(exchange, job, check)->attempts == 1) {
+            withdraw_others(exchange, job, check);
+        }
+        accept(exchange, job, judge->index, &decision);
+    } else {
+        redo(exchange, job, judge->index, status, &decision);
+    }
+    job_check(exchange, job);
+    report_job(exchange, job);
+}
+
+/* ---------------------------------------------------------------- reads */
+
+/* Whether a referee who may judge it has a device for it, whatever that asks. */
+static bool has_referee(const struct exchange *exchange, const struct job *job,
+                        const struct held *held)
+{
+    const struct part *part = &job->parts[job->part_count - 1];
+    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        if (provider->number != job->owner &&
+            !is_party(exchange, held->lease->provider, accuser_of(held), provider->number) &&
+            !job_overruled(exchange, job, provider->number) &&
+            provider_fits(exchange, provider, part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t exchange_disputes(const struct exchange *exchange, const struct id128 *id, uint32_t from,
+                         struct exchange_dispute *ret_rows, size_t limit)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    size_t count = 0;
+    for (uint32_t i = from; job != NULL && job_checks(job, i) && count < limit; i++) {
+        const struct held *held = job->checks->held[i];
+        const bool is_accused = held != NULL && held->accusation.tracked.type != 0;
+        if (held == NULL) {
+            continue;
+        }
+        const bool may_wait = has_referee(exchange, job, held);
+        if (!is_accused && may_wait) {
+            continue;
+        }
+        ret_rows[count++] = (struct exchange_dispute){.index = i,
+                                                      .attempt = held->attempt,
+                                                      .maker = held->lease->provider,
+                                                      .accuser = accuser_of(held),
+                                                      .result = held->hash,
+                                                      .seed = seed_of_client(job, held),
+                                                      .bytes = held->bytes,
+                                                      .length = held->length,
+                                                      .has_referee = may_wait};
+    }
+    return count;
+}
+
+uint32_t job_accused(const struct job *job)
+{
+    return job->checks == NULL ? 0 : job->checks->accused;
 }

@@ -93,12 +93,21 @@ void ask_look_at_hours(const struct exchange *exchange, struct ask *ask)
         const int64_t midnight_ns = hours_next_day_ns(ask->hours.offset_min, exchange->now_ns);
         ask->turns_ns = midnight_ns < ask->turns_ns ? midnight_ns : ask->turns_ns;
     }
+    const int64_t withdrawn_ns = account_withdrawn_until_ns(exchange, ask->device->key.provider);
+    if (withdrawn_ns > exchange->now_ns) {
+        ask->is_open = false;
+        ask->turns_ns = withdrawn_ns < ask->turns_ns ? withdrawn_ns : ask->turns_ns;
+    }
 }
 
 int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask)
 {
     if (!ask->is_open) {
-        return hours_next_ns(&ask->hours, exchange->now_ns) - exchange->now_ns;
+        const int64_t withdrawn_ns =
+            account_withdrawn_until_ns(exchange, ask->device->key.provider);
+        const int64_t from_ns = withdrawn_ns > exchange->now_ns ? withdrawn_ns : exchange->now_ns;
+        const bool opens_then = from_ns > exchange->now_ns && hours_open(&ask->hours, from_ns);
+        return (opens_then ? from_ns : hours_next_ns(&ask->hours, from_ns)) - exchange->now_ns;
     }
     return ask_is_spent(exchange, ask)
                ? hours_next_day_ns(ask->hours.offset_min, exchange->now_ns) - exchange->now_ns

@@ -153,6 +153,7 @@ void exchange_destroy(struct exchange **self)
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         free(exchange->members[i]->ended.jobs);
         free(exchange->members[i]->uses);
+        free(exchange->members[i]->standing);
         free(exchange->members[i]);
     }
     free(exchange->members);
@@ -615,6 +616,12 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
         break;
     case EXCHANGE_BANDS:
         apply_bands(exchange, &command->bands);
+        break;
+    case EXCHANGE_OWNER:
+        apply_owner(exchange, &command->owner);
+        break;
+    case EXCHANGE_JUDGE:
+        apply_judge(exchange, &command->judge);
         break;
     case EXCHANGE_ADVERTISE:
         apply_advertise(exchange, &command->advertise);

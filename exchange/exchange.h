@@ -57,7 +57,7 @@ struct exchange_limits exchange_limits_default(void);
 /* Number of the rules by which commands become effects. Whoever changes them so that the same
  * commands would lead to another state raises it: commands written under other rules are then
  * refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 17 };
+enum { EXCHANGE_RULES = 18 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits`
  * until a command EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the
@@ -89,6 +89,8 @@ enum exchange_command_type {
     EXCHANGE_EPOCH, /* the broker's own: dice of another secret from here on */
     EXCHANGE_REPLACE,
     EXCHANGE_BANDS,
+    EXCHANGE_OWNER,
+    EXCHANGE_JUDGE,
 };
 
 struct exchange_genesis_account {
@@ -134,6 +136,15 @@ struct exchange_bands {
     bool has_least, has_most, has_notional;
     int64_t least_micro, most_micro; /* price per slot-hour; 0 is always within */
     int64_t notional_micro; /* the most that one order may come to: price x slots x time. 0: any */
+};
+
+/* From here on these accounts are one owner's, with all others of that name; without a name each is
+ * its own owner again. */
+enum { EXCHANGE_OWNER_MOST = 32 };
+struct exchange_owner {
+    const struct key32 *accounts;
+    size_t count;
+    char name[EXCHANGE_NAME_SIZE];
 };
 
 struct exchange_set_limits {
@@ -330,6 +341,15 @@ struct exchange_cancel_job {
     struct id128 job;
 };
 
+/* What the client of a job found when it computed the check of a result that is held. */
+struct exchange_judge {
+    struct id128 job;
+    uint32_t index, attempt;
+    struct hash32 result; /* SHA-256 of the encoded Result that is held */
+    struct hash32 seed;   /* that it was given: exchange_disputes */
+    uint8_t verdict;      /* enum result_verdict */
+};
+
 struct exchange_command {
     enum exchange_command_type type;
     uint64_t index;      /* of the command in the log: 1, 2, 3 ... without a gap */
@@ -347,6 +367,8 @@ struct exchange_command {
         struct exchange_freeze freeze;
         struct exchange_halt halt;
         struct exchange_bands bands;
+        struct exchange_owner owner;
+        struct exchange_judge judge;
         struct exchange_set_limits set_limits;
         struct exchange_epoch epoch;
         struct exchange_advertise advertise;
@@ -537,6 +559,16 @@ uint32_t exchange_account_count(const struct exchange *exchange);
 bool exchange_account(const struct exchange *exchange, uint32_t number,
                       struct exchange_account_row *ret_row);
 
+/* What the account is known for (exchange/standing.c); zeros where nothing is. */
+struct exchange_standing {
+    char owner[EXCHANGE_NAME_SIZE]; /* "": the account is its own owner */
+    uint32_t refuted;               /* results of its that were refuted, less those that faded */
+    uint32_t refuted_ever;
+    uint32_t overruled;   /* results that it refuted and others did not */
+    int64_t withdrawn_ns; /* its asks are closed for so long; 0: they are not */
+};
+struct exchange_standing exchange_standing(const struct exchange *exchange, uint32_t account);
+
 struct exchange_donated {
     int64_t used_ns;     /* slot-time that its jobs had at price 0, as it has faded by now */
     int64_t promised_ns; /* that its leases at 0 may use yet; both together are its rank */
@@ -562,7 +594,8 @@ struct exchange_job_row {
     int64_t submitted_ns, ended_ns; /* ended 0: open */
     struct hash32 manifest;
     uint32_t lease_count;
-    uint32_t saved; /* subtasks of which a checkpoint is kept */
+    uint32_t accused; /* of those being checked: a referee rejects them, and no other has judged */
+    uint32_t saved;   /* subtasks of which a checkpoint is kept */
     /* Of so many results, but for checks, as far as their leases are known: what they were expected
      * to take, and what they took. */
     uint64_t timed;
@@ -585,6 +618,20 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
  * than `limit`. */
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *job,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit);
+
+/* A result that is held and that its client may have to judge: a referee has accused it, or none is
+ * left to judge it. */
+struct exchange_dispute {
+    uint32_t index, attempt;
+    uint32_t maker, accuser; /* EXCHANGE_NO_ACCOUNT: nobody has accused it */
+    struct hash32 result, seed;
+    const uint8_t *bytes; /* the encoded Result; until the next step */
+    uint32_t length;
+    bool has_referee; /* one who may judge it has a device for that */
+};
+/* Those of an open job from that index on, in order; returns how many, `limit` at most. */
+size_t exchange_disputes(const struct exchange *exchange, const struct id128 *job, uint32_t from,
+                         struct exchange_dispute *ret_rows, size_t limit);
 
 struct exchange_part_row {
     uint32_t first, subtasks; /* from that index on, so many */
@@ -683,6 +730,7 @@ struct exchange_explanation {
     uint32_t brief; /* of the fitting: with an ask that stands open to it, for shorter terms only */
     int64_t brief_term_ns; /* the longest of those terms */
     uint32_t spent;        /* of the closed: what they give a day is used up */
+    uint32_t withdrawn;    /* of the closed: results of their provider were refuted */
     int64_t opens_ns;      /* the first of the closed is open after so long, at the latest */
     /* Of the devices, and not asked for: they are passed over, and fail at no predicate; and of
      * these that would fit. */

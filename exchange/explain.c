@@ -220,6 +220,8 @@ static bool is_conditional(const struct exchange *exchange, const struct exchang
     const int64_t opens_ns = ask_opens_in_ns(exchange, ask);
     if (is_for_it && opens_ns > 0) {
         why->spent += ask->is_open;
+        why->withdrawn +=
+            account_withdrawn_until_ns(exchange, ask->device->key.provider) > exchange->now_ns;
         why->opens_ns = why->closed == 0 || opens_ns < why->opens_ns ? opens_ns : why->opens_ns;
         why->closed++;
     }
@@ -306,7 +308,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
     why->beyond += is_beyond;
     const int64_t avoided_ns = job_avoids_for_ns(exchange, part->job, device->key.provider);
     bool is_avoided = avoided_ns > 0;
-    bool is_own = part->waiting > 0 && part_choice(part, device->key.provider) == 0;
+    bool is_own = part->waiting > 0 && part_choice(exchange, part, device->key.provider) == 0;
     const bool is_unsteady =
         device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
     bool is_free = ask->slots >= need->slots && !is_avoided && !is_own && !is_unsteady;

@@ -190,7 +190,7 @@ bool part_may_take(const struct exchange *exchange, const struct part *part, con
     const uint32_t provider = ask->device->key.provider;
     return ask_suits(ask, part->job) && ask_in_reach(exchange, part, ask) &&
            !job_avoids(exchange, part->job, provider) &&
-           (part->waiting == 0 || part_choice(part, provider) > 0);
+           (part->waiting == 0 || part_choice(exchange, part, provider) > 0);
 }
 
 /* Own orders are passed over: a new one that would have met its own first was refused. */
@@ -397,7 +397,7 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
     const struct ask *standing = lease->device == NULL ? NULL : lease->device->ask;
     if (lease->part == part || lease->state != LEASE_ACTIVE || lease->live > 0 ||
         standing == NULL || !standing->is_open || !ask_is_for(standing, part->job->owner) ||
-        lease->slots < part->width || part_choice(lease->part, lease->provider) > 0) {
+        lease->slots < part->width || part_choice(exchange, lease->part, lease->provider) > 0) {
         return false;
     }
     struct book_ask ask;

@@ -82,6 +82,7 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
         withdraw_others(exchange, job, index); /* the first accepted wins */
     }
     saved_drop(exchange, job, index);
+    jury_dismiss(exchange, job, index);
     if (job->graph != NULL) {
         graph_decided(exchange, job, index, to);
     }
@@ -126,21 +127,33 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
 
 /* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is
  * passed over. */
-uint32_t part_next_retry(struct exchange *exchange, struct part *part)
+uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider)
 {
     struct job *job = part->job;
-    while (part->retry_head != NO_SUBTASK) {
-        uint32_t index = part->retry_head;
+    uint32_t before = NO_SUBTASK;
+    uint32_t index = part->retry_head;
+    while (index != NO_SUBTASK) {
         struct subtask *subtask = job_subtask(exchange, job, index);
-        part->retry_head = subtask->next;
-        if (part->retry_head == NO_SUBTASK) {
-            part->retry_tail = NO_SUBTASK;
+        const uint32_t next = subtask->next;
+        const bool is_waiting = subtask->state == SUBTASK_WAITING;
+        if (is_waiting && jury_bars(exchange, job, index, provider)) {
+            before = index;
+            index = next;
+            continue;
         }
+        if (before == NO_SUBTASK) {
+            part->retry_head = next;
+        } else {
+            job_subtask(exchange, job, before)->next = next;
+            subtask_changed(exchange, job, before);
+        }
+        part->retry_tail = next == NO_SUBTASK ? before : part->retry_tail;
         subtask->queued = 0;
         subtask_changed(exchange, job, index);
-        if (subtask->state == SUBTASK_WAITING) {
+        if (is_waiting) {
             return index;
         }
+        index = next;
     }
     return NO_SUBTASK;
 }
@@ -671,7 +684,9 @@ static uint8_t reason_of_failure(const struct job *job, uint8_t otherwise)
     if (job->failed == 0 || a_program_failed(job)) {
         return otherwise;
     }
-    return job->unjudged > 0 ? XREASON_NO_VERDICT : XREASON_PROVIDERS_FAILED;
+    return job_lacks_maker(job) ? XREASON_NO_MAKER
+           : job->unjudged > 0  ? XREASON_NO_VERDICT
+                                : XREASON_PROVIDERS_FAILED;
 }
 
 void job_settle(struct exchange *exchange, struct job *job)
@@ -716,6 +731,7 @@ void job_settle(struct exchange *exchange, struct job *job)
     record->charge_micro = charged;
     record->amount_micro = released;
 
+    juries_drop(exchange, job);
     checks_destroy(job);
     graph_drop(exchange, job);
     saved_drop_all(exchange, job);

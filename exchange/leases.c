@@ -307,7 +307,7 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
         }
         return;
     }
-    uint32_t index = part_next_retry(exchange, lease->part);
+    uint32_t index = part_next_retry(exchange, lease->part, lease->provider);
     bool is_retry = index != NO_SUBTASK;
     if (!is_retry) {
         index = part_next_fresh(exchange, lease->part);
@@ -335,9 +335,9 @@ static void become_idle(struct exchange *exchange, struct lease *lease)
     }
 }
 
-static bool has_choice(const struct lease *lease)
+static bool has_choice(const struct exchange *exchange, const struct lease *lease)
 {
-    return part_choice(lease->part, lease->provider) > 0;
+    return part_choice(exchange, lease->part, lease->provider) > 0;
 }
 
 /* The emptiest lanes first, up to `depth` in each. */
@@ -348,8 +348,8 @@ static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t 
         uint32_t in_flight = lease->lanes[lane].in_flight;
         least = in_flight < least ? in_flight : least;
     }
-    for (uint32_t target = least + 1; target <= depth && has_choice(lease); target++) {
-        for (uint32_t lane = 0; lane < lease->lane_count && has_choice(lease); lane++) {
+    for (uint32_t target = least + 1; target <= depth && has_choice(exchange, lease); target++) {
+        for (uint32_t lane = 0; lane < lease->lane_count && has_choice(exchange, lease); lane++) {
             if (lease->lanes[lane].in_flight < target &&
                 exchange->attempt_count < exchange->limits.attempts) {
                 dispatch(exchange, lease, lane, false);
@@ -476,12 +476,18 @@ void part_place_retries(struct exchange *exchange, struct part *part)
     size_t count = find_open_lanes(exchange, part, lanes);
     qsort(lanes, count, sizeof *lanes, compare_open);
     for (size_t i = 0; i < count && exchange->attempt_count < exchange->limits.attempts; i++) {
+        if (job_has_juries(job) && !has_choice(exchange, lanes[i].lease)) {
+            continue; /* its provider has judged all that waits */
+        }
         if (!has_time(exchange, lanes[i].lease) && !renew(exchange, lanes[i].lease)) {
             continue; /* its refill winds it down */
         }
-        uint32_t index = part_next_retry(exchange, part);
-        if (index == NO_SUBTASK) {
+        uint32_t index = part_next_retry(exchange, part, lanes[i].lease->provider);
+        if (index == NO_SUBTASK && !job_has_juries(job)) {
             break;
+        }
+        if (index == NO_SUBTASK) {
+            continue;
         }
         dispatch_subtask(exchange, lanes[i].lease, lanes[i].lane, index, true);
     }
@@ -532,7 +538,7 @@ static bool matters_where(const struct part *part)
 {
     const bool is_ranked = graph_tells_apart(part->job) && part->lanes <= PLACED_LANES_MOST;
     const bool is_last = part->waiting <= part->lanes && part->lanes <= LAST_LANES_MOST;
-    return !part_is_checks(part) && (is_last || is_ranked);
+    return !part_is_checks(part) && !job_has_juries(part->job) && (is_last || is_ranked);
 }
 
 /* What goes next goes where it is done first, be it behind what a faster lane runs: one that begins
@@ -553,7 +559,7 @@ static void place_next(struct exchange *exchange, struct lease *lease)
             dispatch(exchange, first->lease, first->lane,
                      first->lease->lanes[first->lane].in_flight > 1);
         }
-    } while (first != NULL && has_choice(lease) &&
+    } while (first != NULL && has_choice(exchange, lease) &&
              exchange->attempt_count < exchange->limits.attempts);
     free(lanes);
 }
@@ -586,7 +592,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         }
         return;
     }
-    if (!has_choice(lease)) {
+    if (!has_choice(exchange, lease)) {
         part_help(exchange, lease);
         become_useless(exchange, lease);
         return;
@@ -604,7 +610,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (part->retry_head != NO_SUBTASK && list_empty(&part->front)) {
         list_append(&exchange->fronts, &part->front);
     }
-    if (!has_choice(lease)) {
+    if (!has_choice(exchange, lease)) {
         part_help(exchange, lease); /* it took the last */
     }
     become_idle(exchange,
@@ -722,7 +728,8 @@ static void trust_again(struct exchange *exchange, struct lease *lease, struct a
 {
     struct job *job = lease->job;
     struct subtask *subtask = job_subtask(exchange, job, attempt->key.index);
-    if (!attempt->is_doubted || attempt->is_fenced || subtask->state != SUBTASK_WAITING) {
+    if (!attempt->is_doubted || attempt->is_fenced || subtask->state != SUBTASK_WAITING ||
+        jury_bars(exchange, job, attempt->key.index, lease->provider)) {
         return;
     }
     attempt->is_doubted = false;

@@ -56,6 +56,7 @@ enum {
     XREASON_PROMISED = 19,
     XREASON_WHOLE_BUDGET = 20,
     XREASON_FIRM = 21,
+    XREASON_NO_MAKER = 22,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
     XEND_CANCELLED = 2,
@@ -100,7 +101,15 @@ enum {
 #define CLOSING_NS (20 * NS_PER_S) /* a closing job waits that long for its withdrawn attempts */
 #define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
 #define REFUTED_NS (60 * NS_PER_S) /* one whose result was refuted, likewise */
-#define SERVES_NS (60 * NS_PER_S)  /* blobs stay readable after a lease ended */
+/* A judged subtask that waits so long, and all who could make it have judged it, has failed. */
+#define NOBODY_LEFT_NS (60 * NS_PER_S)
+/* How long the asks of an account are closed when a result more than REFUTED_BORNE was refuted; it
+ * doubles with each further one, up to the most. */
+#define WITHDRAWN_LEAST_NS (60 * NS_PER_S)
+#define WITHDRAWN_MOST_NS (24 * NS_PER_HOUR)
+/* So much slot-time, accepted by checks, takes one refutation off the count. */
+#define REFUTED_FADES_NS NS_PER_HOUR
+#define SERVES_NS (60 * NS_PER_S) /* blobs stay readable after a lease ended */
 enum {
     VANISHED_MOST = 16,     /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,   /* of one subtask, whatever ended them: with one more it has failed */
@@ -129,8 +138,9 @@ enum {
     SAVED_BYTES_MOST = 16384,    /* names, hashes and sizes of the files of one checkpoint */
     SAVED_SUBTASKS_MOST = 65536, /* of a job that has checkpoints */
     SAVED_MISSING = 2,           /* attempts that did not find them: then they are not there */
-    CHECKS_UNSURE = 2,  /* checks of a result that came to no verdict: then nobody is accused */
-    CHECKS_MISSING = 2, /* that did not find what it left: then it is not there */
+    CHECKS_UNSURE = 2, /* checks of a result that came to no verdict: then nobody is accused */
+    JUDGES_MOST = 32,  /* accounts that judged one subtask: with so many it has failed */
+    REFUTED_BORNE = 1, /* refuted results of an account that close none of its asks */
 };
 #define NO_SUBTASK UINT32_MAX
 #define NO_CLASS UINT32_MAX /* of a job without a bid */

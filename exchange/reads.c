@@ -116,7 +116,7 @@ static uint8_t reason_but_price(const struct exchange *exchange, const struct pa
     if (!device->is_advertised || device->key.provider == job->owner ||
         device->slots < part->width ||
         !book_class_accepts(exchange->book, part->class_id, device->cell) ||
-        part_choice(part, device->key.provider) == 0) {
+        part_choice(exchange, part, device->key.provider) == 0) {
         return XREASON_NO_DEVICE;
     }
     struct book_ask resting;
@@ -353,6 +353,7 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .submitted_ns = job->submitted_ns,
         .ended_ns = job->ended_ns,
         .manifest = job->manifest,
+        .accused = job->phase == JOB_PHASE_OPEN ? job_accused(job) : 0,
         .saved = job->saved_count,
     };
     const struct job_pace pace = job_pace(job);

@@ -33,6 +33,9 @@ enum record_type { /* in snapshots; numbers never change */
                    RECORD_GIVEN = 15,
                    RECORD_HELD = 16,
                    RECORD_SAVED = 17,
+                   RECORD_STANDING = 18,
+                   RECORD_ACCUSATION = 19,
+                   RECORD_JURY = 20,
 };
 
 struct tracked {
@@ -71,6 +74,7 @@ struct
     int64_t donated_day; /* on this day, since 1970 */
     int64_t given_ns;    /* slot-time that its devices gave for nothing, ever */
     /* not recorded */
+    struct standing *standing; /* a record of its own; NULL: none */
     int128 promised_ns;        /* slot-time that its leases at 0 may use yet */
     bool shares_name;          /* it was the first of that name, and not the last */
     struct provider *provider; /* or NULL */
@@ -83,6 +87,19 @@ struct
     uint64_t open_subtasks;    /* of its open jobs */
     struct list_link refusals; /* struct refused_id, oldest first */
     uint32_t refusal_count;
+};
+
+/* What an account is known for; most accounts have none (standing.c). */
+struct standing {
+    struct tracked tracked;
+    const struct member *member;
+    uint64_t group; /* accounts with the same are one owner's; 0: the account is its own owner */
+    char owner[EXCHANGE_NAME_SIZE]; /* name of that group */
+    uint32_t refuted;               /* results, less those that faded */
+    uint32_t refuted_ever;
+    uint32_t overruled;         /* results that it refuted, and that stood */
+    int64_t proved_ns;          /* slot-time that checks accepted since one faded */
+    int64_t withdrawn_until_ns; /* its asks are closed until then */
 };
 
 /* A cell or class of the book as a record. */
@@ -262,6 +279,28 @@ struct graph {
     struct given **given;        /* by subtask; NULL: nothing is kept */
 };
 
+/* A referee says that what is held is wrong, or that its files are not there. A referee of another
+ * owner has to say so too, or its client. */
+struct accusation {
+    struct tracked tracked; /* type 0: there is none */
+    const struct held *held;
+    uint32_t referee;
+    uint32_t attempt;    /* of the check, which its seed was drawn for */
+    struct hash32 check; /* the Result that says so */
+};
+
+/* The accounts that judged a subtask; or, of index NO_SUBTASK, those that the job asks no more. */
+struct jury {
+    struct tracked tracked;
+    struct list_link all; /* of the job, by age */
+    const struct job *job;
+    uint32_t index;
+    int64_t look_ns; /* of a subtask: when to look whether anybody is left to make it; 0: not */
+    uint32_t unmade; /* of the job: subtasks that failed because nobody was */
+    uint32_t count;
+    uint32_t accounts[JUDGES_MOST];
+};
+
 /* A result that has come and is neither taken nor refuted before a referee has judged it. What it
  * will be paid stays in the reserve of its lease, which is kept as long. */
 struct held {
@@ -272,12 +311,13 @@ struct held {
     uint32_t position;    /* its place there: those that came first are checked first */
     int64_t paid_ns;      /* slot-time that it is paid for, if it is */
     struct hash32 hash, dice;
-    uint8_t unsure, missing; /* checks of it that came to that */
-    uint32_t
-        shy_of; /* who made the last of these: another goes first. EXCHANGE_NO_ACCOUNT: nobody */
+    uint8_t unsure;  /* checks of it that came to that */
+    uint8_t missing; /* written by older rules, which counted checks without its files */
+    uint32_t shy_of; /* who was unsure last: another goes first. EXCHANGE_NO_ACCOUNT: nobody */
     uint32_t length; /* of bytes: the encoded Result */
     /* not recorded */
-    struct check_queue *queue; /* where its check waits for a lane, or NULL */
+    struct accusation accusation; /* a record of its own */
+    struct check_queue *queue;    /* where its check waits for a lane, or NULL */
     struct list_link waiting;
     uint8_t bytes[];
 };
@@ -297,6 +337,7 @@ struct saved {
 struct check_queue {
     struct list_link all;
     uint32_t maker, shy_of;
+    uint32_t accuser; /* has judged them already; EXCHANGE_NO_ACCOUNT: nobody has */
     uint32_t count;
     struct list_link waiting; /* struct held */
 };
@@ -305,7 +346,11 @@ struct check_queue {
  * Not recorded. */
 struct checks {
     struct list_link queues;
-    struct held **held; /* by index of the subtask; NULL: nothing is held of it */
+    struct held **held;          /* by index of the subtask; NULL: nothing is held of it */
+    struct jury **juries;        /* likewise; NULL: nobody has judged it */
+    struct jury *overruled;      /* of the whole job; NULL: none */
+    uint32_t accused;            /* of what is held */
+    struct list_link all_juries; /* by age */
 };
 
 struct job {

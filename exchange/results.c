@@ -180,20 +180,31 @@ static bool is_lost(const struct job *job, const struct attempt *attempt, uint8_
            !saved_is_new(job, attempt->key.index, result);
 }
 
-static uint8_t status_of(const struct job *job, const struct subtask *subtask,
-                         const struct attempt *attempt, uint8_t outcome,
-                         const struct exchange_result *result, bool is_given_up)
+/* It was begun before its provider judged the subtask, and counts no more. */
+static bool is_barred(const struct exchange *exchange, const struct attempt *attempt)
+{
+    const struct lease *lease = attempt->lease;
+    return jury_bars(exchange, lease->job, attempt->key.index, lease->provider);
+}
+
+static uint8_t status_of(const struct exchange *exchange, const struct job *job,
+                         const struct subtask *subtask, const struct attempt *attempt,
+                         uint8_t outcome, const struct exchange_result *result, bool is_given_up)
 {
     enum fault fault = is_given_up ? FAULT_PROVIDER : fault_of(outcome);
     if (attempt->is_fenced) {
         return XATTEMPT_LATE;
     }
-    if (is_decided(job, subtask) && outcome != XOUTCOME_CANCELLED) {
+    if ((is_decided(job, subtask) || is_barred(exchange, attempt)) &&
+        outcome != XOUTCOME_CANCELLED) {
         return XATTEMPT_LATE;
     }
     if (part_is_checks(attempt->lease->part) && fault == FAULT_NONE) {
         /* One that takes nothing is paid, and has to be made again. */
-        return result->verdict == XVERDICT_ACCEPT ? XATTEMPT_ACCEPTED : XATTEMPT_FAILED_PAID;
+        return result->verdict == XVERDICT_ACCEPT &&
+                       check_counts(exchange, attempt->lease, attempt->key.index)
+                   ? XATTEMPT_ACCEPTED
+                   : XATTEMPT_FAILED_PAID;
     }
     return fault == FAULT_NONE ? XATTEMPT_ACCEPTED
            : fault == FAULT_PROVIDER || is_lost(job, attempt, outcome, result)
@@ -227,6 +238,10 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
     const uint32_t index = attempt->key.index;
     struct subtask *subtask = job_subtask(exchange, job, index);
     if (is_decided(job, subtask) || check_decide(exchange, lease, attempt, outcome, result)) {
+        return;
+    }
+    if (is_barred(exchange, attempt)) {
+        subtask_try_again(exchange, job, index);
         return;
     }
     switch (fault_of(outcome)) {
@@ -341,8 +356,9 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
     }
     bool is_given_up = gives_up(exchange, lease, attempt, outcome);
     const int64_t seen_ns = lease->lanes[attempt->lane].seen_ns;
-    uint8_t status =
-        is_open ? status_of(job, subtask, attempt, outcome, result, is_given_up) : XATTEMPT_LATE;
+    uint8_t status = is_open
+                         ? status_of(exchange, job, subtask, attempt, outcome, result, is_given_up)
+                         : XATTEMPT_LATE;
     if (status == XATTEMPT_ACCEPTED && is_held(job, attempt->key.index)) {
         result_hold(exchange, lease, attempt, result, position);
     } else {

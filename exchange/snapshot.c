@@ -286,6 +286,38 @@ static void put_held(struct writer *out, const struct held *held)
     writer_bytes(out, held->bytes, held->length);
 }
 
+static void put_standing(struct writer *out, const struct standing *standing)
+{
+    writer_u32(out, standing->member->number);
+    writer_u64(out, standing->group);
+    writer_bytes(out, standing->owner, sizeof standing->owner);
+    writer_u32(out, standing->refuted);
+    writer_u32(out, standing->refuted_ever);
+    writer_u32(out, standing->overruled);
+    writer_i64(out, standing->proved_ns);
+    writer_i64(out, standing->withdrawn_until_ns);
+}
+
+static void put_accusation(struct writer *out, const struct accusation *accusation)
+{
+    PUT_ID(out, accusation->held->lease->job->id);
+    writer_u32(out, accusation->held->index);
+    writer_u32(out, accusation->referee);
+    writer_u32(out, accusation->attempt);
+    PUT_ID(out, accusation->check);
+}
+
+static void put_jury(struct writer *out, const struct jury *jury)
+{
+    PUT_ID(out, jury->job->id);
+    writer_u32(out, jury->index);
+    writer_i64(out, jury->look_ns);
+    writer_u32(out, jury->unmade);
+    for (uint32_t i = 0; i < jury->count; i++) {
+        writer_u32(out, jury->accounts[i]);
+    }
+}
+
 static void put_page(struct writer *out, const struct page *page)
 {
     PUT_ID(out, page->job->id);
@@ -426,6 +458,15 @@ static void put_entity(struct writer *out, const struct exchange *exchange,
     case RECORD_HELD:
         put_held(out, entity);
         break;
+    case RECORD_STANDING:
+        put_standing(out, entity);
+        break;
+    case RECORD_ACCUSATION:
+        put_accusation(out, entity);
+        break;
+    case RECORD_JURY:
+        put_jury(out, entity);
+        break;
     case RECORD_PAGE:
         put_page(out, entity);
         break;
@@ -463,6 +504,11 @@ static void walk_members(const struct exchange *exchange, on_record *action, voi
     }
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         action(context, &exchange->members[i]->tracked);
+    }
+    for (uint32_t i = 0; i < exchange->member_count; i++) {
+        if (exchange->members[i]->standing != NULL) {
+            action(context, &exchange->members[i]->standing->tracked);
+        }
     }
     for (struct list_link *at = exchange->invitation_list.next; at != &exchange->invitation_list;
          at = at->next) {
@@ -519,9 +565,17 @@ static void walk_jobs(const struct exchange *exchange, on_record *action, void *
             action(context, &LIST_ELEMENT(link, struct lease, of_job)->tracked);
         }
         for (uint32_t i = 0; job_checks(job, i); i++) {
-            if (job->checks->held[i] != NULL) {
-                action(context, &job->checks->held[i]->tracked);
+            const struct held *held = job->checks->held[i];
+            if (held != NULL) {
+                action(context, &held->tracked);
             }
+            if (held != NULL && held->accusation.tracked.type != 0) {
+                action(context, &held->accusation.tracked);
+            }
+        }
+        for (struct list_link *link = job_has_juries(job) ? job->checks->all_juries.next : NULL;
+             link != NULL && link != &job->checks->all_juries; link = link->next) {
+            action(context, &LIST_ELEMENT(link, struct jury, all)->tracked);
         }
     }
 }

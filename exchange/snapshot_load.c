@@ -150,6 +150,28 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     return member->number < ACCOUNT_FIRST_USER || member_link_name(exchange, member);
 }
 
+static bool get_standing(struct exchange *exchange, struct reader *in)
+{
+    struct member *member = member_by_number(exchange, reader_u32(in));
+    struct standing *standing =
+        member == NULL || member->standing != NULL ? NULL : allocate(exchange, sizeof *standing);
+    if (standing == NULL) {
+        return false;
+    }
+    standing->member = member;
+    member->standing = standing;
+    track(exchange, &standing->tracked, RECORD_STANDING);
+    standing->group = reader_u64(in);
+    get_name(in, standing->owner, sizeof standing->owner);
+    standing->refuted = reader_u32(in);
+    standing->refuted_ever = reader_u32(in);
+    standing->overruled = reader_u32(in);
+    standing->proved_ns = get_ns(in);
+    standing->withdrawn_until_ns = get_ns(in);
+    return reader_finished(in) && standing->proved_ns >= 0 && standing->withdrawn_until_ns >= 0 &&
+           (standing->group != 0) == (standing->owner[0] != '\0');
+}
+
 static bool get_invitation(struct exchange *exchange, struct reader *in)
 {
     struct invitation *invitation = allocate(exchange, sizeof *invitation);
@@ -313,9 +335,6 @@ static void get_conditions(const struct exchange *exchange, struct reader *in, s
     ask->daily_ns = reader_i64(in);
     in->failed = in->failed || !hours_well_formed(&ask->hours) || ask->daily_ns < 0 ||
                  (ask->daily_ns > 0 && ask->max_term_ns <= 0);
-    if (!in->failed) {
-        ask_look_at_hours(exchange, ask);
-    }
 }
 
 static bool get_ask(struct exchange *exchange, struct reader *in)
@@ -337,6 +356,7 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
         fields.price_micro < 0 || table_find(&exchange->asks, &fields.order) != NULL) {
         return false;
     }
+    ask_look_at_hours(exchange, &fields);
     const struct ask *ask = ask_create(exchange, &fields);
     if (ask == NULL) {
         return false;
@@ -375,6 +395,12 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
         return load_saved(exchange, in);
     case RECORD_HELD:
         return load_held(exchange, in);
+    case RECORD_STANDING:
+        return get_standing(exchange, in);
+    case RECORD_ACCUSATION:
+        return load_accusation(exchange, in);
+    case RECORD_JURY:
+        return load_jury(exchange, in);
     case RECORD_PAGE:
         return load_page(exchange, in);
     case RECORD_LEASE:

@@ -48,6 +48,8 @@ bool load_job(struct exchange *exchange, struct reader *in);
 bool load_graph(struct exchange *exchange, struct reader *in);
 bool load_given(struct exchange *exchange, struct reader *in);
 bool load_saved(struct exchange *exchange, struct reader *in);
+bool load_accusation(struct exchange *exchange, struct reader *in);
+bool load_jury(struct exchange *exchange, struct reader *in);
 bool load_held(struct exchange *exchange, struct reader *in);
 bool load_page(struct exchange *exchange, struct reader *in);
 bool load_lease(struct exchange *exchange, struct reader *in);

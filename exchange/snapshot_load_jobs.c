@@ -300,6 +300,50 @@ bool load_held(struct exchange *exchange, struct reader *in)
     return job_subtask(exchange, job, held->index)->state == SUBTASK_CHECKING;
 }
 
+/* The record of what it is about is the one before. */
+bool load_accusation(struct exchange *exchange, struct reader *in)
+{
+    const struct job *job = open_job_of(exchange, in);
+    const uint32_t index = reader_u32(in);
+    struct accusation accusation = {.referee = reader_u32(in)};
+    accusation.attempt = reader_u32(in);
+    GET_ID(in, accusation.check);
+    struct held *held = job == NULL || !job_checks(job, index) ? NULL : job->checks->held[index];
+    if (!reader_finished(in) || held == NULL || held->accusation.tracked.type != 0 ||
+        member_by_number(exchange, accusation.referee) == NULL) {
+        return false;
+    }
+    accusation_put(exchange, held, &accusation);
+    return true;
+}
+
+bool load_jury(struct exchange *exchange, struct reader *in)
+{
+    struct job *job = open_job_of(exchange, in);
+    const uint32_t index = reader_u32(in);
+    const int64_t look_ns = get_ns(in);
+    const uint32_t unmade = reader_u32(in);
+    const size_t count = reader_left(in) / sizeof(uint32_t);
+    if (in->failed || job == NULL || job->checks == NULL || count > JUDGES_MOST ||
+        !(index == NO_SUBTASK || job_checks(job, index))) {
+        return false;
+    }
+    struct jury *jury = jury_put(exchange, job, index);
+    if (jury == NULL || jury->count > 0) {
+        return false;
+    }
+    jury->look_ns = look_ns;
+    jury->unmade = unmade;
+    for (size_t i = 0; i < count; i++) {
+        jury->accounts[jury->count++] = reader_u32(in);
+        in->failed = in->failed || member_by_number(exchange, jury->accounts[i]) == NULL;
+    }
+    if (look_ns != 0) {
+        timer_arm(exchange, TIMER_JOB, &job->id, look_ns);
+    }
+    return reader_finished(in);
+}
+
 bool load_page(struct exchange *exchange, struct reader *in)
 {
     struct job *job = open_job_of(exchange, in);

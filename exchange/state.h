@@ -61,6 +61,17 @@ void invitations_expire(struct exchange *exchange);
 bool member_link_name(struct exchange *exchange, struct member *member); /* false: no memory */
 void invitation_link(struct exchange *exchange, struct invitation *invitation);
 
+/* ---- standing.c */
+void apply_owner(struct exchange *exchange, const struct exchange_owner *owner);
+bool have_one_owner(const struct exchange *exchange, uint32_t a, uint32_t b);
+/* A result of the account was refuted; a check has accepted so much of its slot-time; it rejected
+ * what stood. */
+void account_refuted(struct exchange *exchange, uint32_t account);
+void account_proved(struct exchange *exchange, uint32_t account, int64_t slot_ns);
+void account_overruled(struct exchange *exchange, uint32_t account);
+/* Its asks are closed until then; 0: they never were. */
+int64_t account_withdrawn_until_ns(const struct exchange *exchange, uint32_t account);
+
 /* ---- bands.c */
 void apply_bands(struct exchange *exchange, const struct exchange_bands *bands);
 /* The price itself, if an order may have it; else the bound of the band that it is beyond. */
@@ -223,7 +234,8 @@ void part_look_if_over(struct exchange *exchange,
                        struct part *part); /* then its idle leases are ended in this step */
 /* Retries go first, then subtasks never started, by rank (else the longest expected), then index.
  * Taken off what waits; NO_SUBTASK: none. */
-uint32_t part_next_retry(struct exchange *exchange, struct part *part);
+/* For that provider: what it has judged is passed over. */
+uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider);
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
 struct part *part_of(const struct job *job, uint32_t index);
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason);
@@ -400,9 +412,9 @@ bool held_link(struct job *job,
 bool part_is_checks(const struct part *part);
 bool job_checks(const struct job *job,
                 uint32_t index); /* whether that subtask's results are held */
-/* Of what waits in the part for a lane, how much that provider may run: nobody judges its own
- * results. */
-uint32_t part_choice(const struct part *part, uint32_t provider);
+/* Of what waits in the part for a lane, how much that provider may run, or at least one where it may
+ * run any: nobody judges results of its own owner, or makes what it has judged. */
+uint32_t part_choice(const struct exchange *exchange, const struct part *part, uint32_t provider);
 uint32_t checks_next(struct exchange *exchange, struct lease *lease); /* NO_SUBTASK: none for it */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
 void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
@@ -410,6 +422,8 @@ void check_unqueue(const struct job *job, uint32_t index); /* it runs after all,
 struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt);
 /* The subtask that it is about; 0 when it is no check, or there is nothing to check. */
 uint32_t check_subject(const struct job *job, uint32_t index);
+/* Whether its verdict is one: its owner neither made what it is about nor has accused it. */
+bool check_counts(const struct exchange *exchange, const struct lease *lease, uint32_t index);
 /* What its result counts as: a verdict on what is no longer held is nobody's fault, one without the
  * right seed the referee's. */
 uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
@@ -424,6 +438,37 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
 void check_failed(struct exchange *exchange, struct job *job, uint32_t index); /* for good */
 /* All that is held is taken unchecked: its job does not wait for the checks. */
 void checks_give_up(struct exchange *exchange, struct job *job);
+
+/* It is not accused yet. */
+void accusation_put(struct exchange *exchange, struct held *held,
+                    const struct accusation *accusation);
+void apply_judge(struct exchange *exchange, const struct exchange_judge *judge);
+uint32_t job_accused(const struct job *job); /* results held of it that a referee rejects */
+
+/* ---- juries.c: of jobs with checks */
+/* That referee has judged what the subtask left. */
+void jury_add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t referee);
+bool jury_is_full(const struct job *job, uint32_t index);
+bool job_has_juries(const struct job *job);
+/* Whether the provider's owner has judged the subtask, and so never makes it. */
+bool jury_bars(const struct exchange *exchange, const struct job *job, uint32_t index,
+               uint32_t provider);
+/* The referee rejected what stood: the job asks its owner no more. */
+void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee);
+bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee);
+/* The subtask waits again: it is looked at later whether anybody is left to make it. */
+void jury_watch(struct exchange *exchange, struct job *job, uint32_t index);
+void juries_due(struct exchange *exchange, struct job *job, int64_t at_ns);
+bool juries_await(const struct job *job, int64_t at_ns);
+void juries_arm(struct exchange *exchange, const struct job *job);
+bool job_lacks_maker(const struct job *job); /* a subtask has failed for that */
+/* Whether a device of the provider satisfies the part's requirement and is wide enough. */
+bool provider_fits(const struct exchange *exchange, const struct provider *provider,
+                   const struct part *part);
+void jury_dismiss(struct exchange *exchange, struct job *job, uint32_t index); /* it is decided */
+void juries_drop(struct exchange *exchange, struct job *job);                  /* all of them */
+/* An empty one, or the one that is there; NULL: out of memory. */
+struct jury *jury_put(struct exchange *exchange, struct job *job, uint32_t index);
 
 /* ---- spot.c: leases that another bid may take, and those that are promised */
 void spot_destroy(struct spot **self);

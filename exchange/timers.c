@@ -104,7 +104,11 @@ static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
     for (uint32_t i = 0; i < job->part_count; i++) {
         part_stragglers_due(exchange, &job->parts[i], at_ns);
     }
-    for (uint32_t i = 0; i < job->avoided_count; i++) {
+    if (job_has_juries(job)) {
+        juries_due(exchange, job, at_ns);
+        job_check(exchange, job);
+    }
+    for (uint32_t i = 0; job->phase == JOB_PHASE_OPEN && i < job->avoided_count; i++) {
         if (job->avoided[i].until_ns == at_ns) { /* that provider may serve it again */
             job_wants(exchange, job);
             return;
@@ -152,6 +156,7 @@ void timers_arm_job(struct exchange *exchange, const struct job *job)
             timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
         }
     }
+    juries_arm(exchange, job);
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->state != LEASE_ENDED) {
@@ -173,7 +178,7 @@ static bool job_awaits(const struct exchange *exchange, const struct job *job, i
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         awaits = awaits || (job->avoided[i].until_ns == at_ns && at_ns > exchange->now_ns);
     }
-    return awaits;
+    return awaits || juries_await(job, at_ns);
 }
 
 /* A lease's may be early: its deadline has moved since, and so does the entry. */

@@ -283,6 +283,9 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
                                      .price_micro = -1,
                                      .best_limit_micro = -1,
                                      .fills_at_micro = -1};
+    const struct exchange_standing standing = exchange_standing(exchange, account);
+    ret_why->refuted = standing.refuted;
+    ret_why->withdrawn_ns = standing.withdrawn_ns;
     const struct device *device =
         provider == NULL ? NULL : find_device(exchange, provider, number, &ret_why->devices);
     if (device == NULL) {

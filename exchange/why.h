@@ -27,8 +27,10 @@ struct exchange_why_refusal { /* one requirement that the device does not satisf
 struct exchange_why {
     /* The provider. */
     bool is_frozen, is_halted;
-    uint8_t state;    /* enum provider_state */
-    uint32_t devices; /* advertised: 0: nothing else is filled in */
+    uint8_t state;        /* enum provider_state */
+    uint32_t refuted;     /* results of its that were refuted, less those that faded */
+    int64_t withdrawn_ns; /* its asks are closed for that for so long; 0: they are not */
+    uint32_t devices;     /* advertised: 0: nothing else is filled in */
     /* The device. */
     struct id128 device;
     char label[EXCHANGE_NAME_SIZE];

@@ -16,7 +16,8 @@
  *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32,
  *             result hash 32 (SHA-256 of the encoded Result), u8 outcome, u8 status (enum
  *             attempt_status), i64 price, i64 paid_ns, i64 charge,
- *             u64 batch_index, u8 level (0: not checked, 1: cheap), hash 32 of the check's Result
+ *             u64 batch_index, u8 level (0: not checked, 1: cheap, 2: by the client), hash 32 of the check's
+ *             Result, or of the type and body of the client's JudgeResult
  *     HELD    job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32, result hash 32
  *     EPOCH   commitment 32 (SHA-256 of the secret that begins), secret 32 of the epoch that ends (zeros: none, or lost)
  *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged,
@@ -59,7 +60,11 @@ enum ledger_kind {
     LEDGER_EPOCH = 17, /* dice are made of another secret from here on */
 };
 
-enum check_level { CHECK_NONE = 0, CHECK_CHEAP = 1 };
+enum check_level {
+    CHECK_NONE = 0,
+    CHECK_CHEAP = 1,  /* by a referee */
+    CHECK_CLIENT = 2, /* by the job's client */
+};
 
 struct ledger_record {
     enum ledger_kind kind;

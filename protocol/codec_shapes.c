@@ -164,10 +164,18 @@ static bool check_set_bands(const struct sighting *sighting, struct codec_error 
 }
 
 SHAPE_CHECKED(set_bands, set_bands, check_set_bands, MONEY, NUMBER(1, INT64_MAX), MONEY, NOTE);
+/* A command that names nobody is a slip of whoever made it. */
+static bool check_set_owner(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    return sighting->counts[0] > 0 || refuse(ret_error, "accounts", 0, 1);
+}
+
+SHAPE_CHECKED(set_owner, set_owner, check_set_owner, MANY_SIZED(32, 32, LIMIT_OWNER_ACCOUNTS),
+              NAME(0, LIMIT_NAME_BYTES), NOTE);
 SHAPE(accounts_request, accounts_request, COUNT, NUMBER(1, LIMIT_ROWS));
 /* Balances may be negative: an account with overdraft permission (the mint) is one. */
 SHAPE(account_row, account_row, COUNT, HASH, NAME(0, LIMIT_NAME_BYTES), NUMBER(0, ALL_ROLES), ANY,
-      ANY, FLAG);
+      ANY, FLAG, NAME(0, LIMIT_NAME_BYTES));
 SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG);
 
 /* ---- provider ---- */
@@ -178,6 +186,7 @@ SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG
 #define SUBTASK_INDEX NUMBER(0, LIMIT_SUBTASKS - 1)
 #define ATTEMPT COUNT
 
+SHAPE(standing, standing, COUNT, COUNT, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES));
 SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute, LIMIT_ATTRIBUTES),
       NAME(0, LIMIT_NAME_BYTES));
 SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
@@ -289,7 +298,7 @@ SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
 SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, LIMIT_NAME_BYTES),
       NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
       COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG, MONEY, COUNT,
-      NESTED(paid_lately), DAILY, COUNT, COUNT);
+      NESTED(paid_lately), DAILY, COUNT, COUNT, NESTED(standing));
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT, ATTRIBUTE_TEXT, MONEY);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
@@ -302,21 +311,27 @@ SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY,
 SHAPE(explain_request, explain_request, ID, COUNT, SUBTASK_INDEX);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
       TALLY, TALLY, TALLY, SUBTASK_INDEX, STATE, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES),
-      NAME(0, LIMIT_NAME_BYTES), COUNT);
+      NAME(0, LIMIT_NAME_BYTES), COUNT, TALLY, TALLY);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
-      NUMBER(JOB_REASON_NONE, JOB_REASON_FIRM), HASH, MANY(lease_row, LIMIT_LEASES), COUNT, TALLY,
-      SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY, MONEY,
-      TALLY, COUNT, MONEY, MONEY);
+      NUMBER(JOB_REASON_NONE, JOB_REASON_NO_MAKER), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
+      TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY,
+      MONEY, TALLY, COUNT, MONEY, MONEY, TALLY);
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED, COUNT);
 SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED, ATTEMPT_REFUTED),
       SIZED(0, LIMIT_RESULT_BYTES), MONEY, COUNT, COUNT, COUNT);
 SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY, COUNT);
+SHAPE(disputes_request, disputes_request, ID, SUBTASK_INDEX);
+SHAPE(dispute_row, dispute_row, SUBTASK_INDEX, ATTEMPT, SIZED(0, LIMIT_RESULT_BYTES), HASH,
+      NAME(0, LIMIT_NAME_BYTES), FLAG);
+SHAPE(disputes_reply, disputes_reply, MANY(dispute_row, LIMIT_DISPUTES), TALLY, COUNT);
+SHAPE(judge_result, judge_result, ID, SUBTASK_INDEX, ATTEMPT, HASH, HASH,
+      NUMBER(VERDICT_ACCEPT, VERDICT_UNSURE));
 SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
 SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED, FLAG);
@@ -337,12 +352,12 @@ SHAPE(device_place, device_place, COUNT, COUNT);
 SHAPE(devices_request, devices_request, NESTED(requirement), NESTED(device_place), ROWS_WANTED);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
       ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION,
-      MANY(attribute, LIMIT_ATTRIBUTES + TERMS));
+      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing));
 SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
 
 SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
 SHAPE(provider_row, provider_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, COUNT, COUNT, COUNT,
-      COUNT);
+      COUNT, NESTED(standing));
 SHAPE(providers_reply, providers_reply, MANY(provider_row, LIMIT_ROWS), COUNT, COUNT);
 SHAPE(book_request, book_request, NESTED(requirement), COUNT, ROWS_WANTED);
 SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT, COUNT, FLAG,
@@ -582,6 +597,13 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                                  MESSAGE_HISTORY_REPLY},
     [MESSAGE_HISTORY_REPLY] = {"history-reply", &history_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_SET_BANDS] = {"set-bands", &set_bands_shape, SMALL, true, WARDEN, MESSAGE_ACCEPTED},
+    [MESSAGE_SET_OWNER] = {"set-owner", &set_owner_shape, SMALL, true, ROLE_OPERATOR,
+                           MESSAGE_ACCEPTED},
+    [MESSAGE_JUDGE_RESULT] = {"judge-result", &judge_result_shape, SMALL, true, ROLE_CONSUMER,
+                              MESSAGE_ACCEPTED},
+    [MESSAGE_DISPUTES_REQUEST] = {"disputes-request", &disputes_request_shape, SMALL, false,
+                                  ROLE_CONSUMER, MESSAGE_DISPUTES_REPLY},
+    [MESSAGE_DISPUTES_REPLY] = {"disputes-reply", &disputes_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_LEASE_NOTICE] = {"lease-notice", &lease_notice_shape, SMALL, false, BROKER, 0},
 };
 

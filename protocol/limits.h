@@ -28,6 +28,8 @@ enum {
     LIMIT_MANIFEST_PARTS = 17, /* of a job: what SubmitJob says itself, and its further ones */
     LIMIT_SUBTASKS = 10000000, /* per job */
     LIMIT_DEVICES = 1024,      /* per provider */
+    LIMIT_OWNER_ACCOUNTS = 64, /* that one SetOwner names; the market takes fewer */
+    LIMIT_DISPUTES = 12,       /* in one DisputesReply: each has an encoded Result */
     LIMIT_ASK_ACCOUNTS = 64,   /* that one AskPlace names; the market takes fewer */
     LIMIT_ASK_HOURS = 64,      /* windows of one AskPlace; likewise */
     LIMIT_SLOTS = 4096,        /* per device */

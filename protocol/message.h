@@ -88,6 +88,11 @@ enum message_type {
     MESSAGE_HISTORY_REPLY = 111,
     /* the operator again */
     MESSAGE_SET_BANDS = 112, /* S */
+    MESSAGE_SET_OWNER = 113, /* S */
+    /* the consumer again: results that are held */
+    MESSAGE_JUDGE_RESULT = 114, /* S */
+    MESSAGE_DISPUTES_REQUEST = 115,
+    MESSAGE_DISPUTES_REPLY = 116,
 };
 
 /* Of the blob port; all others are of the control port. */
@@ -185,6 +190,7 @@ enum job_reason {
     JOB_REASON_WHOLE_BUDGET =
         20, /* its budget does not cover all that it asks for at once, at what is asked */
     JOB_REASON_FIRM = 21, /* all in reach is interruptible, and it bears no interruption any more */
+    JOB_REASON_NO_MAKER = 22, /* all who could make a subtask have judged results of it */
 };
 
 enum order_type { /* what becomes of an order when it arrives */

@@ -23,7 +23,7 @@ static const char unrecorded[] =
     "  SELECT log_index FROM flags UNION SELECT log_index FROM transfers WHERE kind = 2)"
     " WHERE log_index > ?1 AND log_index NOT IN ("
     "  SELECT log_index FROM acts"
-    "  WHERE hex(substr(bytes, 39, 2)) IN ('1000', '1100', '1200', '1300', '1400', '1600'))"
+    "  WHERE hex(substr(bytes, 39, 2)) IN ('1000', '1100', '1200', '1300', '1400', '1600', '1700'))"
     " ORDER BY log_index LIMIT 1";
 
 struct walk { /* where the chain stands */
@@ -61,6 +61,8 @@ const char *audit_act_name(uint16_t kind)
         return "limits";
     case 22:
         return "bands";
+    case 23:
+        return "owner";
     case 64:
         return "refusal";
     default:
@@ -264,8 +266,8 @@ static bool check_complete(struct audit *audit, const struct walk *walk)
     uint64_t missing = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(select, 0) : 0;
     (void)sqlite3_finalize(select); /* read only */
     return missing == 0 || audit_finding(audit, "acts", 0,
-                                         "command %" PRIu64
-                                         " minted, froze, halted or set bands, and has no record",
+                                         "command %" PRIu64 " minted, froze, halted, set bands or "
+                                         "an owner, and has no record",
                                          missing);
 }
 

@@ -193,6 +193,7 @@ static void end(struct audit *audit)
     audit_map_fini(&audit->tainted, NULL);
     audit_map_fini(&audit->held, NULL);
     audit_map_fini(&audit->checks, NULL);
+    audit_map_fini(&audit->juries, NULL);
     audit_map_fini(&audit->instruments, NULL);
 }
 

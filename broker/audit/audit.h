@@ -34,6 +34,7 @@ struct audit_report {
     uint64_t accounts, jobs, fills, results, accepted;
     uint64_t checked;      /* results that a referee's check decided */
     uint64_t epochs, dice; /* epochs of dice; batches whose dice were recomputed */
+    uint32_t rules;        /* of the exchange, in force at the last command; 0: none were named */
     int64_t minted_micro, charged_micro, fees_micro, held_micro;
     char root[65]; /* of the checkpoint */
     char origin[64];

@@ -8,7 +8,14 @@
 #include <sodium.h>
 #include <string.h>
 
-enum { KIND_EPOCH = 8, EPOCH_BYTES = 64, LEVEL_NONE = 0, LEVEL_CHEAP = 1, MISSING_TO_REFUTE = 2 };
+enum {
+    KIND_EPOCH = 8,
+    EPOCH_BYTES = 64,
+    LEVEL_NONE = 0,
+    LEVEL_CHEAP = 1,
+    LEVEL_CLIENT = 2,
+    MISSING_TO_REFUTE = 2
+};
 
 static const struct hash32 nothing;
 
@@ -125,6 +132,9 @@ bool audit_hold(struct audit *audit, const struct audit_lease *lease, const stru
         !audit_expect(audit, !lease->job->is_settled, "nothing is held of a job that ended")) {
         return false;
     }
+    if (!audit_may_make(audit, lease)) {
+        return false;
+    }
     struct audit_held *held = audit_map_add(&audit->held, &name, sizeof *held);
     if (held == NULL) {
         return audit_out_of_memory(audit);
@@ -136,6 +146,7 @@ bool audit_hold(struct audit *audit, const struct audit_lease *lease, const stru
                                 .index = row->index,
                                 .attempt = row->attempt,
                                 .lease = row->lease,
+                                .maker_number = lease->provider_number,
                                 .before = lease->job->held_now[row->index]};
     lease->job->held++;
     lease->job->held_now[row->index] = held;
@@ -177,18 +188,14 @@ static bool note_check(struct audit *audit, const struct audit_lease *lease,
     if (result->has_seed) {
         check->seed = codec_hash(result->seed);
     }
-    if (row->outcome == OUTCOME_INPUT_MISSING) {
-        struct audit_held *held = lease->job->held_now[row->index - lease->job->checked];
-        if (held != NULL) {
-            held->missing++;
-        }
+    struct audit_held *held = lease->job->held_now[row->index - lease->job->checked];
+    if (held != NULL && row->outcome == OUTCOME_INPUT_MISSING) {
+        held->missing++;
     }
-    return true;
+    return held == NULL || audit_note_verdict(audit, lease, held, check, result);
 }
 
-/* Drawn when the result had come: from the dice of its command, its hash, and which attempt of the
- * check it is for. */
-static struct hash32 seed_of(const struct audit_held *held, const struct audit_check *check)
+struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt)
 {
     static const char domain[] = "bourse/check/v1"; /* and its NUL */
     uint8_t bytes[sizeof domain + 32 + 32 + 4 + 4];
@@ -196,22 +203,25 @@ static struct hash32 seed_of(const struct audit_held *held, const struct audit_c
     writer_bytes(&out, domain, sizeof domain);
     writer_bytes(&out, held->dice.bytes, 32);
     writer_bytes(&out, held->hash.bytes, 32);
-    writer_u32(&out, check->index);
-    writer_u32(&out, check->attempt);
+    writer_u32(&out, index);
+    writer_u32(&out, attempt);
     return sha256_of(bytes, out.position);
 }
 
 /* Whether what the check said leads to the row's status. */
-static bool bears_out(const struct audit_row *row, const struct audit_held *held,
+static bool bears_out(const struct audit *audit, const struct audit_held *held,
                       const struct audit_check *check)
 {
+    const struct audit_row *row = &audit->rows.row;
+    const bool is_confirmed = held->is_confirmed || !audit_two_refute(audit);
+    const bool is_missing = held->missing >= MISSING_TO_REFUTE || audit_two_refute(audit);
     const bool is_paid = check->status == ATTEMPT_FAILED_PAID;
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
         return check->status == ATTEMPT_ACCEPTED && check->verdict == VERDICT_ACCEPT;
     case ATTEMPT_REFUTED:
-        return (is_paid && check->verdict == VERDICT_REJECT) ||
-               (check->outcome == OUTCOME_INPUT_MISSING && held->missing >= MISSING_TO_REFUTE);
+        return is_confirmed && ((is_paid && check->verdict == VERDICT_REJECT) ||
+                                (check->outcome == OUTCOME_INPUT_MISSING && is_missing));
     case ATTEMPT_FAILED_PAID:
         return is_paid && check->verdict == VERDICT_UNSURE;
     default:
@@ -229,13 +239,15 @@ static bool check_cheap(struct audit *audit, const struct audit_lease *lease,
         !audit_expect(audit,
                       check->job == held->job && check->index == held->job->checked + held->index,
                       "its check is the one of its subtask") ||
-        !audit_expect(audit, check->provider_number != lease->provider_number,
+        !audit_expect(audit,
+                      check->provider_number != lease->provider_number &&
+                          audit_may_judge(audit, held, check->provider_number),
                       "nobody checks what is his own") ||
-        !audit_expect(audit, bears_out(row, held, check),
+        !audit_expect(audit, bears_out(audit, held, check),
                       "its status is what its check leads to")) {
         return false;
     }
-    struct hash32 seed = seed_of(held, check);
+    struct hash32 seed = audit_seed(held, check->index, check->attempt);
     if (check->outcome == OUTCOME_OK &&
         !audit_expect_bytes(audit, "the seed of its check was drawn from the dice", seed.bytes,
                             check->seed.bytes, 32)) {
@@ -267,7 +279,8 @@ static bool settle_held(struct audit *audit, struct audit_held *held)
     return true;
 }
 
-bool audit_level(struct audit *audit, const struct audit_lease *lease, struct audit_held *held,
+bool audit_level(struct audit *audit, const struct audit_command *command,
+                 const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -277,6 +290,9 @@ bool audit_level(struct audit *audit, const struct audit_lease *lease, struct au
     }
     if (row->level == LEVEL_CHEAP) {
         return check_cheap(audit, lease, held);
+    }
+    if (row->level == LEVEL_CLIENT) {
+        return audit_client_word(audit, command, held);
     }
     return audit_expect(audit, row->level == LEVEL_NONE, "its level is known") &&
            audit_expect_bytes(audit, "what was not checked names no check", nothing.bytes,

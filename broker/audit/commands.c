@@ -1,6 +1,7 @@
 /* Commands: decoded, their signatures verified, and what later rows rely on kept. */
 #include "broker/audit/state.h"
 
+#include "base/cursor.h"
 #include "base/sha256.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
@@ -370,9 +371,17 @@ static bool check_rows(struct audit *audit, struct audit_command *command)
     return audit_nothing_due(audit);
 }
 
+/* The rules that the command names judge it and those after it, up to the next limits. */
 static bool note_limits(struct audit *audit, const struct audit_command *command)
 {
     const bool is_change = audit->has_limits;
+    struct reader in = reader_over(command->payload, command->payload_length);
+    const uint32_t rules = reader_u32(&in);
+    if (in.failed || rules == 0) {
+        return journal_finding(audit, command, "it does not name the rules");
+    }
+    audit->rules = rules;
+    audit->report->rules = rules;
     audit->has_limits = true;
     return !is_change || audit_owe(audit, AUDIT_ACT_LIMITS, command->index - 1);
 }

@@ -53,7 +53,7 @@ static void print_text(const struct audit_report *report)
     print_counted(report->journal_entries, "entry", "entries", ", ");
     print_counted(report->commands, "command", "commands", ", ");
     print_counted(report->signatures, "signature", "signatures", " verified, ");
-    printf("HEAD %s\n", report->head);
+    printf("rules %" PRIu32 ", HEAD %s\n", report->rules, report->head);
     fputs("  ledger     ", stdout);
     print_counted(report->records, "record", "records", ", ");
     print_counted(report->leaves, "leaf", "leaves", "; ");
@@ -95,7 +95,7 @@ static json_t *verdict_of(const struct audit_report *report)
     (void)json_object_update_new(
         json,
         json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
-                  "s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                  "s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
                   "origin", report->origin, "head", report->head, "journal_entries",
                   (json_int_t)report->journal_entries, "commands", (json_int_t)report->commands,
                   "signatures", (json_int_t)report->signatures, "records",
@@ -107,7 +107,8 @@ static json_t *verdict_of(const struct audit_report *report)
                   "charged_micro", (json_int_t)report->charged_micro, "fees_micro",
                   (json_int_t)report->fees_micro, "held_micro", (json_int_t)report->held_micro,
                   "acts", (json_int_t)report->acts, "checked", (json_int_t)report->checked,
-                  "epochs", (json_int_t)report->epochs, "dice", (json_int_t)report->dice));
+                  "epochs", (json_int_t)report->epochs, "dice", (json_int_t)report->dice, "rules",
+                  (json_int_t)report->rules));
     return json;
 }
 

@@ -638,8 +638,14 @@ bool audit_flag_row(struct audit *audit, struct audit_command *command)
         owner = audit->accounts[command->account].key;
         name = "bands";
         set_bands(audit, (const Bourse__V1__SetBands *)command->body);
+    } else if (command->type == MESSAGE_SET_OWNER) {
+        owner = audit->accounts[command->account].key;
+        name = "owner";
+        if (!audit_set_owner(audit, command)) {
+            return false;
+        }
     } else {
-        return audit_expect(audit, false, "a signed Freeze, Halt or SetBands made it");
+        return audit_expect(audit, false, "a signed Freeze, Halt, SetBands or SetOwner made it");
     }
     return audit_expect_bytes(audit, "its account is the one that was signed", owner.bytes,
                               row->owner.bytes, 32) &&

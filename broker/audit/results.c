@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LEVEL_CLIENT = 2 };
+
 /* ---- what was sent */
 
 static struct audit_sent *check_sent(struct audit *audit, struct audit_command *command)
@@ -107,6 +109,21 @@ static bool check_lease(struct audit *audit, const struct audit_lease *lease)
            audit_expect(audit, row->attempt > 0, "attempts count from 1");
 }
 
+/* What its client accepts accepts the check of it, which no Result of its own did. */
+static bool accept_check(struct audit *audit, struct audit_job *job)
+{
+    const uint32_t index = job->checked + audit->rows.row.index;
+    uint8_t *byte = &job->accepted_bits[index / 8];
+    const uint8_t bit = (uint8_t)(1u << index % 8);
+    if (!audit_expect(audit, (*byte & bit) == 0, "a check is accepted once")) {
+        return false;
+    }
+    *byte = (uint8_t)(*byte | bit);
+    job->accepted++;
+    job->accepted_checks++;
+    return true;
+}
+
 static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
                            const Bourse__V1__Result *result)
 {
@@ -129,6 +146,9 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     }
     *byte = (uint8_t)(*byte | bit);
     job->accepted++;
+    if (row->level == LEVEL_CLIENT && !accept_check(audit, job)) {
+        return false;
+    }
     if (row->index < job->checked) {
         job->accepted_by_check += row->level != 0;
         job->accepted_unchecked += row->level == 0; /* its settlement says why */
@@ -273,8 +293,8 @@ bool audit_held_row(struct audit *audit, struct audit_command *command)
 }
 
 /* What the row says of its result, and what came of it. */
-static bool check_outcome(struct audit *audit, struct audit_held *held,
-                          const Bourse__V1__Result *result)
+static bool check_outcome(struct audit *audit, const struct audit_command *command,
+                          struct audit_held *held, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
     struct hash32 name = audit_number(row->lease);
@@ -284,8 +304,8 @@ static bool check_outcome(struct audit *audit, struct audit_held *held,
                           row->outcome) ||
         !check_lease(audit, lease) ||
         !audit_expect_i64(audit, "its price is the lease's", lease->price, row->price) ||
-        !audit_level(audit, lease, held, result) || !check_status(audit, lease, held, result) ||
-        !check_saved(audit, lease, result)) {
+        !audit_level(audit, command, lease, held, result) ||
+        !check_status(audit, lease, held, result) || !check_saved(audit, lease, result)) {
         return false;
     }
     const bool is_in_time =
@@ -298,7 +318,8 @@ static bool check_outcome(struct audit *audit, struct audit_held *held,
 }
 
 /* Its batch came with an earlier command, and was looked at there. */
-static bool check_held(struct audit *audit, struct audit_held *held)
+static bool check_held(struct audit *audit, const struct audit_command *command,
+                       struct audit_held *held)
 {
     const struct audit_row *row = &audit->rows.row;
     struct hash32 hash = sha256_of(row->bytes, row->length);
@@ -312,7 +333,7 @@ static bool check_held(struct audit *audit, struct audit_held *held)
     if (codec_decode_result(row->bytes, row->length, &result, NULL) != CODEC_OK) {
         return audit_out_of_memory(audit); /* these very bytes were decoded before */
     }
-    const bool good = check_outcome(audit, held, result);
+    const bool good = check_outcome(audit, command, held, result);
     codec_result_free(&result);
     return good;
 }
@@ -322,7 +343,7 @@ bool audit_result_row(struct audit *audit, struct audit_command *command)
     const struct audit_row *row = &audit->rows.row;
     struct audit_held *held = audit_held_of(audit);
     if (held != NULL) {
-        return check_held(audit, held);
+        return check_held(audit, command, held);
     }
     if (!audit_expect_i64(audit, "what was not held came with this command",
                           (int64_t)command->index, (int64_t)row->batch_index)) {
@@ -330,7 +351,7 @@ bool audit_result_row(struct audit *audit, struct audit_command *command)
     }
     const struct audit_sent *sent = check_sent(audit, command);
     return sent != NULL && check_bytes(audit, command) && check_signer(audit, command) &&
-           check_batch(audit, command) && check_outcome(audit, NULL, sent->result);
+           check_batch(audit, command) && check_outcome(audit, command, NULL, sent->result);
 }
 
 bool audit_settlement_row(struct audit *audit, struct audit_command *command)

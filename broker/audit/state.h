@@ -137,6 +137,8 @@ struct audit_account {
     struct key32 key;
     uint32_t roles;
     int64_t available, held;
+    uint64_t group; /* the command that named its owner first; 0: it is its own */
+    char owner[AUDIT_NAME_SIZE];
 };
 
 struct audit_invitation {
@@ -213,7 +215,12 @@ struct audit_held { /* a result that waits for its verdict, or had it */
     struct hash32 hash, dice;
     uint32_t index, attempt;
     uint64_t lease;
+    uint32_t maker_number;
     uint32_t missing; /* checks that did not find what it left */
+    /* Since rules 18: the referee that rejected it first, 0: none, and by which check of it; and
+     * whether one of another owner has, too. */
+    uint32_t accuser, accused_by;
+    bool is_confirmed;
     bool is_settled;
     struct audit_held
         *before; /* of the same subtask, if it is held as well: no true market has that */
@@ -225,6 +232,12 @@ struct audit_check { /* what a check said */
     uint8_t outcome, status;
     uint32_t verdict;
     struct hash32 seed;
+};
+
+enum { AUDIT_JUDGES = 64 }; /* more than the rules let judge one subtask */
+struct audit_jury {         /* of a subtask */
+    uint32_t count;
+    uint32_t accounts[AUDIT_JUDGES];
 };
 
 struct audit_lease {
@@ -311,6 +324,7 @@ struct audit {
     struct audit_map tainted; /* account number: was suspect or away once */
     struct audit_map held;    /* number of the command and position in its batch */
     struct audit_map checks;  /* hash of the check's Result */
+    struct audit_map juries;  /* job id and index of a subtask */
     bool has_epoch;           /* one began */
     bool has_secret;          /* a later one shows it */
     struct hash32 commitment, secret;
@@ -320,6 +334,9 @@ struct audit {
     struct audit_owed *owed; /* in the order of the journal */
     size_t owed_count, owed_capacity;
     bool has_limits; /* the first limits of a journal change none, and are no act */
+    /* Number of the rules in force at the command at hand, by the limits before it; 0 before the
+     * first limits. A check that a change of the rules added asks `rules >= N`. */
+    uint32_t rules;
 };
 
 /* ---- reporting (audit.c) */
@@ -418,10 +435,31 @@ bool audit_hold(struct audit *audit, const struct audit_lease *lease, const stru
 struct audit_held *audit_held_of(const struct audit *audit);
 /* Whether the row's level is true, and what the check that it names says bears out the row's
  * status. `held` as above; its one RESULT is this then. */
-bool audit_level(struct audit *audit, const struct audit_lease *lease, struct audit_held *held,
+bool audit_level(struct audit *audit, const struct audit_command *command,
+                 const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result);
+/* Drawn when the result had come: from the dice of its command, its hash, and which attempt of the
+ * check it is for. */
+struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt);
 /* A settlement: nothing of the job is held any more, and every check decided something. */
 bool audit_checks_of(struct audit *audit, const struct audit_job *job);
+
+/* ---- juries.c */
+/* Whether the rules in force need two of different owners to refute a result. */
+bool audit_two_refute(const struct audit *audit);
+/* A SetOwner that was accepted. */
+bool audit_set_owner(struct audit *audit, const struct audit_command *command);
+/* Whether the referee's owner did not make what was held; nor, if the row accepts it, accused it. */
+bool audit_may_judge(const struct audit *audit, const struct audit_held *held, uint32_t referee);
+/* The row at hand is a check of what is held. False: out of memory. */
+bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
+                        struct audit_held *held, const struct audit_check *check,
+                        const Bourse__V1__Result *result);
+/* Whether the lease's provider has not judged the subtask of the row at hand. */
+bool audit_may_make(struct audit *audit, const struct audit_lease *lease);
+/* Whether the row's result was decided by what its client signed with this command. */
+bool audit_client_word(struct audit *audit, const struct audit_command *command,
+                       const struct audit_held *held);
 
 /* ---- audit_results.c */
 bool audit_held_row(struct audit *audit, struct audit_command *command);

@@ -187,6 +187,38 @@ void client_halts(struct client *client, bool halted)
     }
 }
 
+static bool is_wrong(const struct exchange_dispute *dispute)
+{
+    Bourse__V1__Result *result = NULL;
+    if (codec_decode_result(dispute->bytes, dispute->length, &result, NULL) != CODEC_OK) {
+        sim_fail("a result that is held cannot be read");
+    }
+    const bool wrong = result->n_outputs == 1 && result->outputs[0]->hash.data[3] != 0;
+    codec_result_free(&result);
+    return wrong;
+}
+
+void client_judges(struct client *client)
+{
+    const struct client_request *job = some_request(client, MESSAGE_SUBMIT_JOB, true);
+    struct exchange_dispute dispute;
+    if (job == NULL || exchange_disputes(oracle_exchange(), &job->id, 0, &dispute, 1) == 0) {
+        return;
+    }
+    const struct exchange_judge judge = {.job = job->id,
+                                         .index = dispute.index,
+                                         .attempt = dispute.attempt,
+                                         .result = dispute.result,
+                                         .seed = dispute.seed,
+                                         .verdict =
+                                             is_wrong(&dispute) ? VERDICT_REJECT : VERDICT_ACCEPT};
+    struct client_request *request = new_request(client, MESSAGE_JUDGE_RESULT, 0);
+    if (request != NULL) {
+        request->judge = judge;
+        send_request(client, request);
+    }
+}
+
 void client_sets_bands(struct client *client, bool wide)
 {
     struct client_request *request =

@@ -6,6 +6,7 @@
 #define BOURSE_TESTS_SIM_CLIENT_H
 
 #include "consumer/session.h"
+#include "exchange/exchange.h"
 #include "protocol/identity.h"
 #include "tests/sim/net.h"
 
@@ -19,8 +20,9 @@ struct client_request { /* on its disk */
     uint64_t seed;        /* the body is drawn from it, so it is the same in every life */
     struct id128 about;   /* an order or a job that is to end or to change; the device of an ask */
     struct key32 account; /* minted to, frozen */
-    struct id128 token;   /* of an invitation, given or redeemed */
-    bool is_early;        /* JOIN: asked before the invitation was in the log */
+    struct exchange_judge judge; /* what it says of a result that is held */
+    struct id128 token;          /* of an invitation, given or redeemed */
+    bool is_early;               /* JOIN: asked before the invitation was in the log */
     int64_t expires_ms;
     bool is_by_value; /* the job, or the one whose terms are to change */
     enum request_fate fate;
@@ -71,6 +73,8 @@ void client_mints(struct client *client, const struct key32 *account);
 void client_freezes(struct client *client, const struct key32 *account, bool frozen);
 void client_halts(struct client *client, bool halted);
 #define BAND_MICRO INT64_C(100000000) /* of the genesis */
+/* Says the truth about a result of its own that is held and disputed, where there is one. */
+void client_judges(struct client *client);
 /* Narrow bands; or such that keep nobody out. */
 void client_sets_bands(struct client *client, bool wide);
 void client_invites(struct client *client, const struct id128 *token, int64_t expires_ms);

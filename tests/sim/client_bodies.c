@@ -351,6 +351,17 @@ enum consumer_status client_sends(struct client *client, const struct client_req
         return consumer_session_request(client->session, now_ns, request->type, &request->id,
                                         &body.base);
     }
+    if (request->type == MESSAGE_JUDGE_RESULT) {
+        Bourse__V1__JudgeResult body = BOURSE__V1__JUDGE_RESULT__INIT;
+        body.job = view(&request->judge.job, sizeof request->judge.job);
+        body.index = request->judge.index;
+        body.attempt = request->judge.attempt;
+        body.result = view(&request->judge.result, sizeof request->judge.result);
+        body.seed = view(&request->judge.seed, sizeof request->judge.seed);
+        body.verdict = request->judge.verdict;
+        return consumer_session_request(client->session, now_ns, request->type, &request->id,
+                                        &body.base);
+    }
     if (request->type == MESSAGE_SET_BANDS) {
         Bourse__V1__SetBands body = BOURSE__V1__SET_BANDS__INIT;
         const bool is_wide = request->seed == 0;

@@ -487,6 +487,8 @@ static void work(void)
         client_cancels(client);
     } else if (which == 11) {
         newcomers();
+    } else if (which == 14) {
+        client_judges(client);
     } else if (which == 12) {
         client_replaces(client);
     } else if (which == 13) {

@@ -43,6 +43,11 @@ void oracle_check_verdict(const struct ledger_record *record)
     }
     oracle.counts.checked++;
     oracle.counts.refuted += record->status == ATTEMPT_REFUTED;
+    oracle.counts.words += record->level == CHECK_CLIENT;
+    if (record->status == ATTEMPT_REFUTED && !is_wrong(record)) {
+        sim_fail("command %" PRIu64 ": a right result of subtask %u is refuted", oracle.command,
+                 record->index);
+    }
     if (is_accepted && is_wrong(record)) {
         sim_fail("command %" PRIu64 ": a wrong result of subtask %u is found right", oracle.command,
                  record->index);
@@ -69,8 +74,10 @@ static bool has_made(uint32_t job, uint32_t provider, bool made)
 
 bool oracle_made_all(const struct seen_bid *bid, uint32_t provider)
 {
-    return bid->is_checks && has_made(bid->job, provider, true) &&
-           !has_made(bid->job, provider, false);
+    const struct id128 *job = &oracle.jobs.items[bid->job].id;
+    return bid->is_checks &&
+           (has_made(bid->job, provider, true) || has_made(bid->job, provider, false)) &&
+           !checks_model_may_judge(&oracle.checks, job, provider);
 }
 
 /* One whose check came to nothing comes after others, as long as there are any. */
@@ -87,5 +94,8 @@ static bool had_trouble(const struct seen_bid *bid, uint32_t provider)
 
 bool oracle_may_not_check(const struct seen_bid *bid, uint32_t provider)
 {
-    return bid->is_checks && (has_made(bid->job, provider, true) || had_trouble(bid, provider));
+    const struct id128 *job = &oracle.jobs.items[bid->job].id;
+    return bid->is_checks ? has_made(bid->job, provider, true) || had_trouble(bid, provider) ||
+                                !checks_model_may_judge(&oracle.checks, job, provider)
+                          : checks_model_judged(&oracle.checks, job, provider);
 }

@@ -257,7 +257,9 @@ bool oracle_is_for(const struct seen_ask *ask, uint32_t account)
 
 bool oracle_is_open(const struct seen_ask *ask)
 {
-    return hours_open(&ask->hours, oracle.log_time_ns);
+    const uint32_t provider = oracle.devices.items[ask->device].provider;
+    return hours_open(&ask->hours, oracle.log_time_ns) &&
+           exchange_standing(oracle.exchange, provider).withdrawn_ns == 0;
 }
 
 static void take_accounts(struct seen_ask *ask, const struct exchange_ask *given)

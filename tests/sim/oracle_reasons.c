@@ -28,6 +28,9 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
             is_own = true;
             continue;
         }
+        if (!bid->is_checks && checks_model_judged(&oracle.checks, &job->id, device->provider)) {
+            return true; /* whether it judged all that waits, these books do not say */
+        }
         fits = true;
         const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
         if (ask == NULL || ask->slots < bid->width || !oracle_is_open(ask) ||
@@ -71,6 +74,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_PROMISED:
     case JOB_REASON_NOT_FILLED:
     case JOB_REASON_LEASES_OVER:
+    case JOB_REASON_NO_MAKER:
         break;
     }
     return false; /* in a calm market none of these lasts */

@@ -20,6 +20,7 @@ void checks_model_fini(struct checks_model *model)
 {
     free(model->jobs);
     free(model->held);
+    free(model->judges);
     free(model->lease_jobs);
     *model = (struct checks_model){0};
 }
@@ -43,6 +44,48 @@ static struct checks_model_held *held_of(const struct checks_model *model, const
         }
     }
     return NULL;
+}
+
+static bool is_judge(const struct checks_model *model, const struct checks_model_judge *asked,
+                     bool of_any_subtask)
+{
+    for (size_t i = 0; i < model->judge_count; i++) {
+        const struct checks_model_judge *judge = &model->judges[i];
+        if (judge->account == asked->account && id128_equal(&judge->job, &asked->job) &&
+            judge->is_overruled == asked->is_overruled &&
+            (of_any_subtask || judge->index == asked->index)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_judge(struct checks_model *model, const struct checks_model_judge *judge)
+{
+    if (!is_judge(model, judge, false)) {
+        model->judges = grown(model->judges, model->judge_count, sizeof *model->judges);
+        model->judges[model->judge_count++] = *judge;
+    }
+}
+
+bool checks_model_judged(const struct checks_model *model, const struct id128 *job,
+                         uint32_t account)
+{
+    const struct checks_model_judge asked = {.job = *job, .account = account};
+    return is_judge(model, &asked, true);
+}
+
+bool checks_model_may_judge(const struct checks_model *model, const struct id128 *job,
+                            uint32_t account)
+{
+    const struct checks_model_judge asked = {.job = *job, .account = account, .is_overruled = true};
+    for (size_t i = 0; i < model->held_count && !is_judge(model, &asked, true); i++) {
+        const struct checks_model_held *held = &model->held[i];
+        if (id128_equal(&held->job, job) && held->provider != account && held->accuser != account) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static const char *on_job(struct checks_model *model, const struct exchange_command *command)
@@ -82,6 +125,11 @@ static const char *on_held(struct checks_model *model, const struct exchange_com
     if (held_of(model, &record->job, record->index) != NULL) {
         return "two results of one subtask are held";
     }
+    const struct checks_model_judge asked = {
+        .job = record->job, .index = record->index, .account = record->credit};
+    if (is_judge(model, &asked, false)) {
+        return "who judged a subtask makes it";
+    }
     model->held = grown(model->held, model->held_count, sizeof *model->held);
     model->held[model->held_count++] = (struct checks_model_held){
         .job = record->job,
@@ -97,6 +145,31 @@ static const char *on_held(struct checks_model *model, const struct exchange_com
     return NULL;
 }
 
+/* What a check says that was in time: of a result that stands, by another than who made it. */
+static void note_verdict(struct checks_model *model, const struct exchange_command *command,
+                         const struct ledger_record *record)
+{
+    const struct exchange_result *result = &command->results.results[record->position];
+    const struct checks_model_job *job = job_of(model, &record->job);
+    struct checks_model_held *held = held_of(model, &record->job, record->index - job->first);
+    const bool is_missing =
+        record->status == ATTEMPT_FAILED_UNPAID && result->outcome == OUTCOME_INPUT_MISSING;
+    const bool is_verdict = record->status == ATTEMPT_FAILED_PAID && result->outcome == OUTCOME_OK;
+    if (held == NULL || held->provider == record->credit || held->accuser == record->credit ||
+        (!is_missing && !is_verdict)) {
+        return;
+    }
+    const bool accuses = is_missing || result->verdict == VERDICT_REJECT;
+    const struct checks_model_judge judge = {
+        .job = record->job, .index = held->index, .account = record->credit};
+    if (accuses && held->accuser == 0) {
+        held->accuser = record->credit;
+    }
+    if (is_verdict) { /* what is missing may be of one that ran something else */
+        add_judge(model, &judge);
+    }
+}
+
 static const char *on_check(struct checks_model *model, const struct exchange_command *command,
                             const struct ledger_record *record)
 {
@@ -105,6 +178,7 @@ static const char *on_check(struct checks_model *model, const struct exchange_co
     model->check_index = record->index;
     model->check_by = record->credit;
     model->check_command = command->index;
+    note_verdict(model, command, record);
     return record->level != CHECK_NONE ? "a check is checked" : NULL;
 }
 
@@ -121,10 +195,30 @@ static const char *on_verdict(struct checks_model *model, const struct exchange_
     if (model->check_by == held->provider) {
         return "a provider has judged its own result";
     }
+    if (record->status == ATTEMPT_REFUTED &&
+        (held->accuser == 0 || held->accuser == model->check_by)) {
+        return "one referee alone refutes a result";
+    }
     model->accepted += record->status == ATTEMPT_ACCEPTED;
     model->refuted += record->status == ATTEMPT_REFUTED;
     model->unsure += record->status == ATTEMPT_FAILED_PAID;
     return NULL;
+}
+
+static const char *on_word(struct checks_model *model, const struct exchange_command *command,
+                           const struct checks_model_held *held, const struct ledger_record *record)
+{
+    model->by_client++;
+    if (command->type != EXCHANGE_JUDGE || command->account != record->debit) {
+        return "a result is judged by who is not its client";
+    }
+    const uint8_t verdict = command->judge.verdict;
+    const uint8_t expected = verdict == VERDICT_ACCEPT ? ATTEMPT_ACCEPTED
+                             : verdict == VERDICT_REJECT && held->accuser != 0
+                                 ? ATTEMPT_REFUTED
+                                 : ATTEMPT_FAILED_PAID;
+    model->refuted += record->status == ATTEMPT_REFUTED;
+    return record->status == expected ? NULL : "a client's word leads to something else";
 }
 
 static const char *on_settled_held(struct checks_model *model,
@@ -142,11 +236,17 @@ static const char *on_settled_held(struct checks_model *model,
     }
     if (record->level == CHECK_CHEAP) {
         wrong = on_verdict(model, command, job, held, record);
+    } else if (record->level == CHECK_CLIENT) {
+        wrong = on_word(model, command, held, record);
     } else if (record->status == ATTEMPT_REFUTED) {
         wrong = "a result is refuted without a check";
     }
     job->is_shortcut =
         job->is_shortcut || (record->level == CHECK_NONE && record->status == ATTEMPT_ACCEPTED);
+    if (held->accuser != 0 && record->status == ATTEMPT_ACCEPTED && record->level != CHECK_NONE) {
+        add_judge(model, &(struct checks_model_judge){
+                             .job = record->job, .account = held->accuser, .is_overruled = true});
+    }
     *held = model->held[--model->held_count];
     return wrong;
 }

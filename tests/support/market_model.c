@@ -637,6 +637,25 @@ static void make_calm(struct model *model)
     }
 }
 
+/* A client judges something that is held of a job of its own, or of nobody's. */
+static void make_word(struct model *model)
+{
+    struct exchange_dispute disputes[4];
+    const uint32_t job = model->job_count == 0 ? 0 : draw(model, model->job_count);
+    const size_t count = exchange_disputes(model->exchange, &model->jobs[job], 0, disputes, 4);
+    model->command = blank(model, EXCHANGE_JUDGE,
+                           model->job_count == 0 ? FIRST_CONSUMER : model->job_owners[job]);
+    model->command.judge.job = model->jobs[job];
+    model->command.judge.verdict = (uint8_t)(1 + draw(model, 3));
+    if (count > 0) {
+        const struct exchange_dispute *dispute = &disputes[draw(model, count)];
+        model->command.judge.index = dispute->index;
+        model->command.judge.attempt = dispute->attempt;
+        model->command.judge.result = dispute->result;
+        model->command.judge.seed = dispute->seed;
+    }
+}
+
 void model_calm(struct model *model)
 {
     model->is_calm = true;
@@ -667,8 +686,10 @@ void model_next(struct model *model)
         make_coming_and_going(model);
     } else if (dice < 91) {
         make_operator(model);
-    } else if (dice < 94) {
+    } else if (dice < 92) {
         make_cancel(model);
+    } else if (dice < 94) {
+        make_word(model);
     } else if (dice < 97) {
         make_replace(model);
     } else {

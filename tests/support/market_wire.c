@@ -502,6 +502,35 @@ static uint8_t *of_presence(const struct exchange_command *command, enum entry_c
     return bytes;
 }
 
+static struct body of_owner(struct market_wire *wire, const struct exchange_command *command)
+{
+    Bourse__V1__SetOwner body = BOURSE__V1__SET_OWNER__INIT;
+    ProtobufCBinaryData accounts[EXCHANGE_OWNER_MOST];
+    if (command->owner.count > EXCHANGE_OWNER_MOST) {
+        give_up("an owner of too many accounts");
+    }
+    for (size_t i = 0; i < command->owner.count; i++) {
+        accounts[i] = key_data(wire, &command->owner.accounts[i]);
+    }
+    body.n_accounts = command->owner.count;
+    body.accounts = accounts;
+    body.name = (char *)(uintptr_t)command->owner.name; /* packed only */
+    return encode(MESSAGE_SET_OWNER, &body.base);
+}
+
+static struct body of_judge(const struct exchange_command *command)
+{
+    Bourse__V1__JudgeResult body = BOURSE__V1__JUDGE_RESULT__INIT;
+    struct exchange_judge judge = command->judge;
+    body.job = data(judge.job.bytes, sizeof judge.job.bytes);
+    body.index = judge.index;
+    body.attempt = judge.attempt;
+    body.result = data(judge.result.bytes, sizeof judge.result.bytes);
+    body.seed = data(judge.seed.bytes, sizeof judge.seed.bytes);
+    body.verdict = judge.verdict;
+    return encode(MESSAGE_JUDGE_RESULT, &body.base);
+}
+
 static uint8_t *of_epoch(const struct exchange_command *command, struct entry_command *ret_command)
 {
     uint8_t *bytes = malloc(TRANSLATE_EPOCH_BYTES);
@@ -529,6 +558,10 @@ static struct body body_of(struct market_wire *wire, const struct exchange_comma
         return of_halt(command);
     case EXCHANGE_BANDS:
         return of_bands(command);
+    case EXCHANGE_OWNER:
+        return of_owner(wire, command);
+    case EXCHANGE_JUDGE:
+        return of_judge(command);
     case EXCHANGE_ADVERTISE:
         return of_advertise(command);
     case EXCHANGE_ASK:
@@ -582,6 +615,8 @@ uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_com
     case EXCHANGE_FREEZE:
     case EXCHANGE_HALT:
     case EXCHANGE_BANDS:
+    case EXCHANGE_OWNER:
+    case EXCHANGE_JUDGE:
     case EXCHANGE_ADVERTISE:
     case EXCHANGE_ASK:
     case EXCHANGE_CANCEL_ORDER:

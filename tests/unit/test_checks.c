@@ -4,14 +4,16 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "exchange/state.h"
+#include "exchange/why.h"
 #include "protocol/message.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* In this market both providers are referees. */
-enum { MAKER = PROVIDER, REFEREE = OTHER_PROVIDER, SECOND = 7, NO_REFEREE = 8 };
+enum { MAKER = PROVIDER, REFEREE = OTHER_PROVIDER, SECOND = 7, NO_REFEREE = 8, THIRD = 9 };
 static const struct hash32 dice = {{5, 7}};
 static const struct hash32 manifest = {{9}};
 static uint8_t next_hash;
@@ -35,10 +37,11 @@ static void set_up_referees(void)
         {.key = {{4}}, .roles = ROLE_OPERATOR},
         {.key = {{5}}, .roles = referee},
         {.key = {{6}}, .roles = ROLE_PROVIDER},
+        {.key = {{7}}, .roles = referee},
     };
     struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
     genesis.genesis = (struct exchange_genesis){
-        .cluster = {{7}}, .price_band_micro = 10 * price, .accounts = accounts, .account_count = 6};
+        .cluster = {{7}}, .price_band_micro = 10 * price, .accounts = accounts, .account_count = 7};
     apply(&genesis);
 }
 
@@ -296,40 +299,436 @@ START_TEST(a_seed_is_of_dice_result_check_and_attempt)
 }
 END_TEST
 
-START_TEST(what_a_referee_refutes_is_not_paid_and_redone_elsewhere)
+/* REFEREE has rejected what MAKER made, and so does whoever `other` is. */
+static void refute(const struct held_case *held, uint32_t other)
+{
+    (void)answer(REFEREE, held->job, held->check, OUTCOME_OK, VERDICT_REJECT);
+    (void)answer(other, held->job, sent_to(other), OUTCOME_OK, VERDICT_REJECT);
+}
+
+START_TEST(one_reject_holds_a_result_and_a_second_owners_refutes_it)
 {
     struct held_case held = hold_one();
     offer(SECOND, 1, price);
     (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID); /* work, too */
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    ck_assert_uint_eq(job_row(held.job).accused, 1);
+    ck_assert(!is_sent_to(REFEREE));
+    const struct exchange_work second = sent_to(SECOND);
+    ck_assert_uint_eq(second.index, 1);
+    ck_assert(!hash32_equal(&second.seed, &held.check.seed));
+    reload();
+    offer(THIRD, 1, price);
+    (void)answer(SECOND, held.job, second, OUTCOME_OK, VERDICT_REJECT);
     ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
     ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
     ck_assert_int_eq(result_of(0)->charge_micro, 0);
-    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID); /* work, too */
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID);
     ck_assert_int_eq(balance(MAKER).available_micro, 0);
     ck_assert_uint_eq(job_row(held.job).checking, 0);
-    ck_assert(!is_sent_to(MAKER));
+    ck_assert_uint_eq(job_row(held.job).accused, 0);
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 1);
 
-    bool is_second = is_sent_to(SECOND);
-    const uint32_t again_by = is_second ? SECOND : REFEREE;
-    struct exchange_work again = sent_to(again_by);
+    const struct exchange_work again = sent_to(THIRD); /* who judged it does not make it */
     ck_assert_uint_eq(again.index, 0);
     ck_assert_uint_eq(again.attempt, 2);
     reload();
-    done(again_by, held.job, again);
-    struct exchange_work check = sent_to(is_second ? REFEREE : SECOND);
-    ck_assert_uint_eq(check.index, 1);
-    (void)answer(is_second ? REFEREE : SECOND, held.job, check, OUTCOME_OK, VERDICT_ACCEPT);
+    done(THIRD, held.job, again);
+    const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
+    (void)answer(by, held.job, sent_to(by), OUTCOME_OK, VERDICT_ACCEPT);
     ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
     ck_assert_int_eq(balance(MAKER).available_micro, 0);
-    ck_assert_int_eq(balance(CONSUMER).available_micro, 997 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(CONSUMER).available_micro, 996 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(a_lone_reject_is_overruled_and_its_referee_is_asked_no_more)
+{
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(2);
+    make_all(job, 2);
+    offer(REFEREE, 1, price);
+    (void)answer(REFEREE, job, sent_to(REFEREE), OUTCOME_OK, VERDICT_REJECT);
+    struct exchange_work next = sent_to(REFEREE); /* of the other result */
+    offer(SECOND, 1, price);
+    (void)answer(SECOND, job, sent_to(SECOND), OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_uint_eq(exchange_standing(market.exchange, REFEREE).overruled, 1);
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 0);
+    reload();
+    (void)answer(REFEREE, job, next, OUTCOME_OK, VERDICT_UNSURE); /* which it had already */
+    ck_assert(!is_sent_to(REFEREE));
+    (void)answer(SECOND, job, sent_to(SECOND), OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(a_hostile_referee_gets_neither_the_maker_refused_nor_the_work)
+{
+    struct held_case held = hold_one();
+    for (int i = 0; i < 20; i++) { /* nobody else comes: it is held */
+        if (is_sent_to(REFEREE)) {
+            (void)answer(REFEREE, held.job, sent_to(REFEREE), OUTCOME_OK, VERDICT_REJECT);
+        }
+        market.now_ns += 30 * NS_PER_S;
+        tick();
+        ck_assert_uint_eq(job_row(held.job).checking, 1);
+    }
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 0);
+    ck_assert_uint_eq(job_row(held.job).reason, JOB_REASON_REFEREE);
+    struct exchange_dispute dispute;
+    ck_assert_uint_eq(exchange_disputes(market.exchange, &held.job, 0, &dispute, 1), 1);
+    ck_assert_uint_eq(dispute.accuser, REFEREE);
+    ck_assert(hash32_equal(&dispute.seed, &held.check.seed));
+    ck_assert(!dispute.has_referee);
+    offer(NO_REFEREE, 1, price);
+    ck_assert_uint_eq(exchange_disputes(market.exchange, &held.job, 0, &dispute, 1), 1);
+    ck_assert(!dispute.has_referee);
+    offer(SECOND, 1, price);
+    (void)answer(SECOND, held.job, sent_to(SECOND), OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- owners */
+
+static void group(const char *name, size_t count, const uint8_t *keys)
+{
+    struct key32 accounts[EXCHANGE_OWNER_MOST] = {{{0}}};
+    struct exchange_command owner = command(EXCHANGE_OWNER, OPERATOR);
+    for (size_t i = 0; i < count; i++) {
+        accounts[i].bytes[0] = keys[i];
+    }
+    owner.owner = (struct exchange_owner){.accounts = accounts, .count = count};
+    (void)snprintf(owner.owner.name, sizeof owner.owner.name, "%s", name);
+    apply(&owner);
+    check_hash();
+}
+
+START_TEST(two_accounts_of_one_owner_are_one_referee)
+{
+    struct held_case held = hold_one();
+    group("lab", 2, (const uint8_t[]){3, 5}); /* REFEREE and SECOND */
+    ck_assert_str_eq(record_of(LEDGER_FLAG)->name, "owner");
+    ck_assert_str_eq(exchange_standing(market.exchange, SECOND).owner, "lab");
+    reload();
+    offer(SECOND, 1, price);
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert(!is_sent_to(SECOND));
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    group("", 1, (const uint8_t[]){5});
+    ck_assert_str_eq(exchange_standing(market.exchange, SECOND).owner, "");
+    (void)answer(SECOND, held.job, sent_to(SECOND), OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
+}
+END_TEST
+
+START_TEST(no_account_judges_or_makes_for_another_of_its_owner)
+{
+    group("lab", 2, (const uint8_t[]){2, 3}); /* MAKER and REFEREE */
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(1);
+    struct exchange_work work = sent_to(MAKER);
+    offer(REFEREE, 1, price);
+    done(MAKER, job, work);
+    ck_assert(!is_sent_to(REFEREE));
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_REFEREE);
+    offer(SECOND, 1, price);
+    struct exchange_work check = sent_to(SECOND);
+    offer(THIRD, 1, price);
+    (void)answer(SECOND, job, check, OUTCOME_OK, VERDICT_REJECT);
+    check = sent_to(THIRD);
+    group("lab", 1, (const uint8_t[]){6});      /* NO_REFEREE, which changes nothing here */
+    group("other", 2, (const uint8_t[]){5, 6}); /* SECOND judged: nor may NO_REFEREE make it now */
+    presence(EXCHANGE_GOODBYE, REFEREE);
+    offer(NO_REFEREE, 1, price);
+    (void)answer(THIRD, job, check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
+    ck_assert(!is_sent_to(NO_REFEREE));
+    reload();
+    group("", 1, (const uint8_t[]){6});
+    ck_assert_uint_eq(sent_to(NO_REFEREE).index, 0);
+}
+END_TEST
+
+START_TEST(a_grouping_is_the_operators_and_of_accounts_that_exist)
+{
+    struct key32 accounts[] = {{{2}}, {{99}}};
+    struct exchange_command owner = command(EXCHANGE_OWNER, CONSUMER);
+    owner.owner = (struct exchange_owner){.accounts = accounts, .count = 1, .name = "lab"};
+    apply(&owner);
+    check_rejected(REJECT_ROLE);
+    owner = command(EXCHANGE_OWNER, OPERATOR);
+    owner.owner = (struct exchange_owner){.accounts = accounts, .count = 2, .name = "lab"};
+    apply(&owner);
+    check_rejected(REJECT_NOT_FOUND);
+    ck_assert_str_eq(exchange_standing(market.exchange, MAKER).owner, "");
+    owner = command(EXCHANGE_OWNER, OPERATOR);
+    owner.owner = (struct exchange_owner){.accounts = accounts, .name = "lab"};
+    apply(&owner);
+    check_rejected(REJECT_QUANTITY);
+}
+END_TEST
+
+START_TEST(what_was_begun_before_two_became_one_owners_does_not_count)
+{
+    struct held_case held = hold_one();
+    group("lab", 2, (const uint8_t[]){2, 3}); /* MAKER, and REFEREE, who is at it */
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    ck_assert_uint_eq(job_row(held.job).accused, 0);
+    offer(SECOND, 1, price);
+    (void)answer(SECOND, held.job, sent_to(SECOND), OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- the client's own word */
+
+static struct exchange_command word_of(uint32_t account, struct id128 job, uint8_t verdict)
+{
+    struct exchange_dispute dispute = {.index = 0};
+    (void)exchange_disputes(market.exchange, &job, 0, &dispute, 1);
+    struct exchange_command judge = command(EXCHANGE_JUDGE, account);
+    judge.body = (struct hash32){{77, verdict}};
+    judge.judge = (struct exchange_judge){.job = job,
+                                          .index = dispute.index,
+                                          .attempt = dispute.attempt,
+                                          .result = dispute.result,
+                                          .seed = dispute.seed,
+                                          .verdict = verdict};
+    return judge;
+}
+
+START_TEST(with_one_referee_the_client_confirms_or_overrules)
+{
+    struct held_case held = hold_one();
+    offer(NO_REFEREE, 1, price);
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    struct exchange_command word = word_of(CONSUMER, held.job, VERDICT_REJECT);
+    apply(&word);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CLIENT);
+    ck_assert(hash32_equal(&result_of(0)->check, &word.body));
+    const struct exchange_work again = sent_to(NO_REFEREE);
+    ck_assert_uint_eq(again.index, 0);
+    check_hash();
+    reload();
+    done(NO_REFEREE, held.job, again);
+    (void)answer(REFEREE, held.job, sent_to(REFEREE), OUTCOME_OK, VERDICT_REJECT);
+    word = word_of(CONSUMER, held.job, VERDICT_ACCEPT);
+    apply(&word);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CLIENT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+    ck_assert_uint_eq(exchange_standing(market.exchange, REFEREE).overruled, 1);
+    ck_assert_int_eq(balance(NO_REFEREE).available_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+    check_hash();
+    reload();
+}
+END_TEST
+
+START_TEST(a_client_alone_refutes_nothing)
+{
+    struct held_case held = hold_one();
+    struct exchange_command word = word_of(CONSUMER, held.job, VERDICT_REJECT);
+    presence(EXCHANGE_GOODBYE, REFEREE);
+    word = word_of(CONSUMER, held.job, VERDICT_REJECT);
+    apply(&word); /* nobody has accused it: it is paid, and made again */
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 0);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(a_referee_of_the_clients_owner_needs_another_one)
+{
+    struct held_case held = hold_one();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    group("lab", 2, (const uint8_t[]){1, 3}); /* CONSUMER and REFEREE */
+    struct exchange_command word = word_of(CONSUMER, held.job, VERDICT_REJECT);
+    apply(&word);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+}
+END_TEST
+
+START_TEST(a_client_accepts_while_a_referee_is_at_it)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    const struct exchange_work second = sent_to(SECOND);
+    struct exchange_command word = word_of(CONSUMER, held.job, VERDICT_ACCEPT);
+    apply(&word);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    (void)answer(SECOND, held.job, second, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_LATE);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(a_word_about_anything_else_is_refused)
+{
+    struct held_case held = hold_one();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    struct exchange_command word;
+#define REFUSED(code, change)                                                                      \
+    word = word_of(CONSUMER, held.job, VERDICT_REJECT);                                            \
+    change;                                                                                        \
+    apply(&word);                                                                                  \
+    check_rejected(code)
+    REFUSED(REJECT_NOT_FOUND, word.account = MAKER);
+    REFUSED(REJECT_NOT_FOUND, word.judge.job.bytes[0] ^= 1);
+    REFUSED(REJECT_STATE, word.judge.index = 1);
+    REFUSED(REJECT_STATE, word.judge.index = 7);
+    REFUSED(REJECT_STATE, word.judge.attempt++);
+    REFUSED(REJECT_STATE, word.judge.result.bytes[0] ^= 1);
+    REFUSED(REJECT_VERIFY, word.judge.seed.bytes[0] ^= 1);
+    REFUSED(REJECT_VERIFY, word.judge.verdict = VERDICT_NONE);
+#undef REFUSED
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    ck_assert_uint_eq(job_row(held.job).accused, 1);
+}
+END_TEST
+
+START_TEST(where_all_who_could_make_it_have_judged_it_the_job_ends_with_a_reason)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    refute(&held, SECOND);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_OPEN);
+    presence(EXCHANGE_GOODBYE, MAKER);
+    reload();
+    market.now_ns += NOBODY_LEFT_NS;
+    tick();
+    ck_assert_uint_eq(job_row(held.job).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(held.job).reason, JOB_REASON_NO_MAKER);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(who_was_refuted_may_make_it_again_where_nobody_else_is)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    refute(&held, SECOND);
+    ck_assert(!is_sent_to(MAKER) && !is_sent_to(REFEREE) && !is_sent_to(SECOND));
+    market.now_ns += REFUTED_NS;
+    tick();
+    ck_assert_uint_eq(sent_to(MAKER).index, 0);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- refutations count */
+
+/* Three referees and a liar: so many results of MAKER are refuted, each of a job of its own. */
+static void refute_one(void)
+{
+    struct id128 job = submit_checked(1);
+    done(MAKER, job, sent_to(MAKER));
+    for (int i = 0; i < 2; i++) {
+        const uint32_t by = is_sent_to(REFEREE) ? REFEREE : SECOND;
+        (void)answer(by, job, sent_to(by), OUTCOME_OK, VERDICT_REJECT);
+    }
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = job;
+    apply(&cancel);
+}
+
+static void offer_a_liar_and_two_referees(void)
+{
+    offer(MAKER, 1, price / 2);
+    offer(REFEREE, 1, price);
+    offer(SECOND, 1, price);
+}
+
+START_TEST(refutations_close_the_asks_of_their_account_for_longer_each_time)
+{
+    offer_a_liar_and_two_referees();
+    refute_one();
+    ck_assert_int_eq(exchange_standing(market.exchange, MAKER).withdrawn_ns, 0);
+    int64_t expected_ns = WITHDRAWN_LEAST_NS;
+    for (uint32_t count = 2; count <= 14; count++) {
+        refute_one();
+        struct exchange_standing standing = exchange_standing(market.exchange, MAKER);
+        ck_assert_uint_eq(standing.refuted, count);
+        ck_assert_int_gt(standing.withdrawn_ns, expected_ns - 10 * NS_PER_S);
+        ck_assert_int_le(standing.withdrawn_ns, expected_ns);
+        struct id128 other = submit(1, 100);
+        ck_assert(!is_sent_to(MAKER)); /* though it asks least */
+        struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+        cancel.cancel_job.job = other;
+        apply(&cancel);
+        reload();
+        market.now_ns += standing.withdrawn_ns;
+        tick();
+        market.now_ns += REFUTED_NS;
+        tick();
+        ck_assert_int_eq(exchange_standing(market.exchange, MAKER).withdrawn_ns, 0);
+        expected_ns = 2 * expected_ns < WITHDRAWN_MOST_NS ? 2 * expected_ns : WITHDRAWN_MOST_NS;
+    }
+}
+END_TEST
+
+START_TEST(closed_asks_come_back_by_themselves)
+{
+    offer_a_liar_and_two_referees();
+    refute_one();
+    refute_one();
+    presence(EXCHANGE_GOODBYE, REFEREE);
+    presence(EXCHANGE_GOODBYE, SECOND);
+    struct id128 job = submit(1, 100);
+    ck_assert(!is_sent_to(MAKER));
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.withdrawn, 1);
+    ck_assert_int_gt(why.opens_ns, 0);
+    struct exchange_why seen;
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, MAKER, 0, &seen), WHY_OK);
+    ck_assert_uint_eq(seen.refuted, 2);
+    ck_assert_int_gt(seen.withdrawn_ns, 0);
+    offer(MAKER, 1, price / 2); /* a new ask is closed like the old one */
+    ck_assert(!is_sent_to(MAKER));
+    reload();
+    market.now_ns += WITHDRAWN_LEAST_NS;
+    tick();
+    ck_assert_uint_eq(sent_to(MAKER).index, 0);
+}
+END_TEST
+
+START_TEST(work_that_checks_accept_makes_the_count_fade)
+{
+    offer_a_liar_and_two_referees();
+    refute_one();
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 1);
+    account_proved(market.exchange, MAKER, REFUTED_FADES_NS - 1);
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 1);
+    market.now_ns += REFUTED_NS;
+    tick();
+    struct id128 job = submit_checked(1);
+    done(MAKER, job, sent_to(MAKER));
+    const uint32_t by = is_sent_to(REFEREE) ? REFEREE : SECOND;
+    (void)answer(by, job, sent_to(by), OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 0);
+    ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted_ever, 1);
+    check_hash();
+    reload();
 }
 END_TEST
 
 START_TEST(who_was_refuted_is_told_apart_from_who_merely_failed)
 {
     struct held_case held = hold_one();
-    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    offer(SECOND, 1, price);
+    refute(&held, SECOND);
     presence(EXCHANGE_GOODBYE, REFEREE); /* only the one who was refuted is there */
+    presence(EXCHANGE_GOODBYE, SECOND);
     struct exchange_explanation why;
     ck_assert(exchange_explain_job(market.exchange, &held.job, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.avoided, 1);
@@ -345,13 +744,17 @@ START_TEST(too_many_refuted_results_fail_the_subtask)
     apply(&made);
     struct exchange_work work = sent_to(MAKER);
     offer(REFEREE, 1, price);
+    offer(SECOND, 1, price);
     done(MAKER, made.id, work);
-    (void)answer(REFEREE, made.id, sent_to(REFEREE), OUTCOME_OK, VERDICT_REJECT);
+    for (int i = 0; i < 2; i++) {
+        const uint32_t by = is_sent_to(REFEREE) ? REFEREE : SECOND;
+        (void)answer(by, made.id, sent_to(by), OUTCOME_OK, VERDICT_REJECT);
+    }
     ck_assert_uint_eq(job_row(made.id).state, JOB_FAILED);
     ck_assert_uint_eq(job_row(made.id).failed, 1);
     ck_assert_uint_eq(job_row(made.id).cancelled, 1);
     ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_PROVIDERS_FAILED);
-    ck_assert_int_eq(balance(CONSUMER).available_micro, 999 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(CONSUMER).available_micro, 998 * MICRO_PER_CREDIT);
 }
 END_TEST
 
@@ -373,9 +776,8 @@ START_TEST(who_is_unsure_makes_room_for_another_and_twice_accuses_nobody)
     ck_assert_int_eq(result_of(0)->charge_micro, MICRO_PER_CREDIT);
     ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
     ck_assert_uint_eq(job_row(held.job).checking, 0);
-    ck_assert_uint_eq(job_row(held.job).running, 1); /* it is recomputed, by another */
-    ck_assert(!is_sent_to(MAKER));
-    ck_assert_uint_eq(sent_to(is_sent_to(SECOND) ? SECOND : REFEREE).index, 0);
+    ck_assert(!is_sent_to(MAKER) && !is_sent_to(REFEREE)); /* one who did not judge it makes it */
+    ck_assert(is_sent_to(SECOND) == (by == REFEREE));
 }
 END_TEST
 
@@ -385,9 +787,7 @@ START_TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure)
     (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_UNSURE);
     (void)answer(REFEREE, held.job, sent_to(REFEREE), OUTCOME_OK, VERDICT_UNSURE);
     ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
-    ck_assert_uint_eq(sent_to(REFEREE).index, 0);
-    presence(EXCHANGE_GOODBYE, REFEREE);
-    ck_assert(!is_sent_to(MAKER));
+    ck_assert(!is_sent_to(REFEREE) && !is_sent_to(MAKER));
     reload();
     market.now_ns += AVOID_NS;
     tick();
@@ -470,17 +870,18 @@ START_TEST(a_verdict_of_another_seed_or_none_is_the_referees_fault)
 }
 END_TEST
 
-START_TEST(what_twice_is_not_there_is_refuted_without_a_word_against_the_referee)
+START_TEST(what_two_do_not_find_is_refuted_without_a_word_against_the_referees)
 {
     struct held_case held = hold_one();
+    offer(SECOND, 1, price);
     (void)answer(REFEREE, held.job, held.check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
     ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
     ck_assert_uint_eq(job_row(held.job).checking, 1);
-    struct exchange_work again = sent_to(REFEREE);
+    ck_assert_uint_eq(job_row(held.job).accused, 1);
+    struct exchange_work again = sent_to(SECOND);
     reload();
-    (void)answer(REFEREE, held.job, again, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+    (void)answer(SECOND, held.job, again, OUTCOME_INPUT_MISSING, VERDICT_NONE);
     ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
-    ck_assert_uint_eq(sent_to(REFEREE).index, 0); /* it is not avoided */
     ck_assert_int_eq(balance(MAKER).available_micro, 0);
 }
 END_TEST
@@ -705,11 +1106,10 @@ START_TEST(a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice)
     ck_assert_uint_eq(second.index, 1);
     reload();
     (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
-    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
-    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    ck_assert_uint_eq(job_row(held.job).accused, 1);
     (void)answer(SECOND, held.job, second, OUTCOME_OK, VERDICT_ACCEPT);
-    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_LATE);
-    ck_assert_uint_eq(job_row(held.job).accepted, 0);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(exchange_standing(market.exchange, REFEREE).overruled, 1);
 }
 END_TEST
 
@@ -819,7 +1219,23 @@ int main(void)
     tcase_add_test(tests, a_job_without_its_checks_is_refused);
     tcase_add_test(tests, what_a_referee_takes_is_paid_and_names_the_check);
     tcase_add_test(tests, a_seed_is_of_dice_result_check_and_attempt);
-    tcase_add_test(tests, what_a_referee_refutes_is_not_paid_and_redone_elsewhere);
+    tcase_add_test(tests, one_reject_holds_a_result_and_a_second_owners_refutes_it);
+    tcase_add_test(tests, a_lone_reject_is_overruled_and_its_referee_is_asked_no_more);
+    tcase_add_test(tests, a_hostile_referee_gets_neither_the_maker_refused_nor_the_work);
+    tcase_add_test(tests, two_accounts_of_one_owner_are_one_referee);
+    tcase_add_test(tests, no_account_judges_or_makes_for_another_of_its_owner);
+    tcase_add_test(tests, a_grouping_is_the_operators_and_of_accounts_that_exist);
+    tcase_add_test(tests, what_was_begun_before_two_became_one_owners_does_not_count);
+    tcase_add_test(tests, with_one_referee_the_client_confirms_or_overrules);
+    tcase_add_test(tests, a_client_alone_refutes_nothing);
+    tcase_add_test(tests, a_referee_of_the_clients_owner_needs_another_one);
+    tcase_add_test(tests, a_client_accepts_while_a_referee_is_at_it);
+    tcase_add_test(tests, a_word_about_anything_else_is_refused);
+    tcase_add_test(tests, where_all_who_could_make_it_have_judged_it_the_job_ends_with_a_reason);
+    tcase_add_test(tests, who_was_refuted_may_make_it_again_where_nobody_else_is);
+    tcase_add_test(tests, refutations_close_the_asks_of_their_account_for_longer_each_time);
+    tcase_add_test(tests, closed_asks_come_back_by_themselves);
+    tcase_add_test(tests, work_that_checks_accept_makes_the_count_fade);
     tcase_add_test(tests, who_was_refuted_is_told_apart_from_who_merely_failed);
     tcase_add_test(tests, too_many_refuted_results_fail_the_subtask);
     tcase_add_test(tests, who_is_unsure_makes_room_for_another_and_twice_accuses_nobody);
@@ -827,7 +1243,7 @@ int main(void)
     tcase_add_test(tests, what_nobody_can_judge_fails_the_job_by_nobodys_fault);
     tcase_add_test(tests, another_referee_goes_before_one_who_was_unsure);
     tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
-    tcase_add_test(tests, what_twice_is_not_there_is_refuted_without_a_word_against_the_referee);
+    tcase_add_test(tests, what_two_do_not_find_is_refuted_without_a_word_against_the_referees);
     tcase_add_test(tests, a_check_that_fails_for_good_proves_nothing);
     tcase_add_test(tests, who_cancels_pays_for_what_is_held);
     tcase_add_test(tests, nobody_judges_results_of_its_own);

@@ -90,6 +90,7 @@ struct bourse_account {
     char origin[BOURSE_NAME_SIZE];
     char verifier[256]; /* the log's public key in the C2SP form, for bourse_verify */
     int64_t log_time_ms;
+    bool was_known; /* of bourse_join: the account was there before, and nothing was redeemed */
 };
 bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
                    struct bourse_error *ret_error);
@@ -937,7 +938,9 @@ bool bourse_why(struct bourse *bourse, uint32_t device, struct bourse_why *ret_w
 
 /* ---------------------------------------------------------------- joining, and the operator */
 
-/* Redeems an invitation with the key at `key_path` (made when absent) and writes `market_path`. */
+/* Redeems an invitation with the key at `key_path` (made when absent) and writes `market_path`. All
+ * that this machine has to write is written before the broker is asked. After any failure the same
+ * invitation and key may ask again: an account that is there is an answer (`was_known`). */
 bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
                  const char *name, int timeout_ms, struct bourse_account *ret_account,
                  struct bourse_error *ret_error);

@@ -7,6 +7,7 @@
 #include "consumer/manifest.h"
 #include "consumer/named.h"
 #include "formats/limits.h"
+#include "formats/tar.h"
 #include "formats/template.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -14,6 +15,7 @@
 #include "runtime/files.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <sodium.h>
@@ -117,26 +119,37 @@ static bool input_failed(const char *file_name, unsigned line, const char *key,
     return client_fail(error, BOURSE_USAGE, "%s: %s", key, problem->text);
 }
 
-enum { TAR_MAGIC_OFFSET = 257, TAR_HEADER_BYTES = 512 };
+static bool read_image(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    const int *fd = context;
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(*fd, ret_bytes + done, length - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
 
-/* An image is a plain tar: compressed ones are the commonest mistake, and would fail far away. */
+/* What no provider would unpack is known before anything is bought. How many bytes an image may
+ * have is each provider's own. */
 static bool check_image(const struct input_file *image, struct problem *ret_problem)
 {
-    uint8_t header[TAR_HEADER_BYTES];
-    uint64_t size = 0;
-    int fd = input_open(image->path, &size, ret_problem);
+    const struct tar_limits limits = {.entries = LIMIT_IMAGE_FILES, .bytes = UINT64_MAX};
+    struct tar_source source = {.read = read_image};
+    struct problem why = {.text = ""};
+    int fd = input_open(image->path, &source.size, ret_problem);
     if (fd < 0) {
         return false;
     }
-    ssize_t got = pread(fd, header, sizeof header, 0);
+    source.context = &fd;
+    const enum tar_status status = tar_check(&source, &limits, &why);
     (void)close(fd); /* read only: nothing to lose */
-    if (got == (ssize_t)sizeof header && memcmp(header + TAR_MAGIC_OFFSET, "ustar", 5) == 0) {
-        return true;
+    if (status != TAR_OK) {
+        problem_set(ret_problem, "%s is no image: %s", image->name, why.text);
     }
-    problem_set(ret_problem,
-                "%s is not a plain tar archive; make one with `tar -cf` (no compression)",
-                image->name);
-    return false;
+    return status == TAR_OK;
 }
 
 static bool expand_files(const char *folder, const struct job_strings *files,

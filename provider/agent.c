@@ -623,6 +623,7 @@ static bool open_blobs(struct agent *agent, struct problem *problem)
     struct images_config unpacked = {
         .folder = images,
         .cap_bytes = setup->config->cache_bytes,
+        .limits = {.entries = setup->config->image_files, .bytes = setup->config->image_bytes},
         .launcher = setup->launcher,
         .worker_path = setup->worker_path,
         .cgroups = setup->cgroups,

@@ -566,9 +566,10 @@ static void market_in_folder(char *path, size_t capacity)
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
     static const char *const keys[] = {
-        "market",    "name", "region",   "price",   "slots",      "memory",       "disk",
-        "processes", "term", "programs", "visible", "user",       "cache",        "spool",
-        "devices",   "to",   "hours",    "daily",   "utc_offset", "interruptible"};
+        "market",     "name",      "region",     "price",        "slots",   "memory",
+        "disk",       "processes", "term",       "programs",     "visible", "image_files",
+        "image_size", "user",      "cache",      "spool",        "devices", "to",
+        "hours",      "daily",     "utc_offset", "interruptible"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
@@ -596,6 +597,10 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->spot = read_spot(yaml_key(root, "interruptible"), config->spot);
     config->cache_bytes =
         (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);
+    config->image_files = (uint64_t)yaml_integer(yaml_key(root, "image_files"), 1,
+                                                 LIMIT_IMAGE_FILES, LIMIT_IMAGE_FILES);
+    config->image_bytes = (uint64_t)yaml_bytes(yaml_key(root, "image_size"), MIB, 1024 * 1024 * GIB,
+                                               (int64_t)config->cache_bytes);
     read_programs(config, yaml_key(root, "programs"));
     read_visible(config, yaml_key(root, "visible"));
     show_programs(config, yaml_key(root, "programs"));

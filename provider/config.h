@@ -18,6 +18,8 @@
  *     visible: [/usr/local]  more folders below /usr or /opt that jobs see, read-only
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
+ *     image_files: 131072    the most files, folders and links of one image; default as many as images may have
+ *     image_size: 4GiB       the most bytes of its files together; default as much as `cache`
  *     spool: spool           folder for outputs on their way; default beside this file
  *     devices:               more devices beside the one that all of the above describes
  *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, interruptible, to, hours, daily, too
@@ -93,6 +95,7 @@ struct config {
     struct agent_conditions conditions;
     struct config_spot spot;
     uint64_t cache_bytes;
+    uint64_t image_files, image_bytes; /* of one image, unpacked */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
     char visible[CONFIG_VISIBLE_MAX][CONFIG_VISIBLE_SIZE]; /* the owner's, and of his programs */

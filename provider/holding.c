@@ -158,6 +158,25 @@ static enum result_outcome load_manifest(struct holding *holding, const atomic_b
     return outcome;
 }
 
+/* An unfit image is its job's own fault, as a program is that fails: no other device would do
+ * better, and no provider is blamed. */
+static enum result_outcome outcome_of_image(enum image_status status)
+{
+    switch (status) {
+    case IMAGE_OK:
+        return OUTCOME_OK;
+    case IMAGE_UNFIT:
+        return OUTCOME_PROGRAM_FAILED;
+    case IMAGE_TOO_LARGE:
+        return OUTCOME_DISK_LIMIT;
+    case IMAGE_NO_ROOM: /* the work is given back: another provider may have room */
+        return OUTCOME_CANCELLED;
+    case IMAGE_FAILED:
+        break;
+    }
+    return OUTCOME_IMAGE_MISSING;
+}
+
 static enum result_outcome load_image(struct holding *holding, const atomic_bool *give_up,
                                       struct problem *problem)
 {
@@ -171,9 +190,10 @@ static enum result_outcome load_image(struct holding *holding, const atomic_bool
     if (status != STORE_OK) {
         return outcome_of(status, OUTCOME_IMAGE_MISSING);
     }
-    bool good = images_take(holding->images, &hash, blob.fd, blob.size, &holding->image, problem);
+    enum image_status unpacked =
+        images_take(holding->images, &hash, blob.fd, blob.size, &holding->image, problem);
     store_release(holding->store, &blob);
-    return good ? OUTCOME_OK : OUTCOME_IMAGE_MISSING;
+    return outcome_of_image(unpacked);
 }
 
 /* ---------------------------------------------------------------- shared */

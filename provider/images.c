@@ -23,7 +23,7 @@ struct image {
     uint64_t size;
     unsigned users;
     bool unpacking;
-    bool failed;
+    enum image_status status; /* when it was unpacked */
     struct problem problem;
     char path[IMAGE_PATH_BYTES];
 };
@@ -165,56 +165,58 @@ void images_close(struct images **self)
     *self = NULL;
 }
 
-static bool unpack(struct images *images, const struct image *image, unsigned part, int fd,
-                   struct problem *problem)
+static enum image_status unpack(struct images *images, const struct image *image, unsigned part,
+                                int fd, struct problem *problem)
 {
     char fresh[IMAGE_PATH_BYTES];
     (void)snprintf(fresh, sizeof fresh, "%s/new-%u-%ld", images->folder, part, (long)getpid());
-    if (!image_unpack(images->config.launcher, images->config.worker_path, images->config.cgroups,
-                      fd, image->size, fresh, problem)) {
-        return false;
+    enum image_status status =
+        image_unpack(images->config.launcher, images->config.worker_path, images->config.cgroups,
+                     fd, image->size, &images->config.limits, fresh, problem);
+    if (status != IMAGE_OK) {
+        return status;
     }
     if (rename(fresh, image->path) != 0) {
         problem_set(problem, "cannot rename an unpacked image: %s", strerror(errno));
         remove_folder(images, fresh);
-        return false;
+        return IMAGE_FAILED;
     }
-    return true;
+    return IMAGE_OK;
 }
 
 static void leave(struct images *images, struct image *image)
 {
     assert(image->users > 0);
     image->users--;
-    if (image->users == 0 && image->failed) {
+    if (image->users == 0 && image->status != IMAGE_OK) {
         forget(images, image);
     }
     evict(images);
 }
 
 /* Waits until somebody has unpacked it, or does it. The mutex is held, and let go meanwhile. */
-static bool make_ready(struct images *images, struct image *image, bool fresh, int fd)
+static enum image_status make_ready(struct images *images, struct image *image, bool fresh, int fd)
 {
     if (fresh) {
         unsigned part = ++images->parts;
         image->unpacking = true;
         pthread_mutex_unlock(&images->mutex);
         struct problem problem = {""};
-        bool good = unpack(images, image, part, fd, &problem);
+        enum image_status status = unpack(images, image, part, fd, &problem);
         pthread_mutex_lock(&images->mutex);
         image->unpacking = false;
-        image->failed = !good;
+        image->status = status;
         image->problem = problem;
         pthread_cond_broadcast(&images->unpacked);
     }
     while (image->unpacking) {
         pthread_cond_wait(&images->unpacked, &images->mutex);
     }
-    return !image->failed;
+    return image->status;
 }
 
-bool images_take(struct images *images, const struct hash32 *hash, int fd, uint64_t size,
-                 struct image **ret_image, struct problem *ret_problem)
+enum image_status images_take(struct images *images, const struct hash32 *hash, int fd,
+                              uint64_t size, struct image **ret_image, struct problem *ret_problem)
 {
     pthread_mutex_lock(&images->mutex);
     struct image *image = find(images, hash);
@@ -222,13 +224,13 @@ bool images_take(struct images *images, const struct hash32 *hash, int fd, uint6
     if (fresh) {
         image = add(images, hash, size);
     }
-    bool good = false;
+    enum image_status status = IMAGE_FAILED;
     if (image == NULL) {
         problem_set(ret_problem, "out of memory");
     } else {
         image->users++;
-        good = make_ready(images, image, fresh, fd);
-        if (good) {
+        status = make_ready(images, image, fresh, fd);
+        if (status == IMAGE_OK) {
             list_remove(&image->link);
             list_append(&images->kept, &image->link); /* most recently used */
             *ret_image = image;
@@ -238,7 +240,7 @@ bool images_take(struct images *images, const struct hash32 *hash, int fd, uint6
         }
     }
     pthread_mutex_unlock(&images->mutex);
-    return good;
+    return status;
 }
 
 const char *image_folder(const struct image *image)

@@ -21,6 +21,7 @@ struct image; /* one in use */
 struct images_config {
     const char *folder; /* absolute, private; made when absent */
     uint64_t cap_bytes;
+    struct tar_limits limits; /* of one image */
     struct launcher *launcher;
     const char *worker_path;
     struct cgroups *cgroups;
@@ -31,9 +32,9 @@ bool images_open(const struct images_config *config, struct images **ret_images,
 void images_close(struct images **self); /* nothing may be in use */
 
 /* The image of the tar behind `fd` (`size` bytes that hash to `hash`). Blocks while it is
- * unpacked. */
-bool images_take(struct images *images, const struct hash32 *hash, int fd, uint64_t size,
-                 struct image **ret_image, struct problem *ret_problem);
+ * unpacked. Anything but IMAGE_OK leaves a problem, and nothing on the disk. */
+enum image_status images_take(struct images *images, const struct hash32 *hash, int fd,
+                              uint64_t size, struct image **ret_image, struct problem *ret_problem);
 const char *image_folder(const struct image *image);
 void images_release(struct images *images, struct image **image);
 

@@ -43,7 +43,8 @@ static bool own_key(const char *folder, struct identity **ret_identity, struct p
 }
 
 /* The config that a newcomer would write; never over one that stands. */
-static bool first_config(const char *folder, const char *name, struct problem *problem)
+static bool first_config(const char *folder, const char *name, bool *ret_made,
+                         struct problem *problem)
 {
     char path[PATH_BYTES];
     char quoted[512];
@@ -70,7 +71,8 @@ static bool first_config(const char *folder, const char *name, struct problem *p
                           "# slots: 4               # cores to offer; default all\n"
                           "# programs: [xz, gzip]   # what jobs may run; default common tools\n",
                           MARKET_FILE, line);
-    return file_write(path, text, (size_t)length, 0600, problem);
+    *ret_made = file_write(path, text, (size_t)length, 0600, problem);
+    return *ret_made;
 }
 
 struct joining {
@@ -99,7 +101,7 @@ static void ask(struct joining *joining, const struct invitation *invitation,
     body.token.data = token.bytes;
     body.token.len = sizeof token.bytes;
     body.name = (char *)(uintptr_t)name;
-    joining->request = entropy_id();
+    joining->request = invitation_join_id(invitation, &account);
     joining->asked = dialogue_request(joining->dialogue, clock_monotonic_ns(), MESSAGE_JOIN,
                                       &joining->request, &body.base) == DIALOGUE_OK;
 }
@@ -205,17 +207,39 @@ static enum join_status redeem(const struct invitation *invitation, const struct
     return joining.status;
 }
 
+/* What this join has made, for when it comes to nothing. */
+struct made {
+    bool folder, key, config;
+};
+
 /* A key that no account came of is not left behind, nor a folder that was made for it. */
-static void take_back(const char *folder, bool was_key_there, bool was_folder_there)
+static void take_back(const char *folder, const struct made *made, bool is_spent)
 {
     struct problem problem;
     char path[PATH_BYTES];
-    if (!was_key_there && path_in(folder, MARKET_PROVIDER_KEY, path, &problem)) {
+    if (path_in(folder, MARKET_FILE, path, &problem)) {
+        market_unstage(path);
+    }
+    if (made->config && path_in(folder, MARKET_PROVIDER_CONFIG, path, &problem)) {
+        (void)unlink(path);
+    }
+    if (!is_spent && made->key && path_in(folder, MARKET_PROVIDER_KEY, path, &problem)) {
         (void)unlink(path); /* it may not even have been made */
     }
-    if (!was_folder_there) {
-        (void)rmdir(folder);
+    if (made->folder) {
+        (void)rmdir(folder); /* unless something is in it */
     }
+}
+
+/* All that this machine has to write, before the broker is asked: what is redeemed then cannot be
+ * lost here. */
+static bool prepare(const struct invitation *invitation, const char *folder, const char *name,
+                    struct made *made, struct identity **ret_identity, struct problem *problem)
+{
+    char path[PATH_BYTES];
+    return own_key(folder, ret_identity, problem) && path_in(folder, MARKET_FILE, path, problem) &&
+           market_stage(path, &invitation->market, problem) &&
+           first_config(folder, name, &made->config, problem);
 }
 
 enum join_status join_market(const char *text, const char *folder, const char *name,
@@ -230,23 +254,19 @@ enum join_status join_market(const char *text, const char *folder, const char *n
     if (!path_in(folder, MARKET_PROVIDER_KEY, path, ret_problem)) {
         return JOIN_FILES;
     }
-    bool was_folder_there = access(folder, F_OK) == 0;
-    bool was_key_there = access(path, F_OK) == 0;
+    struct made made = {.folder = access(folder, F_OK) != 0, .key = access(path, F_OK) != 0};
     bool is_spent = false;
     enum join_status status = JOIN_FILES;
     /* Whether it has expired is the broker's to say: it goes by log time, our clock may be
      * wrong. */
-    if (own_key(folder, &identity, ret_problem)) {
+    if (prepare(&invitation, folder, name, &made, &identity, ret_problem)) {
         status = redeem(&invitation, identity, name, &is_spent, ret_problem);
     }
-    bool joined = status == JOIN_OK || status == JOIN_ALREADY;
-    if (joined && (!path_in(folder, MARKET_FILE, path, ret_problem) ||
-                   !market_write(path, &invitation.market, ret_problem) ||
-                   !first_config(folder, name, ret_problem))) {
-        status = JOIN_FILES;
-    }
-    if (!is_spent) {
-        take_back(folder, was_key_there, was_folder_there);
+    if (status != JOIN_OK && status != JOIN_ALREADY) {
+        take_back(folder, &made, is_spent);
+    } else if (!path_in(folder, MARKET_FILE, path, ret_problem) ||
+               !market_settle(path, ret_problem)) {
+        status = JOIN_FILES; /* the account is there: another join finds it */
     }
     identity_destroy(&identity);
     return status;

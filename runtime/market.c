@@ -8,10 +8,13 @@
 #include "runtime/files.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define INVITATION_PREFIX "bourse-invite-1."
 
@@ -102,6 +105,48 @@ bool market_write(const char *path, const struct market *market, struct problem 
         control, blobs, server, cluster, origin, log_key, market->pid);
     assert(length > 0 && (size_t)length < sizeof text);
     return file_write(path, text, (size_t)length, 0640, ret_problem);
+}
+
+/* ---- joining ---- */
+
+static bool staged_path(const char *path, char ret_path[PATH_MAX], struct problem *ret_problem)
+{
+    const int length = snprintf(ret_path, PATH_MAX, "%s.joining", path);
+    if (length < 0 || length >= PATH_MAX) {
+        problem_set(ret_problem, "%.100s...: the path is too long", path);
+        return false;
+    }
+    return true;
+}
+
+bool market_stage(const char *path, const struct market *market, struct problem *ret_problem)
+{
+    char staged[PATH_MAX];
+    return staged_path(path, staged, ret_problem) && market_write(staged, market, ret_problem);
+}
+
+bool market_settle(const char *path, struct problem *ret_problem)
+{
+    char staged[PATH_MAX];
+    char folder[PATH_MAX];
+    if (!staged_path(path, staged, ret_problem)) {
+        return false;
+    }
+    (void)snprintf(folder, sizeof folder, "%s", path); /* shorter than `staged`, which fits */
+    if (rename(staged, path) != 0) {
+        problem_set(ret_problem, "%s cannot become %s: %s", staged, path, strerror(errno));
+        return false;
+    }
+    return folder_sync(dirname(folder), ret_problem);
+}
+
+void market_unstage(const char *path)
+{
+    char staged[PATH_MAX];
+    struct problem problem;
+    if (staged_path(path, staged, &problem)) {
+        (void)unlink(staged); /* what was not even made is not there */
+    }
 }
 
 /* ---- invitations ---- */
@@ -235,4 +280,19 @@ bool invitation_write(const struct invitation *invitation, char *ret_text, unsig
     body[length] = '\0';
     swap_letters(body, length, '+', '-', '/', '_');
     return true;
+}
+
+struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account)
+{
+    static const char domain[] = "bourse/join/v1"; /* with its NUL, as signed bytes have */
+    struct sha256 sum;
+    sha256_start(&sum);
+    sha256_add(&sum, domain, sizeof domain);
+    sha256_add(&sum, invitation->market.cluster.bytes, sizeof invitation->market.cluster.bytes);
+    sha256_add(&sum, invitation->token.bytes, sizeof invitation->token.bytes);
+    sha256_add(&sum, account->bytes, sizeof account->bytes);
+    const struct hash32 hash = sha256_end(&sum);
+    struct id128 id;
+    memcpy(id.bytes, hash.bytes, sizeof id.bytes);
+    return id;
 }

@@ -64,6 +64,14 @@ struct market {
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 
+/* Who joins writes what it needs before it asks, so that nothing on its side can fail afterwards:
+ * market_stage writes the file beside `path` and makes it durable, market_settle gives it its name,
+ * which takes no room, and market_unstage removes it when the broker refused. One that a killed
+ * process left is written anew. */
+bool market_stage(const char *path, const struct market *market, struct problem *ret_problem);
+bool market_settle(const char *path, struct problem *ret_problem);
+void market_unstage(const char *path);
+
 /* An invitation: one string, "bourse-invite-1." and base64url (no padding) of the cursor bytes:
  * server key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob endpoint,
  * u8+origin, log key 32, then the first 4 bytes of the SHA-256 of all before. */
@@ -75,5 +83,8 @@ struct invitation {
 bool invitation_read(const char *text, struct invitation *ret_invitation,
                      struct problem *ret_problem);
 bool invitation_write(const struct invitation *invitation, char *ret_text, unsigned long capacity);
+/* The id under which `account` redeems it: always the same, so that a Join sent again, by another
+ * process too, is the same Join, and hears the same answer (docs/protocol.md section 5). */
+struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account);
 
 #endif

@@ -50,10 +50,15 @@ int command_join(struct invocation *invocation)
     }
     char roles[128];
     names_roles(account.roles, roles, sizeof roles);
+    if (account.was_known) {
+        (void)fprintf(stderr, "bourse: this key has an account in the market already, with what it "
+                              "was given then; no invitation is redeemed now\n");
+    }
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "account", account.key,
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "account", account.key,
                                     "name", account.name, "roles", roles, "market", market, "key",
-                                    key_path, "log_key", account.verifier),
+                                    key_path, "log_key", account.verifier, "redeemed",
+                                    account.was_known ? 0 : 1),
                           BOURSE_OK);
     }
     if (invocation->quiet) {

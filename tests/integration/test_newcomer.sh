@@ -104,6 +104,7 @@ expect 4 'another role' "$bin/bourse-provider" join "$for_wrong" --dir "$work/wr
 install -m 600 operator/market.yaml wrong/market.yaml
 expect 4 'no provider in this market' "$bin/bourse-provider" run --dir "$work/wrong"
 expect 0 '' "$bin/bourse-provider" run --check-config --dir "$work/attic"
+echo 'image_files: 150' >>"$work/attic/provider.yaml"
 "$bin/bourse-provider" run --dir "$work/attic" 2>provider.log &
 agent=$!
 
@@ -173,9 +174,22 @@ printf 'line 2\nhello 2\n' | cmp - results/1/2 || fail "the image's output diffe
 # A compressed image is refused before it travels; one that is damaged inside fails with its reason.
 gzip -c tools.tar >bad.tar
 sed -i "s/tools.tar/bad.tar/; s/array: 1-2/array: 1-1/" image.yaml
-expect 2 'image.yaml:[0-9]+: image: bad.tar is not a plain tar' "$bourse" submit image.yaml -y --wait
-{ head -c 257 /dev/zero | tr '\0' 'x'; printf ustar; head -c 5000 /dev/zero | tr '\0' 'x'; } >bad.tar
-expect 1 'subtask 0: .*image' "$bourse" submit image.yaml -y --wait
+expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: no plain tar' "$bourse" submit image.yaml -y --wait
+head -c 5000 tools.tar >bad.tar
+expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: cut at byte 5000' "$bourse" submit image.yaml -y --wait
+# What only the agent finds is the job's own fault, at its first try, and leaves nothing on the owner's disk.
+own_fault() { # own_fault REASON
+    expect 1 "subtask 0: .*$1" "$bourse" submit image.yaml -y --wait
+    ! grep -q "provider's fault" out err || fail "the provider is blamed: $(cat out err)"
+    expect 0 '"tries":1,' "$bourse" ps last --json
+    [ "$(find attic/images -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ] || fail "left on the disk: $(ls attic/images)"
+}
+mkdir many && (cd many && seq 200 | xargs touch)
+tar cf bad.tar many
+own_fault 'the image is above the limits of this provider: more than 150 files'
+mkdir -p odd/x && touch odd/x/y odd/z
+tar cf bad.tar -C odd --transform='s,^z,x/y/z,' x z
+own_fault 'the image is unfit, tar says: '
 
 # Asked for by name, progress shows with --quiet too, and stdout still holds the id alone.
 expect 0 '[0-9]+/40 done' "$bourse" run -y --quiet --progress --array 1-40 -- sleep 0.1

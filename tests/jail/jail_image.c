@@ -60,11 +60,32 @@ static void image_close(struct image_test *test)
     fixture_close(&test->fixture);
 }
 
-static bool unpack(struct image_test *test, int file, struct problem *problem)
+static enum image_status unpack_within(struct image_test *test, int file,
+                                       const struct tar_limits *limits, struct problem *problem)
 {
     struct fixture *fixture = &test->fixture;
     return image_unpack(fixture->launcher, fixture->worker, fixture->cgroups, file, size_of(file),
-                        test->image, problem);
+                        limits, test->image, problem);
+}
+
+static enum image_status try_unpack(struct image_test *test, int file, struct problem *problem)
+{
+    const struct tar_limits limits = {.entries = 1000, .bytes = 64 * MIB};
+    return unpack_within(test, file, &limits, problem);
+}
+
+static bool unpack(struct image_test *test, int file, struct problem *problem)
+{
+    return try_unpack(test, file, problem) == IMAGE_OK;
+}
+
+/* Nothing of an image that was refused is left beside what the test itself made. */
+static void check_clean(struct image_test *test)
+{
+    char part[128];
+    (void)snprintf(part, sizeof part, "%s.part", test->image);
+    ck_assert_int_ne(access(test->image, F_OK), 0);
+    ck_assert_int_ne(access(part, F_OK), 0);
 }
 
 START_TEST(an_image_is_a_root)
@@ -162,9 +183,72 @@ START_TEST(only_plain_archives_unpack)
 }
 END_TEST
 
+START_TEST(an_image_has_no_more_files_and_bytes_than_its_provider_takes)
+{
+    struct image_test test = image_open(_i);
+    struct problem problem;
+    shell("mkdir \"$1/many\" && cd \"$1/many\" && seq 300 | xargs touch && head -c 5000 /dev/zero "
+          ">large",
+          test.source);
+    int file = archive_of(test.source, "");
+    const struct tar_limits fits = {.entries = 303, .bytes = 5000}; /* with two folders */
+    const struct tar_limits few = {.entries = 302, .bytes = 5000};
+    const struct tar_limits small = {.entries = 303, .bytes = 4999};
+    ck_assert_int_eq(unpack_within(&test, file, &few, &problem), IMAGE_TOO_LARGE);
+    ck_assert_ptr_nonnull(strstr(problem.text, "more than 302 files"));
+    check_clean(&test);
+    ck_assert_int_eq(unpack_within(&test, file, &small, &problem), IMAGE_TOO_LARGE);
+    ck_assert_ptr_nonnull(strstr(problem.text, "more than 4999 bytes"));
+    check_clean(&test);
+    ck_assert_msg(unpack_within(&test, file, &fits, &problem) == IMAGE_OK, "%s", problem.text);
+    ck_assert(image_remove(test.fixture.launcher, test.fixture.worker, test.fixture.cgroups,
+                           test.image, &problem));
+    (void)close(file);
+    image_close(&test);
+}
+END_TEST
+
+/* Whoever made the image is at fault, and the owner's disk is as it was. */
+START_TEST(an_unfit_image_is_told_from_a_machine_that_fails)
+{
+    static const struct {
+        const char *script, *options, *says;
+    } unfit[] = {
+        {"mkfifo \"$1/p\"; echo x >\"$1/file\"", "--transform='s,file,../file,'", "\"..\""},
+        {"ln -s ../../etc \"$1/out\"", "", "leads out"},
+        {"cd \"$1\" && echo x >a && ln a b", "-P --transform='flags=h;s,^./[ab]$,../a,'",
+         "leads out"},
+        {"truncate -s 1M \"$1/holes\"", "--sparse", "sparse"},
+        /* fit by its headers, and tar finds what is wrong */
+        {"mkdir \"$1/x\" && echo x >\"$1/x/y\" && echo x >\"$1/z\"",
+         "--transform='s,^./z,./x/y/z,'", "tar says"},
+    };
+    struct image_test test = image_open(_i);
+    for (size_t i = 0; i < sizeof unfit / sizeof unfit[0]; i++) {
+        struct problem problem = {""};
+        shell(unfit[i].script, test.source);
+        int file = archive_of(test.source, unfit[i].options);
+        ck_assert_msg(try_unpack(&test, file, &problem) == IMAGE_UNFIT, "case %zu: %s", i,
+                      problem.text);
+        ck_assert_msg(strstr(problem.text, unfit[i].says) != NULL, "case %zu: %s", i, problem.text);
+        check_clean(&test);
+        (void)close(file);
+        shell("cd \"$1\" && find . -mindepth 1 -delete", test.source);
+    }
+    struct problem problem = {""};
+    int file = archive_of(test.source, "");
+    (void)snprintf(test.image, sizeof test.image, "%s/no/image", test.fixture.folder);
+    ck_assert_int_eq(try_unpack(&test, file, &problem), IMAGE_FAILED);
+    (void)close(file);
+    image_close(&test);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {an_image_is_a_root, a_link_where_bwrap_mounts_is_refused,
-                                  only_plain_archives_unpack};
+                                  only_plain_archives_unpack,
+                                  an_image_has_no_more_files_and_bytes_than_its_provider_takes,
+                                  an_unfit_image_is_told_from_a_machine_that_fails};
     return fixture_main("jail_image", tests, sizeof tests / sizeof *tests);
 }

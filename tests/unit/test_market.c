@@ -120,6 +120,53 @@ START_TEST(an_invitation_travels_as_one_word)
 }
 END_TEST
 
+/* A Join sent again is the same Join; that of another key, or of another token, is another. */
+START_TEST(an_invitation_is_redeemed_under_one_id)
+{
+    struct invitation invitation = invitation_example();
+    const struct key32 account = {{7}};
+    const struct key32 other = {{8}};
+    const struct id128 id = invitation_join_id(&invitation, &account);
+    struct id128 again = invitation_join_id(&invitation, &account);
+    ck_assert(id128_equal(&id, &again));
+    again = invitation_join_id(&invitation, &other);
+    ck_assert(!id128_equal(&id, &again));
+    invitation.token.bytes[15] ^= 1;
+    again = invitation_join_id(&invitation, &account);
+    ck_assert(!id128_equal(&id, &again));
+    invitation.token.bytes[15] ^= 1;
+    invitation.market.cluster.bytes[0] ^= 1;
+    again = invitation_join_id(&invitation, &account);
+    ck_assert(!id128_equal(&id, &again));
+}
+END_TEST
+
+START_TEST(a_staged_market_gets_its_name_last)
+{
+    char folder[] = "/tmp/bourse-market-XXXXXX";
+    char path[64];
+    struct problem problem;
+    struct market in;
+    const struct market out = example();
+    ck_assert(process_start(&problem));
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
+    ck_assert(!market_settle(path, &problem)); /* nothing is staged */
+    for (int i = 0; i < 2; i++) {              /* a second time over what a killed process left */
+        ck_assert_msg(market_stage(path, &out, &problem), "%s", problem.text);
+        ck_assert_int_ne(access(path, F_OK), 0);
+    }
+    market_unstage(path);
+    ck_assert(!market_settle(path, &problem));
+    ck_assert(market_stage(path, &out, &problem));
+    ck_assert_msg(market_settle(path, &problem), "%s", problem.text);
+    ck_assert_msg(market_read(path, &in, &problem), "%s", problem.text);
+    check_same(&in, &out);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left in it */
+}
+END_TEST
+
 START_TEST(any_changed_character_is_noticed)
 {
     static const char letters[] =
@@ -175,6 +222,8 @@ int main(void)
     tcase_add_test(tests, market_files_are_read_as_written);
     tcase_add_test(tests, a_market_file_that_others_may_write_is_refused);
     tcase_add_test(tests, an_invitation_travels_as_one_word);
+    tcase_add_test(tests, an_invitation_is_redeemed_under_one_id);
+    tcase_add_test(tests, a_staged_market_gets_its_name_last);
     tcase_add_test(tests, any_changed_character_is_noticed);
     tcase_add_test(tests, what_cannot_be_read_is_not_written);
     suite_add_tcase(suite, tests);

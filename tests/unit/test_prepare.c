@@ -844,17 +844,38 @@ END_TEST
 
 START_TEST(an_image_brings_its_own_programs)
 {
-    char tar[513];
-    memset(tar, 'x', sizeof tar - 1);
-    tar[sizeof tar - 1] = '\0';
-    memcpy(tar + 257, "ustar", 5); /* all of it that is looked at here */
-    put("tools.tar", tar);
+    put("tool", "1");
+    ck_assert_int_eq(system("tar -b 2 -cf tools.tar tool"), 0);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared("run: [anything]\nimage: tools.tar\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     ck_assert_uint_eq(job->parts[0].needs.count, 0);
     ck_assert(manifest->has_image);
-    ck_assert_uint_eq(manifest->image_size, 512);
+    ck_assert_uint_eq(manifest->image_size, 2048);
+}
+END_TEST
+
+/* What no provider would unpack is found before anything is bought. */
+START_TEST(an_unfit_image_is_refused_with_its_line)
+{
+    static const struct {
+        const char *script, *says;
+    } unfit[] = {
+        {"echo 1 >tool; tar -cf bad.tar --transform 's,tool,../tool,' tool", "its name has \"..\""},
+        {"ln -sf ../out link; tar -cf bad.tar link", "it is a link that leads out"},
+        {"echo 1 >tool; tar -cf bad.tar tool; truncate -s 1000 bad.tar", "cut at byte 1000"},
+        {"tar -czf bad.tar tool", "no plain tar archive"},
+        {": >bad.tar", "no plain tar archive"},
+    };
+    for (size_t i = 0; i < sizeof unfit / sizeof unfit[0]; i++) {
+        ck_assert_int_eq(system(unfit[i].script), 0);
+        struct bourse_error error = refused("run: [xz]\nimage: bad.tar\n");
+        ck_assert_msg(strstr(error.text, "job:2: image: bad.tar is no image: ") == error.text &&
+                          strstr(error.text, unfit[i].says) != NULL,
+                      "%s", error.text);
+        ck_assert_int_eq(unlink("bad.tar"), 0);
+    }
+    ck_assert_int_eq(unlink("link"), 0);
 }
 END_TEST
 
@@ -886,9 +907,10 @@ START_TEST(a_wrong_path_names_its_line_and_its_neighbour)
                      "job:3: lines: data.cvs: No such file or directory; did you mean 'data.csv'?");
     ck_assert_str_eq(refused("each: '*.cvs'\nrun: [xz, '{in}']\n").text,
                      "job:1: each: the pattern '*.cvs' matches no regular file in .");
-    ck_assert_str_eq(refused("run: [xz]\nimage: data.csv\n").text,
-                     "job:2: image: data.csv is not a plain tar archive; make one with `tar -cf` "
-                     "(no compression)");
+    ck_assert_str_eq(
+        refused("run: [xz]\nimage: data.csv\n").text,
+        "job:2: image: data.csv is no image: no plain tar archive; make one with `tar -cf` "
+        "(no compression)");
 }
 END_TEST
 
@@ -952,6 +974,7 @@ int main(void)
     tcase_add_test(jobs, more_than_can_be_handed_on_is_refused_before_it_is_paid_for);
     tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);
     tcase_add_test(jobs, an_image_brings_its_own_programs);
+    tcase_add_test(jobs, an_unfit_image_is_refused_with_its_line);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);
     tcase_add_test(jobs, a_wrong_job_file_names_its_line);
     tcase_add_test(jobs, a_wrong_path_names_its_line_and_its_neighbour);

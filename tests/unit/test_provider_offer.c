@@ -220,7 +220,8 @@ START_TEST(every_key_is_read)
     struct problem problem;
     ck_assert_msg(read_text("market: /srv/market.yaml\nname: attic\nregion: eu-west\nprice: 0.25\n"
                             "slots: 3\nmemory: 2GiB\ndisk: 1GiB\nprocesses: 64\nterm: 1h\n"
-                            "programs: [sh, cat]\nuser: nobody\ncache: 1GiB\nspool: out\n",
+                            "programs: [sh, cat]\nuser: nobody\ncache: 1GiB\nspool: out\n"
+                            "image_files: 5000\n",
                             &config, &problem),
                   "%s", problem.text);
     ck_assert_str_eq(config.market, "/srv/market.yaml");
@@ -235,6 +236,8 @@ START_TEST(every_key_is_read)
     ck_assert_uint_eq(config.program_count, 2);
     ck_assert_str_eq(config.user, "nobody");
     ck_assert_uint_eq(config.cache_bytes, GIB);
+    ck_assert_uint_eq(config.image_bytes, GIB); /* as much as the cache */
+    ck_assert_uint_eq(config.image_files, 5000);
     ck_assert_ptr_nonnull(strstr(config.spool, "/out"));
 }
 END_TEST
@@ -293,6 +296,9 @@ START_TEST(wrong_keys_and_values_are_refused_with_their_line)
         {"programs: {x: /usr/share}\n", "below /usr"},
         {"programs: {a/b: /usr/bin/sh}\n", "slash"},
         {"programs: [../../bin/sh]\n", "no program"},
+        {"image_files: 0\n", "image_files"},
+        {"image_files: 131073\n", "131072"},
+        {"image_size: 1kB\n", "image_size"},
         {"visible: [/etc]\n", "below /usr or /opt"},
         {"visible: [/usr/../etc]\n", "below /usr or /opt"},
         {"visible: [/usr/]\n", "below /usr or /opt"},

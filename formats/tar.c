@@ -1,0 +1,454 @@
+#include "formats/tar.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A header, as POSIX draws it; numbers are octal digits, or binary behind a byte 0x80.
+ *
+ *   0 name 100 | 124 size 12 | 148 checksum 8 | 156 type 1 | 157 link 100 | 257 "ustar" | 345 prefix 155
+ */
+enum {
+    BLOCK = 512,
+    NAME_AT = 0,
+    NAME_BYTES = 100,
+    SIZE_AT = 124,
+    SIZE_BYTES = 12,
+    SUM_AT = 148,
+    SUM_BYTES = 8,
+    TYPE_AT = 156,
+    LINK_AT = 157,
+    MAGIC_AT = 257,
+    PREFIX_AT = 345,
+    PREFIX_BYTES = 155,
+    PATH_BYTES = 4096,        /* with a NUL */
+    PART_BYTES = 255,         /* of one name in a path */
+    EXTENSION_BYTES = 1 << 20 /* of a pax header, which may hold attributes */
+};
+
+struct scan {
+    const struct tar_source *source;
+    const struct tar_limits *limits;
+    struct problem *problem;
+    uint64_t offset, entries, bytes;
+    char name[PATH_BYTES], link[PATH_BYTES];
+    bool has_name, has_link, has_size; /* of the next entry, by a header before it */
+    uint64_t size;                     /* with has_size */
+};
+
+/* ---------------------------------------------------------------- refusals */
+
+static enum tar_status unfit(struct scan *scan, const char *what)
+{
+    char shown[96];
+    text_printable(scan->name, strlen(scan->name), shown, sizeof shown);
+    problem_set(scan->problem, "\"%s\" (byte %" PRIu64 " of the archive): %s", shown, scan->offset,
+                what);
+    return TAR_UNFIT;
+}
+
+static enum tar_status no_archive(struct scan *scan)
+{
+    if (scan->offset == 0) {
+        problem_set(scan->problem,
+                    "no plain tar archive; make one with `tar -cf` (no compression)");
+    } else {
+        problem_set(scan->problem, "damaged: no entry begins at byte %" PRIu64, scan->offset);
+    }
+    return TAR_UNFIT;
+}
+
+static enum tar_status cut(struct scan *scan)
+{
+    problem_set(scan->problem,
+                "cut at byte %" PRIu64 ": an archive ends with a block of zeros behind its last "
+                "entry; make it or copy it again",
+                scan->source->size);
+    return TAR_UNFIT;
+}
+
+/* ---------------------------------------------------------------- fields */
+
+static bool is_zero(const uint8_t *block)
+{
+    for (size_t i = 0; i < BLOCK; i++) {
+        if (block[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Octal digits between blanks, or a binary number. False: neither, or above 2^63. */
+static bool read_number(const uint8_t *field, size_t length, uint64_t *ret_number)
+{
+    uint64_t number = 0;
+    size_t at = 0;
+    if (field[0] == 0x80) {
+        for (at = 1; at < length; at++) {
+            if (number > UINT64_MAX >> 9) {
+                return false;
+            }
+            number = number << 8 | field[at];
+        }
+        *ret_number = number;
+        return true;
+    }
+    while (at < length && field[at] == ' ') {
+        at++;
+    }
+    const size_t first = at;
+    for (; at < length && field[at] >= '0' && field[at] <= '7'; at++) {
+        number = number << 3 | (uint64_t)(field[at] - '0'); /* 12 digits: 36 bits */
+    }
+    const bool has_digits = at > first;
+    while (at < length && (field[at] == ' ' || field[at] == 0)) {
+        at++;
+    }
+    *ret_number = number;
+    return has_digits && at == length;
+}
+
+static bool has_sum(const uint8_t *block)
+{
+    uint64_t said;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        sum += i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : block[i];
+    }
+    return memcmp(block + MAGIC_AT, "ustar", 5) == 0 &&
+           read_number(block + SUM_AT, SUM_BYTES, &said) && said == sum;
+}
+
+static void take_text(const uint8_t *field, size_t length, char ret_text[PATH_BYTES])
+{
+    const uint8_t *end = memchr(field, 0, length);
+    const size_t used = end != NULL ? (size_t)(end - field) : length;
+    memcpy(ret_text, field, used);
+    ret_text[used] = '\0';
+}
+
+/* Only POSIX has a prefix; GNU, "ustar  ", keeps other things there. */
+static void take_name(const uint8_t *block, char ret_name[PATH_BYTES])
+{
+    char name[PATH_BYTES];
+    const bool is_posix = block[MAGIC_AT + 5] == 0;
+    take_text(block + NAME_AT, NAME_BYTES, name);
+    if (is_posix && block[PREFIX_AT] != 0) {
+        take_text(block + PREFIX_AT, PREFIX_BYTES, ret_name);
+        const size_t length = strlen(ret_name);
+        (void)snprintf(ret_name + length, PATH_BYTES - length, "/%s", name);
+    } else {
+        memcpy(ret_name, name, sizeof name);
+    }
+}
+
+/* ---------------------------------------------------------------- paths */
+
+/* The next part of a path at `*at`, which it moves behind it; its length, 0 at the end. */
+static size_t next_part(const char **at, const char **ret_part)
+{
+    while (**at == '/') {
+        (*at)++;
+    }
+    *ret_part = *at;
+    const size_t length = strcspn(*at, "/");
+    *at += length;
+    return length;
+}
+
+static bool is_part(const char *part, size_t length, const char *what)
+{
+    return length == strlen(what) && memcmp(part, what, length) == 0;
+}
+
+/* Names that tar makes as they are written: NULL, or what is wrong. */
+static const char *check_path(const char *path, size_t *ret_depth)
+{
+    const char *part;
+    size_t depth = 0;
+    for (size_t length; (length = next_part(&path, &part)) > 0;) {
+        if (is_part(part, length, "..")) {
+            return "its name has \"..\"";
+        }
+        if (length > PART_BYTES) {
+            return "its name has a part of more than 255 bytes";
+        }
+        depth += !is_part(part, length, ".");
+    }
+    *ret_depth = depth;
+    return NULL;
+}
+
+/* A link in a folder `depth` below the root. One that begins with "/" begins at the image's root. */
+static bool leads_out(const char *target, size_t depth)
+{
+    const char *part;
+    depth = target[0] == '/' ? 0 : depth;
+    for (size_t length; (length = next_part(&target, &part)) > 0;) {
+        if (!is_part(part, length, "..")) {
+            depth += !is_part(part, length, ".");
+        } else if (depth-- == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Devices below /dev are left out when an image is unpacked: jails have their own. */
+static bool is_in_dev(const char *path)
+{
+    const char *part;
+    size_t length = next_part(&path, &part);
+    while (is_part(part, length, ".")) {
+        length = next_part(&path, &part);
+    }
+    return is_part(part, length, "dev") && next_part(&path, &part) > 0;
+}
+
+/* ---------------------------------------------------------------- headers of the next entry */
+
+static enum tar_status read_at(struct scan *scan, uint64_t offset, uint8_t *ret_bytes,
+                               size_t length)
+{
+    if (offset > scan->source->size || scan->source->size - offset < length) {
+        return cut(scan);
+    }
+    if (!scan->source->read(scan->source->context, offset, ret_bytes, length)) {
+        problem_set(scan->problem, "byte %" PRIu64 " cannot be read", offset);
+        return TAR_UNREADABLE;
+    }
+    return TAR_OK;
+}
+
+static bool take_value(const char *value, size_t length, char ret_text[PATH_BYTES])
+{
+    if (length == 0 || length >= PATH_BYTES || memchr(value, 0, length) != NULL) {
+        return false;
+    }
+    memcpy(ret_text, value, length);
+    ret_text[length] = '\0';
+    return true;
+}
+
+static bool take_size(struct scan *scan, const char *value, size_t length)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (value[i] < '0' || value[i] > '9' || size > (UINT64_MAX >> 1) / 10 - 1) {
+            return false;
+        }
+        size = 10 * size + (uint64_t)(value[i] - '0');
+    }
+    scan->has_size = true;
+    scan->size = size;
+    return length > 0;
+}
+
+static bool is_key(const char *record, size_t length, const char *key)
+{
+    return length >= strlen(key) && memcmp(record, key, strlen(key)) == 0;
+}
+
+/* One record behind its length, without the line's end: "path=usr/bin". NULL, or what is wrong. */
+static const char *take_record(struct scan *scan, const char *record, size_t length)
+{
+    if (is_key(record, length, "GNU.sparse.")) {
+        return "it is a sparse file; make the archive without --sparse";
+    }
+    if (is_key(record, length, "path=")) {
+        scan->has_name = take_value(record + 5, length - 5, scan->name);
+        return scan->has_name ? NULL : "its name is empty, has a NUL, or is too long";
+    }
+    if (is_key(record, length, "linkpath=")) {
+        scan->has_link = take_value(record + 9, length - 9, scan->link);
+        return scan->has_link ? NULL : "its link is empty, has a NUL, or is too long";
+    }
+    if (is_key(record, length, "size=") && !take_size(scan, record + 5, length - 5)) {
+        return "its size is no number";
+    }
+    return memchr(record, '=', length) != NULL ? NULL : "its pax header is damaged";
+}
+
+/* "LENGTH key=value\n", and so on; LENGTH counts all of that. */
+static const char *take_records(struct scan *scan, const char *text, size_t length)
+{
+    while (length > 0) {
+        size_t record = 0;
+        size_t digits = 0;
+        while (digits < length && digits < 8 && text[digits] >= '0' && text[digits] <= '9') {
+            record = 10 * record + (size_t)(text[digits++] - '0');
+        }
+        if (digits == 0 || record > length || record < digits + 3 || text[digits] != ' ' ||
+            text[record - 1] != '\n') {
+            return "its pax header is damaged";
+        }
+        const char *wrong = take_record(scan, text + digits + 1, record - digits - 2);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        text += record;
+        length -= record;
+    }
+    return NULL;
+}
+
+/* Of pax, x is about the next entry and g about all that follow. Of GNU, L is a long name and K a
+ * long link, each with its NUL. */
+static enum tar_status take_extension(struct scan *scan, uint8_t type, uint64_t size)
+{
+    if (size == 0 || size > EXTENSION_BYTES) {
+        return unfit(scan, "the header before its own is empty or larger than 1 MiB");
+    }
+    uint8_t *bytes = malloc((size_t)size);
+    enum tar_status status =
+        bytes != NULL ? read_at(scan, scan->offset + BLOCK, bytes, (size_t)size) : TAR_UNREADABLE;
+    const char *wrong = NULL;
+    if (bytes == NULL) {
+        problem_set(scan->problem, "out of memory");
+    } else if (status == TAR_OK && (type == 'x' || type == 'g')) {
+        wrong = take_records(scan, (const char *)bytes, (size_t)size);
+        if (wrong == NULL && type == 'g' && (scan->has_name || scan->has_link || scan->has_size)) {
+            wrong = "a name or a size is said of all entries together";
+        }
+    } else if (status == TAR_OK) {
+        const uint8_t *end = memchr(bytes, 0, (size_t)size);
+        const size_t length = end != NULL ? (size_t)(end - bytes) : (size_t)size;
+        bool *has = type == 'L' ? &scan->has_name : &scan->has_link;
+        *has = take_value((const char *)bytes, length, type == 'L' ? scan->name : scan->link);
+        wrong = *has ? NULL : "its long name is empty or too long";
+    }
+    free(bytes);
+    return wrong != NULL ? unfit(scan, wrong) : status;
+}
+
+/* ---------------------------------------------------------------- entries */
+
+static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t size)
+{
+    size_t depth = 0;
+    size_t link_depth = 0;
+    const char *wrong = check_path(scan->name, &depth);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (size > 0 && type != '0' && type != 0 && type != '7') {
+        return "it is no file and has bytes";
+    }
+    switch (type) {
+    case '0':
+    case 0:
+    case '7':
+        return depth > 0 ? NULL : "a file has no name";
+    case '1':
+        wrong = check_path(scan->link, &link_depth);
+        return wrong != NULL || link_depth == 0 ? "it is a hard link that leads out of the image"
+                                                : NULL;
+    case '2':
+        return scan->link[0] == '\0' || depth == 0 || leads_out(scan->link, depth - 1)
+                   ? "it is a link that leads out of the image"
+                   : NULL;
+    case '3':
+    case '4':
+        return is_in_dev(scan->name) ? NULL : "it is a device, and not below /dev";
+    case '5':
+    case '6':
+        return NULL;
+    case 'S':
+        return "it is a sparse file; make the archive without --sparse";
+    default:
+        return "it is neither file, folder nor link";
+    }
+}
+
+static enum tar_status count_entry(struct scan *scan, uint64_t size)
+{
+    scan->entries++;
+    if (scan->entries > scan->limits->entries) {
+        problem_set(scan->problem, "more than %" PRIu64 " files, folders and links",
+                    scan->limits->entries);
+        return TAR_TOO_MANY;
+    }
+    if (size > scan->limits->bytes || scan->bytes > scan->limits->bytes - size) {
+        problem_set(scan->problem, "its files have more than %" PRIu64 " bytes together",
+                    scan->limits->bytes);
+        return TAR_TOO_LARGE;
+    }
+    scan->bytes += size;
+    return TAR_OK;
+}
+
+static enum tar_status take_entry(struct scan *scan, const uint8_t *block, uint8_t type,
+                                  uint64_t *size)
+{
+    if (!scan->has_name) {
+        take_name(block, scan->name);
+    }
+    if (!scan->has_link) {
+        take_text(block + LINK_AT, NAME_BYTES, scan->link);
+    }
+    *size = scan->has_size ? scan->size : *size;
+    scan->has_name = scan->has_link = scan->has_size = false;
+    const char *wrong = check_entry(scan, type, *size);
+    return wrong != NULL ? unfit(scan, wrong) : count_entry(scan, *size);
+}
+
+static enum tar_status take_header(struct scan *scan, const uint8_t *block)
+{
+    const uint8_t type = block[TYPE_AT];
+    uint64_t size;
+    if (!has_sum(block) || !read_number(block + SIZE_AT, SIZE_BYTES, &size)) {
+        return no_archive(scan);
+    }
+    enum tar_status status = TAR_OK;
+    if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {
+        status = take_extension(scan, type, size);
+    } else {
+        status = take_entry(scan, block, type, &size);
+    }
+    if (status != TAR_OK) {
+        return status;
+    }
+    const uint64_t left = scan->source->size - scan->offset - BLOCK;
+    if (size > left || (size + BLOCK - 1) / BLOCK * BLOCK > left) {
+        return cut(scan);
+    }
+    scan->offset += BLOCK + (size + BLOCK - 1) / BLOCK * BLOCK;
+    return TAR_OK;
+}
+
+/* Behind the block of zeros that ends it there is another one, or nothing: implementations differ
+ * about what they make of the rest. */
+static enum tar_status take_end(struct scan *scan)
+{
+    uint8_t block[BLOCK];
+    scan->offset += BLOCK;
+    if (scan->offset == scan->source->size) {
+        return TAR_OK;
+    }
+    enum tar_status status = read_at(scan, scan->offset, block, BLOCK);
+    return status != TAR_OK || is_zero(block) ? status : no_archive(scan);
+}
+
+enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
+                          struct problem *ret_problem)
+{
+    struct scan scan = {.source = source, .limits = limits, .problem = ret_problem};
+    uint8_t block[BLOCK];
+    if (source->size < BLOCK) {
+        return no_archive(&scan);
+    }
+    for (;;) {
+        enum tar_status status = read_at(&scan, scan.offset, block, BLOCK);
+        if (status == TAR_OK && is_zero(block)) {
+            return scan.has_name || scan.has_link || scan.has_size ? cut(&scan) : take_end(&scan);
+        }
+        status = status == TAR_OK ? take_header(&scan, block) : status;
+        if (status != TAR_OK) {
+            return status;
+        }
+    }
+}

@@ -17,6 +17,7 @@
 struct committer {
     struct committer_config config;
     pthread_t thread;
+    bool is_scarce; /* the disk's room */
 };
 
 static void send(struct queue *queue, struct outgoing *outgoing)
@@ -96,6 +97,18 @@ static void request_snapshot(struct committer *committer, const struct group *gr
     }
 }
 
+/* Where the disk is full, SQLite's log is copied after every commit: the next one is written over it
+ * and takes next to no room. */
+static void review_room(struct committer *committer)
+{
+    room_review(committer->config.room);
+    const bool is_scarce = room_state(committer->config.room) != ROOM_FREE;
+    if (is_scarce != committer->is_scarce) {
+        committer->is_scarce = is_scarce;
+        store_save_room(committer->config.store, is_scarce);
+    }
+}
+
 static void commit(struct committer *committer, const struct group *group)
 {
     const struct timespec second = {.tv_sec = 1};
@@ -110,7 +123,7 @@ static void commit(struct committer *committer, const struct group *group)
 static void idle(struct committer *committer)
 {
     if (room_state(committer->config.room) != ROOM_FREE) {
-        room_review(committer->config.room);
+        review_room(committer);
     } else {
         /* A full disk leaves them waiting: the next second tries again. */
         (void)store_write_acts(committer->config.store, logtime_now(committer->config.clock),
@@ -131,7 +144,7 @@ static void *run(void *argument)
         struct group *group = QUEUE_ELEMENT(link, struct group, link);
         if (group->command_count > 0) {
             commit(committer, group);
-            room_review(committer->config.room);
+            review_room(committer);
             if (group->has_mark && room_state(committer->config.room) == ROOM_FREE) {
                 request_snapshot(committer, group);
             }

@@ -513,7 +513,7 @@ static void expect(const struct core *core, const struct queue_link *link)
 /* Where not even a tick can be stored, log time stands still. */
 static bool may_tick(const struct core *core)
 {
-    return room_state(core->config.room) < ROOM_NONE;
+    return room_state(core->config.room) < ROOM_LAST;
 }
 
 /* How long nothing needs to be done, if nothing comes. */

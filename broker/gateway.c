@@ -66,7 +66,7 @@ static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_k
 
 static bool may_tell(const struct gateway *gateway)
 {
-    return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_NONE;
+    return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_LAST;
 }
 
 void gateway_tell_presence(struct gateway *gateway)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "broker/deeds.h"
 #include "broker/fatal.h"
+#include "ledger/sqlite_wal.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
@@ -646,6 +647,11 @@ enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool a
     acts_are_durable(store);
     write_head(store);
     return STORE_OK;
+}
+
+void store_save_room(struct storage *store, bool is_scarce)
+{
+    ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
 }
 
 /* ---------------------------------------------------------------- the group */

@@ -71,6 +71,8 @@ enum store_status { STORE_OK, STORE_FULL };
 /* Makes `group` durable. FULL: nothing was changed, try again when there is room. Any other failure
  * ends the process with a line that says why. */
 enum store_status store_commit(struct storage *store, const struct group *group);
+/* From now on each commit takes as little room on the disk as it can, or no longer: slower. */
+void store_save_room(struct storage *store, bool is_scarce);
 
 /* Keeps `act` for the audit log, beside the newest command: it goes with the next group, or with
  * store_write_acts. Of more than STORE_NOTES_MAX the rest is lost, and the process log says so.

@@ -549,9 +549,9 @@ struct bourse_attribute {
     const char *name;
     const char *text; /* NULL: it is a number */
     int64_t number;
-    const char *
-        source; /* of a figure, such as memory or a rate: "measured" on the device, "declared" by its owner, or of a
-                           simulated device "catalogue"; NULL: it is none */
+    /* Of a figure, such as memory or a rate: "declared" by the device's owner, whose agent may have
+     * measured it, or of a simulated device "catalogue". NULL: it is none. */
+    const char *source;
 };
 struct bourse_device {
     char provider[BOURSE_NAME_SIZE];

@@ -42,19 +42,12 @@ static bool needs_read(const char *text, Bourse__V1__Requirement **ret_needs,
 
 /* ---------------------------------------------------------------- devices */
 
-/* The device's attribute `measured` names those of its figures that were. */
-static const char *figure_source(const Bourse__V1__DeviceRow *row, const char *name,
-                                 bool is_simulated)
+/* What a device says of itself is its owner's word, whoever of the owner's programs measured it: the
+ * market measures work, by results, and no device (bourse_history). */
+static const char *figure_source(const char *name, bool is_simulated)
 {
     if (!requirement_is_figure(name)) {
         return NULL;
-    }
-    for (size_t i = 0; i < row->n_attributes && !is_simulated; i++) {
-        const Bourse__V1__Attribute *attribute = row->attributes[i];
-        if (attribute->text != NULL && strcmp(attribute->name, "measured") == 0 &&
-            strcmp(attribute->text, name) == 0) {
-            return "measured";
-        }
     }
     return is_simulated ? "catalogue" : "declared";
 }
@@ -94,7 +87,7 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
     }
     for (size_t i = 0; i < row->n_attributes; i++) {
         if (attributes[i].text == NULL) {
-            attributes[i].source = figure_source(row, attributes[i].name, ret_device->simulated);
+            attributes[i].source = figure_source(attributes[i].name, ret_device->simulated);
         }
     }
 }

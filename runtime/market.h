@@ -33,6 +33,7 @@
 #define MARKET_EPOCH "epoch.secret"
 #define MARKET_LOCK "LOCK"
 #define MARKET_RESERVE "reserve"
+#define MARKET_RESERVE_LAST "reserve.last"
 #define MARKET_SNAPSHOTS "snapshots"
 #define MARKET_BLOBS "blobs"
 #define MARKET_HISTORY "history.db"

@@ -38,7 +38,13 @@ static void rate_text(int64_t figure, int64_t unit, char ret_text[UNITS_TEXT_SIZ
     units_short(UNITS_FLOPS, checked_mul(figure, unit, &rate) ? rate : INT64_MAX, ret_text);
 }
 
-/* What is known of its speed, and where it is from: "12 GFLOPS, 9.3 GiB/s measured". */
+/* Where a figure is from, for people. */
+static const char *source_text(const struct bourse_attribute *figure)
+{
+    return strcmp(figure->source, "declared") == 0 ? "declared by its owner" : figure->source;
+}
+
+/* What is said of its speed, and by whom: "12 GFLOPS, 9.3 GiB/s declared by its owner". */
 static void figures_text(const struct bourse_device *device, char *ret_text, size_t capacity)
 {
     const struct bourse_attribute *gflops = number_named(device, "gflops");
@@ -50,11 +56,11 @@ static void figures_text(const struct bourse_device *device, char *ret_text, siz
         rate_text(gflops->number, GIGA, flops);
         const bool is_same = bandwidth != NULL && strcmp(gflops->source, bandwidth->source) == 0;
         used = (size_t)snprintf(ret_text, capacity, "%s%s%s", flops, is_same ? "" : " ",
-                                is_same ? "" : gflops->source);
+                                is_same ? "" : source_text(gflops));
     }
     if (bandwidth != NULL && used < capacity) {
         (void)snprintf(ret_text + used, capacity - used, "%s%s/s %s", used > 0 ? ", " : "",
-                       size_named(device, "bandwidth"), bandwidth->source);
+                       size_named(device, "bandwidth"), source_text(bandwidth));
     }
 }
 
@@ -148,7 +154,8 @@ static void print_figures(const struct bourse_device *device, bool color)
         if (figure != NULL) {
             figure_text(fields[i].name, figure->number, value);
         }
-        const char *cells[] = {fields[i].name, value, figure != NULL ? figure->source : "unknown"};
+        const char *cells[] = {fields[i].name, value,
+                               figure != NULL ? source_text(figure) : "unknown"};
         grid_add(&table, cells);
     }
     grid_print(&table, stdout, color);

@@ -44,11 +44,7 @@ static void read_profile(const struct bourse_device *device, struct device_profi
             if (attribute->text == NULL && attribute->number > 0 &&
                 strcmp(attribute->name, known[k].name) == 0) {
                 ret_profile->figures[known[k].figure] =
-                    (struct figure){.value = (double)attribute->number,
-                                    .source = attribute->source != NULL &&
-                                                      strcmp(attribute->source, "measured") == 0
-                                                  ? FIGURE_MEASURED
-                                                  : FIGURE_DECLARED};
+                    (struct figure){.value = (double)attribute->number, .source = FIGURE_DECLARED};
             }
         }
     }

@@ -757,9 +757,10 @@ static void show_figures(const struct work *work)
     }
     (void)printf("\nestimated    from %s figures%s%s\n", work_source(&total->makespan_s),
                  total->makespan_s.unverified ? ", unverified ones among them" : "",
-                 total->makespan_s.source == FIGURE_DECLARED
-                     ? ": peaks, which real devices do not reach"
-                     : "");
+                 total->makespan_s.source != FIGURE_DECLARED ? ""
+                 : work->classes != NULL
+                     ? ": by the devices' owners, or of the catalogue; nobody else measured them"
+                     : ": peaks, which real devices do not reach");
     if (total->p90_s > 0) {
         (void)printf("nine of ten  %s at most\n", time_cell(total->p90_s).text);
     }

@@ -517,8 +517,9 @@ static const struct command template_table[] = {
      .words_max = 2,
      .run = command_matmul,
      .details = "The matrices are .npy files of float32. C is cut into tiles, spread over devices "
-                "by their measured\n"
-                "speeds, put together here and checked. With --resume, A and B may be left out: "
+                "by the speeds\n"
+                "that they declare, put together here and checked. With --resume, A and B may be "
+                "left out: "
                 "nothing is checked\n"
                 "then. A program called matmul is run with `bourse run -- matmul`.\n"
                 "With --verify cheap a wrong tile is not paid and is computed again by somebody "

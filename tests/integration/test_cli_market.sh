@@ -178,9 +178,10 @@ expect 0 'provider.* cpu ' "$bourse" devices
 expect 0 '^[0-9a-f]{32}$' "$bourse" devices --quiet
 device=$(cat out)
 expect 0 "\"device\":\"$device\"" "$bourse" devices --json --needs 'kind = cpu'
-expect 0 'GFLOPS, .*GiB/s measured' "$bourse" devices # and of each figure where it is from
-expect 0 '"name":"gflops","value":[0-9]+,"source":"measured".*"name":"memory","value":[0-9]+,"source":"declared"' "$bourse" devices --json
-expect 0 '^bandwidth +[0-9.]+ .*measured' "$bourse" devices "${device:0:8}"
+expect 0 'GFLOPS, .*GiB/s declared by its owner' "$bourse" devices # and of each figure where it is from
+expect 0 '"name":"gflops","value":[0-9]+,"source":"declared".*"name":"memory","value":[0-9]+,"source":"declared"' "$bourse" devices --json
+expect 0 '^bandwidth +[0-9.]+ .*declared by its owner' "$bourse" devices "${device:0:8}"
+! grep -qi measured out || fail "what its owner says is called measured: $(cat out)"
 expect 0 '^memory +.* declared' "$bourse" devices "${device:0:8}"
 expect 0 '^bf16 +- +unknown' "$bourse" devices "${device:0:8}"
 expect 0 '^[0-9a-f]{32}$' "$bourse" devices --quiet --needs 'measured = bandwidth'
@@ -195,7 +196,7 @@ expect 2 'did you mean' "$bourse" devices --needs 'knd = tpu'
 # Work is planned on what is on offer, by what the agent measured, at its price.
 expect 0 '"form":"(single|split|graph)".*"devices":\[\{"device":"[^"]*provider[^"]*","id":null,"machine":0,"hour_micro":[0-9]+' \
     "$bourse" plan matmul --set dtype=fp32 --devices market --json
-expect 0 'estimated +from measured figures' "$bourse" plan matmul --set dtype=fp32 --devices market
+expect 0 'estimated +from declared figures: by the devices. owners' "$bourse" plan matmul --set dtype=fp32 --devices market
 "$bourse" plan matmul --set dtype=fp32 --devices market --quiet >a && "$bourse" plan matmul --set dtype=fp32 --on-offer --quiet >b || fail "--on-offer"
 cmp a b || fail "--on-offer is not --devices market: $(cat a b)"
 "$bourse" plan matmul --set dtype=fp32 --market "$work/market" --quiet >b || fail "--market PATH"

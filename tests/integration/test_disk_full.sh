@@ -38,10 +38,11 @@ mkdir -m 700 "$dir"
 : >"$work/log"
 # Seed and key of RFC 8032, section 7.1, test 1.
 key=d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a
+second_key=3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c # of test 2
 (umask 077 && echo 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60 >"$dir/owner.key")
 cat >"$dir/broker.yaml" <<END
 reserve: 1MiB
-genesis: {accounts: [{key: "$key", name: o, roles: [operator, consumer], credits: "5"}]}
+genesis: {accounts: [{key: "$key", name: o, roles: [operator, consumer], credits: "5"}, {key: "$second_key", name: n, roles: [consumer]}]}
 END
 start() {
     "$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
@@ -92,9 +93,21 @@ bourse balance --timeout 60s >/dev/null || fail "no balance with nothing left"
 bourse ps --timeout 60s >/dev/null || fail "no jobs with nothing left"
 bourse ledger --timeout 60s >/dev/null || fail "no statement with nothing left"
 kill -0 "$pid" || fail "the broker ended"
+# The operator who halts the market, or freezes an account, there can end it there: the last part of the reserve is his.
+other=$(bourse admin accounts --json --timeout 60s | tr '{' '\n' | sed -n 's/.*"account":"\([0-9a-f]*\)".*"name":"n".*/\1/p')
+[ -n "$other" ] || fail "no other account: $(bourse admin accounts --json --timeout 60s)"
+for round in 1 2 3; do
+    out=$(bourse admin halt --timeout 60s) || fail "no halt with nothing left, round $round: $out"
+    out=$(bourse admin freeze "$other" --timeout 60s) || fail "no freeze with nothing left, round $round: $out"
+    dd if=/dev/zero of="$work/fill3.$round" bs=4k 2>/dev/null
+    out=$(bourse admin freeze "$other" --undo --timeout 60s) || fail "a freeze cannot be ended, round $round: $out"
+    out=$(bourse admin halt --undo --timeout 60s) || fail "a halt cannot be ended, round $round: $out"
+    dd if=/dev/zero of="$work/fill4.$round" bs=4k 2>/dev/null
+done
+has "$(mint 60s)" "free disk space"
 
 # ---- room again: it goes on by itself, and the reserve is back
-rm "$work/fill" "$work/fill2"
+rm "$work"/fill*
 logged "room on the disk again"
 mint 60s >/dev/null || fail "a mint after there was room again"
 [ "$(stat -c %s "$dir/reserve")" = 1048576 ] || fail "the reserve was not taken back"

@@ -10,25 +10,32 @@
 
 enum { KIB = 1024 };
 
-static char folder[64], path[96];
+static char folder[64], path[96], last_path[96];
 
 static void make_folder(void)
 {
     (void)snprintf(folder, sizeof folder, "/tmp/bourse-room-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_RESERVE);
+    (void)snprintf(last_path, sizeof last_path, "%s/%s", folder, MARKET_RESERVE_LAST);
 }
 
 static void remove_folder(void)
 {
     (void)unlink(path);
+    (void)unlink(last_path);
     ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static int64_t taken_by(const char *file)
+{
+    struct stat status;
+    return stat(file, &status) == 0 ? (int64_t)status.st_blocks * 512 : -1;
 }
 
 static int64_t reserved(void)
 {
-    struct stat status;
-    return stat(path, &status) == 0 ? (int64_t)status.st_blocks * 512 : -1;
+    return taken_by(path);
 }
 
 START_TEST(the_reserve_is_real_room_and_is_given_up_once)
@@ -40,7 +47,11 @@ START_TEST(the_reserve_is_real_room_and_is_given_up_once)
 
     ck_assert(room_met_full(&room));
     ck_assert_int_eq(reserved(), -1);
+    ck_assert_int_eq(taken_by(last_path), 64 * KIB);
     ck_assert_int_eq(room_state(&room), ROOM_RESERVE);
+    ck_assert(room_met_full(&room)); /* what was on its way gets the last part, too */
+    ck_assert_int_eq(taken_by(last_path), -1);
+    ck_assert_int_eq(room_state(&room), ROOM_NONE);
     ck_assert(!room_met_full(&room));
     ck_assert_int_eq(room_state(&room), ROOM_STUCK);
 
@@ -68,9 +79,15 @@ START_TEST(what_does_not_fit_is_wanted_still)
     struct room room;
     room_open(&room, folder, INT64_C(1) << 60);
     ck_assert_int_eq(reserved(), -1);
-    ck_assert_int_eq(room_state(&room), ROOM_NONE); /* no disk has a quarter of that left */
+    ck_assert_int_eq(room_state(&room), ROOM_LAST); /* no disk has an eighth of that left */
+    ck_assert_int_ge(taken_by(last_path), 64 * KIB);
     room_review(&room);
-    ck_assert_int_eq(room_state(&room), ROOM_NONE);
+    ck_assert_int_eq(room_state(&room), ROOM_LAST);
+    ck_assert(room_met_full(&room));
+    room_review(&room); /* what is left becomes the last part again */
+    ck_assert_int_eq(room_state(&room), ROOM_LAST);
+    ck_assert_int_ge(taken_by(last_path), 64 * KIB);
+    ck_assert(room_met_full(&room));
     ck_assert(!room_met_full(&room));
     ck_assert_int_eq(room_state(&room), ROOM_STUCK);
 
@@ -78,6 +95,7 @@ START_TEST(what_does_not_fit_is_wanted_still)
     room_review(&room);
     ck_assert_int_eq(room_state(&room), ROOM_FREE);
     ck_assert_int_ge(reserved(), 256 * KIB);
+    ck_assert_int_eq(taken_by(last_path), -1);
 }
 END_TEST
 
@@ -88,6 +106,11 @@ START_TEST(a_start_gives_up_the_reserve_that_lies_there)
     room_open(&room, folder, 256 * KIB);
     ck_assert(room_give_up(folder));
     ck_assert_int_eq(reserved(), -1);
+    ck_assert(!room_give_up(folder));
+    room_open(&room, folder, 256 * KIB);
+    ck_assert(room_met_full(&room));
+    ck_assert(room_give_up(folder)); /* the last part of a broker that was killed */
+    ck_assert_int_eq(taken_by(last_path), -1);
     ck_assert(!room_give_up(folder));
 }
 END_TEST
@@ -101,16 +124,20 @@ START_TEST(first_aid_comes_before_trade_and_reads_before_both)
     for (size_t i = 0; i < sizeof trade / sizeof trade[0]; i++) {
         ck_assert(room_admits(ROOM_FREE, trade[i]));
         ck_assert(!room_admits(ROOM_RESERVE, trade[i]));
+        ck_assert(!room_admits(ROOM_LAST, trade[i]));
         ck_assert(!room_admits(ROOM_NONE, trade[i]));
         ck_assert(!room_admits(ROOM_STUCK, trade[i]));
     }
     for (size_t i = 0; i < sizeof aid / sizeof aid[0]; i++) {
         ck_assert(room_admits(ROOM_FREE, aid[i]));
+        const bool is_operators = aid[i] == MESSAGE_FREEZE || aid[i] == MESSAGE_HALT;
         ck_assert(room_admits(ROOM_RESERVE, aid[i]));
+        ck_assert(room_admits(ROOM_LAST, aid[i]) == is_operators);
         ck_assert(!room_admits(ROOM_NONE, aid[i]));
         ck_assert(!room_admits(ROOM_STUCK, aid[i]));
     }
     ck_assert(room_admits(ROOM_RESERVE, MESSAGE_BALANCE_REQUEST));
+    ck_assert(room_admits(ROOM_LAST, MESSAGE_BALANCE_REQUEST));
     ck_assert(room_admits(ROOM_NONE, MESSAGE_BALANCE_REQUEST));
     ck_assert(!room_admits(ROOM_STUCK, MESSAGE_BALANCE_REQUEST)); /* of a state not yet durable */
     ck_assert(room_admits(ROOM_STUCK, MESSAGE_RECEIPT_REQUEST));

@@ -428,13 +428,15 @@ struct orders {
     const struct flood *flood;
     size_t sessions;
     bool reads;
-    uint64_t number; /* of these orders */
+    uint64_t number;   /* of these orders */
+    uint64_t ready[2]; /* the number of the last ones that each process of flooders is ready for */
 };
 
 struct flooding {
     const struct sink *sink; /* NULL: to the broker */
     const struct identity *key;
-    const volatile struct orders *orders;
+    volatile struct orders *orders;
+    size_t place; /* in `ready` */
 };
 
 struct flooder { /* one session */
@@ -494,6 +496,22 @@ static void come_back(struct flooder *flooder, const struct flooding *flooding,
     flooder->session = dialogue_welcome(flooder->client.dialogue)->session;
 }
 
+/* Reads what has come. False: the session is over, whatever is sent to it. */
+static bool read_on(const struct flooder *flooder)
+{
+    const uint8_t *message;
+    size_t length;
+    bool goes_on = true;
+    while (link_receive(flooder->link, 0, &message, &length) == 1) {
+        struct envelope envelope;
+        goes_on =
+            goes_on &&
+            (envelope_read(message, length, LIMIT_MESSAGE_BYTES, &envelope) != ENVELOPE_OK ||
+             envelope.type != MESSAGE_REJECT || arena_reject_code(&envelope) != REJECT_SESSION);
+    }
+    return goes_on;
+}
+
 static void run_flood(const struct attack_context *context)
 {
     struct flooder flooders[SESSIONS_MOST];
@@ -511,13 +529,14 @@ static void run_flood(const struct attack_context *context)
             come_back(&flooders[i], flooding, context->arena);
         }
         known = orders.number;
+        flooding->orders->ready[flooding->place] = known;
         const bool is_large = orders.flood->bodies[0].length >= LARGE_BYTES;
         for (size_t i = 0; i < orders.sessions; i++) {
             for (int k = 0; k < EACH_MS && (!is_large || (k == 0 && round % EACH_MS == 0)); k++) {
                 flood_once(&flooders[i], orders.flood, flooding->key, context->arena, number++);
             }
-            if (orders.reads) {
-                attack_read(flooders[i].link);
+            if (orders.reads && !read_on(&flooders[i]) && flooding->sink == NULL) {
+                come_back(&flooders[i], flooding, context->arena);
             }
         }
         if (is_hung_up_on && flooding->sink == NULL && round % OPEN_AGAIN_MS == 0) {
@@ -559,10 +578,28 @@ static void flooders_open(struct flooders *flooders, struct arena *arena,
     ck_assert_ptr_ne(flooders->orders, MAP_FAILED);
     *flooders->orders = (struct orders){.flood = first};
     for (size_t i = 0; i < 2; i++) {
-        flooders->at[i] = (struct flooding){
-            .sink = i == 0 ? &flooders->sink : NULL, .key = key, .orders = flooders->orders};
-        struct attack_context context = {.arena = arena, .what = &flooders->at[i]};
+        flooders->at[i] = (struct flooding){.sink = i == 0 ? &flooders->sink : NULL,
+                                            .key = key,
+                                            .orders = flooders->orders,
+                                            .place = i};
+        struct attack_context context = {
+            .arena = arena, .what = &flooders->at[i], .is_pressing = true};
         flooders->pids[i] = attack_start(run_flood, &context);
+        ck_assert_int_eq(kill(flooders->pids[i], SIGSTOP), 0);
+    }
+}
+
+/* New orders: the flooders begin sessions for them, and stand still then. */
+static void flooders_prepare(const struct flooders *flooders)
+{
+    volatile struct orders *orders = flooders->orders;
+    orders->number++;
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(kill(flooders->pids[i], SIGCONT), 0);
+        while (orders->ready[i] != orders->number) {
+            ck_assert_int_eq(waitpid(flooders->pids[i], NULL, WNOHANG), 0);
+            attack_pace();
+        }
         ck_assert_int_eq(kill(flooders->pids[i], SIGSTOP), 0);
     }
 }
@@ -610,6 +647,7 @@ static bool is_borne(struct arena *arena, const struct flooders *flooders, int64
 {
     struct honest_ratios found = {0};
     for (int i = 0; i < TRIES && !honest_is_within(found, honest_bounds()); i++) {
+        flooders_prepare(flooders);
         found = measure(arena, flooders, interval_ns);
     }
     return honest_is_within(found, honest_bounds());
@@ -694,7 +732,6 @@ static void flood_in_way(struct arena *arena, const struct flooders *flooders, u
     struct orders *orders = flooders->orders;
     orders->sessions = way % 2 == 0 ? 1 : SESSIONS_MOST;
     orders->reads = way / 2 == 1;
-    orders->number++;
     if (!is_borne(arena, flooders, interval_ns)) {
         const size_t used = strlen(slowed);
         (void)snprintf(slowed + used, capacity - used, " %s (%zu, %s);", orders->flood->name,

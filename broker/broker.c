@@ -631,6 +631,7 @@ static void start_threads(struct broker *broker)
         const struct verify_config verify = {.inbound = broker->workers_in[i],
                                              .core = broker->core_in,
                                              .releases = broker->releases,
+                                             .budget = broker->budget,
                                              .cluster = genesis->cluster};
         broker->workers[i] = verify_start(&verify);
         gateway.workers[i] = broker->workers_in[i];

@@ -12,7 +12,7 @@
  * place. Where two do, the newer one begins anew, within what the account has left. */
 enum { PLACES = 8192, KINDS = 2 };
 
-/* What is left: at most what BUDGET_SAVED_MS earn, and less than nothing after a dear answer. */
+/* What is left: no more than was saved, and less than nothing after a dear answer. */
 struct purse {
     bool is_begun;
     int64_t steps;
@@ -32,7 +32,8 @@ struct place {
 
 struct budget {
     pthread_mutex_t mutex;
-    int64_t session_steps, account_steps;
+    int64_t session_steps;
+    int64_t account_steps[KINDS];
     struct payer strangers;
     struct payer *accounts; /* by number */
     uint32_t account_count;
@@ -48,7 +49,8 @@ struct budget *budget_create(uint32_t steps)
     }
     if (budget != NULL) {
         budget->session_steps = steps;
-        budget->account_steps = (int64_t)steps * BUDGET_ACCOUNT_SESSIONS;
+        budget->account_steps[BUDGET_READS] = (int64_t)steps * BUDGET_READS_SESSIONS;
+        budget->account_steps[BUDGET_COMMANDS] = (int64_t)steps * BUDGET_COMMANDS_SESSIONS;
     }
     return budget;
 }
@@ -97,8 +99,9 @@ static struct payer *session_of(struct budget *budget, uint64_t session)
     return &place->payer;
 }
 
-static int64_t fill(struct purse *purse, int64_t rate, int64_t now_ns)
+static int64_t fill(struct payer *payer, enum budget_kind kind, int64_t rate, int64_t now_ns)
 {
+    struct purse *purse = &payer->purses[kind];
     const int64_t saved = rate * BUDGET_SAVED_MS / 1000;
     const int64_t most = saved > 0 ? saved : 1;
     if (!purse->is_begun) {
@@ -126,10 +129,9 @@ static struct payers payers_of(struct budget *budget, const struct budget_asker 
 {
     struct payers payers = {.account = account_of(budget, asker->account),
                             .session = session_of(budget, asker->session)};
-    payers.session_steps =
-        fill(&payers.session->purses[asker->kind], budget->session_steps, now_ns);
+    payers.session_steps = fill(payers.session, asker->kind, budget->session_steps, now_ns);
     payers.account_steps =
-        fill(&payers.account->purses[asker->kind], budget->account_steps, now_ns);
+        fill(payers.account, asker->kind, budget->account_steps[asker->kind], now_ns);
     return payers;
 }
 
@@ -145,10 +147,10 @@ static bool may_wait(const struct payers *payers)
 }
 
 static struct budget_refusal refuse(const struct budget *budget, const struct payers *payers,
-                                    int64_t now_ns)
+                                    enum budget_kind kind, int64_t now_ns)
 {
     const bool is_session = payers->session_steps <= 0;
-    const int64_t limit = is_session ? budget->session_steps : budget->account_steps;
+    const int64_t limit = is_session ? budget->session_steps : budget->account_steps[kind];
     const int64_t left = is_session ? payers->session_steps : payers->account_steps;
     int64_t *told_ns = &payers->session->told_ns;
     const bool is_told = *told_ns == 0 || now_ns - *told_ns >= NS_PER_S;
@@ -174,17 +176,23 @@ static void count_waiting(const struct payers *payers, int change)
 
 /* ---------------------------------------------------------------- what they may */
 
-bool budget_admits(struct budget *budget, const struct budget_asker *asker, int64_t now_ns,
-                   struct budget_refusal *ret_refusal)
+bool budget_admits(struct budget *budget, const struct budget_asker *asker, int64_t now_ns)
 {
     (void)pthread_mutex_lock(&budget->mutex);
     const struct payers payers = payers_of(budget, asker, now_ns);
     const bool admits = can_pay(&payers) || (asker->kind == BUDGET_READS && may_wait(&payers));
-    if (!admits) {
-        *ret_refusal = refuse(budget, &payers, now_ns);
-    }
     (void)pthread_mutex_unlock(&budget->mutex);
     return admits;
+}
+
+struct budget_refusal budget_refuse(struct budget *budget, const struct budget_asker *asker,
+                                    int64_t now_ns)
+{
+    (void)pthread_mutex_lock(&budget->mutex);
+    const struct payers payers = payers_of(budget, asker, now_ns);
+    const struct budget_refusal refusal = refuse(budget, &payers, asker->kind, now_ns);
+    (void)pthread_mutex_unlock(&budget->mutex);
+    return refusal;
 }
 
 enum budget_answer budget_allows(struct budget *budget, const struct budget_asker *asker,
@@ -200,7 +208,7 @@ enum budget_answer budget_allows(struct budget *budget, const struct budget_aske
     if (answer == BUDGET_LATER) {
         count_waiting(&payers, 1);
     } else if (answer == BUDGET_REFUSED) {
-        *ret_refusal = refuse(budget, &payers, now_ns);
+        *ret_refusal = refuse(budget, &payers, asker->kind, now_ns);
     }
     (void)pthread_mutex_unlock(&budget->mutex);
     return answer;

@@ -17,13 +17,17 @@
 /* Steps a second and session, unless limits.steps says another number. */
 enum { BUDGET_STEPS = 4000000 };
 enum {
-    BUDGET_SAVED_MS = 30,        /* who asks little has what that time earns, at most */
-    BUDGET_ACCOUNT_SESSIONS = 2, /* an account has as much as so many sessions */
+    BUDGET_SAVED_MS = 30, /* who asks little has what that time earns, at most */
+    /* An account has as much as so many sessions. */
+    BUDGET_READS_SESSIONS = 2,
+    BUDGET_COMMANDS_SESSIONS = 1,
     BUDGET_WAITING = 16,         /* reads of one session that wait for more to be earned */
     BUDGET_WAITING_ACCOUNT = 64, /* and of one account */
-    BUDGET_ANSWER_STEPS = 64,    /* of any answer and any command: its way through the queues */
+    BUDGET_ANSWER_STEPS = 64,    /* of any answer: its way through the queues */
+    BUDGET_COMMAND_STEPS = 600,  /* of any command: its signature, and its rows of the journal */
     BUDGET_BYTES_PER_STEP = 2,   /* of an answer, which is encoded, sealed and kept for a while */
-    BUDGET_STORED_PER_STEP = 2,  /* of a command, which is verified and goes to disk */
+    BUDGET_STORED_PER_STEP = 1,  /* of a command, which is verified and goes to disk */
+    BUDGET_RESULTS_PER_STEP = 8, /* of Results, until they are accepted */
     BUDGET_EFFECT_STEPS = 64,    /* of each effect that a command has */
     BUDGET_VISIT_STEPS = 256,    /* of each row of what work was measured to take */
     BUDGET_LEDGER_STEPS = 16384, /* of a read of the ledger until it is known what it took */
@@ -57,9 +61,11 @@ struct budget_refusal {
 };
 
 /* At the gateway: whether a message is to go on. A read does while its session has not too many
- * before it that wait; no LATER. */
-bool budget_admits(struct budget *budget, const struct budget_asker *asker, int64_t now_ns,
-                   struct budget_refusal *ret_refusal);
+ * before it that wait. */
+bool budget_admits(struct budget *budget, const struct budget_asker *asker, int64_t now_ns);
+/* What is said to the sender of one that does not. */
+struct budget_refusal budget_refuse(struct budget *budget, const struct budget_asker *asker,
+                                    int64_t now_ns);
 /* Before a read is answered. Commands are not asked about again. */
 enum budget_answer budget_allows(struct budget *budget, const struct budget_asker *asker,
                                  int64_t now_ns, struct budget_refusal *ret_refusal);
@@ -80,7 +86,14 @@ static inline int64_t budget_of_answer(uint64_t steps, size_t bytes)
 /* What is charged for a command of so many bytes, before it is applied. */
 static inline int64_t budget_of_command(size_t bytes)
 {
-    return BUDGET_ANSWER_STEPS + (int64_t)(bytes / BUDGET_STORED_PER_STEP);
+    return BUDGET_COMMAND_STEPS + (int64_t)(bytes / BUDGET_STORED_PER_STEP);
+}
+
+/* Results are bounded by what was dispatched: this is given back when they are accepted, and when
+ * they are refused the rest of a command is charged. */
+static inline int64_t budget_of_results(size_t bytes)
+{
+    return BUDGET_COMMAND_STEPS + (int64_t)(bytes / BUDGET_RESULTS_PER_STEP);
 }
 
 #endif

@@ -65,11 +65,10 @@ static void add_reply(struct core *core, struct outgoing *reply)
     core->open->replies[core->open->reply_count++] = reply;
 }
 
-static void charge(struct core *core, uint32_t account, uint64_t session, int64_t steps)
+static void charge(struct core *core, const struct budget_asker *asker, int64_t steps)
 {
-    const struct budget_asker asker = {account, session, BUDGET_READS};
     if (core->config.budget != NULL) {
-        budget_charge(core->config.budget, &asker, steps, clock_monotonic_ns());
+        budget_charge(core->config.budget, asker, steps, clock_monotonic_ns());
     }
 }
 
@@ -83,7 +82,7 @@ static void add_events(struct core *core)
         struct outgoing *reply =
             replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
         if (reply != NULL) { /* a job may be forgotten before its watchers hear */
-            charge(core, event.account, event.session,
+            charge(core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
                    budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
             reply->session = event.session;
             add_reply(core, reply);
@@ -153,9 +152,9 @@ static void note_effects(struct core *core, size_t from)
 }
 
 /* Applies one command and keeps it for the entry. `command` has all but index and log time. Returns
- * how many effects it has. */
+ * how many effects it has, and whether one of these is its refusal (may be NULL). */
 static size_t apply(struct core *core, struct exchange_command *command,
-                    const struct group_command *entry)
+                    const struct group_command *entry, bool *ret_is_refused)
 {
     if (!group_has_room(core->open, &entry->entry)) {
         hand_over(core);
@@ -190,6 +189,9 @@ static size_t apply(struct core *core, struct exchange_command *command,
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     note_effects(core, before);
     follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
+    for (size_t i = before; ret_is_refused != NULL && i < group->effects.count; i++) {
+        *ret_is_refused = *ret_is_refused || group->effects.items[i].type == EFFECT_REJECT;
+    }
     return group->effects.count - before;
 }
 
@@ -221,7 +223,7 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
         translate_presence(provider, entry.own);
         entry.entry.payload_length = TRANSLATE_PRESENCE_BYTES;
     }
-    (void)apply(core, &command, &entry);
+    (void)apply(core, &command, &entry, NULL);
 }
 
 /* Without room for the secret's file the epoch that stands goes on a little, if there is one. */
@@ -244,7 +246,7 @@ static void begin_epoch(struct core *core)
                     epochs);
     }
     translate_epoch(&command.epoch, entry.own);
-    (void)apply(core, &command, &entry);
+    (void)apply(core, &command, &entry, NULL);
     epoch_begin(epoch, command.log_time_ns);
 }
 
@@ -273,16 +275,20 @@ static void apply_message(struct core *core, struct request *request)
     };
     const uint32_t account = request->account;
     const uint64_t session = request->session;
-    const bool is_charged = core->config.budget != NULL && command->type != EXCHANGE_RESULTS;
+    const bool is_results = command->type == EXCHANGE_RESULTS;
+    const size_t length = request->length;
     const uint64_t before = exchange_steps(core->config.exchange);
-    const size_t effects = apply(core, command, &entry); /* the group owns the request now */
-    if (is_charged) {
-        const struct budget_asker asker = {account, session, BUDGET_COMMANDS};
-        const uint64_t steps = exchange_steps(core->config.exchange) - before;
-        budget_charge(core->config.budget, &asker,
-                      (int64_t)(steps + effects * (uint64_t)BUDGET_EFFECT_STEPS),
-                      clock_monotonic_ns());
+    bool is_refused = false;
+    const size_t effects =
+        apply(core, command, &entry, &is_refused); /* the group owns the request now */
+    int64_t steps = (int64_t)(exchange_steps(core->config.exchange) - before +
+                              effects * (uint64_t)BUDGET_EFFECT_STEPS);
+    if (is_results && is_refused) {
+        steps = budget_of_command(length) - budget_of_results(length);
+    } else if (is_results) {
+        steps = -budget_of_results(length);
     }
+    charge(core, &(struct budget_asker){account, session, BUDGET_COMMANDS}, steps);
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -345,9 +351,10 @@ static void answer_now(struct core *core, struct request *request)
     if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
         hand_over(core);
     }
+    const struct budget_asker asker = asker_of(request);
     enum message_type type = (enum message_type)request->envelope.type;
     if (replies_are_the_readers(type)) {
-        charge(core, request->account, request->session, BUDGET_LEDGER_STEPS);
+        charge(core, &asker, BUDGET_LEDGER_STEPS);
         pass_to_reader(core, request);
         return;
     }
@@ -365,7 +372,7 @@ static void answer_now(struct core *core, struct request *request)
         add_reply(core, reply);
         told = reply;
     }
-    charge(core, request->account, request->session,
+    charge(core, &asker,
            budget_of_answer(exchange_steps(exchange) - before, told == NULL ? 0 : told->length));
     request_destroy(&request);
 }

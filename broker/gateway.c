@@ -25,6 +25,8 @@ enum {
     HELLO_SPREAD_RATE = 200, /* a second: what Welcome asks of those who come back together */
     ACCOUNT_RATES = 4,       /* of one session, for all of an account's */
     STRANGERS_RATES = 32,    /* of one stranger's session, for all of them */
+    HELD_LOOK_MS = 1,        /* how often it is looked whether held commands may go on */
+    HELD_BEHIND = 1024,      /* so many others before a held command, and it waits on */
 };
 
 /* ---------------------------------------------------------------- to the workers */
@@ -54,8 +56,31 @@ static bool notice(struct gateway *gateway, enum request_kind kind, uint32_t acc
     return pushed;
 }
 
+static bool pass_to_worker(struct gateway *gateway, struct request *request)
+{
+    return queue_try_push(worker_of(gateway, request->account, request->session), &request->link);
+}
+
+/* What an agent commanded before it went, or fell silent, comes before the notice of that. False:
+ * its worker has no room. */
+static bool pass_before_notice(struct gateway *gateway, uint32_t account)
+{
+    struct request *request;
+    while ((request = held_of(&gateway->held, account)) != NULL) {
+        held_take(&gateway->held, account);
+        if (!pass_to_worker(gateway, request)) {
+            held_put_back(&gateway->held, request);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_kind kind)
 {
+    if (!pass_before_notice(gateway, account)) {
+        return false;
+    }
     if (!notice(gateway, REQUEST_PRESENCE, account, 0, kind)) {
         return false;
     }
@@ -111,9 +136,10 @@ void gateway_let_all_go(struct gateway *gateway)
     }
 }
 
-/* False: something inside is full, and nothing was passed on. */
+/* False: something inside is full, and nothing was passed on. With `waits` it is held back until
+ * its account has earned it. */
 static bool pass_on(struct gateway *gateway, const struct incoming *in,
-                    const struct session *session)
+                    const struct session *session, bool waits)
 {
     size_t length = in->message.length;
     if (translate_is_command((enum message_type)in->envelope.type) &&
@@ -147,11 +173,42 @@ static bool pass_on(struct gateway *gateway, const struct incoming *in,
     request->transport = in->message.client;
     request->envelope = in->envelope;
     request->envelope.body = request->message + ENVELOPE_HEAD_BYTES;
-    if (!queue_try_push(worker_of(gateway, session->account, session->number), &request->link)) {
+    if (!(waits ? held_put(&gateway->held, request) : pass_to_worker(gateway, request))) {
         request_destroy(&request);
         return false;
     }
     return true;
+}
+
+static struct budget_asker commander(const struct request *request)
+{
+    return (struct budget_asker){request->account, request->session, BUDGET_COMMANDS};
+}
+
+static int64_t cost_of(enum message_type type, size_t bytes)
+{
+    return type == MESSAGE_RESULTS ? budget_of_results(bytes) : budget_of_command(bytes);
+}
+
+/* Passes on what was held, as far as its accounts have earned that and the workers have room. */
+static void pass_held(struct gateway *gateway, int64_t now_ns)
+{
+    for (size_t i = 0; i < gateway->held.count;) {
+        struct request *request = held_first(&gateway->held, i);
+        const struct budget_asker asker = commander(request);
+        const int64_t cost = cost_of((enum message_type)request->envelope.type, request->length);
+        if (!budget_admits(gateway->config.budget, &asker, now_ns) ||
+            queue_count(worker_of(gateway, request->account, request->session)) >= HELD_BEHIND) {
+            i++;
+            continue;
+        }
+        held_take(&gateway->held, request->account);
+        if (!pass_to_worker(gateway, request)) {
+            held_put_back(&gateway->held, request);
+            return;
+        }
+        budget_charge(gateway->config.budget, &asker, cost, now_ns);
+    }
 }
 
 /* ---------------------------------------------------------------- session messages */
@@ -296,27 +353,10 @@ static void acknowledge(struct gateway *gateway, struct session *session,
     }
 }
 
-/* What is on its way to be answered is not charged yet, so the core looks again. What an agent was
- * given work for is not held up: results are bounded by what is dispatched. */
-static bool within_budget(struct gateway *gateway, const struct incoming *in,
-                          struct session *session, int64_t now_ns)
+static void over_budget(struct gateway *gateway, const struct incoming *in, struct session *session,
+                        const struct budget_asker *asker, int64_t now_ns)
 {
-    struct budget *budget = gateway->config.budget;
-    const enum message_type type = (enum message_type)in->envelope.type;
-    const bool is_command = translate_is_command(type);
-    const struct budget_asker asker = {.account = session->account,
-                                       .session = session->number,
-                                       .kind = is_command ? BUDGET_COMMANDS : BUDGET_READS};
-    struct budget_refusal refusal;
-    if (budget == NULL || type == MESSAGE_RESULTS) {
-        return true;
-    }
-    if (budget_admits(budget, &asker, now_ns, &refusal)) {
-        if (is_command) {
-            budget_charge(budget, &asker, budget_of_command(in->message.length), now_ns);
-        }
-        return true;
-    }
+    const struct budget_refusal refusal = budget_refuse(gateway->config.budget, asker, now_ns);
     if (refusal.is_told) {
         gateway_refuse(gateway, in, session, REJECT_RATE, refusal.field, refusal.value,
                        refusal.limit);
@@ -324,7 +364,31 @@ static bool within_budget(struct gateway *gateway, const struct incoming *in,
         gateway->counts.dropped++;
         gateway_note_refused(gateway, in, REJECT_RATE);
     }
-    return false;
+}
+
+/* A read that is on its way is not charged yet, so the core looks again; a command is charged here,
+ * or waits here. */
+static void pass_within_budget(struct gateway *gateway, const struct incoming *in,
+                               struct session *session, int64_t now_ns)
+{
+    struct budget *budget = gateway->config.budget;
+    const enum message_type type = (enum message_type)in->envelope.type;
+    const bool is_command = translate_is_command(type);
+    const struct budget_asker asker = {session->account, session->number,
+                                       is_command ? BUDGET_COMMANDS : BUDGET_READS};
+    const bool admits = budget == NULL || budget_admits(budget, &asker, now_ns);
+    const bool waits = is_command && (!admits || held_of(&gateway->held, session->account) != NULL);
+    if (!admits && !is_command) {
+        over_budget(gateway, in, session, &asker, now_ns);
+    } else if (pass_on(gateway, in, session, waits)) {
+        if (is_command && !waits && budget != NULL) {
+            budget_charge(budget, &asker, cost_of(type, in->message.length), now_ns);
+        }
+    } else if (waits) {
+        over_budget(gateway, in, session, &asker, now_ns);
+    } else { /* a queue inside is full, or its bytes */
+        gateway_refuse(gateway, in, session, REJECT_BUSY, "", 0, 0);
+    }
 }
 
 static void in_session(struct gateway *gateway, const struct incoming *in, struct session *session)
@@ -349,9 +413,8 @@ static void in_session(struct gateway *gateway, const struct incoming *in, struc
     if (refusal.code != REJECT_NONE) {
         gateway_refuse(gateway, in, session, refusal.code, refusal.field, refusal.value,
                        refusal.limit);
-    } else if (within_budget(gateway, in, session, now_ns) && !pass_on(gateway, in, session)) {
-        gateway_refuse(gateway, in, session, REJECT_BUSY, "", 0,
-                       0); /* a queue inside, or its bytes */
+    } else {
+        pass_within_budget(gateway, in, session, now_ns);
     }
 }
 
@@ -521,6 +584,10 @@ static void *run(void *argument)
             make_round(gateway, now_ns);
         }
         int64_t wait_ms = (gateway->next_round_ns - now_ns) / NS_PER_MS + 1;
+        if (gateway->held.count > 0) {
+            pass_held(gateway, now_ns);
+            wait_ms = wait_ms < HELD_LOOK_MS ? wait_ms : HELD_LOOK_MS;
+        }
         int ready = zmq_poll(items, 2, (long)(wait_ms > 0 ? wait_ms : 0));
         if (ready < 0 && errno != EINTR) {
             fatal("the control port cannot be polled: %s", zmq_strerror(errno));
@@ -584,6 +651,7 @@ void gateway_stop(struct gateway **self)
                  ", unsent %" PRIu64,
                  gateway->counts.sessions, gateway->counts.resumed, gateway->counts.refused,
                  gateway->counts.dropped, gateway->counts.lost_sends);
+        held_fini(&gateway->held);
         sessions_destroy(&gateway->sessions);
         allowances_fini(&gateway->accounts);
         allowances_fini(&gateway->greeters);

@@ -4,6 +4,7 @@
 #include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/results.h"
+#include "runtime/clock.h"
 #include "runtime/process.h"
 
 #include <pthread.h>
@@ -71,6 +72,12 @@ static void handle(struct verify_worker *worker, struct request *request)
             request_destroy(&request); /* the broker is stopping: unanswered, so not promised */
         }
         return;
+    }
+    if (request->envelope.type == MESSAGE_RESULTS && worker->config.budget != NULL) {
+        const struct budget_asker asker = {request->account, request->session, BUDGET_COMMANDS};
+        budget_charge(worker->config.budget, &asker,
+                      budget_of_command(request->length) - budget_of_results(request->length),
+                      clock_monotonic_ns());
     }
     struct outgoing *refusal =
         outgoing_refuse(request, code, error.field, error.value, error.limit);

@@ -6,6 +6,7 @@
 #define BOURSE_BROKER_VERIFY_H
 
 #include "base/id.h"
+#include "broker/budget.h"
 #include "broker/messages.h"
 
 #include <stdbool.h>
@@ -16,6 +17,7 @@ struct verify_config {
     struct queue *inbound;  /* requests from the gateway */
     struct queue *core;     /* requests that passed */
     struct queue *releases; /* refusals, straight back */
+    struct budget *budget;  /* shared with the gateway; NULL: none */
     struct id128 cluster;
 };
 

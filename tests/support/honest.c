@@ -173,7 +173,7 @@ pid_t attack_start(attack *run, struct attack_context *context)
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         const struct sched_param none = {.sched_priority = 0};
-        (void)sched_setscheduler(0, SCHED_IDLE, &none);
+        (void)sched_setscheduler(0, context->is_pressing ? SCHED_OTHER : SCHED_IDLE, &none);
         context->begun = ends[1];
         run(context);
         _exit(0);

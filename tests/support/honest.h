@@ -47,6 +47,7 @@ struct attack_context {
     const struct arena *arena;
     struct hash32 large; /* a blob of 4 MiB of the enemy's */
     const void *what;    /* the attack's own */
+    bool is_pressing;    /* it takes processor time from others, as any program does */
     int begun;           /* a byte is written there once the attack is under way */
 };
 typedef void attack(const struct attack_context *context);

@@ -37,6 +37,13 @@ static bool fail(struct problem *ret_problem, const char *path, const char *doin
     return false;
 }
 
+/* A read that failed, with errno. */
+static bool unread(struct problem *ret_problem, const char *path)
+{
+    problem_set_unread(ret_problem, path, errno);
+    return false;
+}
+
 static void name_user(uid_t user, char *ret_name, size_t size)
 {
     const struct passwd *entry = getpwuid(user);
@@ -339,7 +346,7 @@ static bool parse_keyfile(int fd, const char *path, struct identity **ret_identi
     uint8_t seed[SEED_BYTES];
     ssize_t length = read_full(fd, text, KEYFILE_TEXT_SIZE);
     if (length < 0) {
-        (void)fail(ret_problem, path, "cannot be read");
+        (void)unread(ret_problem, path);
         sodium_memzero(text, sizeof text);
         return false;
     }
@@ -453,7 +460,7 @@ static bool write_notes(int folder, const char *path, const char *name, unsigned
         return false;
     }
     ssize_t length = read_full(fd, text, KEYFILE_BYTES);
-    bool good = length == KEYFILE_BYTES || fail(ret_problem, path, "cannot be read");
+    bool good = length == KEYFILE_BYTES || unread(ret_problem, path);
     (void)close(fd); /* only read */
     if (good) {
         strcpy(text + KEYFILE_BYTES, note_lines[notes]);
@@ -530,7 +537,7 @@ static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, 
         }
         ssize_t got = read_full(fd, bytes + length, capacity - length);
         if (got < 0) {
-            (void)fail(ret_problem, path, "cannot be read");
+            (void)unread(ret_problem, path);
             free(bytes);
             return false;
         }
@@ -623,8 +630,8 @@ bool folder_sync(const char *path, struct problem *ret_problem)
     return sync_folder(path) || fail(ret_problem, path, "cannot be made durable");
 }
 
-/* All bytes of `from` into `to`. */
-static bool pump(int from, int to)
+/* All bytes of `from` into `to`. False with errno; *ret_unread: it was `from` that failed. */
+static bool pump(int from, int to, bool *ret_unread)
 {
     uint8_t bytes[1 << 16];
     ssize_t count;
@@ -633,14 +640,16 @@ static bool pump(int from, int to)
             return false;
         }
     }
+    *ret_unread = count < 0;
     return count == 0;
 }
 
 bool file_copy(const char *from, const char *to, struct problem *ret_problem)
 {
+    bool is_unread = false;
     int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (source < 0) {
-        return fail(ret_problem, from, "cannot be read");
+        return unread(ret_problem, from);
     }
     int target = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (target < 0) {
@@ -648,11 +657,17 @@ bool file_copy(const char *from, const char *to, struct problem *ret_problem)
         (void)close(source); /* only read */
         return false;
     }
-    bool good = pump(source, target) && fsync(target) == 0;
-    good = close(target) == 0 && good;
+    bool good = pump(source, target, &is_unread) && fsync(target) == 0;
+    if (is_unread) {
+        (void)unread(ret_problem, from);
+    } else if (!good) {
+        (void)fail(ret_problem, to, "cannot be written");
+    }
+    if (close(target) != 0 && good) {
+        good = fail(ret_problem, to, "cannot be written");
+    }
     (void)close(source); /* only read */
     if (!good) {
-        (void)fail(ret_problem, to, "cannot be written");
         (void)unlink(to);
     }
     return good;

@@ -133,7 +133,7 @@ static const char *ledger_text(enum ledger_store_status status)
     return "unknown";
 }
 
-/* Both marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
+/* All marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
 static void advise_without_head(struct problem *problem)
 {
     struct problem found = *problem;
@@ -169,6 +169,12 @@ static bool look_at_head(const struct storage *store, struct prospect *prospect,
     if (status == HEAD_CORRUPT || status == HEAD_FAILED ||
         !size_of(store, MARKET_DATABASE, &size, &prospect->has_file, ret_problem)) {
         return false;
+    }
+    if (status == HEAD_OK && head.damaged_slots > 0) {
+        log_warning("%s: %u of its copies of a mark are damaged, and are written anew; the newest "
+                    "that is whole is of entry %" PRIu64 ". Look at the disk, unless its power was "
+                    "cut",
+                    path, head.damaged_slots, head.index);
     }
     prospect->is_empty = size == 0;
     prospect->has_head = status == HEAD_OK;

@@ -212,17 +212,26 @@ static bool is_hash(const char *name)
 static bool copy_files(const char *from, const char *to, struct problem *ret_problem)
 {
     DIR *directory = opendir(from);
-    if (directory == NULL) {
+    if (directory == NULL && errno == ENOENT) {
         return true; /* no blob of that first byte */
     }
+    if (directory == NULL) {
+        problem_set_unread(ret_problem, from, errno);
+        return false;
+    }
     bool good = private_folder(to, true, ret_problem);
-    for (struct dirent *entry; good && (entry = readdir(directory)) != NULL;) {
+    errno = 0;
+    for (struct dirent *entry; good && (entry = readdir(directory)) != NULL; errno = 0) {
         char source[PATH_MAX];
         char target[PATH_MAX];
         good = !is_hash(entry->d_name) ||
                (store_path(from, entry->d_name, source, sizeof source, ret_problem) &&
                 store_path(to, entry->d_name, target, sizeof target, ret_problem) &&
                 file_copy(source, target, ret_problem));
+    }
+    if (good && errno != 0) {
+        problem_set_unread(ret_problem, from, errno);
+        good = false;
     }
     (void)closedir(directory); /* only read */
     return good && folder_sync(to, ret_problem);
@@ -271,6 +280,10 @@ static bool copy_part(const char *from, const char *to, const char *name, copy_f
         return false;
     }
     *ret_found = access(source, F_OK) == 0;
+    if (!*ret_found && errno != ENOENT) {
+        problem_set_unread(ret_problem, source, errno);
+        return false;
+    }
     return !*ret_found || copy(source, target, ret_is_wrong, ret_problem);
 }
 
@@ -324,7 +337,14 @@ static bool check_mark(const char *from, const struct head *head,
                     from, report->entry, head->index);
         return false;
     }
-    if (head->index > 0 && !journal_sqlite_has(database, head->index, &head->chain)) {
+    const enum journal_match match =
+        head->index == 0 ? JOURNAL_HAS : journal_sqlite_has(database, head->index, &head->chain);
+    if (match == JOURNAL_UNREAD) {
+        problem_set(ret_problem, "the journal of the copy cannot be read: %s",
+                    sqlite3_errmsg(database));
+        return false;
+    }
+    if (match == JOURNAL_HAS_NOT) {
         problem_set(ret_problem,
                     "entry %" PRIu64 " of %s is not the one that HEAD has seen: this is another "
                     "history. Keep the older backups",
@@ -359,7 +379,10 @@ static bool read_end(sqlite3 *database, const char *from, struct backup_report *
         report->log_time_ns = command.log_time_ns;
     }
     if (!good) {
-        problem_set(ret_problem, "%s holds no journal of a market", from);
+        problem_set(ret_problem,
+                    sqlite_could_not(database) ? "the journal of the copy of %s cannot be read: %s"
+                                               : "%s holds no journal of a market (%s)",
+                    from, sqlite3_errmsg(database));
     }
     (void)sqlite3_finalize(select); /* repeats the step's code */
     return good;

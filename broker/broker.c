@@ -100,8 +100,21 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
         return NULL;
     }
     sqlite3 *database = ledger_store_database(store->ledger);
-    if (!snapshot_newest(folder, &config->limits, database, store->last.index, &exchange, &base)) {
+    const struct snapshot_search search = {.folder = folder,
+                                           .limits = &config->limits,
+                                           .journal = database,
+                                           .last_entry = store->last.index,
+                                           .cluster = &store->genesis.cluster,
+                                           .adopts = store->head == NULL};
+    switch (snapshot_newest(&search, &exchange, &base, ret_problem)) {
+    case SNAPSHOT_FOUND:
+        break;
+    case SNAPSHOT_NONE:
         exchange = exchange_create(&config->limits);
+        break;
+    case SNAPSHOT_BEYOND:
+    case SNAPSHOT_UNREAD:
+        return NULL;
     }
     if (exchange == NULL) {
         problem_set(ret_problem, "out of memory for the exchange");

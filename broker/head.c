@@ -14,7 +14,13 @@
 #include "base/cursor.h"
 #include "base/sha256.h"
 
-enum { SLOTS = 2, HASHED_BYTES = HEAD_SLOT_BYTES - 32, FIELD_BYTES = 177 };
+enum {
+    MARKS = 2, /* written in turn */
+    SLOTS = 2 * MARKS,
+    FILE_BYTES = SLOTS * HEAD_SLOT_BYTES,
+    HASHED_BYTES = HEAD_SLOT_BYTES - 32,
+    FIELD_BYTES = 177
+};
 
 static const char magic[8] = "BJHEAD1"; /* with its NUL */
 
@@ -22,7 +28,9 @@ struct head_file {
     int fd;
     int folder; /* held: its path may name another one by now */
     char name[NAME_MAX + 1];
-    uint64_t counter; /* of the newest slot */
+    uint64_t counter; /* of the newest mark */
+    bool is_short;    /* a file of two slots: `newest` has no copy yet */
+    uint8_t newest[HEAD_SLOT_BYTES];
 };
 
 static void write_slot(const struct head *head, uint64_t counter, uint8_t ret_slot[HEAD_SLOT_BYTES])
@@ -114,33 +122,68 @@ static bool is_blank(const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* The newest valid slot. One of two may be torn by a crash in mid-write. */
-static enum head_status read_newest(int fd, const char *path, struct head *ret_head,
-                                    uint64_t *ret_counter, struct problem *ret_problem)
+/* What the slots of a file say together. */
+struct marks {
+    struct head newest;
+    uint64_t counter;
+    size_t slot; /* a slot that holds the newest mark */
+    bool found;
+    unsigned damaged;
+};
+
+/* A slot of zeros is one that was never written, as long as its counter was not reached. */
+static bool was_written(const uint8_t *bytes, size_t slot, size_t length, uint64_t newest)
 {
-    uint8_t bytes[SLOTS * HEAD_SLOT_BYTES] = {0};
+    const uint8_t *at = bytes + slot * HEAD_SLOT_BYTES;
+    return !is_blank(at, HEAD_SLOT_BYTES) ||
+           (newest >= MARKS && length > slot * HEAD_SLOT_BYTES && length > MARKS * HEAD_SLOT_BYTES);
+}
+
+static void look_at_slots(const uint8_t bytes[FILE_BYTES], size_t length, struct marks *marks)
+{
+    bool is_valid[SLOTS];
+    for (size_t i = 0; i < SLOTS; i++) {
+        struct head head = {.index = 0};
+        uint64_t counter;
+        is_valid[i] = read_slot(bytes + i * HEAD_SLOT_BYTES, &head, &counter);
+        if (is_valid[i] && (!marks->found || counter > marks->counter)) {
+            marks->newest = head;
+            marks->counter = counter;
+            marks->slot = i;
+            marks->found = true;
+        }
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        marks->damaged += !is_valid[i] && was_written(bytes, i, length, marks->counter);
+    }
+}
+
+/* The newest valid mark. The one that was being written in a crash may be spoilt. `file` may be
+ * NULL. */
+static enum head_status read_newest(int fd, const char *path, struct head *ret_head,
+                                    struct head_file *file, struct problem *ret_problem)
+{
+    uint8_t bytes[FILE_BYTES] = {0};
+    struct marks marks = {.found = false};
     size_t length;
     if (!read_all(fd, bytes, sizeof bytes, &length)) {
-        problem_set(ret_problem, "%s cannot be read: %s", path, strerror(errno));
+        problem_set_unread(ret_problem, path, errno);
         return HEAD_FAILED;
     }
     if (is_blank(bytes, length)) {
         return HEAD_MISSING;
     }
-    bool found = false;
-    for (size_t i = 0; i < SLOTS; i++) {
-        struct head head;
-        uint64_t counter;
-        if (read_slot(bytes + i * HEAD_SLOT_BYTES, &head, &counter) &&
-            (!found || counter > *ret_counter)) {
-            *ret_head = head;
-            *ret_counter = counter;
-            found = true;
-        }
-    }
-    if (!found) {
-        problem_set(ret_problem, "%s is damaged: neither of its two marks is whole", path);
+    look_at_slots(bytes, length, &marks);
+    if (!marks.found) {
+        problem_set(ret_problem, "%s is damaged: none of its marks is whole", path);
         return HEAD_CORRUPT;
+    }
+    marks.newest.damaged_slots = marks.damaged;
+    *ret_head = marks.newest;
+    if (file != NULL) {
+        file->counter = marks.counter;
+        file->is_short = length <= MARKS * HEAD_SLOT_BYTES;
+        memcpy(file->newest, bytes + marks.slot * HEAD_SLOT_BYTES, HEAD_SLOT_BYTES);
     }
     return HEAD_OK;
 }
@@ -153,7 +196,7 @@ static enum head_status open_file(const char *path, int flags, int *ret_fd,
         return HEAD_MISSING;
     }
     if (fd < 0) {
-        problem_set(ret_problem, "%s cannot be opened: %s", path, strerror(errno));
+        problem_set_unread(ret_problem, path, errno);
         return HEAD_FAILED;
     }
     *ret_fd = fd;
@@ -167,8 +210,7 @@ enum head_status head_read(const char *path, struct head *ret_head, struct probl
     if (status != HEAD_OK) {
         return status;
     }
-    uint64_t counter = 0;
-    status = read_newest(fd, path, ret_head, &counter, ret_problem);
+    status = read_newest(fd, path, ret_head, NULL, ret_problem);
     (void)close(fd); /* nothing was written */
     return status;
 }
@@ -187,7 +229,7 @@ static int open_folder_of(const char *path, char ret_name[NAME_MAX + 1])
     return open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static enum head_status own_file(const char *path, int fd, uint64_t counter,
+static enum head_status own_file(const char *path, int fd, const struct head_file *found,
                                  struct head_file **ret_file, struct problem *ret_problem)
 {
     struct head_file *file = malloc(sizeof *file);
@@ -196,7 +238,8 @@ static enum head_status own_file(const char *path, int fd, uint64_t counter,
         problem_set(ret_problem, "out of memory");
         return HEAD_FAILED;
     }
-    *file = (struct head_file){.fd = fd, .counter = counter};
+    *file = *found;
+    file->fd = fd;
     file->folder = open_folder_of(path, file->name);
     if (file->folder < 0) {
         problem_set(ret_problem, "the folder of %s cannot be opened: %s", path, strerror(errno));
@@ -212,31 +255,32 @@ enum head_status head_open(const char *path, struct head_file **ret_file, struct
                            struct problem *ret_problem)
 {
     int fd;
-    uint64_t counter = 0;
+    struct head_file found = {.counter = 0};
     *ret_file = NULL;
     enum head_status status = open_file(path, O_RDWR, &fd, ret_problem);
     if (status != HEAD_OK) {
         return status;
     }
-    status = read_newest(fd, path, ret_head, &counter, ret_problem);
+    status = read_newest(fd, path, ret_head, &found, ret_problem);
     if (status != HEAD_OK) {
         (void)close(fd); /* nothing was written */
         return status;
     }
-    return own_file(path, fd, counter, ret_file, ret_problem);
+    return own_file(path, fd, &found, ret_file, ret_problem);
 }
 
 enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,
                              struct problem *ret_problem)
 {
     int fd;
+    const struct head_file none = {.counter = 0};
     *ret_file = NULL;
     enum head_status status = open_file(path, O_RDWR | O_CREAT | O_TRUNC, &fd, ret_problem);
     if (status != HEAD_OK) {
         problem_set(ret_problem, "%s cannot be made: %s", path, strerror(errno));
         return HEAD_FAILED;
     }
-    status = own_file(path, fd, 0, ret_file, ret_problem);
+    status = own_file(path, fd, &none, ret_file, ret_problem);
     if (status != HEAD_OK) {
         return status;
     }
@@ -249,16 +293,24 @@ enum head_status head_create(const char *path, const struct head *head, struct h
     return HEAD_OK;
 }
 
+static bool put_copy(const struct head_file *file, const uint8_t slot[HEAD_SLOT_BYTES],
+                     uint64_t number)
+{
+    return write_all(file->fd, slot, HEAD_SLOT_BYTES, (off_t)(number * HEAD_SLOT_BYTES));
+}
+
 enum head_status head_write(struct head_file *file, const struct head *head)
 {
     uint8_t slot[HEAD_SLOT_BYTES];
     uint64_t counter = file->counter + 1;
     write_slot(head, counter, slot);
-    if (!write_all(file->fd, slot, sizeof slot, (off_t)(counter % SLOTS * HEAD_SLOT_BYTES)) ||
+    if ((file->is_short && !put_copy(file, file->newest, MARKS + file->counter % MARKS)) ||
+        !put_copy(file, slot, counter % MARKS) || !put_copy(file, slot, MARKS + counter % MARKS) ||
         fdatasync(file->fd) != 0) {
         return HEAD_FAILED;
     }
     file->counter = counter;
+    file->is_short = false;
     return HEAD_OK;
 }
 

@@ -6,7 +6,10 @@
  * backups: a journal that ends short of it was cut or replaced. It never runs ahead of the
  * journal, because it is written after the commit.
  *
- *   two slots of 512 bytes, written in turn, so that a torn write spoils only the older one:
+ * Four slots of 512 bytes. A mark is written twice, into slots n and n + 2, where n is its counter
+ * modulo 2: a damaged slot never hides the newest mark, and a torn write spoils the newest mark
+ * only, which nobody was told of. A file of before has the first two slots alone.
+ *
  *     0  8 magic "BJHEAD1\0"      8  8 counter (the higher valid one counts)
  *    16  8 index                 24 32 chain hash of that entry (zeros at index 0)
  *    56  8 signed tree size      64  8 number of the newest record of the audit log (0: none)
@@ -39,12 +42,13 @@ struct head {
     bool restored; /* written by a restore; the next start says so in the audit log */
     uint64_t
         acts_lost; /* by that restore: the audit log that came back ended so many records short */
+    unsigned damaged_slots; /* of the file that was read: they were written once, and say nothing */
 };
 
 enum head_status {
     HEAD_OK,
     HEAD_MISSING, /* there is no such file, or it is empty or all zeros: never written */
-    HEAD_CORRUPT, /* neither slot is valid */
+    HEAD_CORRUPT, /* no slot is valid */
     HEAD_FAILED,  /* I/O: stop */
 };
 
@@ -60,7 +64,7 @@ enum head_status head_open(const char *path, struct head_file **ret_file, struct
                            struct problem *ret_problem);
 enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,
                              struct problem *ret_problem);
-/* Writes the other slot and fdatasyncs. FAILED is fatal to the caller, as a failed commit is. */
+/* Writes the two slots of the older mark and fdatasyncs. FAILED is fatal to the caller, as a failed commit is. */
 enum head_status head_write(struct head_file *file, const struct head *head);
 enum head_place {
     HEAD_STANDS,

@@ -682,7 +682,7 @@ bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index)
     return found;
 }
 
-bool journal_sqlite_has(sqlite3 *database, uint64_t index, const struct hash32 *chain)
+enum journal_match journal_sqlite_has(sqlite3 *database, uint64_t index, const struct hash32 *chain)
 {
     sqlite3_stmt *select;
     struct hash32 stored;
@@ -690,11 +690,15 @@ bool journal_sqlite_has(sqlite3 *database, uint64_t index, const struct hash32 *
                            "SELECT chain FROM journal WHERE idx = ?1"
                            " UNION ALL SELECT chain FROM journal_base WHERE idx = ?1",
                            -1, &select, NULL) != SQLITE_OK) {
-        return false;
+        return JOURNAL_UNREAD;
     }
     bind_u64(select, 1, index <= INT64_MAX ? index : INT64_MAX);
-    bool has = sqlite3_step(select) == SQLITE_ROW && column_hash(select, 0, &stored) &&
-               hash32_equal(&stored, chain);
+    const int step = sqlite3_step(select);
+    bool has =
+        step == SQLITE_ROW && column_hash(select, 0, &stored) && hash32_equal(&stored, chain);
     (void)sqlite3_finalize(select); /* repeats the step's code */
-    return has;
+    if (has) {
+        return JOURNAL_HAS;
+    }
+    return step == SQLITE_ROW || step == SQLITE_DONE ? JOURNAL_HAS_NOT : JOURNAL_UNREAD;
 }

@@ -41,9 +41,11 @@ enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_
                                         struct journal **ret_journal, struct journal_last *ret_last,
                                         struct problem *ret_problem);
 
+enum journal_match { JOURNAL_HAS, JOURNAL_HAS_NOT, JOURNAL_UNREAD };
 /* Whether entry `index` is there with that chain hash: what was noted of it belongs to this
- * history. */
-bool journal_sqlite_has(sqlite3 *database, uint64_t index, const struct hash32 *chain);
+ * history. UNREAD: the database could not be read, which sqlite3_errmsg explains. */
+enum journal_match journal_sqlite_has(sqlite3 *database, uint64_t index,
+                                      const struct hash32 *chain);
 /* Number of the newest committed entry, 0 for none, over any connection. False when it cannot be
  * read. */
 bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index);

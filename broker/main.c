@@ -5,6 +5,7 @@
 #include "broker/backup.h"
 #include "broker/broker.h"
 #include "broker/door.h"
+#include "broker/remains.h"
 #include "broker/replay.h"
 #include "runtime/clock.h"
 #include "runtime/completion.h"
@@ -42,6 +43,7 @@ static const char usage[] =
     "[--json]\n"
     "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--without-blobs]\n"
     "                             [--skip-damaged-blobs] [--json]\n"
+    "       bourse-broker new --dir DIR --i-know-the-log-ends\n"
     "       bourse-broker completion bash|zsh|fish\n"
     "       bourse-broker version | --help\n"
     "\n"
@@ -54,6 +56,9 @@ static const char usage[] =
     "broker\n"
     "         may be running\n"
     "restore  copies BACKUP to the new folder DIR, if chain, replay, audit and blobs agree\n"
+    "new      ends the log in DIR, whose ledger is lost and has no backup: sets all of its market "
+    "aside, in\n"
+    "         DIR/ended-1, and makes a new log key; the next start begins another market\n"
     "completion  prints what a shell should know to complete this command line\n"
     "\n"
     "--check-config   reads DIR/broker.yaml, says what is wrong with it, and ends\n"
@@ -66,6 +71,8 @@ static const char usage[] =
     "--head FILE      HEAD of the lost market: refuses a backup that ends short of it\n"
     "--checkpoint FILE  a signed checkpoint or receipt that anybody holds: refuses an older "
     "backup\n"
+    "--i-know-the-log-ends  of new: every account, balance and receipt of the old log is at its "
+    "end\n"
     "--since NUMBER   first record of the audit log to print\n"
     "--log LEVEL      error, warning, info or debug\n"
     "--json-logs      one JSON object a line\n";
@@ -77,7 +84,7 @@ struct arguments {
     const char *head, *checkpoint;
     const char *since; /* NULL: from the first record */
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
-        unchecked;
+        unchecked, log_ends;
     enum log_level level;
     uint32_t given; /* bits of enum option_number */
 };
@@ -97,6 +104,7 @@ enum option_number {
     OPTION_JSON,
     OPTION_JSON_LOGS,
     OPTION_LOG,
+    OPTION_LOG_ENDS,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -116,6 +124,7 @@ static const struct option option_table[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"json-logs", no_argument, NULL, OPTION_JSON_LOGS},
     {"log", required_argument, NULL, OPTION_LOG},
+    {"i-know-the-log-ends", no_argument, NULL, OPTION_LOG_ENDS},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -130,6 +139,7 @@ static int acts(const struct arguments *arguments);
 static int replay(const struct arguments *arguments);
 static int backup(const struct arguments *arguments);
 static int restore(const struct arguments *arguments);
+static int end_log(const struct arguments *arguments);
 static int completion(const struct arguments *arguments);
 static int version(const struct arguments *arguments);
 static int help(const struct arguments *arguments);
@@ -150,6 +160,7 @@ static const struct action {
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
      COMPLETION_FOLDERS},
+    {"new", end_log, BIT(DIR) | BIT(LOG_ENDS), 0, NULL},
     {"completion", completion, 0, 1, "bash zsh fish"},
     {"version", version, 0, 0, NULL},
     {"help", help, 0, 0, NULL},
@@ -232,6 +243,9 @@ static bool take_option(int number, struct arguments *ret)
             (void)fail_usage("--log is one of error, warning, info, debug");
             return false;
         }
+        return true;
+    case OPTION_LOG_ENDS:
+        ret->log_ends = true;
         return true;
     case OPTION_HELP:
     case OPTION_VERSION:
@@ -544,6 +558,25 @@ static int restore(const struct arguments *arguments)
     return EXIT_OK;
 }
 
+static int end_log(const struct arguments *arguments)
+{
+    struct problem problem = {.text = ""};
+    char aside[PATH_MAX];
+    if (!arguments->log_ends) {
+        return fail_usage("new ends the log of a market for good: its accounts, balances and "
+                          "receipts have no successor. Where a backup is left, restore it. Where "
+                          "none is: bourse-broker new --i-know-the-log-ends --dir DIR");
+    }
+    if (!remains_set_aside(arguments->folder, aside, &problem)) {
+        return fail(&problem, EXIT_FAILED);
+    }
+    (void)printf("the log in %s has ended: what is left of its market is in %s\n"
+                 "bourse-broker run --dir %s begins another market, with a new log key and a new "
+                 "origin; every member has to be invited anew\n",
+                 arguments->folder, aside, arguments->folder);
+    return EXIT_OK;
+}
+
 static int completion(const struct arguments *arguments)
 {
     struct completion_command commands[ACTIONS];
@@ -581,7 +614,7 @@ int main(int argc, char **argv)
     if (action == NULL) {
         return EXIT_USAGE;
     }
-    if (action->act == run && arguments.folder == NULL) {
+    if ((action->act == run || action->act == end_log) && arguments.folder == NULL) {
         return fail_usage("which folder? --dir DIR");
     }
     if (action->words == 2 && arguments.second == NULL) {

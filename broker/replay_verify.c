@@ -361,10 +361,15 @@ static bool verify_all(struct verification *verification, const char *folder,
         !config_load(folder, false, &config, ret_problem)) {
         return failed(verification);
     }
-    if (snapshot_newest(path, &config.limits, verification->database, UINT64_MAX, &snapshot,
-                        &verification->snapshot)) {
-        exchange_destroy(&snapshot); /* only what it says of itself is wanted */
+    const struct snapshot_search search = {.folder = path,
+                                           .limits = &config.limits,
+                                           .journal = verification->database,
+                                           .last_entry = UINT64_MAX};
+    if (snapshot_newest(&search, &snapshot, &verification->snapshot, ret_problem) ==
+        SNAPSHOT_UNREAD) {
+        return failed(verification);
     }
+    exchange_destroy(&snapshot); /* only what it says of itself is wanted */
     verification->exchange = exchange_create(&config.limits);
     if (verification->exchange == NULL) {
         problem_set(ret_problem, "out of memory");

@@ -7,6 +7,7 @@
 #include "runtime/log.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,22 +105,28 @@ static bool is_snapshot(const char *name)
 
 enum { LISTED_MAX = 1024 };
 
-/* Names in the folder, newest first; the caller frees each. */
-static size_t list(const char *folder, char *ret_names[LISTED_MAX])
+/* Names in the folder, newest first; the caller frees each. False with errno. */
+static bool list(const char *folder, char *ret_names[LISTED_MAX], size_t *ret_count)
 {
     DIR *directory = opendir(folder);
+    *ret_count = 0;
     if (directory == NULL) {
-        return 0;
+        return errno == ENOENT;
     }
     size_t count = 0;
-    for (struct dirent *entry; count < LISTED_MAX && (entry = readdir(directory)) != NULL;) {
+    errno = 0;
+    for (struct dirent *entry; count < LISTED_MAX && (entry = readdir(directory)) != NULL;
+         errno = 0) {
         if (is_snapshot(entry->d_name) && (ret_names[count] = strdup(entry->d_name)) != NULL) {
             count++;
         }
     }
+    const int error = count < LISTED_MAX ? errno : 0;
     (void)closedir(directory); /* only read */
     qsort(ret_names, count, sizeof ret_names[0], newest_first);
-    return count;
+    *ret_count = count;
+    errno = error;
+    return error == 0;
 }
 
 static bool path_of(const char *folder, const char *name, char ret_path[PATH_SIZE])
@@ -133,8 +140,11 @@ static bool path_of(const char *folder, const char *name, char ret_path[PATH_SIZ
 static void remove_others(const char *folder, const char *newest)
 {
     char *names[LISTED_MAX];
-    size_t count = list(folder, names);
+    size_t count = 0;
     size_t kept = 0;
+    if (!list(folder, names, &count)) {
+        log_warning("%s cannot be read: snapshots that are of no more use stay there", folder);
+    }
     for (size_t i = 0; i < count; i++) {
         char path[PATH_SIZE];
         if (strcmp(names[i], newest) <= 0 && kept < SNAPSHOT_KEPT) {
@@ -170,50 +180,126 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
     return written;
 }
 
-/* One snapshot, or NULL with a log line that says why it is passed over. */
-static struct exchange *load(const char *path, const struct exchange_limits *limits,
-                             sqlite3 *journal, uint64_t last_entry, struct snapshot_mark *ret_mark)
+/* The mark of a file that is whole, whatever state is in it. */
+static bool read_mark(const uint8_t *bytes, size_t length, struct snapshot_mark *ret_mark)
+{
+    if (length < HEAD_BYTES + TAIL_BYTES || memcmp(bytes, magic, sizeof magic) != 0) {
+        return false;
+    }
+    const struct hash32 right = sha256_of(bytes, length - TAIL_BYTES);
+    struct reader in = reader_over(bytes + 8, HEAD_BYTES - 8); /* after magic and zeros */
+    ret_mark->command = reader_u64(&in);
+    ret_mark->entry = reader_u64(&in);
+    return memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
+}
+
+/* A snapshot of this market, taken after an entry that its journal does not have. */
+static enum snapshot_found meet_newer(const struct snapshot_search *search, const char *path,
+                                      uint64_t entry, struct problem *ret_problem)
+{
+    char aside[PATH_SIZE];
+    if (!search->adopts) {
+        problem_set(ret_problem,
+                    "%.120s is of entry %" PRIu64 ", the journal ends at entry %" PRIu64
+                    ": entries are lost; nothing was changed. Put the newer ledger.db and HEAD "
+                    "back, or restore the newest backup. Where nothing newer is left: "
+                    "bourse-broker backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once "
+                    "with --adopt-journal",
+                    path, entry, search->last_entry);
+        return SNAPSHOT_BEYOND;
+    }
+    if (snprintf(aside, sizeof aside, "%s.before-adoption", path) >= (int)sizeof aside ||
+        rename(path, aside) != 0) {
+        problem_set(ret_problem, "%.300s, which is newer than the journal, cannot be set aside: %s",
+                    path, strerror(errno));
+        return SNAPSHOT_UNREAD;
+    }
+    log_warning("%s is of entry %" PRIu64 ", the journal that is adopted ends at entry %" PRIu64
+                ": it is now %s",
+                path, entry, search->last_entry, aside);
+    return SNAPSHOT_NONE;
+}
+
+static enum snapshot_found weigh(const struct snapshot_search *search, const char *path,
+                                 struct exchange *exchange, const struct snapshot_mark *mark,
+                                 struct problem *ret_problem)
+{
+    const bool is_newer = mark->entry > search->last_entry;
+    if (is_newer && search->cluster != NULL) {
+        const struct id128 cluster =
+            exchange == NULL ? *search->cluster : exchange_cluster(exchange);
+        if (memcmp(&cluster, search->cluster, sizeof cluster) == 0) {
+            return meet_newer(search, path, mark->entry, ret_problem);
+        }
+    } else if (is_newer) {
+        log_warning("passed over a snapshot newer than the journal: %s", path);
+        return SNAPSHOT_NONE;
+    }
+    if (exchange == NULL) {
+        log_warning("passed over a damaged snapshot: %s", path);
+        return SNAPSHOT_NONE;
+    }
+    const enum journal_match match =
+        is_newer ? JOURNAL_HAS_NOT : journal_sqlite_has(search->journal, mark->entry, &mark->chain);
+    switch (match) {
+    case JOURNAL_HAS:
+        return SNAPSHOT_FOUND;
+    case JOURNAL_HAS_NOT:
+        log_warning("passed over a snapshot of another history: %s", path);
+        return SNAPSHOT_NONE;
+    case JOURNAL_UNREAD:
+        break;
+    }
+    problem_set(ret_problem, "the journal cannot be read: %s", sqlite3_errmsg(search->journal));
+    return SNAPSHOT_UNREAD;
+}
+
+/* One snapshot. NONE: a log line says why it is passed over. */
+static enum snapshot_found load(const struct snapshot_search *search, const char *path,
+                                struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
+                                struct problem *ret_problem)
 {
     uint8_t *bytes = NULL;
     size_t length = 0;
-    struct problem problem;
-    if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, &problem)) {
-        log_warning("passed over a snapshot: %s", problem.text);
-        return NULL;
+    struct snapshot_mark mark = {.entry = 0};
+    if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, ret_problem)) {
+        return SNAPSHOT_UNREAD;
     }
-    struct exchange *exchange = snapshot_decode(limits, bytes, length, ret_mark);
+    const bool is_whole = read_mark(bytes, length, &mark);
+    struct exchange *exchange = snapshot_decode(search->limits, bytes, length, &mark);
     free(bytes);
-    if (exchange == NULL) {
+    enum snapshot_found found = SNAPSHOT_NONE;
+    if (is_whole) {
+        found = weigh(search, path, exchange, &mark, ret_problem);
+    } else {
         log_warning("passed over a damaged snapshot: %s", path);
-    } else if (ret_mark->entry > last_entry) {
-        log_warning("passed over a snapshot newer than the journal: %s", path);
-        exchange_destroy(&exchange);
-    } else if (!journal_sqlite_has(journal, ret_mark->entry, &ret_mark->chain)) {
-        log_warning("passed over a snapshot of another history: %s", path);
+    }
+    if (found == SNAPSHOT_FOUND) {
+        *ret_exchange = exchange;
+        *ret_mark = mark;
+    } else {
         exchange_destroy(&exchange);
     }
-    return exchange;
+    return found;
 }
 
-bool snapshot_newest(const char *folder, const struct exchange_limits *limits, sqlite3 *journal,
-                     uint64_t last_entry, struct exchange **ret_exchange,
-                     struct snapshot_mark *ret_mark)
+enum snapshot_found snapshot_newest(const struct snapshot_search *search,
+                                    struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
+                                    struct problem *ret_problem)
 {
     char *names[LISTED_MAX];
-    size_t count = list(folder, names);
-    struct exchange *found = NULL;
-    struct snapshot_mark mark;
+    size_t count = 0;
+    enum snapshot_found found = SNAPSHOT_NONE;
+    if (!list(search->folder, names, &count)) {
+        problem_set_unread(ret_problem, search->folder, errno);
+        found = SNAPSHOT_UNREAD;
+    }
     for (size_t i = 0; i < count; i++) {
         char path[PATH_SIZE];
-        if (found == NULL && path_of(folder, names[i], path)) {
-            found = load(path, limits, journal, last_entry, &mark);
+        if (found == SNAPSHOT_NONE && path_of(search->folder, names[i], path)) {
+            found = load(search, path, ret_exchange, ret_mark, ret_problem);
         }
         free(names[i]);
     }
-    if (found == NULL) {
-        return false;
-    }
-    *ret_exchange = found;
-    *ret_mark = mark;
-    return true;
+    return found;
 }

@@ -33,13 +33,29 @@ struct snapshot_mark {   /* a moment between two entries */
 bool snapshot_write(const char *folder, const struct exchange *exchange,
                     const struct snapshot_mark *mark, struct problem *ret_problem);
 
+struct snapshot_search {
+    const char *folder;
+    const struct exchange_limits *limits;
+    sqlite3 *journal;
+    uint64_t last_entry;         /* of the journal */
+    const struct id128 *cluster; /* of the market; NULL: newer ones are passed over */
+    bool adopts;                 /* newer ones are set aside: the operator knows what is lost */
+};
+
+enum snapshot_found {
+    SNAPSHOT_FOUND,
+    SNAPSHOT_NONE,   /* which is not a failure */
+    SNAPSHOT_BEYOND, /* one of this market is newer than the journal: entries are lost */
+    SNAPSHOT_UNREAD, /* the disk did not give one, or the journal */
+};
+
 /* The newest snapshot that is whole, has the state hash it says, and was taken after an entry of
  * `journal` that is not after `last_entry`: one of another history, as beside a restored backup, is
- * not. What is passed over is logged. False: there is none, which is not a failure. The caller owns
- * *ret_exchange. */
-bool snapshot_newest(const char *folder, const struct exchange_limits *limits, sqlite3 *journal,
-                     uint64_t last_entry, struct exchange **ret_exchange,
-                     struct snapshot_mark *ret_mark);
+ * not. What is passed over is logged. The caller owns *ret_exchange of FOUND; BEYOND and UNREAD
+ * come with a problem. */
+enum snapshot_found snapshot_newest(const struct snapshot_search *search,
+                                    struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
+                                    struct problem *ret_problem);
 
 /* One file's bytes; NULL when they are not a snapshot. Exposed for tests. */
 struct exchange *snapshot_decode(const struct exchange_limits *limits, const uint8_t *bytes,

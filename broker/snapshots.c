@@ -85,9 +85,19 @@ static bool make(struct snapshots *snapshots, sqlite3 *database,
 {
     struct exchange *exchange = NULL;
     struct snapshot_mark base = {0};
-    if (!snapshot_newest(snapshots->folder, &snapshots->limits, database, request->mark.entry,
-                         &exchange, &base)) {
+    const struct snapshot_search search = {.folder = snapshots->folder,
+                                           .limits = &snapshots->limits,
+                                           .journal = database,
+                                           .last_entry = request->mark.entry};
+    switch (snapshot_newest(&search, &exchange, &base, ret_problem)) {
+    case SNAPSHOT_FOUND:
+        break;
+    case SNAPSHOT_NONE:
         exchange = exchange_create(&snapshots->limits);
+        break;
+    case SNAPSHOT_BEYOND:
+    case SNAPSHOT_UNREAD:
+        return false;
     }
     if (exchange == NULL) {
         problem_set(ret_problem, "out of memory for a second exchange");

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "broker/deeds.h"
 #include "broker/fatal.h"
+#include "broker/remains.h"
 #include "ledger/sqlite_wal.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,46 +37,60 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
 
 /* ---------------------------------------------------------------- opening */
 
-static bool take_lock(struct storage *store, struct problem *ret_problem)
+bool storage_lock(const char *folder, int *ret_lock, struct problem *ret_problem)
 {
-    char path[sizeof store->folder + 16];
-    if (access(store->folder, W_OK | X_OK) != 0) {
-        problem_set(ret_problem, "%s: %s: the broker's user must be able to write here",
-                    store->folder, strerror(errno));
+    char path[PATH_MAX];
+    if (access(folder, W_OK | X_OK) != 0) {
+        problem_set(ret_problem, "%s: %s: the broker's user must be able to write here", folder,
+                    strerror(errno));
         return false;
     }
-    if (!store_path(store->folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
+    if (!store_path(folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
         return false;
     }
-    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (store->lock < 0) {
+    *ret_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (*ret_lock < 0) {
         problem_set(ret_problem, "%s: %s", path, strerror(errno));
         return false;
     }
-    if (flock(store->lock, LOCK_EX | LOCK_NB) != 0) {
-        problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first",
-                    store->folder);
+    if (flock(*ret_lock, LOCK_EX | LOCK_NB) != 0) {
+        problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first", folder);
         return false;
     }
     return true;
 }
 
-static bool has_file(const struct storage *store, const char *name)
+/* Bytes of a file, 0 also where there is none. False with a problem when the disk does not say. */
+static bool size_of(const struct storage *store, const char *name, off_t *ret_size, bool *ret_found,
+                    struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
-    return store_path(store->folder, name, path, sizeof path, NULL) && access(path, F_OK) == 0;
+    struct stat status = {.st_size = 0};
+    if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    *ret_found = stat(path, &status) == 0;
+    if (!*ret_found && errno != ENOENT) {
+        problem_set(ret_problem, "%s cannot be looked at: %s", path, strerror(errno));
+        return false;
+    }
+    *ret_size = status.st_size;
+    return true;
 }
 
 /* A key is made with its market. Beside a ledger a new one would be another broker's. */
 static bool open_key(const struct storage *store, const char *name, bool may_make,
-                     struct identity **ret_key, struct problem *ret_problem)
+                     struct identity **ret_key, unsigned *ret_notes, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
-    if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
+    off_t size = 0;
+    bool found = false;
+    if (!store_path(store->folder, name, path, sizeof path, ret_problem) ||
+        !size_of(store, name, &size, &found, ret_problem)) {
         return false;
     }
-    if (access(path, F_OK) == 0) {
-        return keyfile_load(path, ret_key, ret_problem);
+    if (found) {
+        return keyfile_load_noted(path, ret_key, ret_notes, ret_problem);
     }
     if (!may_make) {
         problem_set(ret_problem, "%s is missing beside %s: put it back, no other will do", path,
@@ -118,16 +134,7 @@ static const char *ledger_text(enum ledger_store_status status)
     return "unknown";
 }
 
-static off_t size_of(const struct storage *store, const char *name)
-{
-    char path[sizeof store->folder + 16];
-    struct stat status;
-    return store_path(store->folder, name, path, sizeof path, NULL) && stat(path, &status) == 0
-               ? status.st_size
-               : 0;
-}
-
-/* Both marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
+/* All marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
 static void advise_without_head(struct problem *problem)
 {
     struct problem found = *problem;
@@ -138,12 +145,21 @@ static void advise_without_head(struct problem *problem)
                 found.text, MARKET_DATABASE);
 }
 
-/* *ret_is_old: HEAD has seen entries. SQLite shall not make an empty ledger there, nor delete a WAL
- * whose ledger is empty. */
-static bool look_at_head(const struct storage *store, bool *ret_is_old, struct problem *ret_problem)
+/* What HEAD and the folder say of the ledger before it is opened. */
+struct prospect {
+    bool is_old;   /* HEAD has seen entries */
+    bool has_head; /* it may have seen none */
+    bool has_file; /* of the ledger; it may be empty */
+    bool is_empty;
+    char remains[REMAINS_TEXT]; /* of a market that was served; "" where nothing is left */
+};
+
+static bool look_at_head(const struct storage *store, struct prospect *prospect,
+                         struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     struct head head;
+    off_t size = 0;
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
@@ -151,11 +167,20 @@ static bool look_at_head(const struct storage *store, bool *ret_is_old, struct p
     if (status == HEAD_CORRUPT) {
         advise_without_head(ret_problem);
     }
-    if (status == HEAD_CORRUPT || status == HEAD_FAILED) {
+    if (status == HEAD_CORRUPT || status == HEAD_FAILED ||
+        !size_of(store, MARKET_DATABASE, &size, &prospect->has_file, ret_problem)) {
         return false;
     }
-    *ret_is_old = status == HEAD_OK && head.index > 0;
-    if (!*ret_is_old || size_of(store, MARKET_DATABASE) > 0) {
+    if (status == HEAD_OK && head.damaged_slots > 0) {
+        log_warning("%s: %u of its copies of a mark are damaged, and are written anew; the newest "
+                    "that is whole is of entry %" PRIu64 ". Look at the disk, unless its power was "
+                    "cut",
+                    path, head.damaged_slots, head.index);
+    }
+    prospect->is_empty = size == 0;
+    prospect->has_head = status == HEAD_OK;
+    prospect->is_old = status == HEAD_OK && head.index > 0;
+    if (!prospect->is_old || !prospect->is_empty) {
         return true;
     }
     problem_set(ret_problem, "%s is missing or empty beside %s, which has seen entry %" PRIu64,
@@ -164,24 +189,61 @@ static bool look_at_head(const struct storage *store, bool *ret_is_old, struct p
     return false;
 }
 
-static bool open_ledger(struct storage *store, bool is_old, struct problem *ret_problem)
+/* The log key's own file knows whether it has signed. A first start that was killed between that
+ * note and its first entry has a HEAD that has seen none. */
+static bool look_at_remains(struct storage *store, struct prospect *prospect,
+                            struct problem *ret_problem)
+{
+    off_t size = 0;
+    bool found = false;
+    if (!size_of(store, MARKET_LOG_KEY, &size, &found, ret_problem) ||
+        (found && !open_key(store, MARKET_LOG_KEY, false, &store->log_key, &store->log_notes,
+                            ret_problem))) {
+        return false;
+    }
+    if (prospect->is_old) {
+        return true;
+    }
+    const bool has_signed = (store->log_notes & KEYFILE_SIGNED) != 0 && !prospect->has_head;
+    if (!remains_find(store->folder, has_signed, prospect->remains, ret_problem)) {
+        return false;
+    }
+    if (prospect->is_empty && prospect->remains[0] != '\0') {
+        remains_refuse(store->folder,
+                       prospect->has_file ? MARKET_DATABASE " is empty"
+                                          : MARKET_DATABASE " is missing",
+                       prospect->remains, ret_problem);
+        return false;
+    }
+    return true;
+}
+
+/* Where entries were, SQLite shall not make an empty ledger, nor delete a WAL whose ledger is
+ * empty. */
+static bool open_ledger(struct storage *store, const struct prospect *prospect,
+                        struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
+    const bool is_old = prospect->is_old || prospect->remains[0] != '\0';
     if (!store_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
     enum ledger_store_status status = is_old ? ledger_store_open_old(path, &store->ledger)
                                              : ledger_store_open(path, &store->ledger);
     store->is_full = status == LEDGER_STORE_FULL;
-    if (status != LEDGER_STORE_OK) {
-        problem_set(ret_problem, "%s: %s", ledger_text(status),
-                    store->ledger == NULL ? path : ledger_store_error(store->ledger));
-        if (status == LEDGER_STORE_CORRUPT) {
-            storage_advise(ret_problem);
-        }
-        return false;
+    if (status == LEDGER_STORE_OK) {
+        return true;
     }
-    return true;
+    problem_set(ret_problem, "%s: %s", ledger_text(status),
+                store->ledger == NULL ? path : ledger_store_error(store->ledger));
+    if (status == LEDGER_STORE_CORRUPT && is_old && !prospect->has_head) {
+        struct problem found = *ret_problem;
+        found.text[100] = '\0';
+        remains_refuse(store->folder, found.text, prospect->remains, ret_problem);
+    } else if (status == LEDGER_STORE_CORRUPT) {
+        storage_advise(ret_problem);
+    }
+    return false;
 }
 
 /* *ret_head: what HEAD says; zeros where there is none. */
@@ -253,6 +315,28 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
+/* The origin that the config names was that of the log before, where one has ended in this folder:
+ * the next has another. */
+static bool name_log(struct storage *store, const char *wanted, struct problem *ret_problem)
+{
+    struct genesis *genesis = &store->genesis;
+    char cluster[33];
+    const bool follows = (store->log_notes & KEYFILE_FOLLOWS) != 0;
+    text_hex(genesis->cluster.bytes, sizeof genesis->cluster.bytes, cluster);
+    const int length = wanted[0] != '\0' && !follows
+                           ? snprintf(genesis->origin, sizeof genesis->origin, "%s", wanted)
+                           : snprintf(genesis->origin, sizeof genesis->origin, "%s/%.8s",
+                                      wanted[0] == '\0' ? "bourse.local" : wanted, cluster);
+    if (length < 0 || (size_t)length >= sizeof genesis->origin) {
+        problem_set(ret_problem,
+                    "the log before this one had the origin %s, and a number after it makes it too "
+                    "long: shorten origin in %s",
+                    wanted, MARKET_BROKER_CONFIG);
+        return false;
+    }
+    return true;
+}
+
 static bool make_genesis(struct storage *store, const struct broker_config *config,
                          struct problem *ret_problem)
 {
@@ -261,12 +345,8 @@ static bool make_genesis(struct storage *store, const struct broker_config *conf
     genesis->cluster = entropy_id();
     genesis->log_key = *identity_key(store->log_key);
     genesis->transport_key = *identity_transport(store->transport_key);
-    if (config->origin[0] != '\0') {
-        memcpy(genesis->origin, config->origin, sizeof genesis->origin);
-    } else {
-        char cluster[33];
-        text_hex(genesis->cluster.bytes, sizeof genesis->cluster.bytes, cluster);
-        (void)snprintf(genesis->origin, sizeof genesis->origin, "bourse.local/%.8s", cluster);
+    if (!name_log(store, config->origin, ret_problem)) {
+        return false;
     }
     if (!genesis_valid(genesis)) {
         problem_set(ret_problem, "the genesis in %s is not valid: check keys, roles and credits",
@@ -337,15 +417,27 @@ static void note_start(struct storage *store, const struct head *head)
 static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
                        struct problem *ret_problem)
 {
-    bool is_old = false;
-    if (!take_lock(store, ret_problem) || !look_at_head(store, &is_old, ret_problem)) {
+    struct prospect prospect = {.is_old = false};
+    unsigned notes = 0; /* only the log key's count */
+    if (!storage_lock(store->folder, &store->lock, ret_problem) ||
+        !look_at_head(store, &prospect, ret_problem) ||
+        !look_at_remains(store, &prospect, ret_problem)) {
         return false;
     }
-    const bool may_make = !has_file(store, MARKET_DATABASE);
-    return open_key(store, MARKET_BROKER_KEY, may_make, &store->transport_key, ret_problem) &&
-           open_key(store, MARKET_LOG_KEY, may_make, &store->log_key, ret_problem) &&
-           open_ledger(store, is_old, ret_problem) &&
-           open_journal(store, adopt, ret_head, ret_problem);
+    const bool may_make = !prospect.has_file;
+    if (!open_key(store, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes, ret_problem) ||
+        (store->log_key == NULL && !open_key(store, MARKET_LOG_KEY, may_make, &store->log_key,
+                                             &store->log_notes, ret_problem)) ||
+        !open_ledger(store, &prospect, ret_problem) ||
+        !open_journal(store, adopt, ret_head, ret_problem)) {
+        return false;
+    }
+    if (store->last.index == 0 && prospect.remains[0] != '\0') {
+        remains_refuse(store->folder, MARKET_DATABASE " holds no entry", prospect.remains,
+                       ret_problem);
+        return false;
+    }
+    return true;
 }
 
 /* A new key begins an audit log, or goes on with one that is adopted, which the log then says. */
@@ -354,7 +446,8 @@ static bool open_audit_log(struct storage *store, const struct head *head, bool 
 {
     sqlite3 *database = ledger_store_database(store->ledger);
     const bool may_make = adopted || (head->acts.number == 0 && acts_is_empty(database));
-    return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, ret_problem) &&
+    unsigned notes = 0; /* only the log key's count */
+    return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
            acts_open(database, adopted ? NULL : &head->acts, store->audit_key,
                      &store->genesis.cluster, &store->acts, ret_problem);
 }
@@ -391,6 +484,30 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     return true;
 }
 
+/* Durable before this process signs a tree head. Where entries are already, the ledger itself keeps
+ * a second history from being begun, so a disk without room does not end the start. */
+static bool note_signing(struct storage *store, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    const unsigned notes = store->log_notes | KEYFILE_SIGNED;
+    if (notes == store->log_notes) {
+        return true;
+    }
+    if (!store_path(store->folder, MARKET_LOG_KEY, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    if (keyfile_note(path, notes, ret_problem)) {
+        store->log_notes = notes;
+        return true;
+    }
+    store->is_full = errno == ENOSPC || errno == EDQUOT;
+    if (store->last.index == 0) {
+        return false;
+    }
+    log_warning("%s; the next start notes that this key has signed", ret_problem->text);
+    return true;
+}
+
 bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem)
 {
     if (store->head == NULL && store->last.index > 0 &&
@@ -404,7 +521,8 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
                          .tree_size = ledger_store_tree(store->ledger)->size,
                          .acts = *acts_mark(store->acts)};
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
-        (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK)) {
+        (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK) ||
+        !note_signing(store, ret_problem)) {
         return false;
     }
     ledger_store_trust(store->ledger);
@@ -522,6 +640,7 @@ static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t s
     if (tree->size == size_before) {
         return LEDGER_STORE_OK;
     }
+    assert(store->last.index > 0 || (store->log_notes & KEYFILE_SIGNED) != 0);
     struct checkpoint checkpoint = {.size = tree->size, .root = merkle_root(tree)};
     memcpy(checkpoint.origin, store->genesis.origin, sizeof checkpoint.origin);
     char note[CHECKPOINT_TEXT_SIZE];

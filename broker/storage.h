@@ -27,6 +27,7 @@ struct storage {
     bool is_full;                   /* storage_open or storage_lead met a full disk */
     struct identity *transport_key; /* of both ports */
     struct identity *log_key;       /* signs checkpoints */
+    unsigned log_notes;             /* of its file: enum keyfile_note */
     struct identity *audit_key;     /* signs the end of the audit log */
     struct ledger_store *ledger;
     struct journal *journal;
@@ -48,6 +49,10 @@ struct storage {
 /* DIR/name. False when that is too long. */
 bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
                 struct problem *ret_problem);
+
+/* Takes the folder's lock, which close(*ret_lock) gives back. False with a problem, "LOCKED ..."
+ * where a broker has it; *ret_lock may be open then too. */
+bool storage_lock(const char *folder, int *ret_lock, struct problem *ret_problem);
 
 /* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is
  * written: pages, the chain of the journal, HEAD, every row of the ledger (docs/ledger.md section

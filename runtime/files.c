@@ -15,11 +15,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEED_BYTES = 32, KEYFILE_BYTES = 2 * SEED_BYTES + 1, READ_BLOCK_BYTES = 64 << 10 };
+enum {
+    SEED_BYTES = 32,
+    KEYFILE_BYTES = 2 * SEED_BYTES + 1,
+    KEYFILE_NOTES_BYTES = 16, /* the longest second line, with its newline and a NUL */
+    KEYFILE_TEXT_SIZE = KEYFILE_BYTES + KEYFILE_NOTES_BYTES,
+    READ_BLOCK_BYTES = 64 << 10
+};
+
+static const char *const note_lines[] = {
+    [0] = "",
+    [KEYFILE_SIGNED] = "signed\n",
+    [KEYFILE_FOLLOWS] = "follows\n",
+    [KEYFILE_SIGNED | KEYFILE_FOLLOWS] = "follows signed\n",
+};
+enum { NOTE_LINES = sizeof note_lines / sizeof note_lines[0] };
 
 static bool fail(struct problem *ret_problem, const char *path, const char *doing)
 {
     problem_set(ret_problem, "%s: %s: %s", path, doing, strerror(errno));
+    return false;
+}
+
+/* A read that failed, with errno. */
+static bool unread(struct problem *ret_problem, const char *path)
+{
+    problem_set_unread(ret_problem, path, errno);
     return false;
 }
 
@@ -307,13 +328,30 @@ static bool identity_from_seed(const uint8_t seed[SEED_BYTES], struct identity *
     return true;
 }
 
-static bool parse_keyfile(int fd, const char *path, struct identity **ret_identity,
-                          struct problem *ret_problem)
+static bool find_notes(const char *line, unsigned *ret_notes)
 {
-    char text[KEYFILE_BYTES + 1] = {0}; /* one more, to notice a longer file; and a NUL for unhex */
+    for (unsigned notes = 0; notes < NOTE_LINES; notes++) {
+        if (strcmp(line, note_lines[notes]) == 0) {
+            *ret_notes = notes;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_keyfile(int fd, const char *path, struct identity **ret_identity,
+                          unsigned *ret_notes, struct problem *ret_problem)
+{
+    char text[KEYFILE_TEXT_SIZE + 1] = {0}; /* one more, to notice a longer file; and a NUL */
     uint8_t seed[SEED_BYTES];
-    ssize_t length = read_full(fd, text, sizeof text);
-    bool good = length == KEYFILE_BYTES && text[KEYFILE_BYTES - 1] == '\n';
+    ssize_t length = read_full(fd, text, KEYFILE_TEXT_SIZE);
+    if (length < 0) {
+        (void)unread(ret_problem, path);
+        sodium_memzero(text, sizeof text);
+        return false;
+    }
+    bool good = length >= KEYFILE_BYTES && text[KEYFILE_BYTES - 1] == '\n' &&
+                strlen(text) == (size_t)length && find_notes(text + KEYFILE_BYTES, ret_notes);
     text[KEYFILE_BYTES - 1] = '\0';
     good = good && text_unhex(text, seed, sizeof seed);
     if (good) {
@@ -328,48 +366,77 @@ static bool parse_keyfile(int fd, const char *path, struct identity **ret_identi
     return good;
 }
 
-bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem)
+/* The key file of that name in `folder`, open to be read; -1 with the problem. */
+static int open_keyfile(int folder, const char *name, const char *path, struct stat *ret_status,
+                        struct problem *ret_problem)
+{
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ELOOP) {
+        problem_set(ret_problem, "%s is a symbolic link; put the key file itself there", path);
+        return -1;
+    }
+    if (fd < 0) {
+        (void)fail(ret_problem, path, "cannot be opened");
+        return -1;
+    }
+    bool good = fstat(fd, ret_status) == 0 ? keyfile_is_private(path, ret_status, ret_problem)
+                                           : fail(ret_problem, path, "cannot be looked at");
+    if (!good) {
+        (void)close(fd); /* nothing was read */
+        return -1;
+    }
+    return fd;
+}
+
+bool keyfile_load_noted(const char *path, struct identity **ret_identity, unsigned *ret_notes,
+                        struct problem *ret_problem)
 {
     const char *name;
+    struct stat status;
     int folder = open_key_folder(path, &name, ret_problem);
     if (folder < 0) {
         return false;
     }
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    int open_error = errno;
-    (void)close(folder);
-    if (fd < 0 && open_error == ELOOP) {
-        problem_set(ret_problem, "%s is a symbolic link; put the key file itself there", path);
+    int fd = open_keyfile(folder, name, path, &status, ret_problem);
+    (void)close(folder); /* only read */
+    bool good = fd >= 0 && parse_keyfile(fd, path, ret_identity, ret_notes, ret_problem);
+    if (fd >= 0) {
+        (void)close(fd); /* only read */
+    }
+    return good;
+}
+
+bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem)
+{
+    unsigned notes = 0;
+    return keyfile_load_noted(path, ret_identity, &notes, ret_problem);
+}
+
+/* A new file beside the key file, with its bytes, durable; its name still has to be changed. */
+static bool write_beside(int folder, char ret_name[NAME_MAX + 1], const char *text, mode_t mode)
+{
+    uint64_t dice;
+    randombytes_buf(&dice, sizeof dice);
+    (void)snprintf(ret_name, NAME_MAX + 1, ".new-key-%016llx", (unsigned long long)dice);
+    int fd = openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
         return false;
     }
-    if (fd < 0) {
-        errno = open_error;
-        return fail(ret_problem, path, "cannot be opened");
-    }
-    struct stat status;
-    bool good = fstat(fd, &status) == 0 ? keyfile_is_private(path, &status, ret_problem)
-                                        : fail(ret_problem, path, "cannot be looked at");
-    good = good && parse_keyfile(fd, path, ret_identity, ret_problem);
-    (void)close(fd);
-    return good;
+    bool good = fchmod(fd, mode) == 0 && write_full(fd, text, strlen(text)) && fsync(fd) == 0;
+    int error = errno;
+    bool closed = close(fd) == 0;
+    errno = good ? errno : error;
+    return good && closed;
 }
 
 /* Writes beside and links into place, so that the key is there whole or not at all, and never
  * replaces one that is there. */
-static bool store_keyfile(int folder, const char *path, const char *name,
-                          const char text[KEYFILE_BYTES], struct problem *ret_problem)
+static bool store_keyfile(int folder, const char *path, const char *name, const char *text,
+                          struct problem *ret_problem)
 {
     char beside[NAME_MAX + 1];
-    uint64_t dice;
-    randombytes_buf(&dice, sizeof dice);
-    (void)snprintf(beside, sizeof beside, ".new-key-%016llx", (unsigned long long)dice);
-    int fd = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return fail(ret_problem, path, "cannot be made");
-    }
-    bool good = fchmod(fd, 0600) == 0 && write_full(fd, text, KEYFILE_BYTES) && fsync(fd) == 0;
-    good = close(fd) == 0 && good;
-    good = good && linkat(folder, beside, folder, name, 0) == 0;
+    bool good =
+        write_beside(folder, beside, text, 0600) && linkat(folder, beside, folder, name, 0) == 0;
     if (!good) {
         (void)fail(ret_problem, path,
                    errno == EEXIST ? "a key is there already" : "cannot be written");
@@ -377,6 +444,45 @@ static bool store_keyfile(int folder, const char *path, const char *name,
     (void)unlinkat(folder, beside, 0); /* at worst a spare copy stays, as private as the key */
     if (good && fsync(folder) != 0) {
         return fail(ret_problem, path, "its folder cannot be made durable");
+    }
+    return good;
+}
+
+/* The seed's line of a key file that was just read whole, with other notes after it. */
+static bool write_notes(int folder, const char *path, const char *name, unsigned notes,
+                        struct problem *ret_problem)
+{
+    char text[KEYFILE_TEXT_SIZE + 1] = {0};
+    char beside[NAME_MAX + 1];
+    struct stat status;
+    int fd = open_keyfile(folder, name, path, &status, ret_problem);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t length = read_full(fd, text, KEYFILE_BYTES);
+    bool good = length == KEYFILE_BYTES || unread(ret_problem, path);
+    (void)close(fd); /* only read */
+    if (good) {
+        strcpy(text + KEYFILE_BYTES, note_lines[notes]);
+        good = write_beside(folder, beside, text, status.st_mode & 07777) &&
+               renameat(folder, beside, folder, name) == 0 && fsync(folder) == 0;
+        if (!good) {
+            (void)fail(ret_problem, path, "cannot be written");
+            (void)unlinkat(folder, beside, 0); /* at worst a spare copy stays, as private */
+        }
+    }
+    sodium_memzero(text, sizeof text);
+    return good;
+}
+
+bool keyfile_note(const char *path, unsigned notes, struct problem *ret_problem)
+{
+    assert(notes < NOTE_LINES);
+    const char *name;
+    int folder = open_key_folder(path, &name, ret_problem);
+    bool good = folder >= 0 && write_notes(folder, path, name, notes, ret_problem);
+    if (folder >= 0) {
+        (void)close(folder); /* synced, or failed already */
     }
     return good;
 }
@@ -393,6 +499,7 @@ bool keyfile_create(const char *path, struct identity **ret_identity, struct pro
     randombytes_buf(seed, sizeof seed);
     text_hex(seed, sizeof seed, text);
     text[KEYFILE_BYTES - 1] = '\n'; /* over the NUL */
+    text[KEYFILE_BYTES] = '\0';
 
     struct identity *identity = NULL;
     bool good = identity_from_seed(seed, &identity, ret_problem) &&
@@ -430,7 +537,7 @@ static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, 
         }
         ssize_t got = read_full(fd, bytes + length, capacity - length);
         if (got < 0) {
-            (void)fail(ret_problem, path, "cannot be read");
+            (void)unread(ret_problem, path);
             free(bytes);
             return false;
         }
@@ -562,8 +669,8 @@ bool folder_sync(const char *path, struct problem *ret_problem)
     return sync_folder(path) || fail(ret_problem, path, "cannot be made durable");
 }
 
-/* All bytes of `from` into `to`. */
-static bool pump(int from, int to)
+/* All bytes of `from` into `to`. False with errno; *ret_unread: it was `from` that failed. */
+static bool pump(int from, int to, bool *ret_unread)
 {
     uint8_t bytes[1 << 16];
     ssize_t count;
@@ -572,14 +679,16 @@ static bool pump(int from, int to)
             return false;
         }
     }
+    *ret_unread = count < 0;
     return count == 0;
 }
 
 bool file_copy(const char *from, const char *to, struct problem *ret_problem)
 {
+    bool is_unread = false;
     int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (source < 0) {
-        return fail(ret_problem, from, "cannot be read");
+        return unread(ret_problem, from);
     }
     int target = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (target < 0) {
@@ -587,11 +696,17 @@ bool file_copy(const char *from, const char *to, struct problem *ret_problem)
         (void)close(source); /* only read */
         return false;
     }
-    bool good = pump(source, target) && fsync(target) == 0;
-    good = close(target) == 0 && good;
+    bool good = pump(source, target, &is_unread) && fsync(target) == 0;
+    if (is_unread) {
+        (void)unread(ret_problem, from);
+    } else if (!good) {
+        (void)fail(ret_problem, to, "cannot be written");
+    }
+    if (close(target) != 0 && good) {
+        good = fail(ret_problem, to, "cannot be written");
+    }
     (void)close(source); /* only read */
     if (!good) {
-        (void)fail(ret_problem, to, "cannot be written");
         (void)unlink(to);
     }
     return good;

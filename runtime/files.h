@@ -22,6 +22,17 @@ bool private_folder_fits(const char *path, uid_t owner, struct problem *ret_prob
 /* A key file: 64 hex digits of the seed and a newline, mode 0600 (or 0400), owned by us, no
  * symbolic link, in a private folder. Anything else is refused with the fix. */
 bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem);
+/* A key file may have a second line: what its owner noted of the key, as words. */
+enum keyfile_note {
+    KEYFILE_SIGNED = 1,  /* "signed": a tree head of this log key may have left the process */
+    KEYFILE_FOLLOWS = 2, /* "follows": the log of another key ended in this folder before */
+};
+/* The same as keyfile_load, and the notes: a sum of enum keyfile_note. */
+bool keyfile_load_noted(const char *path, struct identity **ret_identity, unsigned *ret_notes,
+                        struct problem *ret_problem);
+/* Gives the key file in `path` exactly these notes. The file is there whole at any time, with its
+ * old notes or the new ones; the new ones are durable on return. */
+bool keyfile_note(const char *path, unsigned notes, struct problem *ret_problem);
 /* Makes a new key; refuses to overwrite. fsyncs file and folder. */
 bool keyfile_create(const char *path, struct identity **ret_identity, struct problem *ret_problem);
 

@@ -5,7 +5,7 @@
  *     market.yaml     written by the broker when it is ready (endpoints, keys, pid)         0640
  *     broker.yaml     the broker's config (optional keys; docs/operator.md)
  *     broker.key      Ed25519 seed of the broker's transport key          0600
- *     log.key         Ed25519 seed that signs checkpoints                 0600
+ *     log.key         Ed25519 seed that signs checkpoints, and whether it did               0600
  *     owner.key       the operator's and consumer's key of an embedded market
  *     ledger.db       journal + ledger (SQLite), ledger.db-wal
  *     HEAD            (index, chain hash, signed tree size); keep it OUT of backups

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 1024, HEAD_SLOT = 512 };
+enum { HEAD_SLOTS = 4, HEAD_SLOT = 512, HEAD_BYTES = HEAD_SLOTS * HEAD_SLOT };
 
 struct link { /* where the chain stands */
     uint64_t entry, next_command;
@@ -49,7 +49,7 @@ bool audit_read_head(struct audit *audit, const char *path)
     if (length < 0) {
         return audit_unreadable(audit, "%s cannot be read: %s", path, strerror(errno));
     }
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < HEAD_SLOTS; i++) { /* those that the file lacks are zeros */
         struct audit_mark mark;
         if (read_mark(bytes + i * HEAD_SLOT, &mark) &&
             (!audit->has_mark || mark.counter > audit->mark.counter)) {
@@ -58,7 +58,7 @@ bool audit_read_head(struct audit *audit, const char *path)
         }
     }
     return audit->has_mark || length == 0 ||
-           audit_finding(audit, "HEAD", 0, "neither of its two marks is whole");
+           audit_finding(audit, "HEAD", 0, "none of its marks is whole");
 }
 
 /* Entry: "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command, then

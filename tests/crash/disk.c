@@ -479,6 +479,11 @@ int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned
     return code;
 }
 
+int renameat(int from_at, const char *from, int to_at, const char *to)
+{
+    return renameat2(from_at, from, to_at, to, 0);
+}
+
 int rename(const char *from, const char *to)
 {
     return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);

@@ -17,7 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { LOG_INDEX_AT = 44 }; /* in a record */
-enum { ACTS_MOST = 3, ACT_BYTES = 512, HEAD_BYTES = 1024, HEAD_SLOT = 512 };
+enum { ACTS_MOST = 3, ACT_BYTES = 512, HEAD_BYTES = 2048, HEAD_SLOT = 512 };
 
 static sqlite3 *database;
 static sqlite3_stmt *put_entry, *put_act;

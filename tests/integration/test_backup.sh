@@ -262,9 +262,8 @@ sqlite3 "$work/tampered/ledger.db" 'UPDATE balances SET available = available + 
 refused 1 "this market cannot be restored" "$work/past" backup "$work/tampered" "$work/past"
 broker backup "$work/tampered" "$work/hurry" --unchecked >/dev/null || fail "a backup in a hurry"
 refused 7 "balance" "$work/past" restore "$work/hurry" "$work/past"
-flip "$work/HEAD.before" 30
-flip "$work/HEAD.before" 542
-refused 7 "neither of its two marks is whole" "$work/past" restore "$work/newest" "$work/past" --head "$work/HEAD.before"
+for slot in 0 1 2 3; do flip "$work/HEAD.before" $((512 * slot + 30)); done
+refused 7 "none of its marks is whole" "$work/past" restore "$work/newest" "$work/past" --head "$work/HEAD.before"
 
 # ---- what could not be done is no finding: the backup may be as good as ever
 refused 1 "is not there, or empty" "$work/past" restore "$work/newest" "$work/past" --head "$work/no-such-file"

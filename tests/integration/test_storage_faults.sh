@@ -29,7 +29,7 @@ advice='nothing was changed. Restore the newest backup into a new folder: bourse
 refused() {
     local before out status
     before=$(state)
-    out=$("$bin/bourse-broker" --dir "$dir" 2>&1 </dev/null)
+    out=$(timeout 60 "$bin/bourse-broker" --dir "$dir" 2>&1 </dev/null)
     status=$?
     [ $status -eq 1 ] || fail "expected status 1, got $status: $out"
     for text in "$@"; do
@@ -125,9 +125,29 @@ refused "but HEAD has seen" "WAL is damaged or missing" "$advice"
 copy "$wal"
 rm "$dir/ledger.db-wal" "$dir/ledger.db-shm"
 refused "but HEAD has seen" "WAL is damaged or missing" "$advice"
+for slot in 0 1 2 3; do # with a damaged HEAD, too: the loss of the last frame alone is noticed
+    copy "$wal"
+    flip "$dir/HEAD" $((512 * slot + 30))
+    truncate -s -4120 "$dir/ledger.db-wal"
+    refused "but HEAD has seen" "1 of its copies of a mark are damaged" "$advice"
+done
 copy "$wal"
 start
 stop || fail "a clean stop after a kill"
+copy "$wal"
+flip "$dir/HEAD" 1000
+start
+has "$(cat "$work/broker.log")" "1 of its copies of a mark are damaged, and are written anew"
+stop || fail "a clean stop with a damaged copy of a mark"
+start
+! grep -q "copies of a mark" "$work/broker.log" || fail "the damaged copy was not written anew"
+stop || fail "a clean stop"
+copy "$wal" # a HEAD of before, with two slots
+truncate -s 1024 "$dir/HEAD"
+start
+! grep -q "copies of a mark" "$work/broker.log" || fail "a HEAD of two slots is called damaged"
+stop || fail "a clean stop"
+[ "$(stat -c %s "$dir/HEAD")" -eq 2048 ] || fail "the copies were not made"
 
 copy "$wal"
 rm "$dir/ledger.db" # SQLite would delete the WAL of an empty ledger
@@ -153,9 +173,8 @@ copy "$whole"
 rm "$dir/HEAD"
 refused "HEAD is missing beside a journal" "--adopt-journal"
 copy "$whole"
-flip "$dir/HEAD" 30
-flip "$dir/HEAD" 542
-refused "HEAD is damaged: neither of its two marks is whole; nothing was changed" "restore B NEWDIR" "--adopt-journal"
+for slot in 0 1 2 3; do flip "$dir/HEAD" $((512 * slot + 30)); done
+refused "HEAD is damaged: none of its marks is whole; nothing was changed" "restore B NEWDIR" "--adopt-journal"
 rm "$dir/ledger.db"
 refused "HEAD is damaged"
 [ ! -e "$dir/ledger.db" ] || fail "an empty ledger was made beside a damaged HEAD"
@@ -234,6 +253,48 @@ start
 has "$(cat "$work/broker.log")" "passed over a snapshot of another history"
 stop || fail "a clean stop"
 "$bin/bourse-broker" replay --verify "$dir" >/dev/null 2>&1 || fail "replay beside snapshots of another history"
+
+# A snapshot of the same market that is newer than an old ledger and its old HEAD proves that entries are lost.
+copy "$whole"
+start
+for _ in 1 2 3; do mint >/dev/null || fail "a mint"; done
+stop || fail "a clean stop"
+newest=$(ls "$dir"/snapshots/* | tail -n 1)
+cp "$whole/ledger.db" "$whole/HEAD" "$dir/"
+rm -f "$dir"/ledger.db-*
+refused "$newest is of entry " " the journal ends at entry " "entries are lost" "nothing was changed" "--adopt-journal"
+[ -e "$newest" ] || fail "the proof was removed"
+rm "$dir/HEAD" # believed on purpose, as after a restore: the snapshots are no more in the way, whatever ends that start
+refused "--adopt-journal"
+broker_options=(--adopt-journal)
+start
+broker_options=()
+stop KILL
+[ ! -e "$newest" ] && [ -e "$newest.before-adoption" ] || fail "the snapshot of what was given up is still there, or gone"
+start
+mint >/dev/null || fail "a mint"
+stop || fail "a clean stop after an adoption"
+# A snapshots folder that is copied beside a restored ledger, which ends where the snapshot does: it is used.
+"$bin/bourse-broker" backup "$dir" "$work/of-adopted" --with-keys >/dev/null 2>&1 || fail "a backup"
+rm -rf "$work/back"
+"$bin/bourse-broker" restore "$work/of-adopted" "$work/back" --head "$dir/HEAD" >/dev/null 2>&1 || fail "a restore"
+cp -a "$dir/snapshots" "$work/back/"
+dir=$work/back
+start
+has "$(cat "$work/broker.log")" "where a snapshot was"
+stop || fail "a clean stop of a restored market"
+# That of another market says nothing, however new it is.
+copy "$whole"
+dir=$other
+start
+for _ in 1 2 3 4; do mint >/dev/null || fail "a mint"; done
+stop || fail "a clean stop"
+rm "$work/copy"/snapshots/*
+cp "$other"/snapshots/* "$work/copy/snapshots/"
+dir=$work/copy
+start
+has "$(cat "$work/broker.log")" "passed over a snapshot of another history"
+stop || fail "a clean stop"
 
 # ---- a disk that fails while the broker runs
 if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then

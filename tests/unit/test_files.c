@@ -79,6 +79,44 @@ START_TEST(a_key_is_made_once_and_read_again)
 }
 END_TEST
 
+START_TEST(a_key_file_says_whether_its_key_has_signed)
+{
+    static const unsigned all[] = {KEYFILE_SIGNED, KEYFILE_FOLLOWS | KEYFILE_SIGNED,
+                                   KEYFILE_FOLLOWS, 0};
+    struct identity *made;
+    ck_assert(keyfile_create(path, &made, &problem));
+    ck_assert_int_eq(chmod(path, 0400), 0);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct identity *loaded;
+        struct stat status;
+        unsigned notes = 99;
+        ck_assert_msg(keyfile_note(path, all[i], &problem), "%s", problem.text);
+        ck_assert(keyfile_load_noted(path, &loaded, &notes, &problem));
+        ck_assert_uint_eq(notes, all[i]);
+        ck_assert(key32_equal(identity_key(made), identity_key(loaded)));
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 07777, 0400);
+        identity_destroy(&loaded);
+        ck_assert(load()); /* who does not ask reads the key alone */
+    }
+    identity_destroy(&made);
+}
+END_TEST
+
+START_TEST(a_second_line_that_is_no_note_is_refused)
+{
+    static const char *const wrong[] = {"signed", "signed\nsigned\n",  "unsigned\n", "signed \n",
+                                        "\n",     "follows signed\n\n"};
+    make_key();
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_int_eq(truncate(path, 65), 0);
+        FILE *file = fopen(path, "ae");
+        ck_assert(fputs(wrong[i], file) >= 0 && fclose(file) == 0);
+        ck_assert_msg(!load() && says("not a key file"), "%s", wrong[i]);
+    }
+}
+END_TEST
+
 START_TEST(a_key_that_others_may_read_is_refused_with_the_fix)
 {
     static const mode_t wrong[] = {0644, 0640, 0604, 0660, 0666, 0700, 0601, 04600};
@@ -299,6 +337,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_key_is_made_once_and_read_again);
+    tcase_add_test(tests, a_key_file_says_whether_its_key_has_signed);
+    tcase_add_test(tests, a_second_line_that_is_no_note_is_refused);
     tcase_add_test(tests, a_key_that_others_may_read_is_refused_with_the_fix);
     tcase_add_test(tests, nobody_is_told_to_close_a_folder_of_the_system);
     tcase_add_test(tests, a_folder_that_others_may_enter_is_refused_with_the_fix);

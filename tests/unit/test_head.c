@@ -76,14 +76,92 @@ START_TEST(the_newest_mark_is_read)
 }
 END_TEST
 
-START_TEST(a_torn_slot_leaves_the_one_before)
+static unsigned damaged_slots(void)
 {
-    write_heads(4); /* create is counter 1, so mark 4 is counter 5: slot 1 */
+    struct head head;
+    struct problem problem;
+    ck_assert_int_eq(head_read(path, &head, &problem), HEAD_OK);
+    return head.damaged_slots;
+}
+
+START_TEST(a_mark_whose_write_was_torn_leaves_the_one_before)
+{
+    write_heads(4); /* create is counter 1, so mark 4 is counter 5: slots 1 and 3 */
     damage(HEAD_SLOT_BYTES + 200);
+    damage(3 * HEAD_SLOT_BYTES + 200);
     assert_reads(3);
+    ck_assert_uint_eq(damaged_slots(), 2);
     write_heads(3);
     damage(20);
+    damage(2 * HEAD_SLOT_BYTES + 20);
     assert_reads(2);
+}
+END_TEST
+
+START_TEST(no_damaged_byte_and_no_lost_slot_hides_the_newest_mark)
+{
+    static const uint8_t zeros[HEAD_SLOT_BYTES];
+    for (uint64_t last = 4; last < 6; last++) {
+        write_heads(last);
+        ck_assert_uint_eq(damaged_slots(), 0);
+        for (off_t at = 0; at < 4 * HEAD_SLOT_BYTES; at++) {
+            damage(at);
+            assert_reads(last);
+            ck_assert_uint_eq(damaged_slots(), 1);
+            damage(at); /* turns it back */
+        }
+        for (off_t slot = 0; slot < 4; slot++) {
+            write_heads(last);
+            int fd = open(path, O_RDWR);
+            ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, slot * HEAD_SLOT_BYTES),
+                             HEAD_SLOT_BYTES);
+            close(fd);
+            assert_reads(last);
+            ck_assert_uint_eq(damaged_slots(), 1);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_file_of_two_slots_is_read_and_gets_its_copies)
+{
+    struct head_file *file;
+    struct problem problem;
+    struct head head;
+    for (uint64_t last = 0; last < 4; last++) {
+        write_heads(last);
+        ck_assert_int_eq(truncate(path, 2 * HEAD_SLOT_BYTES), 0);
+        assert_reads(last);
+        ck_assert_uint_eq(damaged_slots(), 0);
+        ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_OK);
+        head = head_at(last + 1);
+        ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+        head_close(&file);
+        ck_assert_uint_eq(damaged_slots(), 0);
+        for (off_t slot = 0; slot < 4; slot++) {
+            damage(slot * HEAD_SLOT_BYTES + 40);
+            assert_reads(last + 1);
+            damage(slot * HEAD_SLOT_BYTES + 40);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_damaged_copy_is_written_anew)
+{
+    struct head_file *file;
+    struct problem problem;
+    struct head head;
+    write_heads(4);
+    damage(HEAD_SLOT_BYTES + 200);
+    ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_OK);
+    ck_assert_uint_eq(head.damaged_slots, 1);
+    for (uint64_t i = 5; i < 7; i++) {
+        head = head_at(i);
+        ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    }
+    head_close(&file);
+    ck_assert_uint_eq(damaged_slots(), 0);
 }
 END_TEST
 
@@ -107,14 +185,15 @@ START_TEST(a_copied_slot_is_the_same_mark)
 }
 END_TEST
 
-START_TEST(two_damaged_slots_are_corrupt)
+START_TEST(a_file_without_a_whole_slot_is_corrupt)
 {
     struct head head;
     struct head_file *file;
     struct problem problem;
     write_heads(4);
-    damage(30);
-    damage(HEAD_SLOT_BYTES + 30);
+    for (off_t slot = 0; slot < 4; slot++) {
+        damage(slot * HEAD_SLOT_BYTES + 30);
+    }
     ck_assert_int_eq(head_read(path, &head, &problem), HEAD_CORRUPT);
     ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_CORRUPT);
     ck_assert_ptr_null(file);
@@ -150,7 +229,7 @@ START_TEST(writing_goes_on_where_it_stopped)
     assert_reads(8);
     struct stat status;
     ck_assert_int_eq(stat(path, &status), 0);
-    ck_assert_int_eq(status.st_size, 2 * HEAD_SLOT_BYTES);
+    ck_assert_int_eq(status.st_size, 4 * HEAD_SLOT_BYTES);
     ck_assert_int_eq(status.st_mode & 0777, 0600);
 }
 END_TEST
@@ -246,9 +325,12 @@ int main(void)
     TCase *tests = tcase_create("head");
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, the_newest_mark_is_read);
-    tcase_add_test(tests, a_torn_slot_leaves_the_one_before);
+    tcase_add_test(tests, a_mark_whose_write_was_torn_leaves_the_one_before);
+    tcase_add_test(tests, no_damaged_byte_and_no_lost_slot_hides_the_newest_mark);
+    tcase_add_test(tests, a_file_of_two_slots_is_read_and_gets_its_copies);
+    tcase_add_test(tests, a_damaged_copy_is_written_anew);
     tcase_add_test(tests, a_copied_slot_is_the_same_mark);
-    tcase_add_test(tests, two_damaged_slots_are_corrupt);
+    tcase_add_test(tests, a_file_without_a_whole_slot_is_corrupt);
     tcase_add_test(tests, missing_and_empty_files_are_missing);
     tcase_add_test(tests, writing_goes_on_where_it_stopped);
     tcase_add_test(tests, a_symbolic_link_is_not_followed);

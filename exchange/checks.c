@@ -640,3 +640,19 @@ void checks_give_up(struct exchange *exchange, struct job *job)
         }
     }
 }
+
+bool exchange_each_held(const struct exchange *exchange, exchange_on_held *visit, void *context)
+{
+    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
+         at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (uint32_t i = 0; job->checks != NULL && i < first_check(job); i++) {
+            const struct held *held = job->checks->held[i];
+            if (held != NULL &&
+                !visit(context, held->lease->provider, &job->id, held->bytes, held->length)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

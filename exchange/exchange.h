@@ -57,7 +57,7 @@ struct exchange_limits exchange_limits_default(void);
 /* Number of the rules by which commands become effects. Whoever changes them so that the same
  * commands would lead to another state raises it: commands written under other rules are then
  * refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 17 };
+enum { EXCHANGE_RULES = 18 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits`
  * until a command EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the
@@ -601,6 +601,7 @@ struct exchange_lease_row {
     bool is_simulated; /* its device was when it was granted */
     bool is_interruptible;
     bool is_taken; /* another bid has taken it: it ends when the notice does, or has ended so */
+    bool has_ended;
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);
@@ -615,6 +616,10 @@ typedef bool exchange_on_given(void *context, uint64_t lease, const struct excha
 bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
 /* Likewise the checkpoints that it goes on from. */
 bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *visit, void *context);
+/* Every encoded result that is held until it is checked, of open jobs. */
+typedef bool exchange_on_held(void *context, uint32_t provider, const struct id128 *job,
+                              const uint8_t *result, uint32_t length);
+bool exchange_each_held(const struct exchange *exchange, exchange_on_held *visit, void *context);
 
 struct exchange_need {
     const struct requirement *needs;

@@ -264,8 +264,9 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
             subtask_try_again(exchange, job, index);
             break;
         }
-        subtask->failures++;
-        if (subtask->failures > job->retries) {
+        subtask->crashes++;
+        if (subtask->crashes > job->crash_limit) {
+            subtask->failures = (uint8_t)(job->retries + 1); /* no provider's fault */
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
         } else {
             subtask_try_again(exchange, job, index);

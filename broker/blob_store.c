@@ -27,6 +27,8 @@ struct partial { /* an upload in progress */
     bool is_used;
     bool is_lent; /* another thread writes the file */
     uint32_t account;
+    bool is_for_lease; /* a provider stores it, for the account */
+    struct blob_lease lease;
     struct hash32 hash;
     uint64_t size, stored;
     int fd;
@@ -42,6 +44,7 @@ enum statement {
     OWN,
     USE,
     USAGE,
+    FORGET,
     BEGIN,
     COMMIT,
     ROLLBACK,
@@ -57,6 +60,8 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
     [USE] = ("INSERT INTO usage (account, bytes) VALUES (?1, ?2) "
              "ON CONFLICT (account) DO UPDATE SET bytes = bytes + excluded.bytes"),
     [USAGE] = "SELECT bytes FROM usage WHERE account = ?1",
+    [FORGET] = "DELETE FROM blob WHERE hash = ?1 AND NOT EXISTS "
+               "(SELECT 1 FROM owner WHERE owner.hash = ?1)",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
@@ -69,6 +74,7 @@ struct blob_store {
     struct wal wal;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct blob_damage *damage;
+    struct blob_pending *pending;
     struct partial partials[BLOB_PARTIALS_MAX];
     struct hashed_file {
         struct hash32 hash;
@@ -108,6 +114,13 @@ static void partial_path(const struct blob_store *store, const struct partial *p
 {
     char hex[HEX_SIZE];
     text_hex(partial->hash.bytes, sizeof partial->hash.bytes, hex);
+    if (partial->is_for_lease) {
+        char job[2 * sizeof partial->lease.holder.job.bytes + 1];
+        text_hex(partial->lease.holder.job.bytes, sizeof partial->lease.holder.job.bytes, job);
+        (void)snprintf(ret_path, PATH_SIZE, "%s/partial/%u-%s-%s", store->folder,
+                       partial->lease.holder.provider, job, hex); /* fits: folder */
+        return;
+    }
     (void)snprintf(ret_path, PATH_SIZE, "%s/partial/%u-%s", store->folder, partial->account,
                    hex); /* fits: folder */
 }
@@ -160,7 +173,10 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         "CREATE TABLE IF NOT EXISTS owner (account INTEGER NOT NULL, hash BLOB NOT NULL,"
         " PRIMARY KEY (account, hash)) STRICT, WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS usage (account INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) "
-        "STRICT;" BLOB_DAMAGE_SCHEMA;
+        "STRICT;"
+        /* owners are found by hash, too, so that what nobody owns goes */
+        "CREATE INDEX IF NOT EXISTS owner_hash ON owner (hash);" BLOB_DAMAGE_SCHEMA
+            BLOB_PENDING_SCHEMA;
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
     if (!wal_renew(path)) {
@@ -176,7 +192,8 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
                                   NULL) == SQLITE_OK;
     }
     store->damage = good ? blob_damage_create(store->database) : NULL;
-    if (store->damage == NULL) {
+    store->pending = good ? blob_pending_create(store->database) : NULL;
+    if (store->damage == NULL || store->pending == NULL) {
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
                         ? ""
@@ -249,6 +266,7 @@ void blob_store_close(struct blob_store **self)
             (void)sqlite3_finalize(store->statements[i]);
         }
         blob_damage_destroy(&store->damage);
+        blob_pending_destroy(&store->pending);
         (void)sqlite3_close(store->database); /* committed data is safe either way */
         hasher_destroy(&store->hasher);
         free(store);
@@ -287,12 +305,16 @@ enum blob_status blob_store_begin(struct blob_store *store)
 enum blob_status blob_store_commit(struct blob_store *store)
 {
     if (sqlite3_get_autocommit(store->database)) {
+        (void)blob_pending_reload(store->pending); /* else it holds less than it could */
         return BLOB_DISK_FULL; /* SQLite rolled back by itself when a statement met the full disk */
     }
     enum blob_status status = run(store, fresh(store, COMMIT));
     if (status != BLOB_OK && !sqlite3_get_autocommit(store->database)) {
         (void)run(store,
                   fresh(store, ROLLBACK)); /* nothing more can be done about a failure here */
+    }
+    if (status != BLOB_OK) {
+        (void)blob_pending_reload(store->pending); /* else it holds less than it could */
     }
     if (status == BLOB_OK && wal_checkpoint_when_due(&store->wal) != SQLITE_OK) {
         (void)sqlite_failed(store);
@@ -403,10 +425,42 @@ static enum blob_status lose(struct blob_store *store, const struct hash32 *hash
 
 static const char wrong_bytes[] = "its bytes do not have its hash: the disk has changed them";
 
-enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
-                                const struct hash32 *hash)
+static enum blob_status of_pending(struct blob_store *store, enum pending_status status)
+{
+    switch (status) {
+    case PENDING_OK:
+        return BLOB_OK;
+    case PENDING_NONE:
+        return BLOB_NOT_FOUND;
+    case PENDING_FAILED:
+        break;
+    }
+    return sqlite_failed(store);
+}
+
+enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
+                                     const struct hash32 *hash)
 {
     enum blob_status status = blob_store_owns(store, account, hash);
+    return status == BLOB_NOT_FOUND
+               ? of_pending(store, blob_pending_for(store->pending, account, hash))
+               : status;
+}
+
+/* Whether the account owns it, or the provider has stored it for a job of the account's. */
+static enum blob_status is_stored_by(struct blob_store *store, uint32_t account,
+                                     const struct blob_lease *lease, const struct hash32 *hash)
+{
+    enum blob_status status = blob_store_owns(store, account, hash);
+    return status == BLOB_NOT_FOUND && lease != NULL
+               ? of_pending(store, blob_pending_has(store->pending, &lease->holder, hash))
+               : status;
+}
+
+enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
+                                const struct blob_lease *lease, const struct hash32 *hash)
+{
+    enum blob_status status = is_stored_by(store, account, lease, hash);
     if (status != BLOB_OK) {
         return status;
     }
@@ -452,7 +506,8 @@ static enum blob_status own(struct blob_store *store, uint32_t account, const st
 /* The row of the blob (with its bytes, or NULL for a file), its owner and what it costs him. It
  * takes the place of what was lost, which costs its owner nothing more. */
 static enum blob_status insert(struct blob_store *store, uint32_t account,
-                               const struct hash32 *hash, uint64_t size, const uint8_t *bytes)
+                               const struct blob_lease *lease, const struct hash32 *hash,
+                               uint64_t size, const uint8_t *bytes)
 {
     const bool was_lost = health_of(store, hash) != BLOB_HEALTH_GOOD;
     sqlite3_stmt *statement = fresh(store, was_lost ? REPLACE : INSERT);
@@ -473,31 +528,121 @@ static enum blob_status insert(struct blob_store *store, uint32_t account,
     if (status != BLOB_OK) {
         return status;
     }
-    status = blob_store_owns(store, account, hash);
+    status = is_stored_by(store, account, lease, hash);
+    if (status == BLOB_NOT_FOUND && lease != NULL) {
+        return of_pending(store,
+                          blob_pending_add(store->pending, &lease->holder, account, hash, size));
+    }
     return status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
+}
+
+enum blob_status blob_store_name(struct blob_store *store, const struct blob_holder *holder,
+                                 const struct hash32 *hash)
+{
+    uint32_t account = 0;
+    uint64_t size = 0;
+    enum blob_status status =
+        of_pending(store, blob_pending_take(store->pending, holder, hash, &account, &size));
+    if (status == BLOB_OK) {
+        status = blob_store_owns(store, account, hash);
+        status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
+    }
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it was stored otherwise, or not at all */
+}
+
+/* The blob goes when nobody owns it and no other provider has stored it. */
+static enum blob_status forget(struct blob_store *store, const struct hash32 *hash)
+{
+    char path[PATH_SIZE];
+    enum blob_status status = of_pending(store, blob_pending_for(store->pending, UINT32_MAX, hash));
+    if (status != BLOB_NOT_FOUND) {
+        return status;
+    }
+    sqlite3_stmt *statement = fresh(store, FORGET);
+    bind_hash(statement, 1, hash);
+    status = run(store, statement);
+    if (status == BLOB_OK && sqlite3_changes(store->database) > 0) {
+        blob_path(store, hash, path);
+        (void)unlink(path); /* a row has none; what is left is replaced when the blob comes again */
+        status = blob_damage_mend(store->damage, hash) ? BLOB_OK : sqlite_failed(store);
+    }
+    return status;
+}
+
+enum blob_status blob_store_drop(struct blob_store *store, const struct blob_holder *holder,
+                                 size_t most)
+{
+    enum blob_status status = BLOB_OK;
+    for (size_t i = 0; i < most && status == BLOB_OK; i++) {
+        struct hash32 hash;
+        uint32_t account;
+        uint64_t size;
+        status = of_pending(store, blob_pending_any(store->pending, holder, &hash));
+        if (status == BLOB_OK) {
+            status = of_pending(store,
+                                blob_pending_take(store->pending, holder, &hash, &account, &size));
+        }
+        status = status == BLOB_OK ? forget(store, &hash) : status;
+    }
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status;
+}
+
+size_t blob_store_holdings(const struct blob_store *store)
+{
+    return blob_pending_count(store->pending);
+}
+
+struct blob_holding blob_store_holding(const struct blob_store *store, size_t index)
+{
+    return blob_pending_at(store->pending, index);
 }
 
 /* ---------------------------------------------------------------- uploads */
 
+static bool is_same_holder(const struct blob_holder *one, const struct blob_holder *other)
+{
+    return one->provider == other->provider && id128_equal(&one->job, &other->job);
+}
+
+/* Whether the upload is the account's own, or that of the provider for the same job. */
+static bool is_upload_of(const struct partial *partial, uint32_t account,
+                         const struct blob_lease *lease)
+{
+    return partial->is_used && partial->account == account &&
+           partial->is_for_lease == (lease != NULL) &&
+           (lease == NULL || is_same_holder(&partial->lease.holder, &lease->holder));
+}
+
+/* Whoever sends it: the account itself, or a provider for whichever job. */
+static bool is_of_sender(const struct partial *partial, uint32_t account,
+                         const struct blob_lease *lease)
+{
+    return partial->is_used && partial->is_for_lease == (lease != NULL) &&
+           (lease == NULL ? partial->account == account
+                          : partial->lease.holder.provider == lease->holder.provider);
+}
+
 static struct partial *find_partial(struct blob_store *store, uint32_t account,
-                                    const struct hash32 *hash)
+                                    const struct blob_lease *lease, const struct hash32 *hash)
 {
     for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
         struct partial *partial = &store->partials[i];
-        if (partial->is_used && partial->account == account && hash32_equal(&partial->hash, hash)) {
+        if (is_upload_of(partial, account, lease) && hash32_equal(&partial->hash, hash)) {
             return partial;
         }
     }
     return NULL;
 }
 
-/* Bytes promised to uploads of the account that are not finished. */
-static uint64_t reserved(const struct blob_store *store, uint32_t account, unsigned *ret_count)
+/* Bytes promised to uploads that are not finished: the account's own, or the provider's for that
+ * job. */
+static uint64_t reserved(const struct blob_store *store, uint32_t account,
+                         const struct blob_lease *lease, unsigned *ret_count)
 {
     uint64_t bytes = 0;
     *ret_count = 0;
     for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
-        if (store->partials[i].is_used && store->partials[i].account == account) {
+        if (is_upload_of(&store->partials[i], account, lease)) {
             bytes += store->partials[i].size;
             (*ret_count)++;
         }
@@ -505,16 +650,32 @@ static uint64_t reserved(const struct blob_store *store, uint32_t account, unsig
     return bytes;
 }
 
+/* What a provider stores counts against its lease, and against nobody's quota before a result names
+ * it. An owner whose quota is full gets no more all the same. */
+static enum blob_status may_hold(const struct blob_store *store, uint32_t account,
+                                 const struct blob_lease *lease, uint64_t size)
+{
+    unsigned count = 0;
+    const struct blob_holding held = blob_pending_of(store->pending, &lease->holder);
+    const uint64_t bytes = held.bytes + reserved(store, account, lease, &count);
+    if (held.count + count >= lease->count_most || bytes > lease->bytes_most ||
+        size > lease->bytes_most - bytes) {
+        return BLOB_OVER_LEASE;
+    }
+    return BLOB_OK;
+}
+
 /* What the account owns and was lost counts already. */
 static enum blob_status may_store(struct blob_store *store, uint32_t account,
-                                  const struct hash32 *hash, uint64_t size)
+                                  const struct blob_lease *lease, const struct hash32 *hash,
+                                  uint64_t size)
 {
     unsigned count = 0;
     int64_t usage = 0;
     if (size > (uint64_t)store->size_bytes) {
         return BLOB_TOO_LARGE;
     }
-    enum blob_status status = blob_store_owns(store, account, hash);
+    enum blob_status status = is_stored_by(store, account, lease, hash);
     if (status != BLOB_NOT_FOUND) {
         return status;
     }
@@ -522,28 +683,32 @@ static enum blob_status may_store(struct blob_store *store, uint32_t account,
     if (status != BLOB_OK) {
         return status;
     }
-    uint64_t taken = (uint64_t)usage + reserved(store, account, &count);
+    uint64_t taken = (uint64_t)usage + reserved(store, account, NULL, &count);
     if (taken > (uint64_t)store->quota_bytes || size > (uint64_t)store->quota_bytes - taken) {
         return BLOB_OVER_QUOTA;
     }
-    return BLOB_OK;
+    return lease == NULL ? BLOB_OK : may_hold(store, account, lease, size);
 }
 
 static enum blob_status open_partial(struct blob_store *store, uint32_t account,
-                                     const struct hash32 *hash, uint64_t size,
-                                     struct partial **ret_partial)
+                                     const struct blob_lease *lease, const struct hash32 *hash,
+                                     uint64_t size, struct partial **ret_partial)
 {
     unsigned count = 0;
-    (void)reserved(store, account, &count);
     struct partial *place = NULL;
-    for (size_t i = 0; i < BLOB_PARTIALS_MAX && place == NULL; i++) {
-        place = store->partials[i].is_used ? NULL : &store->partials[i];
+    for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
+        place = store->partials[i].is_used ? place : &store->partials[i];
+        count += is_of_sender(&store->partials[i], account, lease);
     }
     if (place == NULL || count >= BLOB_PARTIALS_PER_ACCOUNT) {
         return BLOB_TOO_MANY;
     }
     struct partial partial = {
         .is_used = true, .account = account, .hash = *hash, .size = size, .fd = -1};
+    if (lease != NULL) {
+        partial.is_for_lease = true;
+        partial.lease = *lease;
+    }
     char path[PATH_SIZE];
     partial_path(store, &partial, path);
     partial.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -657,7 +822,8 @@ static enum blob_status finish(struct blob_store *store, struct partial *partial
     }
     status = status == BLOB_NOT_FOUND ? move_in(store, partial) : status;
     if (status == BLOB_OK) {
-        status = insert(store, partial->account, &partial->hash, partial->size, NULL);
+        status = insert(store, partial->account, partial->is_for_lease ? &partial->lease : NULL,
+                        &partial->hash, partial->size, NULL);
     }
     drop_partial(store, partial); /* its file has its own name by now, or is not wanted */
     return status;
@@ -681,7 +847,7 @@ static enum blob_status take_chunk(struct blob_store *store, struct partial *par
 static enum blob_status append(struct blob_store *store, const struct blob_chunk *chunk,
                                int64_t now_ns, uint64_t *ret_stored, bool *ret_complete)
 {
-    struct partial *partial = find_partial(store, chunk->account, &chunk->hash);
+    struct partial *partial = find_partial(store, chunk->account, chunk->lease, &chunk->hash);
     uint64_t stored = partial == NULL ? 0 : partial->stored;
     if (partial != NULL && partial->is_lent) {
         return BLOB_TOO_MANY; /* it will be here, or not be lent any more */
@@ -691,10 +857,11 @@ static enum blob_status append(struct blob_store *store, const struct blob_chunk
         return BLOB_WRONG_OFFSET;
     }
     if (partial == NULL) {
-        enum blob_status status = may_store(store, chunk->account, &chunk->hash, chunk->size);
-        status = status == BLOB_OK
-                     ? open_partial(store, chunk->account, &chunk->hash, chunk->size, &partial)
-                     : status;
+        enum blob_status status =
+            may_store(store, chunk->account, chunk->lease, &chunk->hash, chunk->size);
+        status = status == BLOB_OK ? open_partial(store, chunk->account, chunk->lease, &chunk->hash,
+                                                  chunk->size, &partial)
+                                   : status;
         if (status != BLOB_OK) {
             return status;
         }
@@ -718,9 +885,10 @@ static enum blob_status put_whole(struct blob_store *store, const struct blob_ch
     if (!hash32_equal(&hash, &chunk->hash)) {
         return BLOB_WRONG_HASH;
     }
-    enum blob_status status = may_store(store, chunk->account, &chunk->hash, chunk->size);
+    enum blob_status status =
+        may_store(store, chunk->account, chunk->lease, &chunk->hash, chunk->size);
     static const uint8_t nothing;
-    return status == BLOB_OK ? insert(store, chunk->account, &hash, chunk->size,
+    return status == BLOB_OK ? insert(store, chunk->account, chunk->lease, &hash, chunk->size,
                                       chunk->length == 0 ? &nothing : chunk->data)
                              : status;
 }
@@ -734,7 +902,7 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
         chunk->length > chunk->size - chunk->offset) {
         return BLOB_MALFORMED;
     }
-    enum blob_status owned = blob_store_has(store, chunk->account, &chunk->hash);
+    enum blob_status owned = blob_store_has(store, chunk->account, chunk->lease, &chunk->hash);
     if (owned == BLOB_FAILED) {
         return owned;
     }
@@ -757,16 +925,16 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
 }
 
 enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
-                                 const struct hash32 *hash, uint64_t size, size_t *ret_upload,
-                                 int *ret_fd)
+                                 const struct blob_lease *lease, const struct hash32 *hash,
+                                 uint64_t size, size_t *ret_upload, int *ret_fd)
 {
     struct partial *partial = NULL;
-    if (find_partial(store, account, hash) != NULL) {
+    if (find_partial(store, account, lease, hash) != NULL) {
         return BLOB_TOO_MANY;
     }
     enum blob_status status =
-        size > INT64_MAX ? BLOB_MALFORMED : may_store(store, account, hash, size);
-    status = status == BLOB_OK ? open_partial(store, account, hash, size, &partial) : status;
+        size > INT64_MAX ? BLOB_MALFORMED : may_store(store, account, lease, hash, size);
+    status = status == BLOB_OK ? open_partial(store, account, lease, hash, size, &partial) : status;
     if (status == BLOB_OK) {
         partial->is_lent = true;
         *ret_upload = (size_t)(partial - store->partials);

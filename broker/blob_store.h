@@ -1,6 +1,7 @@
 /* broker/blob_store.h - blobs on disk: content-addressed, owned, within quotas. docs/operator.md lists the files.
  *
  *   blobs/blobs.db        blob(hash, size, bytes NULL when it is a file), owner(account, hash), usage(account, bytes)
+*                         pending(provider, job, hash, account, size): broker/blob_pending.h
  *                        lost(hash, looks): broker/blob_damage.h
  *   blobs/ab/abcd...      blobs over BLOB_ROW_BYTES, named by their hash
  *   blobs/partial/        uploads in progress; emptied at start, because nobody was promised them
@@ -12,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/problem.h"
+#include "broker/blob_pending.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +34,7 @@ enum blob_status {
     BLOB_WRONG_HASH, /* the upload is dropped */
     BLOB_TOO_LARGE,
     BLOB_OVER_QUOTA,
+    BLOB_OVER_LEASE,   /* more than the subtasks of a provider's leases declare */
     BLOB_WRONG_OFFSET, /* continue from *ret_stored */
     BLOB_TOO_MANY,     /* uploads in progress, or files open in this process: later */
     BLOB_DISK_FULL,
@@ -61,8 +64,15 @@ enum blob_status blob_store_commit(struct blob_store *store);
  * said). */
 void blob_store_checkpoint_every(struct blob_store *store, int pages);
 
+/* On whose behalf a provider stores, and how much at most until results name it. */
+struct blob_lease {
+    struct blob_holder holder;
+    uint64_t bytes_most, count_most;
+};
+
 struct blob_chunk {
-    uint32_t account; /* the future owner */
+    uint32_t account;               /* the future owner */
+    const struct blob_lease *lease; /* NULL: the account's own; else nobody's until it is named */
     struct hash32 hash;
     uint64_t size; /* of the whole blob */
     uint64_t offset;
@@ -78,8 +88,8 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
  * blob_store_take_back(*ret_upload). As put has it, within quota and bounds; TOO_MANY also while an
  * upload of the account's has begun it. Until then no chunk of it is taken. */
 enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
-                                 const struct hash32 *hash, uint64_t size, size_t *ret_upload,
-                                 int *ret_fd);
+                                 const struct blob_lease *lease, const struct hash32 *hash,
+                                 uint64_t size, size_t *ret_upload, int *ret_fd);
 /* Between begin and commit. The file is no longer written, and `is_whole` says that it has all
  * bytes, and they the hash: then the blob is stored like after a last chunk. Else WRONG_HASH, and
  * nothing is kept. */
@@ -88,9 +98,23 @@ enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, b
 /* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
-/* The same of what need not be sent: what the account owns, but for what is lost. */
+/* The same of what need not be sent: what the account owns, or the provider has stored for the
+ * lease's job (NULL: none), but for what is lost. */
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
-                                const struct hash32 *hash);
+                                const struct blob_lease *lease, const struct hash32 *hash);
+/* OK: it is the account's, or somebody has stored it for a job of the account's. */
+enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
+                                     const struct hash32 *hash);
+/* Between begin and commit. A result names it: it is the job's owner's now, and counts. */
+enum blob_status blob_store_name(struct blob_store *store, const struct blob_holder *holder,
+                                 const struct hash32 *hash);
+/* Between begin and commit, with nothing else between them. What the provider stored for the job
+ * goes, `most` of it at a time. */
+enum blob_status blob_store_drop(struct blob_store *store, const struct blob_holder *holder,
+                                 size_t most);
+/* Who has stored what no result names. */
+size_t blob_store_holdings(const struct blob_store *store);
+struct blob_holding blob_store_holding(const struct blob_store *store, size_t index);
 /* Somebody has hashed its file: `is_whole` says whether it has the hash. OK: it is lost no more;
  * LOST; FAILED. */
 enum blob_status blob_store_checked(struct blob_store *store, const struct hash32 *hash,

@@ -56,6 +56,8 @@ struct blobs {
     struct intakes *intakes;
     struct blob_checks *checks;
     struct claim claims[INTAKES_MAX]; /* by the intake's place */
+    struct outgoing **names;          /* notes of results; owned */
+    size_t name_count, name_capacity, named_hashes;
     struct unread {
         struct hash32 hash;
         int64_t until_ns; /* the log has it until then */
@@ -246,6 +248,45 @@ static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *has
     return blob_store_get(store, hash, 0, (size_t)size, *ret_bytes, ret_length, &size);
 }
 
+/* What a subtask with these limits may leave. */
+static uint64_t bytes_of(const struct blobs *blobs, const Bourse__V1__ManifestLimits *limits)
+{
+    int64_t bytes = blobs->config.size_bytes;
+    if (limits != NULL && limits->has_output_bytes && limits->output_bytes > 0) {
+        bytes = limits->output_bytes;
+    } else if (limits != NULL && limits->has_disk_bytes && limits->disk_bytes > 0) {
+        bytes = limits->disk_bytes;
+    }
+    return (uint64_t)(bytes < blobs->config.quota_bytes ? bytes : blobs->config.quota_bytes);
+}
+
+/* The largest of its subtasks counts for all. Without a manifest it has the outputs that any result
+ * may have. */
+static void set_bounds(const struct blobs *blobs, struct served_job *job,
+                       const Bourse__V1__Manifest *manifest)
+{
+    uint64_t bytes = bytes_of(blobs, manifest == NULL ? NULL : manifest->limits);
+    uint64_t outputs = manifest == NULL ? LIMIT_OUTPUTS : manifest->n_outputs;
+    uint64_t count = manifest == NULL ? 1 : manifest->subtask_count;
+    bool has_checkpoints = manifest == NULL || manifest->checkpoint != NULL;
+    for (size_t i = 0; manifest != NULL && i < manifest->n_subtasks; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        if (task != NULL) {
+            const uint64_t task_bytes =
+                task->limits == NULL ? bytes : bytes_of(blobs, task->limits);
+            bytes = task_bytes > bytes ? task_bytes : bytes;
+            outputs = task->n_outputs > outputs ? task->n_outputs : outputs;
+            has_checkpoints = has_checkpoints || task->checkpoint != NULL;
+        }
+    }
+    count = count < BLOBS_UNNAMED_SUBTASKS ? count : BLOBS_UNNAMED_SUBTASKS;
+    count *= BLOBS_UNNAMED_TRIES;
+    const uint64_t most = (uint64_t)blobs->config.quota_bytes;
+    bytes += BLOBS_STREAMS_BYTES;
+    job->bytes_most = bytes < most / count ? bytes * count : most;
+    job->blobs_most = count * (outputs + 2 + (has_checkpoints ? LIMIT_CHECKPOINT_FILES : 0));
+}
+
 /* Reads the job's manifest once. One that does not parse names nothing; one that is not there yet,
  * or cannot be read now, is asked for again next time. */
 static enum blob_status read_manifest(struct blobs *blobs, struct served_job *job)
@@ -267,6 +308,7 @@ static enum blob_status read_manifest(struct blobs *blobs, struct served_job *jo
                 fatal("out of memory");
             }
             count = collect(manifest, hashes);
+            set_bounds(blobs, job, manifest);
             codec_manifest_free(&manifest);
             break;
         case CODEC_OUT_OF_MEMORY:
@@ -297,7 +339,24 @@ static enum blob_status may_read(struct blobs *blobs, const struct asked *asked,
         status = BLOB_NOT_FOUND;
     }
     /* A manifest may name anything; only what its author owns comes out. */
-    return status == BLOB_OK ? blob_store_owns(blobs->config.store, owner, hash) : status;
+    return status == BLOB_OK ? blob_store_may_read(blobs->config.store, owner, hash) : status;
+}
+
+/* What the sender may store for the job: NULL where the blobs are his own. */
+static const struct blob_lease *lease_of(struct blobs *blobs, const struct asked *asked,
+                                         struct served_job *served, struct blob_lease *lease)
+{
+    if (served == NULL) {
+        return NULL;
+    }
+    if (!served->is_read && served->bytes_most == 0) {
+        set_bounds(blobs, served, NULL); /* for a manifest that cannot be read now */
+        (void)read_manifest(blobs, served);
+    }
+    *lease = (struct blob_lease){.holder = {.provider = asked->account->number, .job = served->job},
+                                 .bytes_most = served->bytes_most,
+                                 .count_most = served->blobs_most};
+    return lease;
 }
 
 /* Its own place, or that which is over first. */
@@ -392,6 +451,8 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return;
     }
+    struct blob_lease bounds;
+    const struct blob_lease *lease = lease_of(blobs, asked, served, &bounds);
     end_batch(blobs); /* "have" is a promise too: of what is durable */
     Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
     ProtobufCBinaryData *missing = calloc(body->n_hashes + 1, sizeof *missing);
@@ -400,7 +461,7 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
     }
     for (size_t i = 0; i < body->n_hashes; i++) {
         struct hash32 hash = codec_hash(body->hashes[i]);
-        enum blob_status status = blob_store_has(blobs->config.store, owner, &hash);
+        enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
         if (status == BLOB_NOT_FOUND) {
             missing[answer.n_hashes++] = body->hashes[i];
         } else if (status != BLOB_OK) {
@@ -415,8 +476,8 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
 }
 
 static struct outgoing *put_refusal(const struct blobs *blobs, const struct asked *asked,
-                                    enum blob_status status, uint64_t stored,
-                                    const Bourse__V1__BlobPut *body)
+                                    const struct blob_lease *lease, enum blob_status status,
+                                    uint64_t stored, const Bourse__V1__BlobPut *body)
 {
     const struct id128 *id = &asked->envelope.id;
     switch (status) {
@@ -428,6 +489,9 @@ static struct outgoing *put_refusal(const struct blobs *blobs, const struct aske
     case BLOB_OVER_QUOTA:
         return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "size", (int64_t)body->size,
                                blobs->config.quota_bytes);
+    case BLOB_OVER_LEASE:
+        return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "lease", (int64_t)body->size,
+                               lease == NULL ? 0 : (int64_t)lease->bytes_most);
     case BLOB_WRONG_OFFSET:
         return outgoing_reject(0, id, REJECT_BLOB_OFFSET, "offset", (int64_t)stored,
                                (int64_t)body->size);
@@ -466,7 +530,8 @@ static struct outgoing *stored_answer(const struct hash32 *hash, uint64_t stored
 
 /* False: there is none to be had, and the blob comes in pieces. */
 static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t owner,
-                        const struct hash32 *hash, uint64_t size, struct id128 *ret_token)
+                        const struct blob_lease *lease, const struct hash32 *hash, uint64_t size,
+                        struct id128 *ret_token)
 {
     struct blob_store *store = blobs->config.store;
     struct intake_facts facts = {
@@ -474,7 +539,7 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
     int end;
     if (!router_is_local(blobs->config.router) || size <= BLOB_ROW_BYTES ||
         !intakes_have_room(blobs->intakes, facts.account) ||
-        blob_store_lend(store, owner, hash, size, &facts.upload, &facts.fd) != BLOB_OK) {
+        blob_store_lend(store, owner, lease, hash, size, &facts.upload, &facts.fd) != BLOB_OK) {
         return false;
     }
     if (!intakes_begin(blobs->intakes, &facts, &end)) {
@@ -491,12 +556,13 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
 /* Puts without data, of whoever asks for a stream or has sent all through one. False: it is none,
  * or its blob is here. */
 static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
-                          const Bourse__V1__BlobPut *body, uint32_t owner)
+                          const Bourse__V1__BlobPut *body, uint32_t owner,
+                          const struct blob_lease *lease)
 {
     struct hash32 hash = codec_hash(body->hash);
     bool asks = body->has_by_stream && body->by_stream;
     if ((!asks && !body->has_ticket) || body->data.len > 0 ||
-        blob_store_has(blobs->config.store, owner, &hash) != BLOB_NOT_FOUND) {
+        blob_store_has(blobs->config.store, owner, lease, &hash) != BLOB_NOT_FOUND) {
         return false; /* what cannot be looked at now is told like for any put */
     }
     if (body->has_ticket) {
@@ -505,12 +571,12 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
         if (place >= 0) {
             blobs->claims[place] = claim_of(asked);
         } else { /* it came to nothing: pieces, whose answers say why */
-            hold_back(blobs, asked, put_refusal(blobs, asked, BLOB_WRONG_OFFSET, 0, body));
+            hold_back(blobs, asked, put_refusal(blobs, asked, lease, BLOB_WRONG_OFFSET, 0, body));
         }
         return true;
     }
     struct id128 token;
-    bool is_open = open_stream(blobs, asked, owner, &hash, body->size, &token);
+    bool is_open = open_stream(blobs, asked, owner, lease, &hash, body->size, &token);
     hold_back(blobs, asked, stored_answer(&hash, 0, false, is_open ? &token : NULL));
     return true;
 }
@@ -553,11 +619,14 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0, 0); /* the reserve is not for blobs */
         return;
     }
+    struct blob_lease bounds;
+    const struct blob_lease *lease = lease_of(blobs, asked, served, &bounds);
     begin_batch(blobs);
-    if (put_by_stream(blobs, asked, body, owner)) {
+    if (put_by_stream(blobs, asked, body, owner, lease)) {
         return;
     }
     struct blob_chunk chunk = {.account = owner,
+                               .lease = lease,
                                .hash = codec_hash(body->hash),
                                .size = body->size,
                                .offset = body->offset,
@@ -571,7 +640,7 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         fatal("a blob could not be stored: %s; stopped", blob_store_error(blobs->config.store));
     }
     if (status != BLOB_OK) {
-        struct outgoing *refusal = checked(put_refusal(blobs, asked, status, stored, body));
+        struct outgoing *refusal = checked(put_refusal(blobs, asked, lease, status, stored, body));
         note_refused(blobs, asked, refusal->refused);
         hold_back(blobs, asked, refusal);
         return;
@@ -771,6 +840,8 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
             fatal("out of memory");
         }
         return;
+    case OUTGOING_NAMED:
+        return; /* kept by learn_all */
     case OUTGOING_UNSERVE:
         serves_end(blobs->config.serves, note->lease, clock_monotonic_ns());
         return;
@@ -782,10 +853,94 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
     }
 }
 
+static void keep_names(struct blobs *blobs, struct outgoing *note)
+{
+    if (blobs->name_count == blobs->name_capacity) {
+        const size_t capacity = blobs->name_capacity == 0 ? 64 : 2 * blobs->name_capacity;
+        struct outgoing **larger = reallocarray(blobs->names, capacity, sizeof(struct outgoing *));
+        if (larger == NULL) {
+            fatal("out of memory");
+        }
+        blobs->names = larger;
+        blobs->name_capacity = capacity;
+    }
+    blobs->names[blobs->name_count++] = note;
+    blobs->named_hashes += note->length / sizeof(struct hash32);
+}
+
+static void name_all(struct blobs *blobs, const struct outgoing *note)
+{
+    const struct blob_holder holder = {.provider = note->account, .job = note->job};
+    const struct hash32 *hashes = (const struct hash32 *)note->body;
+    for (size_t i = 0; i < note->length / sizeof *hashes; i++) {
+        if (blob_store_name(blobs->config.store, &holder, &hashes[i]) == BLOB_FAILED) {
+            fatal("blobs.db cannot be written: %s", blob_store_error(blobs->config.store));
+        }
+    }
+}
+
+/* What results have named since the last time is their owners' from now on. Once in a while is
+ * enough: its owner may read it before. False: the disk is full, and it is tried again. */
+static bool write_names(struct blobs *blobs)
+{
+    if (blobs->name_count == 0) {
+        return true;
+    }
+    end_batch(blobs);
+    begin_batch(blobs);
+    for (size_t i = 0; i < blobs->name_count; i++) {
+        name_all(blobs, blobs->names[i]);
+    }
+    blobs->in_batch = false;
+    switch (blob_store_commit(blobs->config.store)) {
+    case BLOB_OK:
+        break;
+    case BLOB_FAILED:
+        fatal("blobs could not be committed: %s; stopped", blob_store_error(blobs->config.store));
+    default:
+        return false;
+    }
+    for (size_t i = 0; i < blobs->name_count; i++) {
+        outgoing_destroy(&blobs->names[i]);
+    }
+    blobs->name_count = 0;
+    blobs->named_hashes = 0;
+    return true;
+}
+
+/* What a provider stored for a job goes when it serves the job no more, and no result has named
+ * it. A restart changes nothing about that. */
+static void drop_unnamed(struct blobs *blobs, int64_t now_ns)
+{
+    struct blob_store *store = blobs->config.store;
+    for (size_t i = blob_store_holdings(store); i-- > 0;) {
+        const struct blob_holding held = blob_store_holding(store, i);
+        if (serves_find(blobs->config.serves, held.holder.provider, &held.holder.job, now_ns) !=
+            NULL) {
+            continue;
+        }
+        end_batch(blobs);
+        begin_batch(blobs);
+        const enum blob_status status = blob_store_drop(store, &held.holder, BLOBS_DROPPED_AT_ONCE);
+        blobs->in_batch = false;
+        if (status == BLOB_FAILED || blob_store_commit(store) == BLOB_FAILED) {
+            fatal("blobs.db cannot be written: %s", blob_store_error(store));
+        }
+        log_debug("provider %" PRIu32 " had stored %" PRIu64 " blobs, %" PRIu64
+                  " bytes, that no result named: they go",
+                  held.holder.provider, held.count, held.bytes);
+        return; /* one at a time: others wait for their answers */
+    }
+}
+
 static void learn_all(struct blobs *blobs)
 {
     for (struct queue_link *link; (link = queue_pop(blobs->config.notes, 0)) != NULL;) {
         struct outgoing *note = QUEUE_ELEMENT(link, struct outgoing, link);
+        if (note->kind == OUTGOING_NAMED) {
+            keep_names(blobs, note);
+            continue;
+        }
         learn(blobs, note);
         outgoing_destroy(&note);
     }
@@ -876,14 +1031,21 @@ static void *run(void *argument)
         end_intakes(blobs);
         end_checks(blobs);
         int64_t now_ns = clock_monotonic_ns();
+        if (blobs->named_hashes >= BLOBS_NAMES_MAX) {
+            (void)write_names(blobs);
+        }
         handover_serve(&blobs->handover, blobs->config.store, now_ns);
         if (now_ns >= next_expiry_ns) {
             serves_expire(blobs->config.serves, now_ns);
             blob_store_expire(blobs->config.store, now_ns);
+            if (write_names(blobs)) {
+                drop_unnamed(blobs, now_ns);
+            }
             next_expiry_ns = now_ns + EXPIRE_MS * NS_PER_MS;
             yields = yields || yield_to_orders();
         }
     }
+    (void)write_names(blobs); /* else the next start finds them in the ledger */
     return NULL;
 }
 
@@ -919,6 +1081,10 @@ void blobs_stop(struct blobs **self)
         serves_destroy(&blobs->config.serves);
         allowances_fini(&blobs->allowances);
         allowances_fini(&blobs->reads);
+        for (size_t i = 0; i < blobs->name_count; i++) {
+            outgoing_destroy(&blobs->names[i]);
+        }
+        free(blobs->names);
         free(blobs->buffer);
         free(blobs);
         *self = NULL;

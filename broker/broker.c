@@ -1,4 +1,5 @@
 #include "broker/broker.h"
+#include "broker/blob_recover.h"
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -341,6 +342,9 @@ static bool seed_serves(const struct exchange *exchange, struct serves *serves)
                     good = serves_add(serves, leases[k].lease, leases[k].provider, &jobs[i].job,
                                       owner, &jobs[i].manifest);
                 }
+                if (good && leases[k].has_ended) { /* within its grace, which begins anew */
+                    serves_end(serves, leases[k].lease, clock_monotonic_ns());
+                }
             }
         }
     }
@@ -412,7 +416,8 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     struct blob_store_config config = {.folder = broker->blobs_folder,
                                        .quota_bytes = broker->config.blob_quota_bytes,
                                        .size_bytes = broker->config.blob_size_bytes};
-    if (!blob_store_open(&config, &broker->blob_store, ret_problem)) {
+    if (!blob_store_open(&config, &broker->blob_store, ret_problem) ||
+        !blob_recover(broker->blob_store, broker->database, broker->exchange, ret_problem)) {
         return false;
     }
     warn_of_lost_blobs(broker);

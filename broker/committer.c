@@ -50,6 +50,7 @@ static void route(void *context, struct outgoing *outgoing)
     case OUTGOING_SERVE:
     case OUTGOING_UNSERVE:
     case OUTGOING_GIVEN:
+    case OUTGOING_NAMED:
         send(committer->config.blobs, outgoing);
         return;
     case OUTGOING_REPLY:

@@ -501,6 +501,7 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
     case OUTGOING_SERVE:
     case OUTGOING_UNSERVE:
     case OUTGOING_GIVEN:
+    case OUTGOING_NAMED:
         return;
     }
     if (session != NULL) { /* else it left meanwhile: it asks again, or states what it holds */

@@ -60,7 +60,8 @@ enum outgoing_kind {
     OUTGOING_SERVE, /* blobs only: provider `account` has `lease` of `job`; said again now and then */
     OUTGOING_UNSERVE, /* blobs only: `lease` of provider `account` has ended */
     OUTGOING_GIVEN,   /* blobs only: who has `lease` may read the hashes in `body` too */
-    OUTGOING_INDEX,   /* `index` is durable, of log time `log_time_ns` */
+    OUTGOING_NAMED, /* blobs only: a result of provider `account` for `job` names the hashes in `body` */
+    OUTGOING_INDEX, /* `index` is durable, of log time `log_time_ns` */
 };
 
 struct outgoing {

@@ -4,6 +4,8 @@
 #include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
+#include "protocol/message.h"
+#include "protocol/results.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -438,6 +440,42 @@ static struct outgoing *serves_no_more(const struct exchange_effect *effect)
     return outgoing;
 }
 
+unsigned release_names(bool is_taken, unsigned outcome)
+{
+    return RESULTS_STREAMS | (is_taken ? RESULTS_OUTPUTS : 0U) |
+           (outcome == OUTCOME_PREEMPTED ? RESULTS_SAVED : 0U);
+}
+
+/* A result that was recorded, or is held until it is checked: what it names is its job's owner's
+ * from now on. What was not accepted leaves its streams, and its checkpoint. */
+static bool names(struct release *release, const struct exchange_effect *effect)
+{
+    const struct ledger_record *record = &effect->ledger;
+    struct hash32 hashes[RESULTS_BLOBS_MAX];
+    if (record->kind != LEDGER_RESULT && record->kind != LEDGER_HELD) {
+        return true;
+    }
+    const bool is_taken = record->kind == LEDGER_HELD || record->status == ATTEMPT_ACCEPTED;
+    const size_t count = results_blobs(record->result, record->result_length,
+                                       release_names(is_taken, record->outcome), hashes);
+    if (count == 0) {
+        return true;
+    }
+    struct outgoing *outgoing = outgoing_create(OUTGOING_NAMED);
+    uint8_t *body = malloc(count * sizeof *hashes);
+    if (outgoing == NULL || body == NULL) {
+        outgoing_destroy(&outgoing);
+        free(body);
+        return false;
+    }
+    memcpy(body, hashes, count * sizeof *hashes);
+    outgoing->account = record->credit;
+    outgoing->job = record->job;
+    outgoing->body = body;
+    outgoing->length = count * sizeof *hashes;
+    return emit(release, outgoing);
+}
+
 static bool release_one(struct release *release, const struct exchange_effect *effect)
 {
     switch (effect->type) {
@@ -464,6 +502,7 @@ static bool release_one(struct release *release, const struct exchange_effect *e
     case EFFECT_WITHDRAW:
         return add_work(release, effect);
     case EFFECT_LEDGER:
+        return names(release, effect);
     case EFFECT_JOB:
         return true; /* the committer's, and the core's */
     }

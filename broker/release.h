@@ -12,8 +12,13 @@
 typedef void release_send(void *context, struct outgoing *outgoing);
 
 /* One message per effect, in order; neighbouring dispatches (and withdrawals) of one lease travel
- * together. LEDGER and JOB effects make none. False when out of memory, with some already sent. */
+ * together. JOB effects make none, LEDGER effects a note to the
+ * blob port of what a result names. False when out of memory, with some already sent. */
 bool release_effects(const struct exchange_effects *effects, release_send *send, void *context);
+
+/* Which of its blobs a result makes the consumer's (enum results_blobs). `is_taken`: it was
+ * accepted, or is held until it is checked. */
+unsigned release_names(bool is_taken, unsigned outcome);
 
 /* The directory's row for an account effect. */
 void release_account(const struct exchange_effect *effect, struct directory_account *ret_account);

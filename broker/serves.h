@@ -23,6 +23,8 @@ struct served_job {
     struct hash32 *hashes; /* sorted; owned */
     size_t hash_count;
     uint32_t leases; /* that refer to it */
+    /* Of all its subtasks together, as the manifest declares them: what they may store. */
+    uint64_t bytes_most, blobs_most;
 };
 
 struct serves;

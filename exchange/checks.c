@@ -892,3 +892,19 @@ uint32_t job_accused(const struct job *job)
 {
     return job->checks == NULL ? 0 : job->checks->accused;
 }
+
+bool exchange_each_held(const struct exchange *exchange, exchange_on_held *visit, void *context)
+{
+    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
+         at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (uint32_t i = 0; job->checks != NULL && i < first_check(job); i++) {
+            const struct held *held = job->checks->held[i];
+            if (held != NULL &&
+                !visit(context, held->lease->provider, &job->id, held->bytes, held->length)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -653,6 +653,7 @@ struct exchange_lease_row {
     bool is_simulated; /* its device was when it was granted */
     bool is_interruptible;
     bool is_taken; /* another bid has taken it: it ends when the notice does, or has ended so */
+    bool has_ended;
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);
@@ -667,6 +668,10 @@ typedef bool exchange_on_given(void *context, uint64_t lease, const struct excha
 bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
 /* Likewise the checkpoints that it goes on from. */
 bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *visit, void *context);
+/* Every encoded result that is held until it is checked, of open jobs. */
+typedef bool exchange_on_held(void *context, uint32_t provider, const struct id128 *job,
+                              const uint8_t *result, uint32_t length);
+bool exchange_each_held(const struct exchange *exchange, exchange_on_held *visit, void *context);
 
 struct exchange_need {
     const struct requirement *needs;

@@ -446,6 +446,7 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
             .is_simulated = lease->is_simulated,
             .is_interruptible = lease->terms.is_interruptible,
             .is_taken = lease->is_noticed,
+            .has_ended = lease->state == LEASE_ENDED,
         };
         copy_name(row->device, lease->label);
     }

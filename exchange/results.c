@@ -6,7 +6,9 @@
 
 /* Results: which attempt each belongs to, what it is paid, and what becomes of its subtask. */
 
-enum fault { FAULT_NONE, FAULT_PROGRAM, FAULT_PROVIDER, FAULT_NOBODY };
+/* FAULT_STORE: the broker does not have what the subtask needs, or has other bytes. Neither the
+ * provider nor the program can help that, and nothing was computed. */
+enum fault { FAULT_NONE, FAULT_PROGRAM, FAULT_PROVIDER, FAULT_STORE, FAULT_NOBODY };
 
 static enum fault fault_of(uint8_t outcome)
 {
@@ -14,8 +16,9 @@ static enum fault fault_of(uint8_t outcome)
     case XOUTCOME_OK:
         return FAULT_NONE;
     case XOUTCOME_INPUT_MISSING:
-    case XOUTCOME_PROGRAM_MISSING:
     case XOUTCOME_IMAGE_MISSING:
+        return FAULT_STORE;
+    case XOUTCOME_PROGRAM_MISSING:
     case XOUTCOME_REFUSED:
     case XOUTCOME_JAIL_FAILED:
         return FAULT_PROVIDER;
@@ -207,7 +210,8 @@ static uint8_t status_of(const struct exchange *exchange, const struct job *job,
                    : XATTEMPT_FAILED_PAID;
     }
     return fault == FAULT_NONE ? XATTEMPT_ACCEPTED
-           : fault == FAULT_PROVIDER || is_lost(job, attempt, outcome, result)
+           : fault == FAULT_PROVIDER || fault == FAULT_STORE ||
+                   is_lost(job, attempt, outcome, result)
                ? XATTEMPT_FAILED_UNPAID
                : XATTEMPT_FAILED_PAID;
 }
@@ -270,12 +274,21 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
             subtask_try_again(exchange, job, index);
         }
         break;
-    case FAULT_PROVIDER:
-        lease->failures_in_row++;
+    case FAULT_STORE:
         if (outcome == XOUTCOME_INPUT_MISSING && saved_missing(exchange, attempt)) {
             subtask_try_again(exchange, job, index);
             break;
         }
+        subtask->crashes++;
+        if (subtask->crashes > job->crash_limit) {
+            subtask->failures = (uint8_t)(job->retries + 1); /* no provider's fault */
+            subtask_decide(exchange, job, index, SUBTASK_FAILED);
+        } else {
+            subtask_try_again(exchange, job, index);
+        }
+        break;
+    case FAULT_PROVIDER:
+        lease->failures_in_row++;
         subtask->crashes++;
         if (subtask->crashes > job->crash_limit) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);

@@ -123,3 +123,106 @@ bool results_verify(const struct key32 *provider, const struct id128 *cluster,
     signed_bytes(cluster, root, bytes);
     return identity_verify(provider, bytes, sizeof bytes, signature);
 }
+
+/* ---------------------------------------------------------------- what it names */
+
+struct field { /* of an encoded message */
+    uint64_t number;
+    const uint8_t *bytes; /* of a field with a length; else NULL */
+    size_t length;
+};
+
+static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        const uint8_t byte = *(*at)++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *ret_value = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: the end, or bytes that are no field. */
+static bool read_field(const uint8_t **at, const uint8_t *end, struct field *ret_field)
+{
+    enum { VARINT = 0, EIGHT_BYTES = 1, BYTES = 2, FOUR_BYTES = 5 };
+    uint64_t key;
+    uint64_t length = 0;
+    if (!read_varint(at, end, &key)) {
+        return false;
+    }
+    switch (key & 7) {
+    case VARINT:
+        *ret_field = (struct field){.number = key >> 3};
+        return read_varint(at, end, &length);
+    case EIGHT_BYTES:
+        length = 8;
+        break;
+    case FOUR_BYTES:
+        length = 4;
+        break;
+    case BYTES:
+        if (!read_varint(at, end, &length)) {
+            return false;
+        }
+        break;
+    default:
+        return false;
+    }
+    if (length > (uint64_t)(end - *at)) {
+        return false;
+    }
+    const bool has_bytes = (key & 7) == BYTES;
+    *ret_field = (struct field){.number = key >> 3,
+                                .bytes = has_bytes ? *at : NULL,
+                                .length = has_bytes ? (size_t)length : 0};
+    *at += length;
+    return true;
+}
+
+/* The hash of an encoded Output. */
+static size_t add_output(const struct field *output, struct hash32 *ret_hashes, size_t count)
+{
+    const uint8_t *at = output->bytes;
+    struct field field;
+    while (at != NULL && read_field(&at, output->bytes + output->length, &field)) {
+        if (field.number == 2 && field.length == sizeof(struct hash32) &&
+            count < RESULTS_BLOBS_MAX) {
+            memcpy(ret_hashes[count++].bytes, field.bytes, field.length);
+        }
+    }
+    return count;
+}
+
+static size_t add_saved(const struct field *saved, struct hash32 *ret_hashes, size_t count)
+{
+    const uint8_t *at = saved->bytes;
+    struct field field;
+    while (at != NULL && read_field(&at, saved->bytes + saved->length, &field)) {
+        count = field.number == 1 ? add_output(&field, ret_hashes, count) : count;
+    }
+    return count;
+}
+
+size_t results_blobs(const uint8_t *result, size_t length, unsigned which,
+                     struct hash32 ret_hashes[RESULTS_BLOBS_MAX])
+{
+    enum { OUTPUT = 15, STANDARD_OUTPUT = 16, STANDARD_ERROR = 17, SAVED = 24 };
+    const uint8_t *at = result;
+    struct field field;
+    size_t count = 0;
+    while (length > 0 && read_field(&at, result + length, &field)) {
+        if ((field.number == OUTPUT && (which & RESULTS_OUTPUTS) != 0) ||
+            ((field.number == STANDARD_OUTPUT || field.number == STANDARD_ERROR) &&
+             (which & RESULTS_STREAMS) != 0)) {
+            count = add_output(&field, ret_hashes, count);
+        } else if (field.number == SAVED && (which & RESULTS_SAVED) != 0) {
+            count = add_saved(&field, ret_hashes, count);
+        }
+    }
+    return count;
+}

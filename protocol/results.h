@@ -22,6 +22,17 @@ size_t results_path(const struct hash32 *leaves, size_t count, size_t index,
 bool results_root_from_path(const struct hash32 *leaf, size_t count, size_t index,
                             const struct hash32 *path, size_t path_length, struct hash32 *ret_root);
 
+/* The blobs that an encoded Result names, so many as fit. A Result that does not decode names what
+ * stands before its fault. */
+enum results_blobs {
+    RESULTS_STREAMS = 1, /* standard output and errors */
+    RESULTS_OUTPUTS = 2,
+    RESULTS_SAVED = 4, /* the files of its checkpoint */
+};
+enum { RESULTS_BLOBS_MAX = 2 + LIMIT_OUTPUTS + LIMIT_CHECKPOINT_FILES };
+size_t results_blobs(const uint8_t *result, size_t length, unsigned which,
+                     struct hash32 ret_hashes[RESULTS_BLOBS_MAX]);
+
 struct signature64 results_sign(const struct identity *identity, const struct id128 *cluster,
                                 const struct hash32 *root);
 bool results_verify(const struct key32 *provider, const struct id128 *cluster,

@@ -361,10 +361,10 @@ START_TEST(a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again)
     ck_assert_int_eq(fd, -1);
     ck_assert(!is_hashed);
     ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_OK);
-    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_NOT_FOUND);
     put_large(ALICE, &hash, bytes);
     ck_assert_int_eq(read_all(&hash, 60000), BLOB_OK);
-    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_OK);
     ck_assert_int_eq(usage(ALICE), LARGE); /* it counts once */
 }
 END_TEST
@@ -378,7 +378,7 @@ START_TEST(who_sends_what_was_lost_mends_it_for_all)
     ck_assert_int_eq(read_all(&hash, LARGE), BLOB_LOST);
     put_large(BOB, &hash, bytes);
     ck_assert_int_eq(read_all(&hash, LARGE), BLOB_OK);
-    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_OK);
     ck_assert_int_eq(usage(BOB), LARGE);
 }
 END_TEST
@@ -401,7 +401,7 @@ START_TEST(a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again)
         SQLITE_OK);
     (void)sqlite3_close(database);
     ck_assert_int_eq(blob_store_get(store, &hash, 0, 2, back, &length, &size), BLOB_LOST);
-    ck_assert_int_eq(blob_store_has(store, ALICE, &hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_NOT_FOUND);
     ck_assert_int_eq(put(ALICE, hash, "hello", 5, 0, 5, &stored, &complete), BLOB_OK);
     ck_assert_int_eq(blob_store_get(store, &hash, 0, 8, back, &length, &size), BLOB_OK);
     ck_assert_int_eq(memcmp(back, "hello", 5), 0);
@@ -425,6 +425,157 @@ START_TEST(a_file_put_in_the_place_of_a_lost_one_is_checked_first)
     ck_assert_int_eq(read_all(&hash, LARGE), BLOB_OK);
     ck_assert_int_eq(blob_store_checked(store, &hash, false), BLOB_LOST);
     ck_assert_int_eq(read_all(&hash, LARGE), BLOB_LOST);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- what a lease stores */
+
+enum { PROVIDER = 9, OTHER_PROVIDER = 10 };
+
+static struct blob_lease lease_of(uint32_t provider, uint8_t job)
+{
+    return (struct blob_lease){
+        .holder = {.provider = provider, .job = {{job}}}, .bytes_most = 2 * LARGE, .count_most = 3};
+}
+
+static enum blob_status put_for(const struct blob_lease *lease, const void *bytes, size_t size,
+                                struct hash32 *ret_hash)
+{
+    uint64_t stored = 0;
+    bool complete = false;
+    *ret_hash = sha256_of(bytes, size);
+    struct blob_chunk chunk = {.account = ALICE,
+                               .lease = lease,
+                               .hash = *ret_hash,
+                               .size = size,
+                               .data = bytes,
+                               .length = size};
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    enum blob_status status = blob_store_put(store, &chunk, 0, &stored, &complete);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+    ck_assert(complete == (status == BLOB_OK));
+    return status;
+}
+
+static void name_it(const struct blob_holder *holder, const struct hash32 *hash)
+{
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    ck_assert_int_eq(blob_store_name(store, holder, hash), BLOB_OK);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+}
+
+static void drop_all(const struct blob_holder *holder)
+{
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    ck_assert_int_eq(blob_store_drop(store, holder, 100), BLOB_OK);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+}
+
+static enum blob_status read_one(const struct hash32 *hash)
+{
+    uint8_t back[1];
+    size_t length = 0;
+    uint64_t size = 0;
+    return blob_store_get(store, hash, 0, 1, back, &length, &size);
+}
+
+START_TEST(what_a_lease_stores_costs_its_consumer_nothing_until_a_result_names_it)
+{
+    struct hash32 kept, junk, large;
+    const struct blob_lease lease = lease_of(PROVIDER, 1);
+    const uint8_t *bytes = large_bytes(&large);
+    char path[256];
+    reopen(LARGE + 100);
+    ck_assert_int_eq(put_for(&lease, "output", 6, &kept), BLOB_OK);
+    ck_assert_int_eq(put_for(&lease, "junk", 4, &junk), BLOB_OK);
+    ck_assert_int_eq(put_for(&lease, bytes, LARGE, &large), BLOB_OK);
+    ck_assert_int_eq(usage(ALICE), 0);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &kept), BLOB_NOT_FOUND);
+    ck_assert_int_eq(blob_store_may_read(store, ALICE, &kept), BLOB_OK); /* at once */
+    ck_assert_int_eq(blob_store_may_read(store, BOB, &kept), BLOB_NOT_FOUND);
+    ck_assert_int_eq(blob_store_has(store, ALICE, &lease, &kept), BLOB_OK);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &kept), BLOB_NOT_FOUND);
+    name_it(&lease.holder, &kept);
+    ck_assert_int_eq(usage(ALICE), 6);
+    reopen(LARGE + 100); /* what is pending is known after a restart */
+    ck_assert_uint_eq(blob_store_holdings(store), 1);
+    ck_assert_uint_eq(blob_store_holding(store, 0).count, 2);
+    ck_assert_uint_eq(blob_store_holding(store, 0).bytes, 4 + LARGE);
+    path_of(&large, path);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    drop_all(&lease.holder);
+    ck_assert_uint_eq(blob_store_holdings(store), 0);
+    ck_assert_int_eq(read_one(&junk), BLOB_NOT_FOUND);
+    ck_assert_int_eq(read_one(&large), BLOB_NOT_FOUND);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(read_one(&kept), BLOB_OK);
+    ck_assert_int_eq(usage(ALICE), 6);
+}
+END_TEST
+
+START_TEST(a_lease_stores_no_more_than_its_subtasks_declare)
+{
+    struct hash32 hash, large;
+    struct blob_lease lease = lease_of(PROVIDER, 1);
+    const struct blob_lease other = lease_of(PROVIDER, 2);
+    const uint8_t *bytes = large_bytes(&large);
+    lease.bytes_most = LARGE - 1;
+    ck_assert_int_eq(put_for(&lease, bytes, LARGE, &large), BLOB_OVER_LEASE);
+    lease.bytes_most = 2 * LARGE;
+    ck_assert_int_eq(put_for(&lease, "1", 1, &hash), BLOB_OK);
+    ck_assert_int_eq(put_for(&lease, "1", 1, &hash), BLOB_OK); /* the same once more */
+    ck_assert_int_eq(put_for(&lease, "2", 1, &hash), BLOB_OK);
+    ck_assert_int_eq(put_for(&lease, "3", 1, &hash), BLOB_OK);
+    ck_assert_int_eq(put_for(&lease, "4", 1, &hash), BLOB_OVER_LEASE);
+    ck_assert_int_eq(put_for(&other, "4", 1, &hash), BLOB_OK);
+    hash = sha256_of("2", 1);
+    name_it(&lease.holder, &hash); /* there is room for the next */
+    ck_assert_int_eq(put_for(&lease, "5", 1, &hash), BLOB_OK);
+}
+END_TEST
+
+/* What goes with one lease stays where another, or an owner, has it. */
+START_TEST(what_somebody_else_has_stored_stays)
+{
+    struct hash32 both, own_too;
+    uint64_t stored = 0;
+    bool complete = false;
+    const struct blob_lease lease = lease_of(PROVIDER, 1);
+    const struct blob_lease other = lease_of(OTHER_PROVIDER, 1);
+    ck_assert_int_eq(put_for(&lease, "both", 4, &both), BLOB_OK);
+    ck_assert_int_eq(put_for(&other, "both", 4, &both), BLOB_OK);
+    ck_assert_int_eq(put_for(&lease, "own", 3, &own_too), BLOB_OK);
+    ck_assert_int_eq(put(BOB, own_too, "own", 3, 0, 3, &stored, &complete), BLOB_OK);
+    drop_all(&lease.holder);
+    ck_assert_int_eq(read_one(&both), BLOB_OK);
+    ck_assert_int_eq(read_one(&own_too), BLOB_OK);
+    drop_all(&other.holder);
+    ck_assert_int_eq(read_one(&both), BLOB_NOT_FOUND);
+    ck_assert_int_eq(usage(BOB), 3);
+    ck_assert_int_eq(usage(ALICE), 0);
+}
+END_TEST
+
+START_TEST(an_upload_of_a_lease_takes_nothing_of_its_consumers_quota)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+    const struct blob_lease lease = lease_of(PROVIDER, 1);
+    reopen(LARGE);
+    struct blob_chunk chunk = {.account = ALICE,
+                               .lease = &lease,
+                               .hash = {{7}},
+                               .size = LARGE,
+                               .data = bytes,
+                               .length = 10};
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    ck_assert_int_eq(blob_store_put(store, &chunk, 0, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+    ck_assert(!complete);
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(usage(ALICE), LARGE);
 }
 END_TEST
 
@@ -476,7 +627,7 @@ START_TEST(a_lent_file_that_another_writes_is_a_blob_when_it_is_whole)
     size_t upload = 0;
     int fd = -1;
 
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_OK);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, LARGE, &upload, &fd), BLOB_OK);
     ck_assert_int_eq(write(fd, bytes, LARGE), LARGE);
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_TOO_MANY);
     blob_store_expire(store, (BLOB_PARTIAL_IDLE_S + 1) * NS_PER_S); /* it is in use */
@@ -501,7 +652,7 @@ START_TEST(a_lent_file_that_is_not_whole_leaves_nothing)
     size_t upload = 0;
     int fd = -1;
 
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_OK);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, LARGE, &upload, &fd), BLOB_OK);
     ck_assert_int_eq(take_back(upload, false), BLOB_WRONG_HASH);
     ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_NOT_FOUND);
     ck_assert_int_eq(usage(ALICE), 0);
@@ -521,18 +672,21 @@ START_TEST(what_is_lent_counts_like_any_upload)
     int fd = -1;
 
     reopen(LARGE + 10);
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, (1 << 20) + 1, &upload, &fd),
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, (1 << 20) + 1, &upload, &fd),
                      BLOB_TOO_LARGE);
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, UINT64_MAX, &upload, &fd),
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, UINT64_MAX, &upload, &fd),
                      BLOB_MALFORMED);
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_OK);
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_TOO_MANY);
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &other, LARGE, &upload, &fd), BLOB_OVER_QUOTA);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, LARGE, &upload, &fd), BLOB_OK);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, LARGE, &upload, &fd),
+                     BLOB_TOO_MANY);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &other, LARGE, &upload, &fd),
+                     BLOB_OVER_QUOTA);
     ck_assert_int_eq(take_back(upload, false), BLOB_WRONG_HASH);
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 100000, &stored, &complete), BLOB_OK);
-    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_TOO_MANY);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, NULL, &hash, LARGE, &upload, &fd),
+                     BLOB_TOO_MANY);
     leave_descriptors(0);
-    enum blob_status status = blob_store_lend(store, BOB, &hash, LARGE, &upload, &fd);
+    enum blob_status status = blob_store_lend(store, BOB, NULL, &hash, LARGE, &upload, &fd);
     leave_descriptors(RLIM_INFINITY);
     ck_assert_int_eq(status, BLOB_TOO_MANY);
 }
@@ -642,6 +796,10 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_small_blob_is_stored_at_once_and_read_back_by_its_owner);
     tcase_add_test(tests, nothing_at_all_is_a_blob_too);
+    tcase_add_test(tests, what_a_lease_stores_costs_its_consumer_nothing_until_a_result_names_it);
+    tcase_add_test(tests, a_lease_stores_no_more_than_its_subtasks_declare);
+    tcase_add_test(tests, what_somebody_else_has_stored_stays);
+    tcase_add_test(tests, an_upload_of_a_lease_takes_nothing_of_its_consumers_quota);
     tcase_add_test(tests, a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again);
     tcase_add_test(tests, who_sends_what_was_lost_mends_it_for_all);
     tcase_add_test(tests, a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again);

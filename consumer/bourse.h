@@ -302,6 +302,7 @@ struct bourse_job_row {
     const char *reason_text; /* why it waits or why it ended, "" when there is nothing to say */
     uint32_t subtasks, waiting, running, accepted, failed, cancelled;
     uint32_t checking; /* results that are held until a referee has checked them */
+    uint32_t accused;  /* of those: one referee rejects them, and no other has judged */
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ms, ended_ms; /* ended: 0 while open */
     char manifest[BOURSE_HEX32_SIZE];
@@ -352,6 +353,15 @@ bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtas
 /* Waits until the job has ended, at most `timeout_ms` (0: for ever); `watcher` (may be NULL) is
  * told of each change, and with `row` NULL when the broker cannot be reached for now. Ends early,
  * with true, when it returns false. `ret_row` (its leases NULL) is the last row seen. */
+struct bourse_judged { /* results of a job that are held, after its client computed their checks */
+    uint32_t accepted, rejected, unsure;
+    uint32_t left; /* to a referee of another owner */
+};
+/* Computes the checks of what a referee rejects and no referee of another owner is left to judge,
+ * and tells the market. bourse_wait does it by itself. Takes memory for three matrices. */
+bool bourse_judge(struct bourse *bourse, const char *id, struct bourse_judged *ret_judged,
+                  struct bourse_error *ret_error);
+
 typedef bool bourse_watcher(void *context, const struct bourse_job_row *row);
 bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bourse_watcher *watcher,
                  void *context, struct bourse_job_row *ret_row, struct bourse_error *ret_error);
@@ -955,6 +965,10 @@ bool bourse_halt(struct bourse *bourse, bool halted, const char *reason,
 bool bourse_set_bands(struct bourse *bourse, const struct bourse_bands *bands, const char *reason,
                       struct bourse_error *ret_error);
 
+/* Whose accounts these are, by their keys; `owner` NULL or "": each is its own. */
+bool bourse_set_owner(struct bourse *bourse, const char *const *accounts, size_t count,
+                      const char *owner, const char *reason, struct bourse_error *ret_error);
+
 struct bourse_account_row {
     uint32_t number;
     char account[BOURSE_HEX32_SIZE];
@@ -962,6 +976,7 @@ struct bourse_account_row {
     unsigned roles;
     int64_t available_micro, held_micro;
     bool frozen;
+    char owner[BOURSE_NAME_SIZE]; /* as the operator named it; "": the account is its own */
 };
 typedef bool bourse_account_visitor(void *context, const struct bourse_account_row *row);
 bool bourse_accounts(struct bourse *bourse, bourse_account_visitor *visitor, void *context,

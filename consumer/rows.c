@@ -131,6 +131,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .failed = wire->failed,
                                        .cancelled = wire->cancelled,
                                        .checking = wire->checking,
+                                       .accused = wire->has_accused ? wire->accused : 0,
                                        .saved = wire->has_saved ? wire->saved : 0,
                                        .left_ms = wire->has_left_ms ? wire->left_ms : -1,
                                        .timed = wire->timed,

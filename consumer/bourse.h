@@ -561,6 +561,15 @@ struct bourse_attribute {
         source; /* of a figure, such as memory or a rate: "measured" on the device, "declared" by its owner, or of a
                            simulated device "catalogue"; NULL: it is none */
 };
+/* What an account is known for; zeros where nothing is. */
+struct bourse_standing {
+    uint32_t refuted;             /* results of its that were refuted, less those that faded */
+    uint32_t refuted_ever;        /* all of them */
+    uint32_t overruled;           /* results that it rejected as a referee, and that stood */
+    int64_t withdrawn_ms;         /* its asks are closed for so long; 0: they are not */
+    char owner[BOURSE_NAME_SIZE]; /* as the operator named it; "": the account is its own */
+};
+
 struct bourse_device {
     char provider[BOURSE_NAME_SIZE];
     char account[BOURSE_HEX32_SIZE]; /* the provider's key, as outcomes name it */
@@ -576,6 +585,7 @@ struct bourse_device {
     int64_t max_term_ms;                       /* of its ask; 0: no bound */
     size_t attribute_count;                    /* all but the instrument */
     const struct bourse_attribute *attributes; /* lives as long as the callback */
+    struct bourse_standing standing;           /* of the provider */
 };
 /* Every device on the market, by provider; the visitor returns false to stop. Read in pages,
  * between which the market moves on. */
@@ -595,6 +605,7 @@ struct bourse_provider {
     uint32_t devices;
     uint64_t slots, leased; /* of its devices */
     uint64_t free;          /* of its asks */
+    struct bourse_standing standing;
 };
 /* Everybody who ever offered a device. */
 typedef bool bourse_provider_visitor(void *context, const struct bourse_provider *provider);
@@ -937,6 +948,7 @@ struct bourse_why {
     bool partial;                 /* there were too many bids to look at all */
     uint32_t refusal_count;
     struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
+    struct bourse_standing standing;                           /* of this account */
     uint64_t index;
 };
 /* Why no work comes to this account's device number `device` (0, 1, 2 ...). NOT_FOUND: it has not

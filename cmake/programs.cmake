@@ -36,7 +36,7 @@ endif()
 
 # The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
 function(tensor_program name)
-  add_executable(${name} ${tensor_sources} provider/tensor/main.c provider/worker/packet.c
+  add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/worker/packet.c
     formats/npy.c formats/tensor_op.c formats/template.c base/cursor.c base/precision.c base/residual.c base/text.c ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE)

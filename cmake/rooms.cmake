@@ -81,9 +81,12 @@ list(FILTER provider_sources EXCLUDE REGEX "/(main|session[^/]*)\\.c$")
 # What bourse-tensor computes, as a library: for tests and benchmarks. No agent links it.
 file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
 list(FILTER tensor_sources EXCLUDE REGEX "/main\\.c$")
-set_source_files_properties(provider/tensor/gemm.c provider/tensor/freivalds.c base/residual.c
+set_source_files_properties(provider/tensor/gemm.c numeric/seeded_check.c base/residual.c
   base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
-room(tensor SOURCES ${tensor_sources} LINKS formats base m)
+# What referees, consumers and tests compute alike.
+file(GLOB numeric_sources CONFIGURE_DEPENDS numeric/*.c)
+room(numeric SOURCES ${numeric_sources} LINKS formats base m)
+room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES
     COMPILE_DEFINITIONS BOURSE_ONEDNN INCLUDE_DIRECTORIES ${ONEDNN_INCLUDE})
@@ -105,7 +108,7 @@ file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/*.c)
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}
-  LINKS consumer_session matching ledger planner formats runtime protocol PkgConfig::JANSSON m)
+  LINKS consumer_session matching ledger planner numeric formats runtime protocol PkgConfig::JANSSON m)
 
 # The `bourse` command but for its main(), so that tests reach its tables.
 file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c)

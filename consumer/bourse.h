@@ -303,6 +303,7 @@ struct bourse_job_row {
     const char *reason_text; /* why it waits or why it ended, "" when there is nothing to say */
     uint32_t subtasks, waiting, running, accepted, failed, cancelled;
     uint32_t checking; /* results that are held until a referee has checked them */
+    uint32_t accused;  /* of those: one referee rejects them, and no other has judged */
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ms, ended_ms; /* ended: 0 while open */
     char manifest[BOURSE_HEX32_SIZE];
@@ -353,6 +354,15 @@ bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtas
 /* Waits until the job has ended, at most `timeout_ms` (0: for ever); `watcher` (may be NULL) is
  * told of each change, and with `row` NULL when the broker cannot be reached for now. Ends early,
  * with true, when it returns false. `ret_row` (its leases NULL) is the last row seen. */
+struct bourse_judged { /* results of a job that are held, after its client computed their checks */
+    uint32_t accepted, rejected, unsure;
+    uint32_t left; /* to a referee of another owner */
+};
+/* Computes the checks of what a referee rejects and no referee of another owner is left to judge,
+ * and tells the market. bourse_wait does it by itself. Takes memory for three matrices. */
+bool bourse_judge(struct bourse *bourse, const char *id, struct bourse_judged *ret_judged,
+                  struct bourse_error *ret_error);
+
 typedef bool bourse_watcher(void *context, const struct bourse_job_row *row);
 bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bourse_watcher *watcher,
                  void *context, struct bourse_job_row *ret_row, struct bourse_error *ret_error);
@@ -553,6 +563,15 @@ struct bourse_attribute {
      * measured it, or of a simulated device "catalogue". NULL: it is none. */
     const char *source;
 };
+/* What an account is known for; zeros where nothing is. */
+struct bourse_standing {
+    uint32_t refuted;             /* results of its that were refuted, less those that faded */
+    uint32_t refuted_ever;        /* all of them */
+    uint32_t overruled;           /* results that it rejected as a referee, and that stood */
+    int64_t withdrawn_ms;         /* its asks are closed for so long; 0: they are not */
+    char owner[BOURSE_NAME_SIZE]; /* as the operator named it; "": the account is its own */
+};
+
 struct bourse_device {
     char provider[BOURSE_NAME_SIZE];
     char account[BOURSE_HEX32_SIZE]; /* the provider's key, as outcomes name it */
@@ -568,6 +587,7 @@ struct bourse_device {
     int64_t max_term_ms;                       /* of its ask; 0: no bound */
     size_t attribute_count;                    /* all but the instrument */
     const struct bourse_attribute *attributes; /* lives as long as the callback */
+    struct bourse_standing standing;           /* of the provider */
 };
 /* Every device on the market, by provider; the visitor returns false to stop. Read in pages,
  * between which the market moves on. */
@@ -587,6 +607,7 @@ struct bourse_provider {
     uint32_t devices;
     uint64_t slots, leased; /* of its devices */
     uint64_t free;          /* of its asks */
+    struct bourse_standing standing;
 };
 /* Everybody who ever offered a device. */
 typedef bool bourse_provider_visitor(void *context, const struct bourse_provider *provider);
@@ -929,6 +950,7 @@ struct bourse_why {
     bool partial;                 /* there were too many bids to look at all */
     uint32_t refusal_count;
     struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
+    struct bourse_standing standing;                           /* of this account */
     uint64_t index;
 };
 /* Why no work comes to this account's device number `device` (0, 1, 2 ...). NOT_FOUND: it has not
@@ -959,6 +981,10 @@ bool bourse_halt(struct bourse *bourse, bool halted, const char *reason,
 bool bourse_set_bands(struct bourse *bourse, const struct bourse_bands *bands, const char *reason,
                       struct bourse_error *ret_error);
 
+/* Whose accounts these are, by their keys; `owner` NULL or "": each is its own. */
+bool bourse_set_owner(struct bourse *bourse, const char *const *accounts, size_t count,
+                      const char *owner, const char *reason, struct bourse_error *ret_error);
+
 struct bourse_account_row {
     uint32_t number;
     char account[BOURSE_HEX32_SIZE];
@@ -966,6 +992,7 @@ struct bourse_account_row {
     unsigned roles;
     int64_t available_micro, held_micro;
     bool frozen;
+    char owner[BOURSE_NAME_SIZE]; /* as the operator named it; "": the account is its own */
 };
 typedef bool bourse_account_visitor(void *context, const struct bourse_account_row *row);
 bool bourse_accounts(struct bourse *bourse, bourse_account_visitor *visitor, void *context,

@@ -478,6 +478,36 @@ bool bourse_set_bands(struct bourse *bourse, const struct bourse_bands *bands, c
     return client_call(bourse, MESSAGE_SET_BANDS, &body.base, 0, NULL, ret_error);
 }
 
+bool bourse_set_owner(struct bourse *bourse, const char *const *accounts, size_t count,
+                      const char *owner, const char *reason, struct bourse_error *ret_error)
+{
+    struct key32 keys[LIMIT_OWNER_ACCOUNTS];
+    ProtobufCBinaryData pointers[LIMIT_OWNER_ACCOUNTS];
+    char copy[LIMIT_TEXT_BYTES + 1];
+    char name[LIMIT_NAME_BYTES + 1];
+    Bourse__V1__SetOwner body = BOURSE__V1__SET_OWNER__INIT;
+    if (count == 0 || count > LIMIT_OWNER_ACCOUNTS) {
+        return client_fail(ret_error, BOURSE_USAGE, "an owner has 1 to %d accounts at a time",
+                           LIMIT_OWNER_ACCOUNTS);
+    }
+    if (!client_name_fits(owner, ret_error)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!client_key_read(accounts[i], &keys[i], ret_error)) {
+            return false;
+        }
+        pointers[i] = client_bytes(keys[i].bytes, sizeof keys[i].bytes);
+    }
+    client_copy(copy, sizeof copy, reason);
+    client_copy(name, sizeof name, owner);
+    body.n_accounts = count;
+    body.accounts = pointers;
+    body.name = name;
+    body.reason = copy[0] != '\0' ? copy : NULL;
+    return client_call(bourse, MESSAGE_SET_OWNER, &body.base, 0, NULL, ret_error);
+}
+
 static struct bourse_account_row account_from_wire(const Bourse__V1__AccountRow *row)
 {
     struct bourse_account_row account = {.number = row->number,
@@ -487,6 +517,7 @@ static struct bourse_account_row account_from_wire(const Bourse__V1__AccountRow 
                                          .frozen = row->frozen};
     text_hex(row->account.data, 32, account.account);
     client_copy(account.name, sizeof account.name, row->name);
+    client_copy(account.owner, sizeof account.owner, row->owner);
     return account;
 }
 

@@ -217,6 +217,7 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
 /* ---------------------------------------------------------------- watching */
 
 #define WATCH_SILENCE_NS (10 * NS_PER_S)
+#define JUDGE_AGAIN_NS (2 * NS_PER_S) /* at the earliest, where something is left to judge */
 
 struct wait {
     struct bourse *client;
@@ -224,6 +225,8 @@ struct wait {
     bourse_watcher *watcher;
     void *context;
     struct bourse_job_row *last;
+    bool has_judged; /* a referee was overruled, and may be missed */
+    int64_t judge_at_ns;
 };
 
 /* Tells the watcher; false when the wait is over. */
@@ -255,9 +258,29 @@ static enum consumer_status watch_anew(const struct wait *wait)
                                   &wait->job);
 }
 
+/* What nobody else is left to judge. That it fails says nothing of the job: the market goes on
+ * holding the results, and `bourse explain` says so. */
+static void judge_if_asked(struct wait *wait)
+{
+    const bool is_asked = wait->last->accused > 0 || (wait->has_judged && wait->last->checking > 0);
+    struct bourse_judged judged;
+    struct bourse_error ignored;
+    if (!is_asked || clock_monotonic_ns() < wait->judge_at_ns) {
+        return;
+    }
+    if (bourse_judge(wait->client, wait->last->id, &judged, &ignored)) {
+        const uint32_t count = judged.accepted + judged.rejected + judged.unsure;
+        wait->has_judged = wait->has_judged || count > 0;
+        if (count > 0) {
+            (void)watch_anew(wait); /* answers took the place of its events */
+        }
+    }
+    wait->judge_at_ns = clock_monotonic_ns() + JUDGE_AGAIN_NS;
+}
+
 /* Events are a convenience of the broker's, who may have no place left for one more watch: after a
  * silence the job is asked for again. */
-static bool watch_until(const struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
+static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
 {
     for (;;) {
         struct consumer_event event;
@@ -290,6 +313,7 @@ static bool watch_until(const struct wait *wait, int64_t deadline_ns, struct bou
         if (gone || !more) {
             return !gone;
         }
+        judge_if_asked(wait);
     }
 }
 

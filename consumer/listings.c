@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "consumer/depth.h"
 #include "consumer/names.h"
+#include "consumer/rows.h"
 #include "formats/hours_text.h"
 #include "formats/job.h"
 #include "formats/requirement.h"
@@ -65,6 +66,7 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
                                .attribute_count = row->n_attributes,
                                .attributes = attributes};
     text_hex(row->account.data, 32, ret_device->account);
+    rows_standing(row->standing, &ret_device->standing);
     text_hex(row->device.data, 16, ret_device->id);
     client_copy(ret_device->provider, sizeof ret_device->provider, row->provider);
     client_copy(ret_device->state, sizeof ret_device->state, row->state);
@@ -151,6 +153,7 @@ static struct bourse_provider provider_from_wire(const Bourse__V1__ProviderRow *
     text_hex(row->account.data, 32, provider.account);
     client_copy(provider.name, sizeof provider.name, row->name);
     client_copy(provider.state, sizeof provider.state, row->state);
+    rows_standing(row->standing, &provider.standing);
     return provider;
 }
 

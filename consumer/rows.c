@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/client.h"
 #include "consumer/names.h"
 #include "formats/requirement.h"
 #include "ledger/record.h"
@@ -131,6 +132,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .failed = wire->failed,
                                        .cancelled = wire->cancelled,
                                        .checking = wire->checking,
+                                       .accused = wire->has_accused ? wire->accused : 0,
                                        .saved = wire->has_saved ? wire->saved : 0,
                                        .left_ms = wire->has_left_ms ? wire->left_ms : -1,
                                        .timed = wire->timed,
@@ -244,4 +246,16 @@ void rows_outcome_free(struct bourse_outcome **self)
 {
     free(*self);
     *self = NULL;
+}
+
+void rows_standing(const Bourse__V1__Standing *wire, struct bourse_standing *ret_standing)
+{
+    *ret_standing = (struct bourse_standing){.refuted = 0};
+    if (wire != NULL) {
+        ret_standing->refuted = wire->has_refuted ? wire->refuted : 0;
+        ret_standing->refuted_ever = wire->has_refuted_ever ? wire->refuted_ever : 0;
+        ret_standing->overruled = wire->has_overruled ? wire->overruled : 0;
+        ret_standing->withdrawn_ms = wire->has_withdrawn_ms ? wire->withdrawn_ms : 0;
+        client_copy(ret_standing->owner, sizeof ret_standing->owner, wire->owner);
+    }
 }

@@ -16,6 +16,8 @@ void rows_lease(const Bourse__V1__LeaseRow *wire, struct bourse_lease *ret_lease
  */
 bool rows_outcome(const Bourse__V1__OutcomeRow *wire, const struct id128 *job,
                   struct bourse_outcome *ret_outcome);
+/* NULL: the account is known for nothing. */
+void rows_standing(const Bourse__V1__Standing *wire, struct bourse_standing *ret_standing);
 void rows_outcome_free(struct bourse_outcome **self);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/rows.h"
 
 static void from_wire(const Bourse__V1__WhyReply *reply, struct bourse_why *ret_why)
 {
@@ -32,6 +33,7 @@ static void from_wire(const Bourse__V1__WhyReply *reply, struct bourse_why *ret_
         ret_why->paid_trades = reply->paid->trades;
         ret_why->paid_since_ms = reply->paid->since_ms;
     }
+    rows_standing(reply->standing, &ret_why->standing);
     client_copy(ret_why->text, sizeof ret_why->text, reply->text);
     client_copy(ret_why->state, sizeof ret_why->state, reply->state);
     client_copy(ret_why->label, sizeof ret_why->label, reply->label);

@@ -872,8 +872,8 @@ size_t exchange_disputes(const struct exchange *exchange, const struct id128 *id
             continue;
         }
         const bool may_wait = has_referee(exchange, job, held);
-        if (!is_accused && may_wait) {
-            continue;
+        if (!is_accused && (may_wait || !job_has_overruled(job))) {
+            continue; /* a referee may come, as to any job */
         }
         ret_rows[count++] = (struct exchange_dispute){.index = i,
                                                       .attempt = held->attempt,

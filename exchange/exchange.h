@@ -619,8 +619,8 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *job,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit);
 
-/* A result that is held and that its client may have to judge: a referee has accused it, or none is
- * left to judge it. */
+/* A result that is held and that its client may have to judge: a referee has accused it; or one was
+ * overruled, and no other is left to judge it. */
 struct exchange_dispute {
     uint32_t index, attempt;
     uint32_t maker, accuser; /* EXCHANGE_NO_ACCOUNT: nobody has accused it */

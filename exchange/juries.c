@@ -118,6 +118,11 @@ void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee)
     account_overruled(exchange, referee);
 }
 
+bool job_has_overruled(const struct job *job)
+{
+    return job->checks->overruled != NULL && job->checks->overruled->count > 0;
+}
+
 bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee)
 {
     return has_member(exchange, job->checks->overruled, referee);

@@ -455,6 +455,7 @@ bool jury_bars(const struct exchange *exchange, const struct job *job, uint32_t 
                uint32_t provider);
 /* The referee rejected what stood: the job asks its owner no more. */
 void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee);
+bool job_has_overruled(const struct job *job);
 bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee);
 /* The subtask waits again: it is looked at later whether anybody is left to make it. */
 void jury_watch(struct exchange *exchange, struct job *job, uint32_t index);

@@ -277,12 +277,13 @@ static bool add_account(void *context, const struct bourse_account_row *row)
     char roles[128];
     names_roles(row->roles, roles, sizeof roles);
     if (accounts->list != NULL) {
-        return json_array_append_new(
-                   accounts->list,
-                   json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:b}", "number", (int)row->number,
-                             "account", row->account, "name", row->name, "roles", roles,
-                             "available_micro", (json_int_t)row->available_micro, "held_micro",
-                             (json_int_t)row->held_micro, "frozen", row->frozen ? 1 : 0)) == 0;
+        return json_array_append_new(accounts->list,
+                                     json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:b, s:s}", "number",
+                                               (int)row->number, "account", row->account, "name",
+                                               row->name, "roles", roles, "available_micro",
+                                               (json_int_t)row->available_micro, "held_micro",
+                                               (json_int_t)row->held_micro, "frozen",
+                                               row->frozen ? 1 : 0, "owner", row->owner)) == 0;
     }
     if (accounts->quiet) {
         (void)puts(row->account);
@@ -294,7 +295,8 @@ static bool add_account(void *context, const struct bourse_account_row *row)
                            roles,
                            money_text(row->available_micro),
                            money_text(row->held_micro),
-                           row->frozen ? "frozen" : ""};
+                           row->frozen ? "frozen" : "",
+                           row->owner};
     grid_add(&accounts->table, cells);
     return true;
 }
@@ -302,10 +304,10 @@ static bool add_account(void *context, const struct bourse_account_row *row)
 static int admin_accounts(struct invocation *invocation)
 {
     static const char *const titles[] = {"NUMBER",    "ACCOUNT", "NAME", "ROLES",
-                                         "AVAILABLE", "HELD",    ""};
+                                         "AVAILABLE", "HELD",    "",     "OWNER"};
     struct account_list accounts = {.list = invocation->json ? json_array() : NULL,
                                     .quiet = invocation->quiet,
-                                    .table = grid_of(7, titles, "rlllrrl")};
+                                    .table = grid_of(8, titles, "rlllrrll")};
     bool halted = false;
     struct bourse_error error;
     if (!bourse_accounts(invocation->bourse, add_account, &accounts, &halted, &error)) {
@@ -425,15 +427,51 @@ static int admin_bands(struct invocation *invocation)
     return BOURSE_OK;
 }
 
+/* Whose accounts these are; with --undo each is its own again. */
+static int admin_owner(struct invocation *invocation)
+{
+    enum { ACCOUNTS_MOST = 32 };
+    static char keys[ACCOUNTS_MOST][BOURSE_HEX32_SIZE];
+    const char *accounts[ACCOUNTS_MOST];
+    const size_t count = (size_t)invocation->word_count - 1;
+    const char *name = option_text(invocation, "name", NULL);
+    const bool is_undone = option_given(invocation, "undo");
+    struct bourse_error error;
+    if (count == 0 || count > ACCOUNTS_MOST) {
+        return complain(invocation, BOURSE_USAGE,
+                        "admin owner: name 1 to %d accounts; see `bourse help admin`",
+                        ACCOUNTS_MOST);
+    }
+    if (is_undone == (name != NULL && name[0] != '\0')) {
+        return complain(invocation, BOURSE_USAGE,
+                        "admin owner: give --name NAME, or --undo, which makes each account its "
+                        "own owner again");
+    }
+    for (size_t i = 0; i < count; i++) {
+        int found;
+        if (!find_account(invocation, invocation->words[1 + i], keys[i], &found)) {
+            return found;
+        }
+        accounts[i] = keys[i];
+    }
+    return done(invocation,
+                bourse_set_owner(invocation->bourse, accounts, count, is_undone ? "" : name,
+                                 option_text(invocation, "reason", NULL), &error),
+                &error);
+}
+
 int command_admin(struct invocation *invocation)
 {
+    enum { ANY_WORDS = 0 };
     static const struct {
         const char *name;
         int words;
         int (*run)(struct invocation *invocation);
     } acts[] = {
-        {"mint", 3, admin_mint}, {"invite", 1, admin_invite},     {"freeze", 2, admin_freeze},
-        {"halt", 1, admin_halt}, {"accounts", 1, admin_accounts}, {"bands", 1, admin_bands},
+        {"mint", 3, admin_mint},           {"invite", 1, admin_invite},
+        {"freeze", 2, admin_freeze},       {"halt", 1, admin_halt},
+        {"accounts", 1, admin_accounts},   {"bands", 1, admin_bands},
+        {"owner", ANY_WORDS, admin_owner},
     };
     const size_t count = sizeof acts / sizeof *acts;
     const char *names[sizeof acts / sizeof *acts];
@@ -443,7 +481,7 @@ int command_admin(struct invocation *invocation)
         if (strcmp(word, acts[i].name) != 0) {
             continue;
         }
-        if (invocation->word_count != acts[i].words) {
+        if (acts[i].words != ANY_WORDS && invocation->word_count != acts[i].words) {
             return complain(invocation, BOURSE_USAGE,
                             "admin %s: wrong number of words; see `bourse help admin`", word);
         }

@@ -131,6 +131,7 @@ int command_watch(struct invocation *invocation);
 int command_report(struct invocation *invocation);
 int command_history(struct invocation *invocation);
 int command_cancel(struct invocation *invocation);
+int command_judge(struct invocation *invocation);
 int command_explain(struct invocation *invocation);
 int command_devices(struct invocation *invocation);
 int command_providers(struct invocation *invocation);

@@ -67,6 +67,9 @@ static void figures_text(const struct bourse_device *device, char *ret_text, siz
 /* Why nobody can buy it, where that is so. */
 static const char *price_cell(const struct bourse_device *device)
 {
+    if (device->standing.withdrawn_ms > 0) {
+        return "refuted";
+    }
     if (device->price_micro >= 0) {
         return money_text(device->price_micro);
     }
@@ -88,13 +91,14 @@ static json_t *json_device(const struct bourse_device *device)
     }
     json_t *price =
         device->price_micro >= 0 ? json_integer((json_int_t)device->price_micro) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o}",
                      "device", device->id, "provider", device->provider, "account", device->account,
                      "state", device->state, "label", device->label, "instrument",
                      device->instrument, "kind", device->kind, "simulated", device->simulated,
                      "slots", (json_int_t)device->slots, "leased", (json_int_t)device->leased,
                      "free", (json_int_t)device->free, "price_micro", price, "max_term_ms",
-                     (json_int_t)device->max_term_ms, "attributes", attributes);
+                     (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
+                     standing_as_json(&device->standing));
 }
 
 static bool add_device(void *context, const struct bourse_device *device)
@@ -192,8 +196,11 @@ static void print_device(const struct bourse_device *device, bool color)
     (void)printf("%s  %s/%s, instrument %s%s\n", short_id(device->id), plain_text(device->provider),
                  plain_text(device->label), plain_text(device->instrument),
                  device->simulated ? ", SIMULATED" : "");
-    (void)printf("%u slot%s, %u free, price %s\n\n", device->slots, text_plural(device->slots),
+    (void)printf("%u slot%s, %u free, price %s\n", device->slots, text_plural(device->slots),
                  device->free, price_cell(device));
+    const char *standing = standing_text(&device->standing);
+    (void)printf("%s%s%s\n", standing[0] != '\0' ? "its provider: " : "", standing,
+                 standing[0] != '\0' ? "\n" : "");
     print_figures(device, color);
     (void)putchar('\n');
     print_facts(device);

@@ -35,7 +35,10 @@ static void add_job(struct grid *table, const struct bourse_job_row *row)
                            money_text(row->charged_micro),
                            money_text(row->budget_micro),
                            time_text(row->submitted_ms),
-                           busy || row->state == BOURSE_DONE ? "" : row->reason_text};
+                           busy || row->state == BOURSE_DONE ? ""
+                           : row->accused > 0
+                               ? "a referee rejects what is held; see `bourse explain`"
+                               : row->reason_text};
     grid_add(table, cells);
 }
 
@@ -536,6 +539,35 @@ int command_fetch(struct invocation *invocation)
     if (!invocation->quiet && fetched.simulated > 0) {
         (void)fprintf(stderr, "SIMULATED: %llu of %llu results are of simulated devices\n",
                       (unsigned long long)fetched.simulated, (unsigned long long)fetched.subtasks);
+    }
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- judge */
+
+int command_judge(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    struct bourse_error error;
+    struct bourse_judged judged;
+    if (!bourse_judge(invocation->bourse, id, &judged, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:I, s:I, s:I, s:I}", "job", id, "accepted",
+                                    (json_int_t)judged.accepted, "rejected",
+                                    (json_int_t)judged.rejected, "unsure",
+                                    (json_int_t)judged.unsure, "left", (json_int_t)judged.left),
+                          BOURSE_OK);
+    }
+    if (!invocation->quiet) {
+        (void)printf("%u accepted, %u rejected, %u unsure; %u left to another referee\n",
+                     judged.accepted, judged.rejected, judged.unsure, judged.left);
     }
     return BOURSE_OK;
 }

@@ -19,11 +19,12 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
     if (listing->list != NULL) {
         return json_array_append_new(
                    listing->list,
-                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "account", provider->account,
-                             "name", provider->name, "state", provider->state, "devices",
-                             (json_int_t)provider->devices, "slots", (json_int_t)provider->slots,
-                             "leased", (json_int_t)provider->leased, "free",
-                             (json_int_t)provider->free)) == 0;
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "account",
+                             provider->account, "name", provider->name, "state", provider->state,
+                             "devices", (json_int_t)provider->devices, "slots",
+                             (json_int_t)provider->slots, "leased", (json_int_t)provider->leased,
+                             "free", (json_int_t)provider->free, "standing",
+                             standing_as_json(&provider->standing))) == 0;
     }
     if (listing->quiet) {
         (void)puts(provider->account);
@@ -34,21 +35,23 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
                            count_text(provider->devices),
                            count_text(provider->slots),
                            count_text(provider->leased),
-                           count_text(provider->free)};
+                           count_text(provider->free),
+                           standing_text(&provider->standing)};
     grid_add(&listing->table, cells);
     return true;
 }
 
 int command_providers(struct invocation *invocation)
 {
-    static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES", "SLOTS", "LEASED", "FREE"};
+    static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES", "SLOTS",
+                                         "LEASED",   "FREE",  ""};
     int status = 0;
     if (!connect_broker(invocation, &status)) {
         return status;
     }
     struct listing listing = {.list = invocation->json ? json_array() : NULL,
                               .quiet = invocation->quiet,
-                              .table = grid_of(6, titles, "llrrrr")};
+                              .table = grid_of(7, titles, "llrrrrl")};
     struct bourse_error error;
     if (bourse_providers(invocation->bourse, add_provider, &listing, &error)) {
         status = listing_show(invocation, &listing, "providers");

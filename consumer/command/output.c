@@ -309,6 +309,9 @@ json_t *json_job(const struct bourse_job_row *row)
     if (row->checking > 0) {
         (void)json_object_set_new(value, "checking", json_integer(row->checking));
     }
+    if (row->accused > 0) {
+        (void)json_object_set_new(value, "accused", json_integer(row->accused));
+    }
     if (row->saved > 0) {
         (void)json_object_set_new(value, "saved", json_integer(row->saved));
     }
@@ -614,7 +617,11 @@ void job_line(const struct bourse_job_row *row, int64_t percent, char ret_text[J
     job_left(row, percent, left);
     char checking[CELL_SIZE] = "";
     if (row->checking > 0) {
-        (void)snprintf(checking, sizeof checking, "%u checking, ", row->checking);
+        char accused[64] = "";
+        if (row->accused > 0) {
+            (void)snprintf(accused, sizeof accused, " (%u rejected by one referee)", row->accused);
+        }
+        (void)snprintf(checking, sizeof checking, "%u checking%s, ", row->checking, accused);
     }
     const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
     (void)snprintf(ret_text, JOB_LINE_SIZE,
@@ -699,6 +706,36 @@ int listing_show(struct invocation *invocation, struct listing *listing, const c
         grid_print(&listing->table, stdout, invocation->color);
     }
     return BOURSE_OK;
+}
+
+const char *standing_text(const struct bourse_standing *standing)
+{
+    static char text[3 * CELL_SIZE];
+    char closed[CELL_SIZE] = "";
+    char wait[UNITS_TEXT_SIZE];
+    char overruled[CELL_SIZE] = "";
+    if (standing->withdrawn_ms > 0) {
+        units_duration_short(standing->withdrawn_ms * NS_PER_MS, wait);
+        (void)snprintf(closed, sizeof closed, ", asks closed for %s", wait);
+    }
+    if (standing->overruled > 0) {
+        (void)snprintf(overruled, sizeof overruled, "%s%u of its rejects overruled",
+                       standing->refuted > 0 ? "; " : "", standing->overruled);
+    }
+    text[0] = '\0';
+    if (standing->refuted > 0 || standing->overruled > 0) {
+        (void)snprintf(text, sizeof text, "%.0u%s%s%s", standing->refuted,
+                       standing->refuted > 0 ? " refuted" : "", closed, overruled);
+    }
+    return text;
+}
+
+json_t *standing_as_json(const struct bourse_standing *standing)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:s}", "refuted", (json_int_t)standing->refuted,
+                     "refuted_ever", (json_int_t)standing->refuted_ever, "overruled",
+                     (json_int_t)standing->overruled, "withdrawn_ms",
+                     (json_int_t)standing->withdrawn_ms, "owner", standing->owner);
 }
 
 json_t *bands_as_json(struct bourse_bands bands)

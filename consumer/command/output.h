@@ -32,6 +32,9 @@ const char *money_text(int64_t micro);                   /* 0.10 */
 const char *limit_text(int64_t micro, const char *rate); /* 0.10, or 0.02 per bf16 TFLOP-hour */
 const char *ask_text(int64_t micro);                     /* what an ask asks: 0.10, or "donated" */
 /* What orders may be, as an object; and as a line to stdout. */
+/* "3 refuted, asks closed for 2min; 1 of its rejects overruled", or "". */
+const char *standing_text(const struct bourse_standing *standing);
+json_t *standing_as_json(const struct bourse_standing *standing);
 json_t *bands_as_json(struct bourse_bands bands);
 void print_bands(FILE *to, struct bourse_bands bands);
 /* The key of a limit by value and its rate, beside what stands in an object already; nothing where

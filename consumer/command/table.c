@@ -204,12 +204,12 @@ static const struct option_spec admin_options[] = {
      "invite: consumer, provider, referee, auditor or risk; may be repeated (consumer)"},
     {"credits", 0, "CREDITS", "invite: minted for who redeems it (0)"},
     {"expires", 0, "TIME", "invite: how long it is good for (7d)"},
-    {"name", 0, "NAME", "invite: of the account to be"},
+    {"name", 0, "NAME", "invite: of the account to be; owner: whose these accounts are"},
     {"least", 0, "PRICE", "bands: lowest price per slot-hour of an order, but for 0"},
     {"most", 0, "PRICE", "bands: highest price per slot-hour of an order"},
     {"notional", 0, "CREDITS", "bands: what one order may come to, or none"},
-    {"reason", 0, "TEXT", "freeze, halt, bands: why"},
-    {"undo", 0, NULL, "freeze, halt: end it"},
+    {"reason", 0, "TEXT", "freeze, halt, bands, owner: why"},
+    {"undo", 0, NULL, "freeze, halt, owner: end it"},
 };
 static const struct option_spec config_options[] = {
     {"origin", 0, NULL, "where each value comes from"},
@@ -343,6 +343,16 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_cancel,
      .details = JOB_WORDS},
+    {.name = "judge",
+     .arguments = "JOB",
+     .summary = "compute the checks of what one referee rejects",
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_judge,
+     .details = JOB_WORDS
+     "\nOf a job of `verify: cheap`: a result that one referee rejects is held until a referee of "
+     "another\nowner has judged it, too. Where there is none, this computes the check from its "
+     "seed and tells\nthe market what it found. Whoever waits for the job does so by itself."},
     {.name = "resume",
      .arguments = "JOB",
      .summary = "run what failed of a job that has ended, or was cancelled",
@@ -465,11 +475,11 @@ static const struct command table[] = {
          "Needs nothing but the log's public key; without --key, that of the market in use.\n"
          "Of a folder, every *.receipt in it. Exit status 7 when any is not what was signed."},
     {.name = "admin",
-     .arguments = "mint ACCOUNT CREDITS|invite|freeze ACCOUNT|halt|bands|accounts",
+     .arguments = "mint ACCOUNT CREDITS|invite|freeze ACCOUNT|halt|bands|owner ACCOUNT...|accounts",
      .summary = "the operator's commands",
      OPTIONS(admin_options),
      .words_min = 1,
-     .words_max = 3,
+     .words_max = 33,
      .run = command_admin,
      .details = "A halt takes no new jobs and asks and fills nothing; leases that stand run on to "
                 "the end of\n"
@@ -478,7 +488,9 @@ static const struct command table[] = {
                 "cancels its jobs. Bands hold for orders that come, or are replaced; without "
                 "options they are\n"
                 "shown. What one order comes to is its price x slots x time, of a job no more "
-                "than its budget."},
+                "than its budget.\n"
+                "Accounts of one owner do not judge one another's results; an account that nobody "
+                "named is its\nown owner."},
     {.name = "config",
      .arguments = "show",
      .summary = "show the settings in force",

@@ -324,6 +324,12 @@ static void print_why(const struct bourse_why *why, const struct rivals *rivals)
                text_plural(why->slots), why->leased);
     }
     printf("%-10s %s\n", "market", printable(why->text));
+    if (why->standing.refuted > 0 && why->standing.withdrawn_ms == 0) {
+        printf("%-10s %u result%s of this account w%s refuted; with the next its asks are closed "
+               "for a time\n",
+               "refuted", why->standing.refuted, text_plural(why->standing.refuted),
+               why->standing.refuted == 1 ? "as" : "ere");
+    }
     print_rivals(rivals);
     if (why->bids > 0) {
         printf("%-10s %u wait%s; %u fit this device, %u of those in its term, %u of those at its "
@@ -367,19 +373,20 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
             ? json_null()
             : json_pack("{s:I, s:I, s:I}", "middle_micro", (json_int_t)why->paid_micro, "trades",
                         (json_int_t)why->paid_trades, "since_ms", (json_int_t)why->paid_since_ms);
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
-                     "s:I, s:I, s:I, s:b, s:o, s:o}",
-                     "device", why->device, "label", why->label, "text", why->text, "slots",
-                     (json_int_t)why->slots, "leased", (json_int_t)why->leased, "free",
-                     (json_int_t)why->free, "price_micro", price_json(why->price_micro), "bids",
-                     (json_int_t)why->bids, "fitting", (json_int_t)why->fitting, "lasting",
-                     (json_int_t)why->lasting, "paying", (json_int_t)why->paying,
-                     "best_limit_micro", price_json(why->best_limit_micro), "fills_at_micro",
-                     price_json(why->fills_at_micro), "ahead",
-                     why->ahead < 0 ? json_null() : json_integer(why->ahead), "paid", paid,
-                     "daily_ms", (json_int_t)why->daily_ms, "used_ms", (json_int_t)why->used_ms,
-                     "promised_ms", (json_int_t)why->promised_ms, "partial", (int)why->partial,
-                     "refusals", refusals, "others", others);
+    return json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+        "s:I, s:I, s:I, s:b, s:o, s:o, s:I, s:I}",
+        "device", why->device, "label", why->label, "text", why->text, "slots",
+        (json_int_t)why->slots, "leased", (json_int_t)why->leased, "free", (json_int_t)why->free,
+        "price_micro", price_json(why->price_micro), "bids", (json_int_t)why->bids, "fitting",
+        (json_int_t)why->fitting, "lasting", (json_int_t)why->lasting, "paying",
+        (json_int_t)why->paying, "best_limit_micro", price_json(why->best_limit_micro),
+        "fills_at_micro", price_json(why->fills_at_micro), "ahead",
+        why->ahead < 0 ? json_null() : json_integer(why->ahead), "paid", paid, "daily_ms",
+        (json_int_t)why->daily_ms, "used_ms", (json_int_t)why->used_ms, "promised_ms",
+        (json_int_t)why->promised_ms, "partial", (int)why->partial, "refusals", refusals, "others",
+        others, "refuted", (json_int_t)why->standing.refuted, "withdrawn_ms",
+        (json_int_t)why->standing.withdrawn_ms);
 }
 
 /* One device after the other; the first answer says how many there are. */

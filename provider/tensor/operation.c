@@ -2,7 +2,7 @@
 
 #include "formats/npy.h"
 #include "formats/tensor_op.h"
-#include "provider/tensor/freivalds.h"
+#include "numeric/seeded_check.h"
 #include "provider/tensor/gemm.h"
 
 #include <errno.h>

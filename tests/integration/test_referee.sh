@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Products that are checked before they are paid. With one agent nobody may judge it: the job waits and says so. With two, each
 # judges the other. A third that lies - in one entry, by a lower precision, with zeros, another product, a wrong shape, garbage,
-# or nothing - is refuted each time, gets nothing, and its work is done again by an honest one; the books say all of it.
+# or nothing - is refuted each time by both, gets nothing, and its work is done again by an honest one that judged nothing; the books
+# say all of it.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
@@ -163,26 +164,38 @@ has "$(cat ps.txt)" 'check of subtask 1'
 # ---------------------------------------------------------------- a liar, and the cheapest of all
 
 agent_roles=(provider)
+agent_join "$work/third" --name third <<<'slots: 1' # who judged a product does not make it: somebody else has to
+sed -i 's/^price:.*/price: 0.05/' "$work/third/provider.yaml"
+"$bin/bourse-provider" run --dir "$work/third" >>"$work/agent-third.log" 2>&1 &
+started+=("$!")
+until_true 60 multiplying 3 || fail "the third offers nothing: $(cat agent-third.log)"
+
 liar=''
-lie() { # LIE: the liar begins to tell it
+liars=0
+profile=''
+name=''
+lie() { # LIE: a liar of its own begins to tell it, for the asks of one that was refuted twice are closed
     if [ -n "$liar" ]; then
         kill -TERM "$liar"
         ended "$liar" 60 || fail "the liar does not end"
-        until_true 60 multiplying 2 || fail "what the liar offered still stands"
+        until_true 60 multiplying 3 || fail "what the liar offered still stands"
     fi
+    liars=$((liars + 1))
+    name=liar$liars
+    agent_join "$work/$name" --name "$name" <<<'slots: 1'
+    sed -i 's/^price:.*/price: 0.01/' "$work/$name/provider.yaml"
+    [ -z "$profile" ] || cp "$profile" "$work/$name/profile.json"
     rm -rf lair
     mkdir lair
     cp "$bin/bourse-provider" "$bin/bourse-worker" lair/
     { cat "$bin/lying-tensor"; printf '\n%32s\n%s\n' '' "$1"; } >lair/bourse-tensor
     chmod 755 lair/bourse-tensor
     [ "$(id -u)" -ne 0 ] || chmod 711 lair
-    lair/bourse-provider run --dir "$work/liar" >>"$work/agent-liar.log" 2>&1 &
+    lair/bourse-provider run --dir "$work/$name" >>"$work/agent-$name.log" 2>&1 &
     liar=$!
     started+=("$liar")
-    until_true 60 multiplying 3 || fail "the liar offers nothing: $(cat agent-liar.log)"
+    until_true 60 multiplying 4 || fail "the liar offers nothing: $(cat "agent-$name.log")"
 }
-agent_join "$work/liar" --name liar <<<'slots: 1'
-sed -i 's/^price:.*/price: 0.01/' "$work/liar/provider.yaml"
 
 for kind in entry precision zeros old shape garbage; do
     lie "$kind"
@@ -191,9 +204,9 @@ for kind in entry precision zeros old shape garbage; do
     submit "$kind"
     await "$kind"
     [ "$(field state ps.json)" = "done" ] || fail "$kind: its work was not done again: $(cat ps.json)"
-    [ "$(ended_as liar 4)" -ge 1 ] || fail "$kind: the liar got away: $("$bourse" ps "$id" 2>&1)"
-    [ "$(ended_as liar 0)" = 0 ] && [ "$(ended_as liar 1)" = 0 ] || fail "$kind: a lie was accepted"
-    [ "$(balance_of liar)" = 0 ] || fail "$kind: the liar was paid: $("$bourse" admin accounts)"
+    [ "$(ended_as "$name" 4)" -ge 1 ] || fail "$kind: the liar got away: $("$bourse" ps "$id" 2>&1)"
+    [ "$(ended_as "$name" 0)" = 0 ] && [ "$(ended_as "$name" 1)" = 0 ] || fail "$kind: a lie was accepted"
+    [ "$(balance_of "$name")" = 0 ] || fail "$kind: the liar was paid: $("$bourse" admin accounts)"
     "$bourse" fetch "$id" -o "fetched.$kind" >fetch.log 2>&1 || fail "$kind: fetch: $(cat fetch.log)"
     cmp honest/A1.npy.c "fetched.$kind/A1.npy.c" && cmp honest/A2.npy.c "fetched.$kind/A2.npy.c" ||
         fail "$kind: the products are others"
@@ -201,16 +214,18 @@ done
 
 # The fastest of all, so that a small product is planned for it alone: refuted, its tile is computed by another, who asks
 # more. The limit that the bid gets without a cap has room for that.
-sed -i -E 's/("gemm_mflops": )[0-9]+/\1990000000/' liar/profile.json
+sed -E 's/("gemm_mflops": )[0-9]+/\1990000000/' "$name/profile.json" >fast.json
+profile=$work/fast.json
 lie zeros
-"$bourse" devices --json 2>/dev/null | grep -q 990000000 || fail "the liar is not the fastest: $(cat liar/profile.json)"
+"$bourse" devices --json 2>/dev/null | grep -q 990000000 || fail "the liar is not the fastest: $(cat fast.json)"
 timeout 300 "$bourse" run -y matmul A.npy M.npy -o redone.npy --verify cheap --json >redone.json 2>err ||
     fail "the product planned for the liar alone is not redone: $(cat err redone.json; "$bourse" explain last 2>&1)"
 cmp plain.npy redone.npy || fail "redone, it is another product"
 id=$(field job redone.json)
-[ "$(ended_as liar 4)" -ge 1 ] || fail "it was not planned for the liar: $(cat redone.json)"
+[ "$(ended_as "$name" 4)" -ge 1 ] || fail "it was not planned for the liar: $(cat redone.json)"
 
 # Two of them, the cheapest both: an honest one is within what the quote says, which is what the bid pays, and within the budget.
+lie zeros
 cp -r lair den
 [ "$(id -u)" -ne 0 ] || chmod 711 den
 agent_join "$work/fibber" --name fibber <<<'slots: 1'
@@ -218,7 +233,7 @@ sed -i 's/^price:.*/price: 0.02/' "$work/fibber/provider.yaml"
 den/bourse-provider run --dir "$work/fibber" >>"$work/agent-fibber.log" 2>&1 &
 fibber=$!
 started+=("$fibber")
-until_true 60 multiplying 4 || fail "the second liar offers nothing: $(cat agent-fibber.log)"
+until_true 60 multiplying 5 || fail "the second liar offers nothing: $(cat agent-fibber.log)"
 job twice 'each: A1.npy' 'at_most: 1'
 sed -i '/^cap:/d; /^budget:/d' twice.yaml
 "$bourse" quote twice.yaml >quote.txt 2>&1 || fail "quote: $(cat quote.txt)"
@@ -226,34 +241,35 @@ has "$(cat quote.txt)" 'price         at most 0.45 credits per slot-hour'
 submit twice
 await twice
 [ "$(field state ps.json)" = "done" ] || fail "twice: its work was not done again: $(cat ps.json)"
-[ "$(ended_as liar 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twice: who did what: $("$bourse" ps "$id")"
-[ "$(balance_of liar)" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twice: a liar was paid: $("$bourse" admin accounts)"
+[ "$(ended_as "$name" 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twice: who did what: $("$bourse" ps "$id")"
+[ "$(balance_of "$name")" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twice: a liar was paid: $("$bourse" admin accounts)"
 # Both the fastest, too, as they say: the speed that keeps slower devices out lets in one of a provider that is trusted.
 kill -TERM "$fibber"
 ended "$fibber" 60 || fail "the second liar does not end"
-until_true 60 multiplying 3 || fail "what the second liar offered still stands"
-cp liar/profile.json fibber/profile.json
+until_true 60 multiplying 4 || fail "what the second liar offered still stands"
+lie zeros
+cp fast.json fibber/profile.json
 den/bourse-provider run --dir "$work/fibber" >>"$work/agent-fibber.log" 2>&1 &
 fibber=$!
 started+=("$fibber")
-until_true 60 multiplying 4 || fail "the second liar offers nothing again: $(cat agent-fibber.log)"
+until_true 60 multiplying 5 || fail "the second liar offers nothing again: $(cat agent-fibber.log)"
 [ "$("$bourse" devices --json 2>/dev/null | grep -o 990000000 | wc -l)" -ge 2 ] || fail "the second liar is not as fast: $(cat fibber/profile.json)"
 timeout 300 "$bourse" run -y matmul A.npy M.npy -o twofold.npy --verify cheap --json >twofold.json 2>err ||
     fail "the product that two liars shut the honest out of is not redone: $(cat err twofold.json; "$bourse" explain last 2>&1)"
 cmp plain.npy twofold.npy || fail "redone after two liars, it is another product"
 id=$(field job twofold.json)
-[ "$(ended_as liar 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twofold: who did what: $("$bourse" ps "$id")"
-[ "$(balance_of liar)" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twofold: a liar was paid: $("$bourse" admin accounts)"
+[ "$(ended_as "$name" 4)" -ge 1 ] && [ "$(ended_as fibber 4)" -ge 1 ] || fail "twofold: who did what: $("$bourse" ps "$id")"
+[ "$(balance_of "$name")" = 0 ] && [ "$(balance_of fibber)" = 0 ] || fail "twofold: a liar was paid: $("$bourse" admin accounts)"
 kill -TERM "$fibber"
 ended "$fibber" 60 || fail "the second liar does not end"
-until_true 60 multiplying 3 || fail "what the second liar offered still stands"
+until_true 60 multiplying 4 || fail "what the second liar offered still stands"
 
 # Without another try it fails, and says what became of it.
 lie entry
 job caught 'each: A1.npy' 'at_most: 1' 'crash_limit: 0'
 submit caught
 await caught
-[ "$(field state ps.json)" = failed ] && [ "$(ended_as liar 4)" = 1 ] || fail "caught: $(cat ps.json)"
+[ "$(field state ps.json)" = failed ] && [ "$(ended_as "$name" 4)" = 1 ] || fail "caught: $(cat ps.json)"
 "$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
 grep -qE '^subtask 0 +failed +1 .* not paid: found wrong by a referee' ps.txt || fail "caught: $(cat ps.txt)"
 "$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
@@ -264,7 +280,7 @@ has "$(cat report.txt)" 'refuted by a referee (1)'
 lie garbage
 kill -TERM "$second" "$agent"
 ended "$second" 60 && ended "$agent" 60 || fail "the honest agents do not end"
-until_true 60 multiplying 1 || fail "what the honest ones offered still stands"
+until_true 60 multiplying 2 || fail "what the honest ones offered still stands"
 job missing 'each: A1.npy'
 submit missing
 until_true 60 is_held || fail "missing: the result is not held: $(cat ps.json)"
@@ -275,13 +291,13 @@ started+=("$agent")
 agent_start "$work/second"
 await missing
 [ "$(field state ps.json)" = "done" ] || fail "missing: its work was not done again: $(cat ps.json)"
-[ "$(ended_as liar 4)" = 1 ] || fail "missing: the liar got away: $("$bourse" ps "$id" 2>&1)"
-[ "$(balance_of liar)" = 0 ] || fail "missing: the liar was paid: $("$bourse" admin accounts)"
+[ "$(ended_as "$name" 4)" = 1 ] || fail "missing: the liar got away: $("$bourse" ps "$id" 2>&1)"
+[ "$(balance_of "$name")" = 0 ] || fail "missing: the liar was paid: $("$bourse" admin accounts)"
 
 # The honest ones were never accused.
 refuted=$(sqlite3 -readonly "$market/ledger.db" "
     SELECT COUNT(*) FROM results JOIN accounts ON accounts.key = results.provider
-    WHERE accounts.name NOT IN ('liar', 'fibber') AND results.status = 4;")
+    WHERE accounts.name NOT LIKE 'liar%' AND accounts.name <> 'fibber' AND results.status = 4;")
 [ "$refuted" = 0 ] || fail "an honest result was refuted"
 
 market_audit

@@ -304,7 +304,7 @@ START_TEST(random_markets_come_to_every_verdict)
         checks_model_fini(&checks);
         model_fini(&model);
     }
-    ck_assert_uint_gt(refuted, 50);
+    ck_assert_uint_gt(refuted, 5); /* two have to say so */
     ck_assert_uint_gt(unsure, 0);
 }
 END_TEST

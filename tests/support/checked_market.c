@@ -13,7 +13,7 @@
 #include "ledger/accounts.h"
 #include "tests/support/small_market_writer.h"
 
-enum { REFEREE = 5, CHECKED = 2, TERM_MS = 60000, RESULT_NS = 100000000 };
+enum { REFEREE = 5, SECOND = 6, CHECKED = 2, TERM_MS = 60000, RESULT_NS = 100000000 };
 
 static const int64_t budget_micro = 100 * 1000000;
 
@@ -31,7 +31,7 @@ struct story {
     struct checked_market *told;
     struct id128 job, device, ask;
     struct hash32 secret;
-    struct side maker, checker;
+    struct side maker, checker, second;
     struct hash32 held[CHECKED], dice[CHECKED]; /* of the results that were held last */
     uint8_t *held_bytes[CHECKED];
     uint32_t held_length[CHECKED];
@@ -84,12 +84,11 @@ static struct hash32 seed_of(const struct story *story, uint32_t about, uint32_t
 
 /* ---- who takes part */
 
-static void invite(struct story *story)
+static void invite(struct story *story, const struct identity *referee, uint32_t number)
 {
-    static const uint8_t token[16] = {8, 8, 8};
+    const uint8_t token[16] = {8, 8, (uint8_t)(3 + number)};
     struct writer_state *state = story->state;
     struct small_market *market = state->market;
-    const struct identity *referee = story->told->referee;
     struct hash32 token_hash = sha256_of(token, sizeof token);
     Bourse__V1__InviteCreate create = BOURSE__V1__INVITE_CREATE__INIT;
     create.token_hash = writer_data(token_hash.bytes, 32);
@@ -102,7 +101,7 @@ static void invite(struct story *story)
     join.account = writer_data(identity_key(referee)->bytes, 32);
     join.token = writer_data(token, sizeof token);
     writer_add_message(state, MESSAGE_JOIN, referee, UINT32_MAX, &join.base);
-    writer_add_account(state, REFEREE, referee, create.roles, "");
+    writer_add_account(state, number, referee, create.roles, "");
     writer_commit(state);
 }
 
@@ -112,30 +111,60 @@ static const char *instrument_of(const struct checked_market *told)
     return told->lie == LIE_NO_REFEREE ? "cpu.x86_64.avx512" : "cpu.x86_64.avx2";
 }
 
-static void offer(struct story *story)
+static struct id128 offer(struct story *story, const struct identity *referee, uint32_t number,
+                          struct id128 device)
 {
     struct writer_state *state = story->state;
-    const struct identity *referee = story->told->referee;
     Bourse__V1__Device one = BOURSE__V1__DEVICE__INIT;
     Bourse__V1__Device *devices[] = {&one};
-    one.device = writer_data(story->device.bytes, 16);
+    one.device = writer_data(device.bytes, 16);
     one.instrument = (char *)(uintptr_t)instrument_of(story->told);
     one.slots = 2;
     Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
     advertise.n_devices = 1;
     advertise.devices = devices;
-    writer_add_message(state, MESSAGE_ADVERTISE, referee, REFEREE, &advertise.base);
+    writer_add_message(state, MESSAGE_ADVERTISE, referee, number, &advertise.base);
     Bourse__V1__AskPlace place = BOURSE__V1__ASK_PLACE__INIT;
-    place.device = writer_data(story->device.bytes, 16);
+    place.device = writer_data(device.bytes, 16);
     place.slots = 2;
     place.price_micro = SMALL_MARKET_PRICE;
-    story->ask = writer_add_message(state, MESSAGE_ASK_PLACE, referee, REFEREE, &place.base);
+    const struct id128 ask =
+        writer_add_message(state, MESSAGE_ASK_PLACE, referee, number, &place.base);
     struct ledger_record *record = writer_add_record(state, LEDGER_ASK);
-    record->order = story->ask;
+    record->order = ask;
     record->owner = *identity_key(referee);
-    record->device = story->device;
+    record->device = device;
     record->slots = 2;
     record->price_micro = SMALL_MARKET_PRICE;
+    writer_commit(state);
+    return ask;
+}
+
+/* The broker's own command that says by which rules it computes from here on. */
+static void set_rules(struct writer_state *state, uint32_t rules)
+{
+    const struct exchange_set_limits set = {.rules = rules, .limits = exchange_limits_default()};
+    uint8_t *payload = malloc(TRANSLATE_LIMITS_BYTES);
+    translate_limits(&set, payload);
+    writer_add_command(state, ENTRY_LIMITS, UINT32_MAX, payload, TRANSLATE_LIMITS_BYTES);
+    writer_commit(state);
+}
+
+static void make_one_owner(struct story *story)
+{
+    struct writer_state *state = story->state;
+    const struct small_market *market = state->market;
+    ProtobufCBinaryData accounts[] = {writer_data(identity_key(story->told->referee)->bytes, 32),
+                                      writer_data(identity_key(story->told->second)->bytes, 32)};
+    Bourse__V1__SetOwner body = BOURSE__V1__SET_OWNER__INIT;
+    body.n_accounts = 2;
+    body.accounts = accounts;
+    body.name = "lab";
+    writer_add_message(state, MESSAGE_SET_OWNER, market->owner, SMALL_MARKET_OWNER, &body.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_FLAG);
+    record->owner = *identity_key(market->owner);
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    (void)snprintf(record->name, sizeof record->name, "owner");
     writer_commit(state);
 }
 
@@ -228,11 +257,14 @@ static void submit(struct story *story)
     record->debit = record->credit = SMALL_MARKET_OWNER;
     add_money(story, LEDGER_HOLD, budget_micro);
     story->maker.bid = story->job;
-    story->checker.bid = part_bid(&story->job, 1);
+    story->checker.bid = story->second.bid = part_bid(&story->job, 1);
     add_bid(story, &story->maker.bid);
     add_bid(story, &story->checker.bid);
     add_fill(story, &story->maker);
     add_fill(story, &story->checker);
+    if (story->told->of_two) {
+        add_fill(story, &story->second);
+    }
     writer_commit(state);
 }
 
@@ -348,27 +380,35 @@ static struct ledger_record *settle(struct story *story, struct side *side, uint
     return record;
 }
 
-/* One check, sent, and what it decides. */
-static void check(struct story *story, uint32_t about, uint32_t attempt, uint32_t about_attempt,
-                  uint32_t verdict)
+/* One check, sent, and its own result. */
+static struct hash32 say(struct story *story, struct side *by, uint32_t about, uint32_t attempt,
+                         uint32_t verdict)
 {
     struct writer_state *state = story->state;
     struct hash32 seed = seed_of(story, about, attempt);
     if (story->told->lie == LIE_SEED && about == 1) {
         seed.bytes[31] ^= 1;
     }
-    add_result(story, &story->checker, CHECKED + about, attempt, verdict, &seed);
-    send_results(story, &story->checker);
-    bool says_yes = verdict == VERDICT_ACCEPT;
-    struct ledger_record *record = settle(story, &story->checker, CHECKED + about, attempt,
-                                          says_yes ? ATTEMPT_ACCEPTED : ATTEMPT_FAILED_PAID);
+    add_result(story, by, CHECKED + about, attempt, verdict, &seed);
+    send_results(story, by);
+    struct ledger_record *record =
+        settle(story, by, CHECKED + about, attempt,
+               verdict == VERDICT_ACCEPT ? ATTEMPT_ACCEPTED : ATTEMPT_FAILED_PAID);
     record->hash = sha256_of(state->batch.bytes[0], state->batch.lengths[0]);
     record->result = state->batch.bytes[0];
     record->result_length = (uint32_t)state->batch.lengths[0];
     record->batch_index = record->log_index;
-    const struct hash32 hash = record->hash;
-    record = settle(story, &story->maker, about, about_attempt,
-                    says_yes ? ATTEMPT_ACCEPTED : ATTEMPT_REFUTED);
+    return record->hash;
+}
+
+/* A check by that referee, and what it decides. */
+static void check(struct story *story, struct side *by, uint32_t about, uint32_t attempt,
+                  uint32_t about_attempt, uint32_t verdict)
+{
+    const struct hash32 hash = say(story, by, about, attempt, verdict);
+    const bool says_yes = verdict == VERDICT_ACCEPT;
+    struct ledger_record *record = settle(story, &story->maker, about, about_attempt,
+                                          says_yes ? ATTEMPT_ACCEPTED : ATTEMPT_REFUTED);
     record->hash = story->held[about];
     record->result = story->held_bytes[about];
     record->result_length = story->held_length[about];
@@ -388,15 +428,21 @@ static void work(struct story *story)
     hold(story, 0, 0, 1);
     hold(story, 1, 1, 1);
     writer_commit(state);
-    check(story, 0, 1, 1, VERDICT_ACCEPT);
+    check(story, &story->checker, 0, 1, 1, VERDICT_ACCEPT);
     writer_commit(state);
-    check(story, 1, 1, 1, VERDICT_REJECT);
+    const bool confirms = story->told->of_two && story->told->lie != LIE_ALONE;
+    if (confirms) {
+        (void)say(story, &story->checker, 1, 1, VERDICT_REJECT);
+        writer_commit(state);
+    }
+    check(story, confirms ? &story->second : &story->checker, 1, confirms ? 2 : 1, 1,
+          VERDICT_REJECT);
     writer_commit(state);
     add_result(story, &story->maker, 1, 2, 0, NULL);
     send_results(story, &story->maker);
     hold(story, 0, 1, 2);
     writer_commit(state);
-    check(story, 1, 2, 2, VERDICT_ACCEPT);
+    check(story, &story->checker, 1, confirms ? 3 : 2, 2, VERDICT_ACCEPT);
     const struct id128 *bids[] = {&story->maker.bid, &story->checker.bid};
     for (size_t i = 0; i < 2; i++) {
         struct ledger_record *record = writer_add_record(state, LEDGER_CANCEL);
@@ -421,10 +467,28 @@ static void go_on(struct writer_state *state, void *context)
     static const struct hash32 none;
     struct story story = {.state = state, .told = context, .secret = {{5, 3}}};
     const struct hash32 next = {{7, 7}};
+    struct id128 second_device;
     memset(story.device.bytes, 0xd5, sizeof story.device.bytes);
+    memset(second_device.bytes, 0xd6, sizeof second_device.bytes);
+    if (story.told->of_two) {
+        set_rules(state, 18);
+    }
     begin_epoch(state, &story.secret, &none);
-    invite(&story);
-    offer(&story);
+    invite(&story, story.told->referee, REFEREE);
+    story.ask = offer(&story, story.told->referee, REFEREE, story.device);
+    if (story.told->of_two) {
+        invite(&story, story.told->second, SECOND);
+        story.second =
+            (struct side){.lease = 4,
+                          .number = SECOND,
+                          .identity = story.told->second,
+                          .ask = offer(&story, story.told->second, SECOND, second_device),
+                          .device = second_device,
+                          .instrument = instrument_of(story.told)};
+    }
+    if (story.told->lie == LIE_ONE_OWNER) {
+        make_one_owner(&story);
+    }
     const struct side maker = {.lease = 2,
                                .number = SMALL_MARKET_PROVIDER,
                                .identity = state->market->provider,
@@ -459,6 +523,7 @@ static bool bend(void *context, uint64_t number, struct ledger_record *record)
 void checked_market_create(struct checked_market *self)
 {
     self->referee = writer_identity(4);
+    self->second = writer_identity(5);
     small_market_create_more(&self->market, bend, go_on, self);
 }
 
@@ -466,4 +531,5 @@ void checked_market_destroy(struct checked_market *self)
 {
     small_market_destroy(&self->market);
     identity_destroy(&self->referee);
+    identity_destroy(&self->second);
 }

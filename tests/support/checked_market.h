@@ -17,11 +17,14 @@ enum checked_lie {
     LIE_OWN_CHECK,  /* the referee's are the results too */
     LIE_NO_REFEREE, /* the checks are made by a provider without that role */
     LIE_ROW,        /* `bend` tells it */
+    LIE_ALONE,      /* of two: one referee's no refutes the result */
+    LIE_ONE_OWNER,  /* of two: the operator has said that both referees are one owner's */
 };
 
 struct checked_market {
     struct small_market market;
-    struct identity *referee;
+    bool of_two; /* under rules 18: a second referee (account 6) says no to 1 as well */
+    struct identity *referee, *second;
     struct id128 job;    /* the checked one */
     struct hash32 check; /* what decided its subtask 1 in the end */
     enum checked_lie lie;
@@ -29,7 +32,7 @@ struct checked_market {
     void *context;
 };
 
-/* `self` says which lie; the rest is filled in. */
+/* `self` says which lie, and by which rules; the rest is filled in. */
 void checked_market_create(struct checked_market *self);
 void checked_market_destroy(struct checked_market *self);
 

@@ -607,6 +607,44 @@ static void make_again(struct model *model)
     model->command.body.bytes[0] ^= (uint8_t)draw(model, 2);
 }
 
+/* A client judges something that is held of a job of its own, or of nobody's. */
+static void make_word(struct model *model)
+{
+    struct exchange_dispute disputes[4];
+    const uint32_t job = model->job_count == 0 ? 0 : draw(model, model->job_count);
+    const size_t count = exchange_disputes(model->exchange, &model->jobs[job], 0, disputes, 4);
+    model->command = blank(model, EXCHANGE_JUDGE,
+                           model->job_count == 0 ? FIRST_CONSUMER : model->job_owners[job]);
+    model->command.judge.job = model->jobs[job];
+    model->command.judge.verdict = (uint8_t)(1 + draw(model, 3));
+    if (count > 0) {
+        const struct exchange_dispute *dispute = &disputes[draw(model, count)];
+        model->command.judge.index = dispute->index;
+        model->command.judge.attempt = dispute->attempt;
+        model->command.judge.result = dispute->result;
+        model->command.judge.seed = dispute->seed;
+    }
+}
+
+/* The first dispute that there is, which its client ends by accepting the result. */
+static bool end_dispute(struct model *model)
+{
+    struct exchange_dispute dispute;
+    for (size_t i = 0; i < model->job_count; i++) {
+        if (exchange_disputes(model->exchange, &model->jobs[i], 0, &dispute, 1) == 1) {
+            model->command = blank(model, EXCHANGE_JUDGE, model->job_owners[i]);
+            model->command.judge = (struct exchange_judge){.job = model->jobs[i],
+                                                           .index = dispute.index,
+                                                           .attempt = dispute.attempt,
+                                                           .result = dispute.result,
+                                                           .seed = dispute.seed,
+                                                           .verdict = 1};
+            return true;
+        }
+    }
+    return false;
+}
+
 static void make_calm(struct model *model)
 {
     uint64_t step = model->index % 64;
@@ -626,6 +664,8 @@ static void make_calm(struct model *model)
                                                        .has_most = true,
                                                        .has_notional = true,
                                                        .most_micro = 100 * MICRO_PER_CREDIT};
+    } else if (step % 4 == 2 && end_dispute(model)) {
+        return;
     } else if (step % 4 == 0) {
         int64_t deadline_ns = exchange_next_deadline_ns(model->exchange);
         if (model->work_count == 0 && deadline_ns > model->now_ns && deadline_ns < INT64_MAX / 2) {
@@ -634,25 +674,6 @@ static void make_calm(struct model *model)
         model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     } else {
         make_results(model);
-    }
-}
-
-/* A client judges something that is held of a job of its own, or of nobody's. */
-static void make_word(struct model *model)
-{
-    struct exchange_dispute disputes[4];
-    const uint32_t job = model->job_count == 0 ? 0 : draw(model, model->job_count);
-    const size_t count = exchange_disputes(model->exchange, &model->jobs[job], 0, disputes, 4);
-    model->command = blank(model, EXCHANGE_JUDGE,
-                           model->job_count == 0 ? FIRST_CONSUMER : model->job_owners[job]);
-    model->command.judge.job = model->jobs[job];
-    model->command.judge.verdict = (uint8_t)(1 + draw(model, 3));
-    if (count > 0) {
-        const struct exchange_dispute *dispute = &disputes[draw(model, count)];
-        model->command.judge.index = dispute->index;
-        model->command.judge.attempt = dispute->attempt;
-        model->command.judge.result = dispute->result;
-        model->command.judge.seed = dispute->seed;
     }
 }
 

@@ -151,6 +151,22 @@ START_TEST(a_row_that_does_not_follow_is_named)
 }
 END_TEST
 
+START_TEST(since_rules_18_two_of_different_owners_refute)
+{
+    static const enum checked_lie tales[] = {LIE_NONE, LIE_ALONE, LIE_ONE_OWNER};
+    struct checked_market told = {.lie = tales[_i], .of_two = true};
+    struct audit_report report;
+    audit(&told, &report);
+    if (tales[_i] == LIE_NONE) {
+        ck_assert_msg(report.verdict == AUDIT_OK, "%s %lu: %s (%s, %s)", report.table,
+                      (unsigned long)report.entry, report.what, report.expected, report.found);
+        ck_assert_uint_eq(report.checked, 3);
+    } else {
+        assert_found(&report, "results", "its status is what its check leads to");
+    }
+}
+END_TEST
+
 START_TEST(an_epoch_without_its_row_is_found)
 {
     struct bent bent = {.what = "no epoch"};
@@ -191,6 +207,7 @@ int main(void)
     tcase_add_test(tests, a_true_market_with_checks_is_ok);
     tcase_add_loop_test(tests, a_lie_of_a_member_or_the_broker_is_named, 0, LIES);
     tcase_add_loop_test(tests, a_row_that_does_not_follow_is_named, 0, BENTS);
+    tcase_add_loop_test(tests, since_rules_18_two_of_different_owners_refute, 0, 3);
     tcase_add_test(tests, an_epoch_without_its_row_is_found);
     tcase_add_test(tests, a_secret_that_was_never_shown_leaves_its_dice_alone);
     suite_add_tcase(suite, tests);

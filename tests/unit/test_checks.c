@@ -536,14 +536,22 @@ END_TEST
 
 START_TEST(a_client_alone_refutes_nothing)
 {
-    struct held_case held = hold_one();
-    struct exchange_command word = word_of(CONSUMER, held.job, VERDICT_REJECT);
-    presence(EXCHANGE_GOODBYE, REFEREE);
-    word = word_of(CONSUMER, held.job, VERDICT_REJECT);
-    apply(&word); /* nobody has accused it: it is paid, and made again */
-    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(2);
+    make_all(job, 2);
+    offer(REFEREE, 1, price);
+    const struct exchange_work check = sent_to(REFEREE);
+    (void)answer(REFEREE, job, check, OUTCOME_OK, VERDICT_REJECT);
+    const struct exchange_work other = sent_to(REFEREE);
+    struct exchange_command word = word_of(CONSUMER, job, VERDICT_ACCEPT);
+    apply(&word);
+    (void)answer(REFEREE, job, other, OUTCOME_CANCELLED, VERDICT_NONE);
+    ck_assert(!is_sent_to(REFEREE)); /* it was overruled */
+    word = word_of(CONSUMER, job, VERDICT_REJECT);
+    apply(&word); /* nobody has accused this one: it is paid, and made again */
+    ck_assert_uint_eq(result_of(word.judge.index)->status, ATTEMPT_FAILED_PAID);
     ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 0);
-    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(MAKER).available_micro, 2 * MICRO_PER_CREDIT);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* Which products Freivalds' check believes. */
-#include "provider/tensor/freivalds.h"
+#include "numeric/seeded_check.h"
 #include "tests/support/matrices.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
  * refuse, and what a check of files says. */
 #include "formats/npy.h"
 #include "formats/tensor_op.h"
-#include "provider/tensor/freivalds.h"
+#include "numeric/seeded_check.h"
 #include "provider/tensor/gemm.h"
 #include "provider/tensor/operation.h"
 #include "tests/support/matrices.h"

@@ -1,4 +1,4 @@
-#include "provider/tensor/freivalds.h"
+#include "numeric/seeded_check.h"
 
 #include "base/precision.h"
 #include "base/residual.h"

@@ -1,4 +1,4 @@
-/* provider/tensor/freivalds.h - whether C is the product of A and B, without computing the product.
+/* numeric/seeded_check.h - whether C is the product of A and B, without computing the product.
  *
  * Freivalds' check: for a random vector r of +1 and -1, C r = A (B r) if C is the product, and if a row of C is
  * not, the two differ there for at least half of all r. Products of float32 are rounded, so a row's
@@ -10,8 +10,8 @@
  * The vectors come from the seed by xoshiro256** (seed: its state, four little-endian words; bit 63 of each
  * output makes one sign, r by r; the outputs after them choose rows and columns), so that anyone who has the seed computes
  * the same verdict. Whoever made C must not know the seed before C is fixed. */
-#ifndef BOURSE_PROVIDER_TENSOR_FREIVALDS_H
-#define BOURSE_PROVIDER_TENSOR_FREIVALDS_H
+#ifndef BOURSE_NUMERIC_SEEDED_CHECK_H
+#define BOURSE_NUMERIC_SEEDED_CHECK_H
 
 #include "formats/tensor_op.h"
 #include "protocol/message.h"

@@ -39,7 +39,8 @@ static bool load_or_create(const char *path, struct identity **ret_identity,
     return ok;
 }
 
-/* Whether the broker knows an account of this key, by an earlier answer that was not heard perhaps. */
+/* Whether the broker knows an account of this key. A former Join, whose answer was not heard, may
+ * have made it. */
 static bool has_account(const struct bourse *client)
 {
     const Bourse__V1__Welcome *welcome = consumer_session_welcome(client->session);

@@ -9,7 +9,8 @@
 
 /* A header, as POSIX draws it; numbers are octal digits, or binary behind a byte 0x80.
  *
- *   0 name 100 | 124 size 12 | 148 checksum 8 | 156 type 1 | 157 link 100 | 257 "ustar" | 345 prefix 155
+ *   0 name 100 | 124 size 12 | 148 checksum 8 | 156 type 1 | 157 link 100
+ *   257 "ustar" | 345 prefix 155
  */
 enum {
     BLOCK = 512,
@@ -183,7 +184,8 @@ static const char *check_path(const char *path, size_t *ret_depth)
     return NULL;
 }
 
-/* A link in a folder `depth` below the root. One that begins with "/" begins at the image's root. */
+/* The link stands in a folder `depth` below the root. A target with "/" in front begins at the
+ * image's root. */
 static bool leads_out(const char *target, size_t depth)
 {
     const char *part;

@@ -18,8 +18,8 @@
  *     visible: [/usr/local]  more folders below /usr or /opt that jobs see, read-only
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
- *     image_files: 131072    the most files, folders and links of one image; default as many as images may have
- *     image_size: 4GiB       the most bytes of its files together; default as much as `cache`
+ *     image_files: 131072    files, folders and links of one image; default the most there may be
+ *     image_size: 4GiB       bytes of an image's files together; default as much as `cache`
  *     spool: spool           folder for outputs on their way; default beside this file
  *     devices:               more devices beside the one that all of the above describes
  *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, interruptible, to, hours, daily, too

@@ -53,8 +53,8 @@ struct jail_spec {
         *image_path; /* an unpacked image (image.h), absolute; NULL: the host's system tree */
     const char
         *tensor_path; /* NULL; of a job of tensor subtasks: bourse-tensor as installed, absolute */
-    const char *const
-        *visible;          /* NULL, or ends with NULL: folders of the host beside system_tree.h's */
+    /* NULL, or ends with NULL: folders of the host beside those of system_tree.h. */
+    const char *const *visible;
     const char *bind_path; /* NULL; for image.c: a folder that is /work and is kept after runs */
     const char *name;      /* of its cgroup: [a-z0-9-], unique among open jails */
     struct jail_limits limits;

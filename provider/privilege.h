@@ -11,8 +11,8 @@
 bool privilege_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct problem *ret_problem);
 
 /* Becomes uid:gid with no other group and no capability, and makes sure that there is no way back,
- * not even through a program that is setuid. uid 0 is refused. A process that is not root passes when it already is that user. Call it after cgroups
- * and folders are prepared, before threads. */
+ * not even through a program that is setuid. uid 0 is refused. A process that is not root passes
+ * when it already is that user. Call it after cgroups and folders are prepared, before threads. */
 bool privilege_drop(uid_t uid, gid_t gid, struct problem *ret_problem);
 
 #endif

@@ -2,8 +2,8 @@
  * they read when they run.
  *
  * Jails without an image show these folders of the host, read-only, and nothing else of it. The
- * owner can add folders (`visible` in provider.yaml). The rest of /usr, such as sources, manuals and
- * what its owner has put into /usr/local, is not there. In every jail, with an image too, the files
+ * owner can add folders (`visible` in provider.yaml). The rest of /usr is not there: sources,
+ * manuals, and what the owner has put into /usr/local. In every jail, with an image too, the files
  * of /proc are masked that tell of the machine and not of the job. Pure but for system_mask, which
  * looks at the host's /proc. */
 #ifndef BOURSE_PROVIDER_SYSTEM_TREE_H

@@ -66,6 +66,7 @@ struct broker {
     struct directory *directories[3]; /* gateway, reader, blobs */
     struct serves *serves;
     struct blob_store *blob_store;
+    struct outputs *outputs;
     struct room room;
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
     struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
@@ -331,6 +332,12 @@ static bool restore_again(void *context, uint64_t lease, const struct exchange_g
     return good;
 }
 
+static bool serve_again(void *context, uint64_t lease, uint32_t owner,
+                        const struct hash32 *manifest)
+{
+    return outputs_serve(context, lease, owner, manifest);
+}
+
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
@@ -342,6 +349,9 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves) &&
            exchange_each_given(broker->exchange, give_again, broker->serves) &&
            exchange_each_saved(broker->exchange, restore_again, broker->serves);
+    broker->outputs = outputs_open(broker->blobs_folder);
+    good = good && broker->outputs != NULL &&
+           exchange_each_lease(broker->exchange, serve_again, broker->outputs);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;
@@ -539,6 +549,7 @@ static void start_threads(struct broker *broker)
                                                .core = broker->core_in,
                                                .releases = broker->releases,
                                                .blobs = broker->notes,
+                                               .outputs = broker->outputs,
                                                .names = broker->names,
                                                .snapshots = broker->snapshot_requests,
                                                .room = &broker->room,
@@ -575,7 +586,9 @@ static void start_threads(struct broker *broker)
         const struct verify_config verify = {.inbound = broker->workers_in[i],
                                              .core = broker->core_in,
                                              .releases = broker->releases,
-                                             .cluster = genesis->cluster};
+                                             .cluster = genesis->cluster,
+                                             .look = outputs_look,
+                                             .context = broker->outputs};
         broker->workers[i] = verify_start(&verify);
         gateway.workers[i] = broker->workers_in[i];
     }
@@ -687,6 +700,7 @@ static void close_all(struct broker *broker)
     }
     serves_destroy(&broker->serves);
     blob_store_close(&broker->blob_store);
+    outputs_close(&broker->outputs);
     exchange_destroy(&broker->exchange);
     logtime_destroy(&broker->clock);
     storage_close(&broker->store);

@@ -61,12 +61,11 @@ static const struct {
     {                                                                                              \
 #name, offsetof(struct oracle_counts, name)                                                \
     }
-    SEEN(accepted), SEEN(rejected), SEEN(fills),    SEEN(results),     SEEN(late),
-    SEEN(paid),     SEEN(settled),  SEEN(repeated), SEEN(joined),      SEEN(acts),
-    SEEN(refusals), SEEN(given),    SEEN(checked),  SEEN(refuted),     SEEN(by_value),
-    SEEN(gifts),    SEEN(wholes),   SEEN(killed),   SEEN(unrested),    SEEN(placed),
-    SEEN(taken),    SEEN(noticed),  SEEN(begun),    SEEN(other_terms), SEEN(renewed),
-    SEEN(bands),
+    SEEN(accepted),    SEEN(rejected), SEEN(fills),  SEEN(results),  SEEN(late),     SEEN(paid),
+    SEEN(settled),     SEEN(repeated), SEEN(joined), SEEN(acts),     SEEN(refusals), SEEN(given),
+    SEEN(checked),     SEEN(refuted),  SEEN(unsent), SEEN(by_value), SEEN(gifts),    SEEN(wholes),
+    SEEN(killed),      SEEN(unrested), SEEN(placed), SEEN(taken),    SEEN(noticed),  SEEN(begun),
+    SEEN(other_terms), SEEN(renewed),  SEEN(bands),
 #undef SEEN
 };
 enum { SEEN_COUNT = sizeof seen / sizeof *seen };

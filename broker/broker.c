@@ -75,6 +75,7 @@ struct broker {
     struct directory *directories[3]; /* gateway, reader, blobs */
     struct serves *serves;
     struct blob_store *blob_store;
+    struct outputs *outputs;
     struct room room;
     struct budget *budget; /* of gateway, core and reader */
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
@@ -395,6 +396,12 @@ static void warn_of_lost_blobs(const struct broker *broker)
                 named.outputs, text_plural(named.outputs));
 }
 
+static bool serve_again(void *context, uint64_t lease, uint32_t owner,
+                        const struct hash32 *manifest)
+{
+    return outputs_serve(context, lease, owner, manifest);
+}
+
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
@@ -406,6 +413,9 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves) &&
            exchange_each_given(broker->exchange, give_again, broker->serves) &&
            exchange_each_saved(broker->exchange, restore_again, broker->serves);
+    broker->outputs = outputs_open(broker->blobs_folder);
+    good = good && broker->outputs != NULL &&
+           exchange_each_lease(broker->exchange, serve_again, broker->outputs);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;
@@ -610,6 +620,7 @@ static void start_threads(struct broker *broker)
                                                .core = broker->core_in,
                                                .releases = broker->releases,
                                                .blobs = broker->notes,
+                                               .outputs = broker->outputs,
                                                .names = broker->names,
                                                .snapshots = broker->snapshot_requests,
                                                .room = &broker->room,
@@ -650,7 +661,9 @@ static void start_threads(struct broker *broker)
                                              .core = broker->core_in,
                                              .releases = broker->releases,
                                              .budget = broker->budget,
-                                             .cluster = genesis->cluster};
+                                             .cluster = genesis->cluster,
+                                             .look = outputs_look,
+                                             .context = broker->outputs};
         broker->workers[i] = verify_start(&verify);
         gateway.workers[i] = broker->workers_in[i];
     }
@@ -763,6 +776,7 @@ static void close_all(struct broker *broker)
     }
     serves_destroy(&broker->serves);
     blob_store_close(&broker->blob_store);
+    outputs_close(&broker->outputs);
     exchange_destroy(&broker->exchange);
     logtime_destroy(&broker->clock);
     storage_close(&broker->store);

@@ -47,8 +47,20 @@ static void route(void *context, struct outgoing *outgoing)
         send(committer->config.names, copy_account(outgoing));
         send(committer->config.releases, outgoing);
         return;
-    case OUTGOING_SERVE:
+    case OUTGOING_SERVE: /* before the agent hears of it */
+        if (committer->config.outputs != NULL &&
+            !outputs_serve(committer->config.outputs, outgoing->lease, outgoing->owner_number,
+                           &outgoing->manifest)) {
+            fatal("out of memory");
+        }
+        send(committer->config.blobs, outgoing);
+        return;
     case OUTGOING_UNSERVE:
+        if (committer->config.outputs != NULL) {
+            outputs_end(committer->config.outputs, outgoing->lease);
+        }
+        send(committer->config.blobs, outgoing);
+        return;
     case OUTGOING_GIVEN:
     case OUTGOING_NAMED:
         send(committer->config.blobs, outgoing);

@@ -8,6 +8,7 @@
 #define BOURSE_BROKER_COMMITTER_H
 
 #include "broker/logtime.h"
+#include "broker/outputs.h"
 #include "broker/queue.h"
 #include "broker/room.h"
 #include "broker/storage.h"
@@ -21,6 +22,7 @@ struct committer_config {
     struct queue *core;      /* woken when a group went back */
     struct queue *releases;  /* to the gateway */
     struct queue *blobs;     /* outgoing: serve, unserve, account */
+    struct outputs *outputs; /* told of leases that begin and end; NULL: nobody looks */
     struct queue *names;     /* outgoing: accounts, to the reader */
     struct queue *snapshots; /* struct snapshot_request */
     struct room *room;

@@ -260,6 +260,17 @@ static bool has_dice(struct core *core)
     return core->config.epoch->has_begun;
 }
 
+/* What the command says of its results, for who replays it. */
+static void note_missing(const struct exchange_results *results, struct entry_command *entry)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        if (results->results[i].is_missing) {
+            entry_results_set(&entry->missing, i);
+            entry->verdict |= ENTRY_MISSING;
+        }
+    }
+}
+
 static void apply_message(struct core *core, struct request *request)
 {
     struct exchange_command *command = &request->translation.command;
@@ -268,11 +279,14 @@ static void apply_message(struct core *core, struct request *request)
     struct group_command entry = {
         .entry = {.account = request->account,
                   .kind = command->type == EXCHANGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE,
-                  .verdict = 1,
+                  .verdict = ENTRY_SIGNED,
                   .payload = request->message,
                   .payload_length = (uint32_t)request->length},
         .request = request,
     };
+    if (command->type == EXCHANGE_RESULTS) {
+        note_missing(&command->results, &entry.entry);
+    }
     const uint32_t account = request->account;
     const uint64_t session = request->session;
     const bool is_results = command->type == EXCHANGE_RESULTS;

@@ -14,15 +14,32 @@ bool entry_is_message(const struct entry_command *command)
     return command->kind == ENTRY_MESSAGE || command->kind == ENTRY_RESULTS;
 }
 
-static uint32_t dice_bytes(enum entry_command_kind kind)
+void entry_results_set(struct entry_results *results, size_t position)
 {
-    return kind == ENTRY_RESULTS ? sizeof((struct entry_command *)NULL)->dice.bytes : 0;
+    assert(position < ENTRY_RESULTS_MAX);
+    results->bits[position / 8] |= (uint8_t)(1U << (position % 8));
+}
+
+bool entry_results_has(const struct entry_results *results, size_t position)
+{
+    return position < ENTRY_RESULTS_MAX &&
+           (results->bits[position / 8] & (1U << (position % 8))) != 0;
+}
+
+static uint32_t dice_bytes(const struct entry_command *command)
+{
+    return command->kind == ENTRY_RESULTS ? sizeof command->dice.bytes : 0;
+}
+
+static uint32_t missing_bytes(const struct entry_command *command)
+{
+    return (command->verdict & ENTRY_MISSING) != 0 ? sizeof command->missing.bits : 0;
 }
 
 size_t entry_command_size(const struct entry_command *command)
 {
-    return (size_t)LENGTH_FIELD_BYTES + ENTRY_COMMAND_HEAD_BYTES + dice_bytes(command->kind) +
-           command->payload_length;
+    return (size_t)LENGTH_FIELD_BYTES + ENTRY_COMMAND_HEAD_BYTES + dice_bytes(command) +
+           missing_bytes(command) + command->payload_length;
 }
 
 static void write_command(struct writer *out, const struct entry_command *command)
@@ -33,7 +50,8 @@ static void write_command(struct writer *out, const struct entry_command *comman
     writer_u32(out, command->account);
     writer_u16(out, (uint16_t)command->kind);
     writer_u16(out, command->verdict);
-    writer_bytes(out, command->dice.bytes, dice_bytes(command->kind));
+    writer_bytes(out, command->dice.bytes, dice_bytes(command));
+    writer_bytes(out, command->missing.bits, missing_bytes(command));
     writer_bytes(out, command->payload, command->payload_length);
 }
 
@@ -61,6 +79,12 @@ static bool kind_is_known(uint16_t kind)
     return kind >= ENTRY_MESSAGE && kind <= ENTRY_RESULTS;
 }
 
+static bool verdict_is_known(const struct entry_command *command)
+{
+    const uint16_t known = ENTRY_SIGNED | (command->kind == ENTRY_RESULTS ? ENTRY_MISSING : 0);
+    return (command->verdict & ~known) == 0;
+}
+
 static bool read_command(struct reader *in, struct entry_command *ret_command)
 {
     uint32_t length = reader_u32(in);
@@ -71,11 +95,13 @@ static bool read_command(struct reader *in, struct entry_command *ret_command)
     uint16_t kind = reader_u16(in);
     command.kind = (enum entry_command_kind)kind;
     command.verdict = reader_u16(in);
-    uint32_t head_length = ENTRY_COMMAND_HEAD_BYTES + dice_bytes(command.kind);
-    if (in->failed || !kind_is_known(kind) || length < head_length) {
+    uint32_t head_length =
+        ENTRY_COMMAND_HEAD_BYTES + dice_bytes(&command) + missing_bytes(&command);
+    if (in->failed || !kind_is_known(kind) || !verdict_is_known(&command) || length < head_length) {
         return false;
     }
-    reader_bytes(in, command.dice.bytes, dice_bytes(command.kind));
+    reader_bytes(in, command.dice.bytes, dice_bytes(&command));
+    reader_bytes(in, command.missing.bits, missing_bytes(&command));
     command.payload_length = length - head_length;
     command.payload = reader_view(in, command.payload_length);
     if (in->failed) {

@@ -12,9 +12,10 @@
  *               0   8 log time, ns
  *               8   4 account number of the verified sender (UINT32_MAX: the broker itself)
  *              12   2 kind (enum entry_command_kind)
- *              14   2 verdict (0 unsigned, 1 signature verified)
- *              16   m kind MESSAGE: the whole envelope as received; kind RESULTS: 32 bytes of dice, then the
- *                   envelope; others: their own few bytes
+ *              14   2 verdict: bits of enum entry_verdict
+ *              16   m kind MESSAGE: the whole envelope as received; kind RESULTS: 32 bytes of dice, with the
+ *                   verdict MISSING 32 bytes that say of which results, then the envelope; others: their own
+ *                   few bytes
  *
  * chain hash of an entry = SHA-256 of its bytes (the field at 40 links it to the one before).
  * Pure. */
@@ -46,6 +47,20 @@ enum entry_command_kind {
     ENTRY_RESULTS = 9,  /* an agent's results: the dice that the broker added, then the envelope */
 };
 
+/* What the broker found before it sequenced the command. */
+enum entry_verdict {
+    ENTRY_SIGNED = 1,  /* the signature is the sender's */
+    ENTRY_MISSING = 2, /* kind RESULTS: of some, what they have to leave is not stored */
+};
+
+/* A bit for each result of a batch, from the lowest of the first byte on. */
+enum { ENTRY_RESULTS_MAX = 256 };
+struct entry_results {
+    uint8_t bits[ENTRY_RESULTS_MAX / 8];
+};
+void entry_results_set(struct entry_results *results, size_t position);
+bool entry_results_has(const struct entry_results *results, size_t position);
+
 struct entry_command {
     int64_t log_time_ns;
     uint32_t account; /* UINT32_MAX: the broker */
@@ -53,7 +68,8 @@ struct entry_command {
     uint16_t verdict;
     const uint8_t *payload; /* borrowed; without the dice */
     uint32_t payload_length;
-    struct hash32 dice; /* kind RESULTS: no sender can choose them (broker/epoch.h) */
+    struct hash32 dice;           /* kind RESULTS: no sender can choose them (broker/epoch.h) */
+    struct entry_results missing; /* with the verdict MISSING */
 };
 
 struct entry_head {

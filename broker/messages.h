@@ -80,6 +80,7 @@ struct outgoing {
     struct id128 job;
     struct hash32 manifest;
     struct key32 owner;
+    uint32_t owner_number;
     /* A refusal, for the audit log: its code, what was refused (0: not said), and to whom
      * (`account`). */
     enum reject_code refused;

@@ -426,6 +426,7 @@ static struct outgoing *serves(const struct exchange_effect *effect)
         outgoing->job = effect->grant.job;
         outgoing->manifest = effect->grant.manifest;
         outgoing->owner = effect->grant.owner;
+        outgoing->owner_number = effect->grant.owner_number;
     }
     return outgoing;
 }

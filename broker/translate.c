@@ -11,8 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 
+void translation_drop_wire(struct translation *translation)
+{
+    for (uint32_t i = 0; translation->results_wire != NULL && i < translation->results_count; i++) {
+        codec_result_free(&translation->results_wire[i]);
+    }
+    translation->results_wire = NULL; /* the array is the arena's */
+}
+
 void translation_fini(struct translation *translation)
 {
+    translation_drop_wire(translation);
     arena_fini(&translation->arena);
     codec_free(&translation->body);
 }
@@ -374,6 +383,26 @@ static bool keep_saved(struct translation *ret, const Bourse__V1__Result *wire,
     return bytes != NULL;
 }
 
+static bool make_room_for_wire(struct translation *ret, size_t count)
+{
+    if (!ret->keeps_wire) {
+        return true;
+    }
+    ret->results_wire = arena_take(&ret->arena, count, sizeof(Bourse__V1__Result *));
+    ret->results_count = ret->results_wire == NULL ? 0 : (uint32_t)count;
+    return ret->results_wire != NULL;
+}
+
+/* Takes it over; frees it where nobody asked for it. */
+static void keep_wire(struct translation *ret, size_t position, Bourse__V1__Result **result)
+{
+    if (ret->results_wire != NULL) {
+        ret->results_wire[position] = *result;
+        *result = NULL;
+    }
+    codec_result_free(result);
+}
+
 static enum reject_code from_results(const Bourse__V1__Results *wire, const struct id128 *cluster,
                                      struct translation *ret, struct codec_error *error)
 {
@@ -383,7 +412,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
     }
     struct exchange_result *results = arena_take(&ret->arena, wire->n_results, sizeof *results);
     struct hash32 *leaves = arena_take(&ret->arena, wire->n_results, sizeof *leaves);
-    if (results == NULL || leaves == NULL) {
+    if (results == NULL || leaves == NULL || !make_room_for_wire(ret, wire->n_results)) {
         return REJECT_BUSY;
     }
     for (size_t i = 0; i < wire->n_results; i++) {
@@ -407,7 +436,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
         result_from_wire(result, wire->results[i], &results[i]);
         const bool is_ordered = is_saved_in_order(result->saved);
         bool is_kept = keep_given(ret, result, &results[i]) && keep_saved(ret, result, &results[i]);
-        codec_result_free(&result);
+        keep_wire(ret, i, &result);
         if (!is_kept) {
             return REJECT_BUSY;
         }
@@ -428,6 +457,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
     memcpy(ret->results_signature.bytes, wire->signature.data, sizeof ret->results_signature.bytes);
     ret->command.type = EXCHANGE_RESULTS;
     ret->command.results = (struct exchange_results){.results = results, .count = wire->n_results};
+    ret->results = results;
     return REJECT_NONE;
 }
 
@@ -819,6 +849,10 @@ static bool from_message(const struct entry_command *entry, const struct id128 *
     bool is_results = ret->command.type == EXCHANGE_RESULTS;
     if (is_results) {
         ret->command.results.dice = entry->dice;
+        for (uint32_t i = 0; i < ret->results_count; i++) {
+            ret->results[i].is_missing =
+                (entry->verdict & ENTRY_MISSING) != 0 && entry_results_has(&entry->missing, i);
+        }
     }
     return is_results == (entry->kind == ENTRY_RESULTS);
 }

@@ -26,8 +26,15 @@ struct translation {
     const struct hash32 *results_leaves; /* in the arena, in the order sent */
     uint32_t results_count;
     struct signature64 results_signature;
+    struct exchange_result
+        *results; /* those of the command, to say what the broker found of them */
+    /* As they came, where the caller asked for them; owned. */
+    bool keeps_wire;
+    Bourse__V1__Result **results_wire;
 };
 void translation_fini(struct translation *translation);
+/* Frees the results as they came. */
+void translation_drop_wire(struct translation *translation);
 
 /* Decodes the body of `envelope`, which must outlive the translation, for its type. True for any
  * type the codec knows from a client; ret->command is set only for those that become commands

@@ -60,12 +60,38 @@ enum reject_code verify_request(struct request *request, const struct id128 *clu
     return REJECT_NONE;
 }
 
+/* Of each result, whether what it has to leave is stored: after its signature, so that nobody else
+ * has anything looked up. */
+static enum reject_code look_at_outputs(const struct verify_worker *worker, struct request *request)
+{
+    struct translation *translation = &request->translation;
+    enum reject_code code = REJECT_NONE;
+    for (uint32_t i = 0; i < translation->results_count && code == REJECT_NONE; i++) {
+        switch (worker->config.look(worker->config.context, translation->results_wire[i])) {
+        case OUTPUTS_STORED:
+            break;
+        case OUTPUTS_MISSING:
+            translation->results[i].is_missing = true;
+            break;
+        case OUTPUTS_UNREAD:
+            code = REJECT_UNAVAILABLE;
+            break;
+        }
+    }
+    translation_drop_wire(translation);
+    return code;
+}
+
 static void handle(struct verify_worker *worker, struct request *request)
 {
     struct codec_error error = {0};
     enum reject_code code = REJECT_NONE;
     if (request->kind == REQUEST_MESSAGE) {
+        request->translation.keeps_wire = worker->config.look != NULL;
         code = verify_request(request, &worker->config.cluster, &error);
+    }
+    if (code == REJECT_NONE && request->translation.results_wire != NULL) {
+        code = look_at_outputs(worker, request);
     }
     if (code == REJECT_NONE) {
         if (!queue_push(worker->config.core, &request->link)) {

@@ -1,17 +1,22 @@
 /* broker/verify.h - the signature workers: decode bodies, verify signatures, hash (docs/decisions.md D5).
  *
  * One Ed25519 check costs as much as 1,600 matches, so it happens here, never in apply; the verdict is
- * part of the command. One worker handles all of an account, in order. */
+ * part of the command, and so is whether what results leave is stored. One worker handles all of an
+ * account, in order. */
 #ifndef BOURSE_BROKER_VERIFY_H
 #define BOURSE_BROKER_VERIFY_H
 
 #include "base/id.h"
 #include "broker/budget.h"
 #include "broker/messages.h"
+#include "broker/outputs.h"
 
 #include <stdbool.h>
 
 struct verify_worker;
+
+/* Whether what a result has to leave is stored (broker/outputs.h). */
+typedef enum outputs_verdict verify_look(void *context, const Bourse__V1__Result *result);
 
 struct verify_config {
     struct queue *inbound;  /* requests from the gateway */
@@ -19,6 +24,8 @@ struct verify_config {
     struct queue *releases; /* refusals, straight back */
     struct budget *budget;  /* shared with the gateway; NULL: none */
     struct id128 cluster;
+    verify_look *look; /* NULL: all is stored */
+    void *context;     /* of look */
 };
 
 struct verify_worker *

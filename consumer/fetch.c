@@ -8,8 +8,12 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "formats/template.h"
+#include "protocol/limits.h"
+#include "protocol/subtask.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +87,8 @@ struct fetch {
     struct bourse_fetched *done;
     struct bourse_error *error;
     bool failed;
+    const char *left_out; /* declared, and not in the result of that subtask; NULL: none was */
+    uint32_t left_out_index;
 };
 
 static int by_bytes(const void *a, const void *b)
@@ -192,6 +198,33 @@ static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bours
     return placed(fetch, status, filling.size, &problem);
 }
 
+static bool has_output(const struct bourse_outcome *outcome, const char *name)
+{
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (strcmp(outcome->outputs[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Markets of earlier rules accepted results that leave out what the job declares. What there is is
+ * fetched all the same. */
+static void note_left_out(struct fetch *fetch, const struct bourse_outcome *outcome)
+{
+    const struct subtask_terms terms = subtask_terms(fetch->manifest, outcome->index);
+    const struct template_values values = {
+        .in = terms.input, .value = terms.value, .index = terms.number};
+    for (size_t i = 0; i < terms.output_count && fetch->left_out == NULL; i++) {
+        char *name = template_filled(terms.outputs[i], &values, LIMIT_PATH_BYTES, NULL);
+        if (name == NULL || !has_output(outcome, name)) {
+            fetch->left_out_index = outcome->index;
+            fetch->left_out = terms.outputs[i];
+        }
+        free(name);
+    }
+}
+
 static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct fetch *fetch = context;
@@ -215,6 +248,7 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
     if (fetch->progress != NULL) {
         fetch->progress(fetch->context, fetch->done);
     }
+    note_left_out(fetch, outcome);
     return true;
 }
 
@@ -277,6 +311,13 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
     }
     if (listed && !fetch.failed && !settled) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    if (listed && !fetch.failed && fetch.left_out != NULL) {
+        return client_fail(
+            ret_error, BOURSE_UNVERIFIED,
+            "subtask %" PRIu32 " has left out its output '%s', and was accepted all "
+            "the same, by a market of earlier rules: submit the job again to have it",
+            fetch.left_out_index, fetch.left_out);
     }
     return listed && !fetch.failed;
 }

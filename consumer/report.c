@@ -237,6 +237,9 @@ static const char *cause_of(const struct bourse_outcome *outcome)
     if (outcome->status == ATTEMPT_REFUTED) {
         return "refuted by a referee";
     }
+    if (outcome->status == ATTEMPT_FAILED_UNPAID && outcome->outcome == OUTCOME_OK) {
+        return "output not stored by its provider";
+    }
     if (outcome->status != ATTEMPT_FAILED_PAID || outcome->outcome != OUTCOME_OK) {
         return outcome->outcome_text;
     }

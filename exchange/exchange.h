@@ -257,6 +257,9 @@ struct exchange_result {
      * than SAVED_BYTES_MOST. */
     const uint8_t *saved;
     uint32_t saved_length;
+    /* The broker found, before the command was sequenced, that the result's outputs are not all
+     * stored as the job declares and the result says, or that its checkpoint is not. */
+    bool is_missing;
     uint8_t verdict;    /* enum result_verdict: what a check found */
     struct hash32 seed; /* of a check: what it says it was given */
 };
@@ -415,6 +418,7 @@ struct exchange_grant {
     uint64_t lease;
     struct id128 job, device, ask;
     struct key32 owner;
+    uint32_t owner_number;
     uint32_t slots, width;
     int64_t price_micro, term_ns, limit_ns;
     struct hash32 manifest;
@@ -661,6 +665,11 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
  * it may read the job's blobs and store outputs for its owner. */
 bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider,
                               const struct id128 *job);
+
+/* Every lease that has not ended. False: stopped by `visit`. */
+typedef bool exchange_on_lease(void *context, uint64_t lease, uint32_t owner,
+                               const struct hash32 *manifest);
+bool exchange_each_lease(const struct exchange *exchange, exchange_on_lease *visit, void *context);
 
 /* What the work in flight on standing leases was given: for who may read it. False: stopped by
  * `visit`. */

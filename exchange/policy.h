@@ -87,6 +87,7 @@ enum {
     XREJECT_NOTIONAL = 36,
     XREJECT_HOURS = 38,
     XREJECT_ACCOUNT = 39,
+    XREJECT_OUTPUT_NOT_STORED = 44,
 };
 
 /* Policy of the exchange, in one place. */

@@ -471,3 +471,20 @@ bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider
     }
     return false;
 }
+
+bool exchange_each_lease(const struct exchange *exchange, exchange_on_lease *visit, void *context)
+{
+    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
+         at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (const struct list_link *link = job->leases.next; link != &job->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            if (lease->state != LEASE_ENDED &&
+                !visit(context, lease->id, job->owner, &job->manifest)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -324,33 +324,54 @@ static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, i
 }
 
 /* An agent that says a lease is over, or that it will not run what it was sent, would say so again
- * and again if it were sent more. */
-static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcome, bool is_given_up)
+ * and again if it were sent more. One that did not store what its result says gives others a turn,
+ * too. */
+static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcome, bool is_shunned)
 {
     bool stands = lease->state == LEASE_ACTIVE || lease->state == LEASE_SUSPECT;
-    if (!stands || (!is_given_up && outcome != XOUTCOME_TERM_OVER)) {
+    if (!stands || (!is_shunned && outcome != XOUTCOME_TERM_OVER)) {
         return;
     }
-    if (is_given_up) {
+    if (is_shunned) {
         job_avoid(exchange, lease->job, lease->provider, AVOID_NS);
     }
     lease_wind_down(exchange, lease);
 }
 
+/* Something that the result has to leave is not stored. Checks leave nothing. */
+static bool lacks_outputs(const struct lease *lease, const struct exchange_result *result)
+{
+    return result->is_missing && !part_is_checks(lease->part) &&
+           (result->outcome == XOUTCOME_OK ||
+            (result->outcome == XOUTCOME_PREEMPTED && lease->job->has_checkpoints));
+}
+
+/* Without the checkpoint that nobody can go on from. */
+static struct exchange_result without_saved(const struct exchange_result *result)
+{
+    struct exchange_result bare = *result;
+    bare.saved = NULL;
+    bare.saved_length = 0;
+    return bare;
+}
+
 /* A result of an attempt that is not there was decided before: a resend. It is dropped without a
- * trace. */
-static void apply_result(struct exchange *exchange, const struct exchange_result *result,
+ * trace. True: it counts for nothing, because something of it is not stored. */
+static bool apply_result(struct exchange *exchange, const struct exchange_result *sent,
                          uint32_t position)
 {
-    struct lease *lease = lease_by_id(exchange, result->lease);
+    struct lease *lease = lease_by_id(exchange, sent->lease);
     if (lease == NULL || lease->provider != exchange->command->account ||
-        !id128_equal(&lease->job->id, &result->job)) {
-        return;
+        !id128_equal(&lease->job->id, &sent->job)) {
+        return false;
     }
-    struct attempt *attempt = attempt_find(exchange, lease, result->index, result->attempt);
+    struct attempt *attempt = attempt_find(exchange, lease, sent->index, sent->attempt);
     if (attempt == NULL) {
-        return;
+        return false;
     }
+    const bool lacks = lacks_outputs(lease, sent);
+    const struct exchange_result bare = without_saved(sent);
+    const struct exchange_result *result = lacks ? &bare : sent;
     struct job *job = lease->job;
     /* A job that has ended keeps no subtasks: what still comes is late. */
     bool is_open = job->phase == JOB_PHASE_OPEN;
@@ -360,6 +381,9 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
                   result->is_simulated == lease->is_simulated;
     /* It ran something else, or says that a model was the device, or hides it: as if it refused. */
     uint8_t outcome = honest ? result->outcome : XOUTCOME_REFUSED;
+    if (lacks && outcome == XOUTCOME_OK) {
+        outcome = XOUTCOME_REFUSED;
+    }
     if (outcome == XOUTCOME_OK && is_open && graph_hands_on(job, attempt->key.index) &&
         result->given_length > GIVEN_BYTES_MOST) {
         outcome = XOUTCOME_OUTPUT_LIMIT; /* it leaves more than can be handed on */
@@ -391,10 +415,11 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
             update_means(lease, ended.key.index, result->busy_ns,
                          lease->lanes[ended.lane].seen_ns - seen_ns);
         }
-        leave(exchange, lease, outcome, is_given_up);
+        leave(exchange, lease, outcome, is_given_up || lacks);
     }
     touch(exchange, &lease->tracked);
     report_job(exchange, job);
+    return lacks && !ended.is_fenced;
 }
 
 static void after_results(struct exchange *exchange, struct lease *lease)
@@ -413,8 +438,13 @@ void apply_results(struct exchange *exchange, const struct exchange_results *res
         reject(exchange, XREJECT_ROLE, "account", 0, 0);
         return;
     }
+    int64_t lacking = 0;
+    uint32_t first = 0;
     for (size_t i = 0; i < results->count; i++) {
-        apply_result(exchange, &results->results[i], (uint32_t)i);
+        if (apply_result(exchange, &results->results[i], (uint32_t)i)) {
+            first = lacking == 0 ? results->results[i].index : first;
+            lacking++;
+        }
     }
     /* Once per lease and batch; a batch is nearly always of one lease. */
     for (size_t i = 0; i < results->count; i++) {
@@ -423,5 +453,9 @@ void apply_results(struct exchange *exchange, const struct exchange_results *res
         if (is_first && lease != NULL && lease->provider == exchange->command->account) {
             after_results(exchange, lease);
         }
+    }
+    if (lacking >
+        0) { /* what else came with them counts, and they do not: their sender hears why */
+        reject(exchange, XREJECT_OUTPUT_NOT_STORED, "outputs", first, lacking);
     }
 }

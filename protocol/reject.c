@@ -103,6 +103,11 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                            EXIT_REFUSED},
     [REJECT_BLOB_OFFSET] = {"BLOB_OFFSET", "Continue from the offset given as the value.",
                             EXIT_REFUSED},
+    [REJECT_OUTPUT_NOT_STORED] =
+        {"OUTPUT_NOT_STORED",
+         "Store every output that the job declares, and what else the result names, before the "
+         "result is sent: the attempt counts for nothing.",
+         EXIT_REFUSED},
     [REJECT_STORAGE_FULL] = {"STORAGE_FULL", "The operator must free disk space; then try again.",
                              EXIT_UNREACHABLE},
 };

@@ -44,6 +44,7 @@ enum reject_code {
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */
     REJECT_STORAGE_FULL = 43,
+    REJECT_OUTPUT_NOT_STORED = 44, /* of `limit` results; `value` is the subtask of the first */
     REJECT_CODE_COUNT
 };
 

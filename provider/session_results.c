@@ -240,7 +240,11 @@ void results_rejected(struct agent_session *session, int64_t now_ns, const struc
     }
     session->batches--;
     bool many = carried(session, work->result_link.next, batch) != NULL;
-    if (results_may_pass_later(code)) {
+    /* The others count: all are decided. */
+    const bool is_decided = code == REJECT_OUTPUT_NOT_STORED;
+    if (is_decided) {
+        session_note(session, "a result counts for nothing: %s: %s", reject_name(code), text);
+    } else if (results_may_pass_later(code)) {
         wait_before_retry(session, now_ns);
     } else if (many) {
         session_note(session, "a group of results was refused, each is sent alone: %s", text);
@@ -251,7 +255,7 @@ void results_rejected(struct agent_session *session, int64_t now_ns, const struc
         link = work->result_link.next;
         if (results_may_pass_later(code)) {
             become_ready(session, now_ns, work);
-        } else if (many) {
+        } else if (many && !is_decided) {
             work->alone = true; /* one bad result does not take its neighbours along */
             become_ready(session, now_ns, work);
         } else {

@@ -19,7 +19,11 @@ enum {
     KIND_LIMITS = 7,
     KIND_EPOCH = 8,
     KIND_RESULTS = 9,
-    DICE_BYTES = 32
+    DICE_BYTES = 32,
+    MISSING_BYTES = 32, /* a bit for each result */
+    VERDICT_SIGNED = 1,
+    VERDICT_MISSING = 2,
+    RULES_OF_OUTPUTS = 18, /* from here on a result counts only if its outputs were stored */
 };
 
 static bool journal_finding(struct audit *audit, const struct audit_command *command,
@@ -63,7 +67,7 @@ static bool check_envelope(struct audit *audit, struct audit_command *command)
     if (!message_must_be_signed(command->type)) {
         return true;
     }
-    if (command->verdict != 1 || !command->envelope.is_signed ||
+    if (command->verdict != VERDICT_SIGNED || !command->envelope.is_signed ||
         !identity_verify_envelope(key, &audit->genesis.cluster, &command->envelope)) {
         return journal_finding(audit, command, "its signature is not its sender's");
     }
@@ -82,6 +86,7 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
         ProtobufCBinaryData bytes = body->results[i];
         struct audit_sent *sent = &command->sent[i];
         sent->hash = sha256_of(bytes.data, bytes.len);
+        sent->is_missing = (command->missing[i / 8] >> (i % 8) & 1) != 0;
         command->sent_leaves[i] = results_leaf(bytes.data, bytes.len);
         if (codec_decode_result(bytes.data, bytes.len, &sent->result, NULL) != CODEC_OK) {
             return journal_finding(audit, command, "a result does not decode");
@@ -104,13 +109,21 @@ static bool decode(struct audit *audit, struct audit_command *command)
     if (!audit->has_genesis) {
         return journal_finding(audit, command, "it stands before the genesis");
     }
-    const uint32_t before = command->kind == KIND_RESULTS ? DICE_BYTES : 0;
+    const bool has_missing = (command->verdict & VERDICT_MISSING) != 0;
+    const uint32_t dice = command->kind == KIND_RESULTS ? DICE_BYTES : 0;
+    const uint32_t before = dice + (has_missing ? MISSING_BYTES : 0);
+    if (has_missing && (command->kind != KIND_RESULTS || audit->rules < RULES_OF_OUTPUTS)) {
+        return journal_finding(audit, command, "its verdict is of no known kind");
+    }
     if (command->payload_length < before ||
         envelope_read(command->payload + before, command->payload_length - before,
                       LIMIT_MESSAGE_BYTES, &command->envelope) != ENVELOPE_OK) {
         return journal_finding(audit, command, "its envelope is not well formed");
     }
-    memcpy(command->dice.bytes, command->payload, before);
+    memcpy(command->dice.bytes, command->payload, dice);
+    if (has_missing) {
+        memcpy(command->missing, command->payload + dice, sizeof command->missing);
+    }
     command->type = (enum message_type)command->envelope.type;
     if ((command->type == MESSAGE_RESULTS) != (command->kind == KIND_RESULTS)) {
         return journal_finding(audit, command, "results, and nothing else, come with dice");

@@ -280,6 +280,21 @@ static bool check_charge(struct audit *audit, struct audit_lease *lease,
     return true;
 }
 
+/* What was not stored is not paid; a check leaves nothing. */
+static bool check_stored(struct audit *audit, const struct audit_sent *sent)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_number(row->lease);
+    const struct audit_lease *lease = audit_map_find(&audit->leases, &name);
+    const bool is_check =
+        lease != NULL && lease->job->checked > 0 && row->index >= lease->job->checked;
+    const bool leaves = row->outcome == OUTCOME_OK || (row->outcome == OUTCOME_PREEMPTED &&
+                                                       lease != NULL && lease->job->saved != NULL);
+    return !sent->is_missing || is_check || !leaves ||
+           audit_expect(audit, row->status == ATTEMPT_FAILED_UNPAID || row->status == ATTEMPT_LATE,
+                        "a result of which an output was not stored counts for nothing");
+}
+
 bool audit_held_row(struct audit *audit, struct audit_command *command)
 {
     struct hash32 name = audit_number(audit->rows.row.lease);
@@ -289,6 +304,7 @@ bool audit_held_row(struct audit *audit, struct audit_command *command)
            check_batch(audit, command) && check_lease(audit, lease) &&
            audit_expect(audit, sent->result->outcome == OUTCOME_OK,
                         "only what went well is held") &&
+           audit_expect(audit, !sent->is_missing, "only what was stored is held") &&
            audit_hold(audit, lease, &command->dice);
 }
 
@@ -351,7 +367,8 @@ bool audit_result_row(struct audit *audit, struct audit_command *command)
     }
     const struct audit_sent *sent = check_sent(audit, command);
     return sent != NULL && check_bytes(audit, command) && check_signer(audit, command) &&
-           check_batch(audit, command) && check_outcome(audit, command, NULL, sent->result);
+           check_batch(audit, command) && check_stored(audit, sent) &&
+           check_outcome(audit, command, NULL, sent->result);
 }
 
 bool audit_settlement_row(struct audit *audit, struct audit_command *command)

@@ -109,6 +109,7 @@ struct audit_sent { /* one result of the batch at hand */
     struct hash32 hash;
     Bourse__V1__Result *result;
     bool is_used;
+    bool is_missing; /* the command says that something of it was not stored */
 };
 
 struct audit_command {
@@ -119,6 +120,8 @@ struct audit_command {
     const uint8_t *payload; /* borrowed from the entry */
     uint32_t payload_length;
     struct hash32 dice; /* kind RESULTS: before the envelope */
+    /* Likewise, where the verdict says so: of which results something was not stored. */
+    uint8_t missing[AUDIT_RESULTS_MAX / 8];
 
     struct envelope envelope; /* kinds MESSAGE and RESULTS */
     enum message_type type;   /* 0 otherwise */

@@ -20,8 +20,15 @@ struct failures {
     uint32_t count;
 };
 
+enum { UNPAID = 2 }; /* by its provider's fault */
+
 void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE])
 {
+    if (outcome->outcome == 0 && outcome->status == UNPAID) {
+        (void)snprintf(ret_text, BOURSE_WHY_SIZE, "%s",
+                       "not paid: its provider did not store all that the subtask has to leave");
+        return;
+    }
     if (outcome->outcome == 0 &&
         outcome->status != 0) { /* what it did was well, what it left is not taken */
         (void)snprintf(ret_text, BOURSE_WHY_SIZE, "its result was not taken: %s",

@@ -284,7 +284,9 @@ until_true 60 multiplying 2 || fail "what the honest ones offered still stands"
 job missing 'each: A1.npy'
 submit missing
 until_true 60 is_held || fail "missing: the result is not held: $(cat ps.json)"
-sqlite3 "$market/blobs/blobs.db" "PRAGMA busy_timeout = 10000; DELETE FROM blob WHERE size = $((128 + 4 * 96 * 48));" >sqlite.log ||
+size=$((128 + 4 * 96 * 48))
+sqlite3 "$market/blobs/blobs.db" "PRAGMA busy_timeout = 10000; BEGIN;
+    DELETE FROM owner WHERE hash IN (SELECT hash FROM blob WHERE size = $size); DELETE FROM blob WHERE size = $size; COMMIT;" >sqlite.log ||
     fail "blobs.db: $(cat sqlite.log)"
 agent_start "$market/provider"
 started+=("$agent")

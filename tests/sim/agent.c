@@ -55,8 +55,9 @@ static void stored(void *context, uint64_t number, uint64_t unused)
     facts.started_ms = clock_wall_ns() / SIM_MS;
     facts.busy_ns = busy_ns;
     bool is_wrong = !world.calm && chance(DICE_WORK, agent->cheating);
+    bool is_unsent = !world.calm && chance(DICE_WORK, agent->cheating / 4);
     struct hash32 hash = {
-        {(uint8_t)running->work.index, (uint8_t)running->work.attempt, 1, is_wrong}};
+        {(uint8_t)running->work.index, (uint8_t)running->work.attempt, 1, is_wrong, is_unsent}};
     Bourse__V1__Output output = BOURSE__V1__OUTPUT__INIT;
     Bourse__V1__Output *outputs[] = {&output};
     output.name = (char *)(uintptr_t) "output";

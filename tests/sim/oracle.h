@@ -56,8 +56,8 @@ bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *r
 
 struct oracle_counts {
     uint64_t accepted, rejected, fills, results, late, paid, settled, repeated, joined, acts,
-        refusals, given, checked, refuted, epochs_shown, by_value, gifts, wholes, killed, unrested,
-        placed, taken, noticed, begun, other_terms, renewed, bands, words;
+        refusals, given, checked, refuted, unsent, epochs_shown, by_value, gifts, wholes, killed,
+        unrested, placed, taken, noticed, begun, other_terms, renewed, bands, words;
 };
 struct oracle_counts oracle_counts(void);
 

@@ -94,6 +94,7 @@ void oracle_on_result(const struct exchange_command *command, const struct ledge
     struct seen_attempt *attempt = oracle_attempt_of(record);
     struct seen_lease *lease = &oracle.leases.items[attempt->lease];
     oracle.counts.results++;
+    oracle_check_stored(record);
     attempt->is_decided = true;
     if (!attempt->is_held &&
         (command->type != EXCHANGE_RESULTS || command->account != lease->provider)) {

@@ -19,6 +19,23 @@ static bool is_wrong(const struct ledger_record *record)
     return wrong;
 }
 
+void oracle_check_stored(const struct ledger_record *record)
+{
+    Bourse__V1__Result *result = NULL;
+    if (codec_decode_result(record->result, record->result_length, &result, NULL) != CODEC_OK) {
+        sim_fail("command %" PRIu64 " settles a result that cannot be read", oracle.command);
+    }
+    const bool is_unsent = !result->has_verdict && result->outcome == OUTCOME_OK &&
+                           result->n_outputs == 1 && result->outputs[0]->hash.data[4] != 0;
+    codec_result_free(&result);
+    oracle.counts.unsent += is_unsent;
+    if (is_unsent && (record->kind == LEDGER_HELD || record->status == ATTEMPT_ACCEPTED ||
+                      record->status == ATTEMPT_FAILED_PAID)) {
+        sim_fail("command %" PRIu64 ": a result of subtask %u counts, and its output is not stored",
+                 oracle.command, record->index);
+    }
+}
+
 void oracle_on_held(const struct exchange_command *command, const struct ledger_record *record)
 {
     struct seen_attempt *attempt = oracle_attempt_of(record);
@@ -28,6 +45,7 @@ void oracle_on_held(const struct exchange_command *command, const struct ledger_
                  record->attempt, record->index);
     }
     attempt->is_held = true;
+    oracle_check_stored(record);
     oracle_check_in_time(lease);
     oracle_keep_left(oracle_job_of(&record->job), record);
     oracle_subtask_of(record)->is_held = true;

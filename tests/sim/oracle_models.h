@@ -294,6 +294,8 @@ void oracle_note_trouble(struct seen_lease *lease, int64_t for_ns);
 /* oracle_checks.c */
 void oracle_on_held(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_check_verdict(const struct ledger_record *record); /* of a result that was held */
+/* Nothing counts whose output is not stored. */
+void oracle_check_stored(const struct ledger_record *record);
 /* Whether all that waits for a check in the job is of that provider's making, or may be. */
 bool oracle_is_referee(uint32_t account);
 bool oracle_made_all(const struct seen_bid *bid, uint32_t provider);

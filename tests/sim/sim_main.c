@@ -66,7 +66,7 @@ static const struct {
     SEEN(refusals), SEEN(given),    SEEN(checked),  SEEN(refuted),     SEEN(by_value),
     SEEN(gifts),    SEEN(wholes),   SEEN(killed),   SEEN(unrested),    SEEN(placed),
     SEEN(taken),    SEEN(noticed),  SEEN(begun),    SEEN(other_terms), SEEN(renewed),
-    SEEN(bands),    SEEN(words),
+    SEEN(bands),    SEEN(words),    SEEN(unsent),
 #undef SEEN
 };
 enum { SEEN_COUNT = sizeof seen / sizeof *seen };

@@ -2,10 +2,23 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
+#include "broker/translate.h"
 #include "ledger/accounts.h"
 #include "protocol/message.h"
 
+#include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+void story_rules(struct writer_state *state, uint32_t rules)
+{
+    const struct exchange_set_limits set = {.rules = rules, .limits = exchange_limits_default()};
+    uint8_t *payload = malloc(TRANSLATE_LIMITS_BYTES);
+    ck_assert_ptr_nonnull(payload);
+    translate_limits(&set, payload);
+    writer_add_command(state, ENTRY_LIMITS, EXCHANGE_NO_ACCOUNT, payload, TRANSLATE_LIMITS_BYTES);
+    writer_commit(state);
+}
 
 void story_hold(struct writer_state *state, const struct story_job *job, int64_t amount_micro)
 {
@@ -125,6 +138,11 @@ void story_settle(struct writer_state *state, const struct story_result *told)
     body.n_results = 1;
     body.results = &encoded;
     writer_add_message(state, MESSAGE_RESULTS, NULL, SMALL_MARKET_PROVIDER, &body.base);
+    if (told->is_missing) {
+        struct entry_command *command = &state->group.commands[state->group.command_count - 1];
+        command->verdict |= ENTRY_MISSING;
+        entry_results_set(&command->missing, 0);
+    }
 
     const bool is_paid = told->status == ATTEMPT_ACCEPTED || told->status == ATTEMPT_FAILED_PAID;
     const int64_t charge_micro =

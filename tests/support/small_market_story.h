@@ -36,7 +36,10 @@ struct story_result { /* of subtask 0 */
     uint8_t outcome, status;
     int64_t price_micro; /* of the lease */
     Bourse__V1__Saved *saved;
+    bool is_missing; /* so the broker found before it sequenced the batch */
 };
+/* These rules are in force from here on. */
+void story_rules(struct writer_state *state, uint32_t rules);
 /* A batch of one, and what it is paid; committed. */
 void story_settle(struct writer_state *state, const struct story_result *result);
 

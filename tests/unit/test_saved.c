@@ -13,6 +13,7 @@ static const struct exchange_terms spot = {.is_interruptible = true,
 /* One provider, whose one slot may be taken; the job that has it saves its state. */
 static struct id128 low, high;
 static struct exchange_work work;
+static bool is_missing; /* the broker does not find what results name */
 
 static struct exchange_command bid_of(uint32_t account, int64_t cap, bool has_checkpoints)
 {
@@ -85,7 +86,8 @@ static void answer(struct id128 job, uint8_t outcome, int64_t busy_s, const char
                                   .outcome = outcome,
                                   .busy_ns = busy_s * NS_PER_S,
                                   .saved = (const uint8_t *)saved,
-                                  .saved_length = (uint32_t)strlen(saved)};
+                                  .saved_length = (uint32_t)strlen(saved),
+                                  .is_missing = is_missing};
     struct exchange_command made = command(EXCHANGE_RESULTS, PROVIDER);
     made.results = (struct exchange_results){.results = &one, .count = 1};
     apply(&made);
@@ -163,6 +165,20 @@ START_TEST(where_nothing_was_saved_the_attempt_is_free)
     ck_assert_int_eq(job_row(low).reserved_micro, 0);
     go_on();
     ck_assert_uint_eq(work.saved.length, 0); /* from the beginning */
+}
+END_TEST
+
+START_TEST(what_was_saved_and_never_stored_is_free)
+{
+    begin(true);
+    is_missing = true;
+    preempt("at 3");
+    is_missing = false;
+    check_paid(ATTEMPT_FAILED_UNPAID, 0);
+    ck_assert_uint_eq(nth(EFFECT_REJECT, 0)->reject.code, REJECT_OUTPUT_NOT_STORED);
+    ck_assert_uint_eq(job_row(low).saved, 0); /* nobody is given what is not there */
+    ck_assert_uint_eq(job_row(low).failed, 0);
+    reload();
 }
 END_TEST
 
@@ -377,6 +393,7 @@ int main(void)
     tcase_add_checked_fixture(tests, open_market, tear_down);
     tcase_add_test(tests, what_was_saved_is_paid_and_the_next_attempt_goes_on_from_it);
     tcase_add_test(tests, where_nothing_was_saved_the_attempt_is_free);
+    tcase_add_test(tests, what_was_saved_and_never_stored_is_free);
     tcase_add_test(tests, without_the_declaration_it_is_paid_as_ever_and_nothing_is_kept);
     tcase_add_test(tests, twice_preempted_it_goes_on_from_the_newest);
     tcase_add_test(tests, what_it_was_given_itself_is_nothing_new);

@@ -1,0 +1,359 @@
+#include "broker/outputs.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "broker/declared.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+#include "runtime/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, BUCKETS = 4096, BUSY_MS = 2000 };
+
+struct manifest { /* of one or several leases */
+    struct hash32 hash;
+    uint32_t leases;
+    struct declared *declared; /* NULL: not read yet */
+    struct manifest *next;     /* in its bucket */
+};
+
+struct lease {
+    uint64_t lease;
+    uint32_t owner;
+    struct manifest *manifest;
+    struct lease *next; /* in its bucket */
+};
+
+struct outputs {
+    pthread_mutex_t mutex;
+    char folder[PATH_SIZE - 128];
+    sqlite3 *database; /* NULL: not opened yet */
+    sqlite3_stmt *select;
+    struct lease *leases[BUCKETS];
+    struct manifest *manifests[BUCKETS];
+};
+
+struct outputs *outputs_open(const char *blobs)
+{
+    struct outputs *outputs = calloc(1, sizeof *outputs);
+    if (outputs != NULL) {
+        pthread_mutex_init(&outputs->mutex, NULL);
+        (void)snprintf(outputs->folder, sizeof outputs->folder, "%s", blobs); /* as the store's */
+    }
+    return outputs;
+}
+
+static void manifest_destroy(struct manifest *manifest)
+{
+    declared_destroy(&manifest->declared);
+    free(manifest);
+}
+
+static void close_database(struct outputs *outputs)
+{
+    (void)sqlite3_finalize(outputs->select); /* only read */
+    (void)sqlite3_close(outputs->database);
+    outputs->select = NULL;
+    outputs->database = NULL;
+}
+
+void outputs_close(struct outputs **self)
+{
+    struct outputs *outputs = *self;
+    if (outputs == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct lease *lease = outputs->leases[i], *next; lease != NULL; lease = next) {
+            next = lease->next;
+            free(lease);
+        }
+        for (struct manifest *manifest = outputs->manifests[i], *next; manifest != NULL;
+             manifest = next) {
+            next = manifest->next;
+            manifest_destroy(manifest);
+        }
+    }
+    close_database(outputs);
+    pthread_mutex_destroy(&outputs->mutex);
+    free(outputs);
+    *self = NULL;
+}
+
+/* ---------------------------------------------------------------- which lease is of which job */
+
+static struct lease **lease_place(struct outputs *outputs, uint64_t lease)
+{
+    struct lease **at = &outputs->leases[lease % BUCKETS]; /* numbers rise one by one */
+    while (*at != NULL && (*at)->lease != lease) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static struct manifest **manifest_place(struct outputs *outputs, const struct hash32 *hash)
+{
+    const size_t bucket = ((size_t)hash->bytes[0] << 8 | hash->bytes[1]) % BUCKETS;
+    struct manifest **at = &outputs->manifests[bucket];
+    while (*at != NULL && !hash32_equal(&(*at)->hash, hash)) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static bool add_lease(struct outputs *outputs, struct lease **place, uint64_t number,
+                      uint32_t owner, const struct hash32 *hash)
+{
+    struct manifest **at = manifest_place(outputs, hash);
+    struct lease *lease = calloc(1, sizeof *lease);
+    if (lease != NULL && *at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
+        (*at)->hash = *hash;
+    }
+    if (lease == NULL || *at == NULL) {
+        free(lease);
+        return false;
+    }
+    (*at)->leases++;
+    *lease = (struct lease){.lease = number, .owner = owner, .manifest = *at};
+    *place = lease;
+    return true;
+}
+
+bool outputs_serve(struct outputs *outputs, uint64_t lease, uint32_t owner,
+                   const struct hash32 *manifest)
+{
+    pthread_mutex_lock(&outputs->mutex);
+    struct lease **place = lease_place(outputs, lease);
+    const bool good = *place != NULL || add_lease(outputs, place, lease, owner, manifest);
+    pthread_mutex_unlock(&outputs->mutex);
+    return good;
+}
+
+void outputs_end(struct outputs *outputs, uint64_t lease)
+{
+    pthread_mutex_lock(&outputs->mutex);
+    struct lease **place = lease_place(outputs, lease);
+    struct lease *ended = *place;
+    if (ended != NULL) {
+        *place = ended->next;
+        if (--ended->manifest->leases == 0) {
+            struct manifest **at = manifest_place(outputs, &ended->manifest->hash);
+            *at = ended->manifest->next;
+            manifest_destroy(ended->manifest);
+        }
+        free(ended);
+    }
+    pthread_mutex_unlock(&outputs->mutex);
+}
+
+/* ---------------------------------------------------------------- what is stored */
+
+static bool open_database(struct outputs *outputs)
+{
+    static const char select[] = "SELECT blob.size, blob.bytes FROM owner JOIN blob USING (hash) "
+                                 "WHERE owner.account = ?1 AND owner.hash = ?2";
+    char path[PATH_SIZE];
+    if (outputs->database != NULL) {
+        return true;
+    }
+    (void)snprintf(path, sizeof path, "%s/blobs.db", outputs->folder); /* fits: folder */
+    if (sqlite3_open_v2(path, &outputs->database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(outputs->database, BUSY_MS) == SQLITE_OK &&
+        sqlite3_prepare_v2(outputs->database, select, -1, &outputs->select, NULL) == SQLITE_OK) {
+        return true;
+    }
+    log_error("%s cannot be read: %s", path, sqlite3_errmsg(outputs->database));
+    close_database(outputs);
+    return false;
+}
+
+/* The row of a blob that the account owns, at which the statement stands; the caller resets. */
+static enum outputs_verdict find_blob(struct outputs *outputs, uint32_t owner,
+                                      const struct hash32 *hash)
+{
+    if (!open_database(outputs)) {
+        return OUTPUTS_UNREAD;
+    }
+    (void)sqlite3_bind_int64(outputs->select, 1, owner);
+    (void)sqlite3_bind_blob(outputs->select, 2, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
+    switch (sqlite3_step(outputs->select)) {
+    case SQLITE_ROW:
+        return OUTPUTS_STORED;
+    case SQLITE_DONE:
+        return OUTPUTS_MISSING;
+    default:
+        log_error("%s/blobs.db cannot be read: %s", outputs->folder,
+                  sqlite3_errmsg(outputs->database));
+        return OUTPUTS_UNREAD;
+    }
+}
+
+static enum outputs_verdict file_is_stored(struct outputs *outputs, uint32_t owner,
+                                           const Bourse__V1__Output *file)
+{
+    const struct hash32 hash = codec_hash(file->hash);
+    const struct hash32 of_nothing = sha256_of("", 0);
+    if (file->size == 0 && hash32_equal(&hash, &of_nothing)) {
+        return OUTPUTS_STORED; /* nobody sends that */
+    }
+    enum outputs_verdict verdict = find_blob(outputs, owner, &hash);
+    if (verdict == OUTPUTS_STORED &&
+        (uint64_t)sqlite3_column_int64(outputs->select, 0) != file->size) {
+        verdict = OUTPUTS_MISSING;
+    }
+    (void)sqlite3_reset(outputs->select); /* repeats the step's code */
+    return verdict;
+}
+
+static enum outputs_verdict files_are_stored(struct outputs *outputs, uint32_t owner,
+                                             Bourse__V1__Output *const *files, size_t count)
+{
+    enum outputs_verdict verdict = OUTPUTS_STORED;
+    for (size_t i = 0; i < count && verdict == OUTPUTS_STORED; i++) {
+        verdict = file_is_stored(outputs, owner, files[i]);
+    }
+    return verdict;
+}
+
+/* ---------------------------------------------------------------- what is declared */
+
+static uint8_t *read_file(const struct outputs *outputs, const struct hash32 *hash, size_t size)
+{
+    char path[PATH_SIZE];
+    char hex[2 * sizeof hash->bytes + 1];
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    (void)snprintf(path, sizeof path, "%s/%.2s/%s", outputs->folder, hex, hex); /* fits: folder */
+    uint8_t *bytes = malloc(size + 1);
+    int fd = bytes == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    size_t done = 0;
+    ssize_t got = fd < 0 ? -1 : 1;
+    while (got > 0 && done < size) {
+        got = read(fd, bytes + done, size - done);
+        got = got < 0 && errno == EINTR ? 1 : got;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (done < size) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* The bytes of the manifest, for the caller to free; NULL with STORED: out of memory. */
+static enum outputs_verdict read_bytes(struct outputs *outputs, const struct lease *lease,
+                                       uint8_t **ret_bytes, size_t *ret_size)
+{
+    const struct hash32 *hash = &lease->manifest->hash;
+    enum outputs_verdict verdict = find_blob(outputs, lease->owner, hash);
+    if (verdict == OUTPUTS_UNREAD) {
+        return verdict;
+    }
+    const sqlite3_int64 size =
+        verdict == OUTPUTS_STORED ? sqlite3_column_int64(outputs->select, 0) : 0;
+    const void *row = verdict == OUTPUTS_STORED ? sqlite3_column_blob(outputs->select, 1) : NULL;
+    *ret_size = (size_t)size;
+    if (verdict == OUTPUTS_STORED && size > 0 && size <= LIMIT_MANIFEST_BYTES) {
+        *ret_bytes = row == NULL ? read_file(outputs, hash, (size_t)size) : malloc((size_t)size);
+        if (row != NULL && *ret_bytes != NULL) {
+            memcpy(*ret_bytes, row, (size_t)size);
+        }
+    }
+    (void)sqlite3_reset(outputs->select); /* repeats the step's code */
+    return verdict;
+}
+
+/* A manifest that is not there, or says nothing, declares nothing: no agent can have run it. It may
+ * be there later. */
+static enum outputs_verdict read_declared(struct outputs *outputs, const struct lease *lease)
+{
+    struct manifest *known = lease->manifest;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    enum outputs_verdict verdict = read_bytes(outputs, lease, &bytes, &size);
+    if (bytes == NULL) {
+        return verdict;
+    }
+    Bourse__V1__Manifest *manifest = NULL;
+    const struct hash32 hash = sha256_of(bytes, size);
+    if (hash32_equal(&hash, &known->hash) &&
+        codec_decode_manifest(bytes, size, &manifest, NULL) == CODEC_OK) {
+        known->declared = declared_of(manifest);
+        verdict = known->declared == NULL ? OUTPUTS_UNREAD : OUTPUTS_STORED;
+        codec_manifest_free(&manifest);
+    }
+    free(bytes);
+    return verdict;
+}
+
+static bool names(const Bourse__V1__Result *result, const char *output)
+{
+    for (size_t i = 0; i < result->n_outputs; i++) {
+        if (strcmp(result->outputs[i]->name, output) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool names_all(const struct declared *declared, const Bourse__V1__Result *result)
+{
+    const uint32_t count = declared_count(declared, result->index);
+    bool all = count <= result->n_outputs;
+    for (uint32_t i = 0; all && i < count; i++) {
+        char *output = declared_name(declared, result->index, i);
+        all = output != NULL && names(result, output);
+        free(output);
+    }
+    return all;
+}
+
+static enum outputs_verdict look_at_outputs(struct outputs *outputs, const struct lease *lease,
+                                            const Bourse__V1__Result *result)
+{
+    enum outputs_verdict verdict = OUTPUTS_STORED;
+    if (lease->manifest->declared == NULL) {
+        verdict = read_declared(outputs, lease);
+    }
+    const struct declared *declared = lease->manifest->declared;
+    if (verdict == OUTPUTS_UNREAD || (declared != NULL && !names_all(declared, result))) {
+        return verdict == OUTPUTS_UNREAD ? verdict : OUTPUTS_MISSING;
+    }
+    Bourse__V1__Output *const streams[] = {result->standard_output, result->standard_error};
+    verdict = files_are_stored(outputs, lease->owner, result->outputs, result->n_outputs);
+    for (size_t i = 0; i < 2 && verdict == OUTPUTS_STORED; i++) {
+        verdict = files_are_stored(outputs, lease->owner, &streams[i], streams[i] != NULL);
+    }
+    return verdict;
+}
+
+enum outputs_verdict outputs_look(void *context, const Bourse__V1__Result *result)
+{
+    struct outputs *outputs = context;
+    const bool has_saved = result->saved != NULL && result->saved->n_files > 0;
+    const bool is_saved = result->outcome == OUTCOME_PREEMPTED && has_saved;
+    if (result->outcome != OUTCOME_OK && !is_saved) {
+        return OUTPUTS_STORED; /* it has nothing to leave */
+    }
+    pthread_mutex_lock(&outputs->mutex);
+    const struct lease *lease = *lease_place(outputs, result->lease);
+    enum outputs_verdict verdict = OUTPUTS_MISSING;
+    if (lease != NULL) {
+        verdict = is_saved ? files_are_stored(outputs, lease->owner, result->saved->files,
+                                              result->saved->n_files)
+                           : look_at_outputs(outputs, lease, result);
+    }
+    pthread_mutex_unlock(&outputs->mutex);
+    return verdict;
+}

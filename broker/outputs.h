@@ -1,0 +1,43 @@
+/* broker/outputs.h - whether the outputs of a result are stored, found before the result is
+ * sequenced (docs/decisions.md D5).
+ *
+ * A result of outcome `ok` has to leave every output that its job's manifest declares for its
+ * subtask, and every file that the result names. Each is stored for the job's owner, with the hash
+ * and the size that the result says. A preempted result that names a checkpoint has to leave that.
+ * No bytes are read: the blob store has checked their hash.
+ *
+ * The committer says which lease is of which job before an agent hears of the lease. The first
+ * result of a lease reads the manifest once. What the manifest declares is kept while a lease of it
+ * stands. Thread-safe. */
+#ifndef BOURSE_BROKER_OUTPUTS_H
+#define BOURSE_BROKER_OUTPUTS_H
+
+#include "base/id.h"
+#include "protocol/bourse.pb-c.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum outputs_verdict {
+    OUTPUTS_STORED,
+    OUTPUTS_MISSING,
+    OUTPUTS_UNREAD, /* nobody can tell now: later */
+};
+
+struct outputs;
+
+/* `blobs`: the folder of blob_store.h, which is open. NULL: out of memory. */
+struct outputs *outputs_open(const char *blobs);
+void outputs_close(struct outputs **self);
+
+/* A lease of a job of account `owner` stands; the same lease again changes nothing. False: out of
+ * memory. */
+bool outputs_serve(struct outputs *outputs, uint64_t lease, uint32_t owner,
+                   const struct hash32 *manifest);
+void outputs_end(struct outputs *outputs, uint64_t lease);
+
+/* A result of an unknown lease is MISSING: the exchange does not accept it either. `context`:
+ * struct outputs. */
+enum outputs_verdict outputs_look(void *context, const Bourse__V1__Result *result);
+
+#endif

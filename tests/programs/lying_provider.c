@@ -1,0 +1,98 @@
+/* lying-provider: bourse-provider whose results say what is not so, for tests of who pays for them.
+ * All that it signs is well formed.
+ *
+ * BOURSE_TEST_LIE says which lie it tells of what went well:
+ *
+ *     left-out     a declared output is not in the result
+ *     renamed      it is there under another name
+ *     never-sent   under a hash that nobody stored
+ *     of-another   under the hash BOURSE_TEST_HASH of what another account has stored
+ *     huge         with a size of 2^50 bytes
+ *     no-log       the standard output has a hash that nobody stored
+ *     checkpoint   so has a file of the checkpoint, of what was told to end
+ *     held-back    none: the true result waits until the file BOURSE_TEST_HOLD is gone
+ *
+ * Linked with --wrap=agent_session_finished, it stands between the program that has stored the
+ * outputs and the session that signs the result. */
+#include "base/text.h"
+#include "provider/session.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HOLD_STEP_US = 20000 };
+
+enum agent_status __real_agent_session_finished(struct agent_session *session, int64_t now_ns,
+                                                const struct agent_work *work,
+                                                const Bourse__V1__Result *facts);
+enum agent_status __wrap_agent_session_finished(struct agent_session *session, int64_t now_ns,
+                                                const struct agent_work *work,
+                                                const Bourse__V1__Result *facts);
+
+static bool tells(const char *lie)
+{
+    const char *told = getenv("BOURSE_TEST_LIE");
+    return told != NULL && strcmp(told, lie) == 0;
+}
+
+static uint8_t hash[32];
+
+static void invent_hash(Bourse__V1__Output *output)
+{
+    memcpy(hash, output->hash.data, sizeof hash);
+    hash[0] ^= 1;
+    output->hash.data = hash;
+}
+
+static void hold_back(void)
+{
+    const char *path = getenv("BOURSE_TEST_HOLD");
+    int file = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file >= 0) {
+        (void)close(file);
+        while (access(path, F_OK) == 0) {
+            (void)usleep(HOLD_STEP_US); /* between two looks at a file; its end is the event */
+        }
+    }
+}
+
+static void lie_of_output(Bourse__V1__Output *output)
+{
+    static char other_name[] = "another";
+    if (tells("renamed")) {
+        output->name = other_name;
+    } else if (tells("never-sent")) {
+        invent_hash(output);
+    } else if (tells("of-another") && getenv("BOURSE_TEST_HASH") != NULL &&
+               text_unhex(getenv("BOURSE_TEST_HASH"), hash, sizeof hash)) {
+        output->hash.data = hash;
+    } else if (tells("huge")) {
+        output->size = UINT64_C(1) << 50;
+    }
+}
+
+enum agent_status __wrap_agent_session_finished(struct agent_session *session, int64_t now_ns,
+                                                const struct agent_work *work,
+                                                const Bourse__V1__Result *facts)
+{
+    Bourse__V1__Result told = *facts;
+    if (told.outcome == OUTCOME_OK && told.n_outputs > 0) {
+        if (tells("left-out")) {
+            told.n_outputs--;
+        } else {
+            lie_of_output(told.outputs[0]); /* the caller's own copy */
+        }
+    }
+    if (told.outcome == OUTCOME_OK && told.standard_output != NULL && tells("no-log")) {
+        invent_hash(told.standard_output);
+    }
+    if (told.saved != NULL && told.saved->n_files > 0 && tells("checkpoint")) {
+        invent_hash(told.saved->files[0]);
+    }
+    if (tells("held-back")) {
+        hold_back();
+    }
+    return __real_agent_session_finished(session, now_ns, work, &told);
+}

@@ -1,0 +1,282 @@
+/* What a job declares for each subtask, and whether it is stored for the job's owner with that
+ * hash and size. */
+#include "base/sha256.h"
+#include "broker/blob_store.h"
+#include "broker/declared.h"
+#include "broker/outputs.h"
+#include "protocol/codec.h"
+#include "protocol/message.h"
+#include "runtime/files.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ALICE = 3, BOB = 4, LEASE = 7, LARGE = BLOB_ROW_BYTES + 1 };
+
+static char folder[64];
+static struct blob_store *store;
+static struct outputs *outputs;
+
+static void set_up(void)
+{
+    struct problem problem;
+    (void)snprintf(folder, sizeof folder, "/tmp/bourse-outputs-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    struct blob_store_config config = {
+        .folder = folder, .quota_bytes = 1 << 24, .size_bytes = 1 << 24};
+    ck_assert_msg(blob_store_open(&config, &store, &problem), "%s", problem.text);
+    outputs = outputs_open(folder);
+    ck_assert_ptr_nonnull(outputs);
+}
+
+static void tear_down(void)
+{
+    outputs_close(&outputs);
+    blob_store_close(&store);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(127);
+    }
+    (void)waitpid(pid, NULL, 0);
+}
+
+static struct hash32 put(uint32_t account, const void *bytes, size_t length)
+{
+    const struct blob_chunk chunk = {.account = account,
+                                     .hash = sha256_of(bytes, length),
+                                     .size = length,
+                                     .data = bytes,
+                                     .length = length};
+    uint64_t stored;
+    bool is_complete;
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    ck_assert_int_eq(blob_store_put(store, &chunk, 0, &stored, &is_complete), BLOB_OK);
+    ck_assert(is_complete);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+    return chunk.hash;
+}
+
+/* ---- a job of three subtasks: the first has an output of its own, the others those of all */
+
+static Bourse__V1__ManifestTask task = BOURSE__V1__MANIFEST_TASK__INIT;
+static Bourse__V1__ManifestSubtask subtasks[2];
+static Bourse__V1__ManifestSubtask *listed[] = {&subtasks[0], &subtasks[1]};
+static Bourse__V1__ManifestInput input = BOURSE__V1__MANIFEST_INPUT__INIT;
+static Bourse__V1__ManifestInput *inputs[] = {&input};
+static char *own[] = {"{out}"};
+static char *all[] = {"{in}.xz", "log-{index}"};
+static char *arguments[] = {"true"};
+static uint8_t zeros[32];
+
+static Bourse__V1__Manifest manifest_of(size_t output_count)
+{
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    bourse__v1__manifest_subtask__init(&subtasks[0]);
+    bourse__v1__manifest_subtask__init(&subtasks[1]);
+    task.name = "first";
+    task.n_outputs = output_count > 0;
+    task.outputs = own;
+    input.name = "a.txt";
+    input.hash = (ProtobufCBinaryData){.data = zeros, .len = sizeof zeros};
+    subtasks[0].task = &task;
+    subtasks[1].n_inputs = 1;
+    subtasks[1].inputs = inputs;
+    manifest.version = 1;
+    manifest.executor = "command";
+    manifest.name = "job";
+    manifest.n_arguments = 1;
+    manifest.arguments = arguments;
+    manifest.n_outputs = output_count;
+    manifest.outputs = all;
+    manifest.n_subtasks = 2;
+    manifest.subtasks = listed;
+    manifest.subtask_count = 2;
+    return manifest;
+}
+
+static void check_name(const struct declared *declared, uint32_t index, uint32_t number,
+                       const char *expected)
+{
+    char *name = declared_name(declared, index, number);
+    ck_assert_ptr_nonnull(name);
+    ck_assert_str_eq(name, expected);
+    free(name);
+}
+
+START_TEST(names_are_those_that_the_agent_makes)
+{
+    const Bourse__V1__Manifest manifest = manifest_of(2);
+    struct declared *declared = declared_of(&manifest);
+    ck_assert_ptr_nonnull(declared);
+    ck_assert_uint_eq(declared_count(declared, 0), 1);
+    check_name(declared, 0, 0, "out/first");
+    ck_assert_uint_eq(declared_count(declared, 1), 2);
+    check_name(declared, 1, 0, "a.txt.xz");
+    ck_assert_ptr_null(declared_name(declared, 1, 2));
+    /* One that is not listed has no file, so that no agent can have made the first. */
+    ck_assert_uint_eq(declared_count(declared, 5), 2);
+    ck_assert_ptr_null(declared_name(declared, 5, 0));
+    check_name(declared, 5, 1, "log-5");
+    declared_destroy(&declared);
+
+    const Bourse__V1__Manifest silent = manifest_of(0);
+    declared = declared_of(&silent);
+    ck_assert_uint_eq(declared_count(declared, 0), 0);
+    ck_assert_uint_eq(declared_count(declared, 1), 0);
+    declared_destroy(&declared);
+}
+END_TEST
+
+/* ---- results */
+
+static struct hash32 store_manifest(size_t output_count)
+{
+    const Bourse__V1__Manifest manifest = manifest_of(output_count);
+    size_t length;
+    uint8_t *bytes = codec_encode(&manifest.base, &length);
+    ck_assert_ptr_nonnull(bytes);
+    struct hash32 hash = put(ALICE, bytes, length);
+    free(bytes);
+    return hash;
+}
+
+struct claim {
+    uint32_t index;
+    uint32_t outcome;
+    const char *names[3];
+    struct hash32 hashes[3];
+    uint64_t sizes[3];
+};
+
+static enum outputs_verdict look(const struct claim *claim, uint64_t lease)
+{
+    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+    Bourse__V1__Output files[3];
+    Bourse__V1__Output *pointers[3];
+    for (size_t i = 0; i < 3 && claim->names[i] != NULL; i++) {
+        bourse__v1__output__init(&files[i]);
+        files[i].name = (char *)(uintptr_t)claim->names[i];
+        files[i].hash =
+            (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)claim->hashes[i].bytes, .len = 32};
+        files[i].size = claim->sizes[i];
+        pointers[i] = &files[i];
+        result.n_outputs++;
+    }
+    result.outputs = pointers;
+    result.index = claim->index;
+    result.lease = lease;
+    result.outcome = claim->outcome;
+    return outputs_look(outputs, &result);
+}
+
+START_TEST(what_is_declared_is_there_with_its_hash_and_size)
+{
+    static uint8_t large[LARGE];
+    const struct hash32 manifest = store_manifest(2);
+    const struct hash32 small = put(ALICE, "123", 3);
+    const struct hash32 file = put(ALICE, large, LARGE);
+    const struct hash32 of_bob = put(BOB, "of bob", 6);
+    const struct hash32 empty = sha256_of("", 0);
+    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest));
+    const struct claim good = {
+        .index = 1, .names = {"a.txt.xz", "log-1"}, .hashes = {small, file}, .sizes = {3, LARGE}};
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
+    ck_assert_int_eq(look(&good, LEASE + 1), OUTPUTS_MISSING); /* nobody has that lease */
+
+    struct claim lie = good;
+    lie.names[1] = NULL; /* left out */
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    lie = good;
+    lie.names[1] = "log-2"; /* of another subtask */
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    lie = good;
+    lie.hashes[0].bytes[3] ^= 1; /* never stored */
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    lie = good;
+    lie.hashes[0] = of_bob; /* stored, and not for the job's owner */
+    lie.sizes[0] = 6;
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    lie = good;
+    lie.sizes[0] = UINT64_C(1) << 50;
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    lie = good;
+    lie.names[2] = "more"; /* beyond what is declared: it is named, so it has to be there */
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    lie.hashes[2] = empty; /* which nobody sends */
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_STORED);
+
+    lie = good;
+    lie.names[0] = NULL;
+    lie.outcome = OUTCOME_OUTPUT_MISSING; /* it says so itself */
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_STORED);
+    outputs_end(outputs, LEASE);
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_MISSING);
+}
+END_TEST
+
+START_TEST(a_job_that_leaves_nothing_has_nothing_to_store)
+{
+    const struct hash32 manifest = store_manifest(0);
+    const struct hash32 unknown = {{1}};
+    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest));
+    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest)); /* said again */
+    ck_assert(outputs_serve(outputs, LEASE + 1, ALICE, &unknown));
+    const struct claim nothing = {.index = 0};
+    ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_STORED);
+    ck_assert_int_eq(look(&nothing, LEASE + 1), OUTPUTS_STORED); /* no manifest declares any */
+}
+END_TEST
+
+START_TEST(a_manifest_that_comes_later_is_read_then)
+{
+    const Bourse__V1__Manifest manifest = manifest_of(2);
+    size_t length;
+    uint8_t *bytes = codec_encode(&manifest.base, &length);
+    const struct hash32 hash = sha256_of(bytes, length);
+    ck_assert(outputs_serve(outputs, LEASE, ALICE, &hash));
+    const struct claim nothing = {.index = 0};
+    ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_STORED);
+    (void)put(ALICE, bytes, length);
+    ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_MISSING);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(nothing_is_said_where_nobody_can_look)
+{
+    char path[128];
+    const struct hash32 manifest = store_manifest(2);
+    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest));
+    blob_store_close(&store);
+    (void)snprintf(path, sizeof path, "%s/blobs.db", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    (void)fputs("no database, but long enough to look like one if nobody reads it", file);
+    (void)fclose(file);
+    const struct claim claim = {.index = 0, .names = {"out/first"}};
+    ck_assert_int_eq(look(&claim, LEASE), OUTPUTS_UNREAD);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("outputs");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, names_are_those_that_the_agent_makes);
+    tcase_add_test(tests, what_is_declared_is_there_with_its_hash_and_size);
+    tcase_add_test(tests, a_job_that_leaves_nothing_has_nothing_to_store);
+    tcase_add_test(tests, a_manifest_that_comes_later_is_read_then);
+    tcase_add_test(tests, nothing_is_said_where_nobody_can_look);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -39,14 +39,15 @@ uint32_t text_code_point(const char *text, size_t length, size_t *ret_size);
  * with a NUL. */
 void text_printable(const char *text, size_t length, char *ret_text, size_t capacity);
 
-/* Whether all of it is well-formed UTF-8 without control characters, line and paragraph separators
- * and bidirectional marks. A name that becomes a file's must be such a text: others misname the file
- * to whoever lists the folder. */
+/* Whether all of it is well-formed UTF-8 without control characters, line and paragraph
+ * separators and bidirectional marks. A name that becomes a file's must be such a text: others
+ * misname the file to whoever lists the folder. */
 bool text_is_plain(const char *text, size_t length);
 
-/* Shows bytes of others on a terminal, piece by piece. Readable UTF-8, newlines and tabs stay as they
- * are. A carriage return becomes \r; other controls below a blank become \x1b, the rest of the
- * controls and the bidirectional marks become \u202e, and a byte that is no UTF-8 becomes \xff. */
+/* Shows bytes of others on a terminal, piece by piece. Readable UTF-8, newlines and tabs stay as
+ * they are. A carriage return becomes \r; other controls below a blank become \x1b, the rest of
+ * the controls and the bidirectional marks become \u202e, and a byte that is no UTF-8 becomes
+ * \xff. */
 struct text_visible {
     uint8_t held[4]; /* the beginning of a character whose end has not come yet */
     size_t held_count;

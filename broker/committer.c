@@ -110,8 +110,8 @@ static void request_snapshot(struct committer *committer, const struct group *gr
     }
 }
 
-/* Where the disk is full, SQLite's log is copied after every commit: the next one is written over it
- * and takes next to no room. */
+/* Where the disk is full, SQLite's log is copied after every commit: the next one is written
+ * over it and takes next to no room. */
 static void review_room(struct committer *committer)
 {
     room_review(committer->config.room);

@@ -1,8 +1,9 @@
-/* broker/named_blobs.h - how many blobs the ledger names: manifests of jobs, and what their results left.
+/* broker/named_blobs.h - how many blobs the ledger names: manifests of jobs, and what their results
+ * left.
  *
- * For the day when blobs/ is gone, blobs.db with it: the ledger then is the only one that knows what was
- * there. Images and inputs are named by manifests alone and are not counted. Reads the whole table of
- * results: seconds for millions of them. */
+ * For the day when blobs/ is gone, blobs.db with it: the ledger then is the only one that knows
+ * what was there. Images and inputs are named by manifests alone and are not counted. Reads the
+ * whole table of results: seconds for millions of them. */
 #ifndef BOURSE_BROKER_NAMED_BLOBS_H
 #define BOURSE_BROKER_NAMED_BLOBS_H
 

@@ -1,14 +1,16 @@
 /* broker/room.h - room on the disk: a reserve kept back for the day when it is full (P11).
  *
- * A file of RESERVE bytes lies in the market's folder for nothing but its size. When a commit meets a full disk the
- * reserve is given up but for its last part (`reserve.last`). The group that was stuck is committed in its place, and
- * from then on only what frees money or stops the market is admitted: cancels, freeze and halt. Nothing else may take
- * the room: no blob is stored, no snapshot written. When an eighth of the reserve is free still, only the operator's
- * freeze and halt, and their ends, are admitted: the last part is kept for those, so that whoever halted the market can
- * resume it though other programs took all else. No tick is made then and nobody's coming or going is noted: log time
- * moves only for what was on its way before. A commit that meets a full disk takes the last part, too; what is free
- * after it becomes the last part again, however small. Reads are answered all along. When there is room for the reserve
- * and a quarter of it more, it is taken back, and commands are accepted again.
+ * A file of RESERVE bytes lies in the market's folder for nothing but its size. When a commit meets
+ * a full disk the reserve is given up but for its last part (`reserve.last`). The group that was
+ * stuck is committed in its place, and from then on only what frees money or stops the market is
+ * admitted: cancels, freeze and halt. Nothing else may take the room: no blob is stored, no
+ * snapshot written. When an eighth of the reserve is free still, only the operator's freeze and
+ * halt, and their ends, are admitted: the last part is kept for those, so that whoever halted the
+ * market can resume it though other programs took all else. No tick is made then and nobody's
+ * coming or going is noted: log time moves only for what was on its way before. A commit that meets
+ * a full disk takes the last part, too; what is free after it becomes the last part again, however
+ * small. Reads are answered all along. When there is room for the reserve and a quarter of it more,
+ * it is taken back, and commands are accepted again.
  *
  *     FREE --commit meets a full disk--> RESERVE --an eighth free--> LAST --no last part--> NONE
  *       ^-------- room again ---------------/-------------------------/----------------------/

@@ -521,8 +521,9 @@ bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visito
 bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
                      struct bourse_error *ret_error);
 
-/* The receipt of one accepted result, as text that the caller frees with bourse_free. It is verified
- * with the log key of the market first: BOURSE_UNVERIFIED where it proves nothing, and no text. */
+/* The receipt of one accepted result, as text that the caller frees with bourse_free. It is
+ * verified with the log key of the market first: BOURSE_UNVERIFIED where it proves nothing, and
+ * no text. */
 bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
                     size_t *ret_length, struct bourse_error *ret_error);
 /* The newest signed checkpoint of the log, the same way. */

@@ -43,8 +43,8 @@ static bool needs_read(const char *text, Bourse__V1__Requirement **ret_needs,
 
 /* ---------------------------------------------------------------- devices */
 
-/* What a device says of itself is its owner's word, whoever of the owner's programs measured it: the
- * market measures work, by results, and no device (bourse_history). */
+/* What a device says of itself is its owner's word, whoever of the owner's programs measured it:
+ * the market measures work, by results, and no device (bourse_history). */
 static const char *figure_source(const char *name, bool is_simulated)
 {
     if (!requirement_is_figure(name)) {

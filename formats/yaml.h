@@ -62,8 +62,8 @@ void yaml_known_keys(struct yaml_value map, const char *const *keys, size_t coun
 struct yaml_value yaml_key(struct yaml_value map, const char *key);      /* absent is fine */
 struct yaml_value yaml_required(struct yaml_value map, const char *key); /* absent is refused */
 
-/* Entries of a map, items of a list, in the order of the file; `index` is below yaml_count. A value of
- * the other kind, or an index beyond, is refused: its item is absent, its key is "". */
+/* Entries of a map, items of a list, in the order of the file; `index` is below yaml_count. A
+ * value of the other kind, or an index beyond, is refused: its item is absent, its key is "". */
 size_t yaml_count(struct yaml_value value); /* 0 for texts and absent ones */
 struct yaml_value yaml_item(struct yaml_value list, size_t index);
 const char *yaml_entry_key(struct yaml_value map, size_t index);

@@ -45,7 +45,8 @@ static enum match match_style(const char *text, size_t length)
     return MATCH_NONE;
 }
 
-/* Writes what one more byte makes certain. At most STYLE_SIZE bytes are shown, and what was held. */
+/* Writes what one more byte makes certain. At most STYLE_SIZE bytes are shown, and what was
+ * held. */
 static size_t take_byte(struct guard *guard, char byte, char *ret_text)
 {
     size_t written = 0;

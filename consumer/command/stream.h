@@ -1,7 +1,7 @@
 /* consumer/command/stream.h - what a job's programs printed, on its way to the user.
  *
- * The bytes are a stranger's. A terminal shows them visible (base/text.h); a file or a pipe gets them
- * as they are, and so does a terminal with --raw. */
+ * The bytes are a stranger's. A terminal shows them visible (base/text.h); a file or a pipe gets
+ * them as they are, and so does a terminal with --raw. */
 #ifndef BOURSE_CONSUMER_COMMAND_STREAM_H
 #define BOURSE_CONSUMER_COMMAND_STREAM_H
 

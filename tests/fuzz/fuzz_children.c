@@ -1,4 +1,5 @@
-/* The list of processes that `bourse up --detach` leaves: no more than there may be, and none that is not there. */
+/* The list of processes that `bourse up --detach` leaves: no more than there may be, and none
+ * that is not there. */
 #include "consumer/command/children.h"
 
 #include "tests/fuzz/as_file.h"

@@ -1,4 +1,5 @@
-/* Samples of a device, as `--samples` reads them: rows that the planner takes, or a line that says what is wrong. */
+/* Samples of a device, as `--samples` reads them: rows that the planner takes, or a line that
+ * says what is wrong. */
 #include "consumer/command/samples.h"
 #include "planner/catalogue.h"
 

@@ -1,5 +1,5 @@
-/* The small texts of options and files: values, moments, ranges, hours. What is taken is written as a text that reads as
- * the same; what is refused says why. */
+/* The small texts of options and files: values, moments, ranges, hours. What is taken is written
+ * as a text that reads as the same; what is refused says why. */
 #include "formats/hours_text.h"
 #include "formats/moment.h"
 #include "formats/range.h"

@@ -3,8 +3,8 @@
  *
  *     fuzz_replay SUBJECT FOLDER
  *
- * A text of keys and values is also run with each value in turn replaced by those of every other kind: a map where a
- * list stands, nothing where a number stands, numbers beyond all ranges.
+ * A text of keys and values is also run with each value in turn replaced by those of every other
+ * kind: a map where a list stands, nothing where a number stands, numbers beyond all ranges.
  *
  * A decoder that fails only after hours of libFuzzer is found elsewhere; what was found once stays found here. */
 #include "tests/fuzz/as_file.h"
@@ -108,7 +108,8 @@ static const char *const shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], VALUES_MOST = 400 };
 
-/* Where the value ends that begins at `from`: at the end of its line, or at the first mark of a list or map. */
+/* Where the value ends that begins at `from`: at the end of its line, or at the first mark of a
+ * list or map. */
 static size_t end_of_value(const uint8_t *bytes, size_t size, size_t from, bool is_line)
 {
     size_t at = from;

@@ -412,7 +412,7 @@ static void empty_ledger(struct small_market *market)
                 "fills; DELETE FROM results; DELETE FROM settlements; DELETE FROM flags; "
                 "DELETE FROM held; DELETE FROM epochs; DELETE FROM balances; DELETE FROM "
                 "outcomes; DELETE FROM batches; DELETE FROM tree; DELETE FROM checkpoint; "
-                "DELETE FROM acts; UPDATE journal_base SET idx = 0, next_command = 1, epoch = "
+                "UPDATE journal_base SET idx = 0, next_command = 1, epoch = "
                 "0, chain = zeroblob(32), state = zeroblob(32)");
     (void)snprintf(path, sizeof path, "%s/HEAD", market->folder);
     ck_assert_int_eq(unlink(path), 0);

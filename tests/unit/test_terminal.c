@@ -9,7 +9,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Runs `print` in a child whose stdout and stderr are a terminal, or a pipe, and returns what came. */
+/* Runs `print` in a child whose stdout and stderr are a terminal, or a pipe, and returns what
+ * came. */
 static void run_on(bool is_terminal, void (*print)(void), char *ret_text, size_t capacity)
 {
     int ends[2];

@@ -396,10 +396,12 @@ static void warn_of_lost_blobs(const struct broker *broker)
                 named.outputs, text_plural(named.outputs));
 }
 
-static bool serve_again(void *context, uint64_t lease, uint32_t owner,
-                        const struct hash32 *manifest)
+static bool serve_again(void *context, const struct exchange_standing_lease *lease)
 {
-    return outputs_serve(context, lease, owner, manifest);
+    return outputs_serve(context, &(struct outputs_lease){.lease = lease->lease,
+                                                          .holder = {lease->provider, lease->job},
+                                                          .owner = lease->owner,
+                                                          .manifest = lease->manifest});
 }
 
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)

@@ -49,8 +49,11 @@ static void route(void *context, struct outgoing *outgoing)
         return;
     case OUTGOING_SERVE: /* before the agent hears of it */
         if (committer->config.outputs != NULL &&
-            !outputs_serve(committer->config.outputs, outgoing->lease, outgoing->owner_number,
-                           &outgoing->manifest)) {
+            !outputs_serve(committer->config.outputs,
+                           &(struct outputs_lease){.lease = outgoing->lease,
+                                                   .holder = {outgoing->account, outgoing->job},
+                                                   .owner = outgoing->owner_number,
+                                                   .manifest = outgoing->manifest})) {
             fatal("out of memory");
         }
         send(committer->config.blobs, outgoing);

@@ -28,6 +28,7 @@ struct manifest { /* of one or several leases */
 
 struct lease {
     uint64_t lease;
+    struct blob_holder holder;
     uint32_t owner;
     struct manifest *manifest;
     struct lease *next; /* in its bucket */
@@ -110,30 +111,32 @@ static struct manifest **manifest_place(struct outputs *outputs, const struct ha
     return at;
 }
 
-static bool add_lease(struct outputs *outputs, struct lease **place, uint64_t number,
-                      uint32_t owner, const struct hash32 *hash)
+static bool add_lease(struct outputs *outputs, struct lease **place,
+                      const struct outputs_lease *served)
 {
-    struct manifest **at = manifest_place(outputs, hash);
+    struct manifest **at = manifest_place(outputs, &served->manifest);
     struct lease *lease = calloc(1, sizeof *lease);
     if (lease != NULL && *at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
-        (*at)->hash = *hash;
+        (*at)->hash = served->manifest;
     }
     if (lease == NULL || *at == NULL) {
         free(lease);
         return false;
     }
     (*at)->leases++;
-    *lease = (struct lease){.lease = number, .owner = owner, .manifest = *at};
+    *lease = (struct lease){.lease = served->lease,
+                            .holder = served->holder,
+                            .owner = served->owner,
+                            .manifest = *at};
     *place = lease;
     return true;
 }
 
-bool outputs_serve(struct outputs *outputs, uint64_t lease, uint32_t owner,
-                   const struct hash32 *manifest)
+bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease)
 {
     pthread_mutex_lock(&outputs->mutex);
-    struct lease **place = lease_place(outputs, lease);
-    const bool good = *place != NULL || add_lease(outputs, place, lease, owner, manifest);
+    struct lease **place = lease_place(outputs, lease->lease);
+    const bool good = *place != NULL || add_lease(outputs, place, lease);
     pthread_mutex_unlock(&outputs->mutex);
     return good;
 }
@@ -159,8 +162,11 @@ void outputs_end(struct outputs *outputs, uint64_t lease)
 
 static bool open_database(struct outputs *outputs)
 {
-    static const char select[] = "SELECT blob.size, blob.bytes FROM owner JOIN blob USING (hash) "
-                                 "WHERE owner.account = ?1 AND owner.hash = ?2";
+    static const char select[] =
+        "SELECT size, bytes FROM blob WHERE hash = ?2 AND "
+        "(EXISTS (SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2) OR "
+        "EXISTS (SELECT 1 FROM pending WHERE provider = ?3 AND job = ?4 AND hash = ?2)) AND "
+        "NOT EXISTS (SELECT 1 FROM lost WHERE hash = ?2)";
     char path[PATH_SIZE];
     if (outputs->database != NULL) {
         return true;
@@ -176,15 +182,19 @@ static bool open_database(struct outputs *outputs)
     return false;
 }
 
-/* The row of a blob that the account owns, at which the statement stands; the caller resets. */
-static enum outputs_verdict find_blob(struct outputs *outputs, uint32_t owner,
+/* The row of a blob that the lease's job has, at which the statement stands; the caller resets. */
+static enum outputs_verdict find_blob(struct outputs *outputs, const struct lease *lease,
                                       const struct hash32 *hash)
 {
     if (!open_database(outputs)) {
         return OUTPUTS_UNREAD;
     }
-    (void)sqlite3_bind_int64(outputs->select, 1, owner);
+    const struct blob_holder *holder = &lease->holder;
+    (void)sqlite3_bind_int64(outputs->select, 1, lease->owner);
     (void)sqlite3_bind_blob(outputs->select, 2, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(outputs->select, 3, holder->provider);
+    (void)sqlite3_bind_blob(outputs->select, 4, holder->job.bytes, sizeof holder->job.bytes,
+                            SQLITE_STATIC);
     switch (sqlite3_step(outputs->select)) {
     case SQLITE_ROW:
         return OUTPUTS_STORED;
@@ -197,7 +207,7 @@ static enum outputs_verdict find_blob(struct outputs *outputs, uint32_t owner,
     }
 }
 
-static enum outputs_verdict file_is_stored(struct outputs *outputs, uint32_t owner,
+static enum outputs_verdict file_is_stored(struct outputs *outputs, const struct lease *lease,
                                            const Bourse__V1__Output *file)
 {
     const struct hash32 hash = codec_hash(file->hash);
@@ -205,7 +215,7 @@ static enum outputs_verdict file_is_stored(struct outputs *outputs, uint32_t own
     if (file->size == 0 && hash32_equal(&hash, &of_nothing)) {
         return OUTPUTS_STORED; /* nobody sends that */
     }
-    enum outputs_verdict verdict = find_blob(outputs, owner, &hash);
+    enum outputs_verdict verdict = find_blob(outputs, lease, &hash);
     if (verdict == OUTPUTS_STORED &&
         (uint64_t)sqlite3_column_int64(outputs->select, 0) != file->size) {
         verdict = OUTPUTS_MISSING;
@@ -214,12 +224,12 @@ static enum outputs_verdict file_is_stored(struct outputs *outputs, uint32_t own
     return verdict;
 }
 
-static enum outputs_verdict files_are_stored(struct outputs *outputs, uint32_t owner,
+static enum outputs_verdict files_are_stored(struct outputs *outputs, const struct lease *lease,
                                              Bourse__V1__Output *const *files, size_t count)
 {
     enum outputs_verdict verdict = OUTPUTS_STORED;
     for (size_t i = 0; i < count && verdict == OUTPUTS_STORED; i++) {
-        verdict = file_is_stored(outputs, owner, files[i]);
+        verdict = file_is_stored(outputs, lease, files[i]);
     }
     return verdict;
 }
@@ -256,7 +266,7 @@ static enum outputs_verdict read_bytes(struct outputs *outputs, const struct lea
                                        uint8_t **ret_bytes, size_t *ret_size)
 {
     const struct hash32 *hash = &lease->manifest->hash;
-    enum outputs_verdict verdict = find_blob(outputs, lease->owner, hash);
+    enum outputs_verdict verdict = find_blob(outputs, lease, hash);
     if (verdict == OUTPUTS_UNREAD) {
         return verdict;
     }
@@ -331,9 +341,9 @@ static enum outputs_verdict look_at_outputs(struct outputs *outputs, const struc
         return verdict == OUTPUTS_UNREAD ? verdict : OUTPUTS_MISSING;
     }
     Bourse__V1__Output *const streams[] = {result->standard_output, result->standard_error};
-    verdict = files_are_stored(outputs, lease->owner, result->outputs, result->n_outputs);
+    verdict = files_are_stored(outputs, lease, result->outputs, result->n_outputs);
     for (size_t i = 0; i < 2 && verdict == OUTPUTS_STORED; i++) {
-        verdict = files_are_stored(outputs, lease->owner, &streams[i], streams[i] != NULL);
+        verdict = files_are_stored(outputs, lease, &streams[i], streams[i] != NULL);
     }
     return verdict;
 }
@@ -350,7 +360,7 @@ enum outputs_verdict outputs_look(void *context, const Bourse__V1__Result *resul
     const struct lease *lease = *lease_place(outputs, result->lease);
     enum outputs_verdict verdict = OUTPUTS_MISSING;
     if (lease != NULL) {
-        verdict = is_saved ? files_are_stored(outputs, lease->owner, result->saved->files,
+        verdict = is_saved ? files_are_stored(outputs, lease, result->saved->files,
                                               result->saved->n_files)
                            : look_at_outputs(outputs, lease, result);
     }

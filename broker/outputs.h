@@ -2,8 +2,8 @@
  * sequenced (docs/decisions.md D5).
  *
  * A result of outcome `ok` has to leave every output that its job's manifest declares for its
- * subtask, and every file that the result names. Each is stored for the job's owner, with the hash
- * and the size that the result says. A preempted result that names a checkpoint has to leave that.
+ * subtask, and every file that the result names. Each has the hash and the size that the result
+ * says. The job's owner has it, or the provider has stored it for the job; a lost blob is missing. A preempted result that names a checkpoint has to leave that.
  * No bytes are read: the blob store has checked their hash.
  *
  * The committer says which lease is of which job before an agent hears of the lease. The first
@@ -13,6 +13,7 @@
 #define BOURSE_BROKER_OUTPUTS_H
 
 #include "base/id.h"
+#include "broker/blob_pending.h"
 #include "protocol/bourse.pb-c.h"
 
 #include <stdbool.h>
@@ -30,10 +31,14 @@ struct outputs;
 struct outputs *outputs_open(const char *blobs);
 void outputs_close(struct outputs **self);
 
-/* A lease of a job of account `owner` stands; the same lease again changes nothing. False: out of
- * memory. */
-bool outputs_serve(struct outputs *outputs, uint64_t lease, uint32_t owner,
-                   const struct hash32 *manifest);
+struct outputs_lease {
+    uint64_t lease;
+    struct blob_holder holder; /* whose lease, of which job */
+    uint32_t owner;            /* of the job */
+    struct hash32 manifest;
+};
+/* The lease stands; the same lease again changes nothing. False: out of memory. */
+bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease);
 void outputs_end(struct outputs *outputs, uint64_t lease);
 
 /* A result of an unknown lease is MISSING: the exchange does not accept it either. `context`:

@@ -667,8 +667,14 @@ bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider
                               const struct id128 *job);
 
 /* Every lease that has not ended. False: stopped by `visit`. */
-typedef bool exchange_on_lease(void *context, uint64_t lease, uint32_t owner,
-                               const struct hash32 *manifest);
+struct exchange_standing_lease {
+    uint64_t lease;
+    uint32_t provider;
+    struct id128 job;
+    uint32_t owner; /* of the job */
+    struct hash32 manifest;
+};
+typedef bool exchange_on_lease(void *context, const struct exchange_standing_lease *lease);
 bool exchange_each_lease(const struct exchange *exchange, exchange_on_lease *visit, void *context);
 
 /* What the work in flight on standing leases was given: for who may read it. False: stopped by

@@ -480,8 +480,12 @@ bool exchange_each_lease(const struct exchange *exchange, exchange_on_lease *vis
         for (const struct list_link *link = job->leases.next; link != &job->leases;
              link = link->next) {
             const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
-            if (lease->state != LEASE_ENDED &&
-                !visit(context, lease->id, job->owner, &job->manifest)) {
+            const struct exchange_standing_lease standing = {.lease = lease->id,
+                                                             .provider = lease->provider,
+                                                             .job = job->id,
+                                                             .owner = job->owner,
+                                                             .manifest = job->manifest};
+            if (lease->state != LEASE_ENDED && !visit(context, &standing)) {
                 return false;
             }
         }

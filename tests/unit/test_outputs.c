@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ALICE = 3, BOB = 4, LEASE = 7, LARGE = BLOB_ROW_BYTES + 1 };
+enum { ALICE = 3, BOB = 4, PROVIDER = 5, OTHER = 6, LEASE = 7, LARGE = BLOB_ROW_BYTES + 1 };
 
 static char folder[64];
 static struct blob_store *store;
@@ -45,9 +45,13 @@ static void tear_down(void)
     (void)waitpid(pid, NULL, 0);
 }
 
-static struct hash32 put(uint32_t account, const void *bytes, size_t length)
+static const struct id128 JOB = {{9}};
+
+static struct hash32 put_for(uint32_t account, const struct blob_lease *lease, const void *bytes,
+                             size_t length)
 {
     const struct blob_chunk chunk = {.account = account,
+                                     .lease = lease,
                                      .hash = sha256_of(bytes, length),
                                      .size = length,
                                      .data = bytes,
@@ -59,6 +63,19 @@ static struct hash32 put(uint32_t account, const void *bytes, size_t length)
     ck_assert(is_complete);
     ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
     return chunk.hash;
+}
+
+static struct hash32 put(uint32_t account, const void *bytes, size_t length)
+{
+    return put_for(account, NULL, bytes, length);
+}
+
+static bool serve(uint64_t lease, const struct hash32 *manifest)
+{
+    return outputs_serve(outputs, &(struct outputs_lease){.lease = lease,
+                                                          .holder = {PROVIDER, JOB},
+                                                          .owner = ALICE,
+                                                          .manifest = *manifest});
 }
 
 /* ---- a job of three subtasks: the first has an output of its own, the others those of all */
@@ -182,7 +199,7 @@ START_TEST(what_is_declared_is_there_with_its_hash_and_size)
     const struct hash32 file = put(ALICE, large, LARGE);
     const struct hash32 of_bob = put(BOB, "of bob", 6);
     const struct hash32 empty = sha256_of("", 0);
-    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest));
+    ck_assert(serve(LEASE, &manifest));
     const struct claim good = {
         .index = 1, .names = {"a.txt.xz", "log-1"}, .hashes = {small, file}, .sizes = {3, LARGE}};
     ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
@@ -219,13 +236,50 @@ START_TEST(what_is_declared_is_there_with_its_hash_and_size)
 }
 END_TEST
 
+START_TEST(what_the_provider_stored_for_the_job_is_there_before_a_result_names_it)
+{
+    const struct hash32 manifest = store_manifest(2);
+    const struct blob_lease own = {.holder = {PROVIDER, JOB}, .bytes_most = 99, .count_most = 9};
+    const struct blob_lease of_other = {.holder = {OTHER, JOB}, .bytes_most = 99, .count_most = 9};
+    const struct hash32 first = put_for(ALICE, &own, "123", 3);
+    const struct hash32 second = put_for(ALICE, &own, "4567", 4);
+    const struct hash32 elsewhere = put_for(ALICE, &of_other, "89", 2);
+    ck_assert(serve(LEASE, &manifest));
+    const struct claim good = {
+        .index = 1, .names = {"a.txt.xz", "log-1"}, .hashes = {first, second}, .sizes = {3, 4}};
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
+
+    struct claim lie = good;
+    lie.hashes[1] = elsewhere; /* another provider's, which goes when that one's leases are over */
+    lie.sizes[1] = 2;
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+}
+END_TEST
+
+START_TEST(a_lost_blob_is_missing)
+{
+    static uint8_t large[LARGE];
+    const struct hash32 manifest = store_manifest(2);
+    const struct hash32 small = put(ALICE, "123", 3);
+    const struct hash32 file = put(ALICE, large, LARGE);
+    ck_assert(serve(LEASE, &manifest));
+    const struct claim good = {
+        .index = 1, .names = {"a.txt.xz", "log-1"}, .hashes = {small, file}, .sizes = {3, LARGE}};
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
+    ck_assert_int_eq(blob_store_checked(store, &file, false), BLOB_LOST);
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_MISSING);
+    (void)put(ALICE, large, LARGE); /* sent again */
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
+}
+END_TEST
+
 START_TEST(a_job_that_leaves_nothing_has_nothing_to_store)
 {
     const struct hash32 manifest = store_manifest(0);
     const struct hash32 unknown = {{1}};
-    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest));
-    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest)); /* said again */
-    ck_assert(outputs_serve(outputs, LEASE + 1, ALICE, &unknown));
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert(serve(LEASE, &manifest)); /* said again */
+    ck_assert(serve(LEASE + 1, &unknown));
     const struct claim nothing = {.index = 0};
     ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_STORED);
     ck_assert_int_eq(look(&nothing, LEASE + 1), OUTPUTS_STORED); /* no manifest declares any */
@@ -238,7 +292,7 @@ START_TEST(a_manifest_that_comes_later_is_read_then)
     size_t length;
     uint8_t *bytes = codec_encode(&manifest.base, &length);
     const struct hash32 hash = sha256_of(bytes, length);
-    ck_assert(outputs_serve(outputs, LEASE, ALICE, &hash));
+    ck_assert(serve(LEASE, &hash));
     const struct claim nothing = {.index = 0};
     ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_STORED);
     (void)put(ALICE, bytes, length);
@@ -251,7 +305,7 @@ START_TEST(nothing_is_said_where_nobody_can_look)
 {
     char path[128];
     const struct hash32 manifest = store_manifest(2);
-    ck_assert(outputs_serve(outputs, LEASE, ALICE, &manifest));
+    ck_assert(serve(LEASE, &manifest));
     blob_store_close(&store);
     (void)snprintf(path, sizeof path, "%s/blobs.db", folder);
     FILE *file = fopen(path, "w");
@@ -270,6 +324,9 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, names_are_those_that_the_agent_makes);
     tcase_add_test(tests, what_is_declared_is_there_with_its_hash_and_size);
+    tcase_add_test(tests,
+                   what_the_provider_stored_for_the_job_is_there_before_a_result_names_it);
+    tcase_add_test(tests, a_lost_blob_is_missing);
     tcase_add_test(tests, a_job_that_leaves_nothing_has_nothing_to_store);
     tcase_add_test(tests, a_manifest_that_comes_later_is_read_then);
     tcase_add_test(tests, nothing_is_said_where_nobody_can_look);

@@ -1,7 +1,8 @@
-/* matching/resting.h - which handles have an order: a bit for each, and a bit for each word of 64 of these.
+/* matching/resting.h - which handles have an order: a bit for each, and a bit for each word of 64
+ * of these.
  *
- * A walk over all orders looks at what rests, and not at every handle that there may be. Whoever rests or goes costs
- * two words. The caller says how many handles there are. Pure. */
+ * A walk over all orders looks at what rests, and not at every handle that there may be. Whoever
+ * rests or goes costs two words. The caller says how many handles there are. Pure. */
 #ifndef BOURSE_MATCHING_RESTING_H
 #define BOURSE_MATCHING_RESTING_H
 

@@ -1,7 +1,8 @@
-/* bench/full_market.h - a market with many asks and many jobs that wait, for the programs that time reads of one.
+/* bench/full_market.h - a market with many asks and many jobs that wait, for the programs that
+ * time reads of one.
  *
- * Asks are of 20 providers, of devices of as many kinds as there may be cells. Each program that includes this has a market
- * of its own. */
+ * Asks are of 20 providers, of devices of as many kinds as there may be cells. Each program that
+ * includes this has a market of its own. */
 #ifndef BOURSE_BENCH_FULL_MARKET_H
 #define BOURSE_BENCH_FULL_MARKET_H
 

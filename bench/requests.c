@@ -1,10 +1,11 @@
-/* bench/requests.c - what each request costs the core, in processor time and in steps. Prints one JSON object.
+/* bench/requests.c - what each request costs the core, in processor time and in steps. Prints one
+ * JSON object.
  *
  *     requests [--asks N] [--jobs N] [--cells N] [--leased PERCENT] [--rounds N]
  *
- * The market is that of bench/explain: N asks [10000], of which so many in a hundred [50] are leased, and N jobs [1000] that
- * wait. Each request that the core answers is answered --rounds times [20]. For each: microseconds (the median), steps,
- * bytes of the answer. */
+ * The market is that of bench/explain: N asks [10000], of which so many in a hundred [50] are
+ * leased, and N jobs [1000] that wait. Each request that the core answers is answered --rounds
+ * times [20]. For each: microseconds (the median), steps, bytes of the answer. */
 #include "bench/full_market.h"
 #include "broker/budget.h"
 #include "broker/follow.h"

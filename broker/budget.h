@@ -1,10 +1,12 @@
-/* broker/budget.h - the work that a session and an account may cost the broker's threads: so many steps a second.
+/* broker/budget.h - the work that a session and an account may cost the broker's threads: so many
+ * steps a second.
  *
- * Messages are counted at the gateway (broker/allowance.h). But one may cost a microsecond or ten milliseconds, so what
- * answers it says its steps afterwards (exchange_steps), and those are taken off here: a single answer is never too dear. Reads
- * of who has used up what it had wait until more is earned, a few of each session, and the rest is refused. Commands have a
- * budget of their own, so that no read keeps its sender from trading. A step is about 8 ns of one thread. Any thread; time is an
- * argument. */
+ * Messages are counted at the gateway (broker/allowance.h). But one may cost a microsecond or ten
+ * milliseconds, so what answers it says its steps afterwards (exchange_steps), and those are
+ * taken off here: a single answer is never too dear. A sender who has used up its steps waits
+ * until more are earned: some reads in the core, some commands in the gateway (broker/held.h).
+ * The rest is refused. Commands have a budget of their own, so that no read keeps its sender from
+ * trading. A step is about 8 ns of one thread. Any thread; time is an argument. */
 #ifndef BOURSE_BROKER_BUDGET_H
 #define BOURSE_BROKER_BUDGET_H
 

@@ -1,6 +1,8 @@
-/* broker/held.h - commands that wait at the gateway until their account has earned their steps: in order, a bounded number.
+/* broker/held.h - commands that wait at the gateway until their account has earned their steps:
+ * in order, a bounded number.
  *
- * One queue for each account, so that no command overtakes another of its account. The gateway's own; no clock. */
+ * One queue for each account, so that no command overtakes another of its account. The gateway's
+ * own; no clock. */
 #ifndef BOURSE_BROKER_HELD_H
 #define BOURSE_BROKER_HELD_H
 

@@ -64,20 +64,22 @@ static void take_bid(struct asking *asking, const struct book_bid *bid)
 static void take_bids(struct asking *asking)
 {
     const struct exchange *exchange = asking->exchange;
+    uint64_t looked = 0;
     for (uint32_t handle = book_next(exchange->book, 0); handle != BOOK_NONE;
          handle = book_next(exchange->book, handle + 1)) {
         struct book_bid bid;
-        steps_add(exchange, 4);
+        looked++;
         if (!book_bid(exchange->book, handle, &bid) || bid.slots == 0 ||
             bid.owner == asking->device->key.provider || bid_waits_for_all(exchange, handle) ||
             (asking->device->ask != NULL && !ask_is_for(asking->device->ask, bid.owner))) {
             continue;
         }
         if (!has_steps(asking, 1)) {
-            return;
+            break;
         }
         take_bid(asking, &bid);
     }
+    steps_add(exchange, 4 * looked);
 }
 
 /* ---------------------------------------------------------------- refusals, nearest first */
@@ -248,6 +250,7 @@ static bool find_place(const struct exchange *exchange, const struct ask *ask,
         return false;
     }
     bool some[RATES];
+    uint64_t looked = 0;
     for (unsigned rate = RATE_NONE; rate < RATES; rate++) {
         some[rate] =
             book_cells_beside(book, ask->device->cell, (enum rate)rate, beside + rate * words);
@@ -255,7 +258,7 @@ static bool find_place(const struct exchange *exchange, const struct ask *ask,
     for (uint32_t handle = book_next(book, 0); handle != BOOK_NONE;
          handle = book_next(book, handle + 1)) {
         struct book_ask other;
-        steps_add(exchange, 2);
+        looked++;
         if (!book_ask(book, handle, &other) || other.slots == 0) {
             continue;
         }
@@ -267,6 +270,7 @@ static bool find_place(const struct exchange *exchange, const struct ask *ask,
         }
         why->ahead += is_before;
     }
+    steps_add(exchange, 2 * looked);
     why->has_ahead = true;
     free(beside);
     return true;

@@ -57,16 +57,12 @@ static uint32_t next_bit(const uint64_t *words, size_t count, uint32_t from)
     return bits == 0 ? RESTING_NONE : (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
 }
 
-uint32_t resting_next(const struct resting *resting, uint32_t from)
+uint32_t resting_next_word(const struct resting *resting, uint32_t from)
 {
     const size_t count = words_of(resting->capacity);
     const uint32_t first = from / 64;
     if (first >= count) {
         return RESTING_NONE;
-    }
-    const uint64_t here = resting->orders[first] & UINT64_MAX << from % 64;
-    if (here != 0) {
-        return first * 64 + (uint32_t)__builtin_ctzll(here);
     }
     const uint32_t word = next_bit(resting->words, words_of((uint32_t)count), first + 1);
     return word == RESTING_NONE ? RESTING_NONE

@@ -1,7 +1,8 @@
-/* matching/resting.h - which handles have an order: a bit for each, and a bit for each word of 64 of these.
+/* matching/resting.h - which handles have an order: a bit for each, and a bit for each word of 64
+ * of these.
  *
- * A walk over all orders looks at what rests, and not at every handle that there may be. Whoever rests or goes costs
- * two words. The caller says how many handles there are. Pure. */
+ * A walk over all orders looks at what rests, and not at every handle that there may be. Whoever
+ * rests or goes costs two words. The caller says how many handles there are. Pure. */
 #ifndef BOURSE_MATCHING_RESTING_H
 #define BOURSE_MATCHING_RESTING_H
 
@@ -20,8 +21,20 @@ struct resting { /* all zeros: no handle */
  * it was. */
 bool resting_grow(struct resting *resting, uint32_t capacity);
 void resting_fini(struct resting *resting);
+/* As resting_next, in another word than that of `from`. */
+uint32_t resting_next_word(const struct resting *resting, uint32_t from);
+
 /* The lowest handle that has an order, from this one on; RESTING_NONE: there is none. */
-uint32_t resting_next(const struct resting *resting, uint32_t from);
+static inline uint32_t resting_next(const struct resting *resting, uint32_t from)
+{
+    if (from < resting->capacity) {
+        const uint64_t here = resting->orders[from / 64] >> from % 64;
+        if (here != 0) {
+            return from + (uint32_t)__builtin_ctzll(here);
+        }
+    }
+    return resting_next_word(resting, from);
+}
 
 static inline void resting_set(struct resting *resting, uint32_t handle)
 {

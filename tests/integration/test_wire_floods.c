@@ -1,11 +1,12 @@
-/* A flood of each type of message of the control port, from one session and from eight, by a member who reads the answers or
- * does not: what is left to an honest client (P24).
+/* A flood of each type of message of the control port, from one session and from eight, by a
+ * member who reads the answers or does not: what is left to an honest client (P24).
  *
- * Each flood is compared with the same flooders sending to a sink, a process beside the broker that reads and forgets. So what
- * the two processors of the machine are kept busy with is the same in both. The market is one with many orders, since a request
- * may cost as much as there is to look at. CI floods shortly, from eight sessions that read, and asks for the bounds of
- * tests/support/honest.h that a loaded machine with sanitizers keeps; BOURSE_LONG=yes floods in every way and asks for those of
- * P24. BOURSE_FLOOD names one type. */
+ * Each flood is compared with the same flooders sending to a sink, a process beside the broker
+ * that reads and forgets. So what the two processors of the machine are kept busy with is the
+ * same in both. The market is one with many orders, since a request may cost as much as there is
+ * to look at. CI floods shortly, from eight sessions that read, and asks for the bounds of
+ * tests/support/honest.h that a loaded machine with sanitizers keeps; BOURSE_LONG=yes floods in
+ * every way and asks for those of P24. BOURSE_FLOOD names one type. */
 #include "tests/support/arena.h"
 #include "tests/support/honest.h"
 
@@ -34,6 +35,15 @@ enum {
     PAIRS_MOST = 5,
     TRIES = 3,
 };
+
+/* With sanitizers a step takes many times as long, so that there are fewer in a second. */
+#ifdef __SANITIZE_ADDRESS__
+#define STEPS "limits: {steps: 600000}\n"
+#else
+#define STEPS ""
+#endif
+static const char broker_yaml[] =
+    "listen: tcp://127.0.0.1:*\nblob_listen: tcp://127.0.0.1:*\n" STEPS;
 
 /* ---------------------------------------------------------------- the market */
 
@@ -746,7 +756,7 @@ START_TEST(no_type_of_message_slows_the_others)
     struct market_client flooder;
     struct flooders flooders;
     char slowed[1024] = "";
-    arena_open(&arena, "listen: tcp://127.0.0.1:*\nblob_listen: tcp://127.0.0.1:*\n");
+    arena_open(&arena, broker_yaml);
     const struct id128 job = fill_market(&arena, &flooder);
     add_reads_of_the_market(&floods);
     add_reads_of_ones_own(&floods, &job);

@@ -1,7 +1,9 @@
-/* tests/support/honest.h - what members can cost others (P24): an honest client at a steady pace, and attackers beside it.
+/* tests/support/honest.h - what members can cost others (P24): an honest client at a steady pace,
+ * and attackers beside it.
  *
- * Attackers share the machine with the broker and the honest client, which no real attacker does. So they get the processor
- * time that nobody else wants, and the honest client asks at a quarter of the pace that it reaches alone. */
+ * Attackers share the machine with the broker and the honest client, which no real attacker does.
+ * So they get the processor time that nobody else wants, and the honest client asks at a quarter
+ * of the pace that it reaches alone. */
 #ifndef BOURSE_TESTS_HONEST_H
 #define BOURSE_TESTS_HONEST_H
 

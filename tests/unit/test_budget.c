@@ -1,4 +1,5 @@
-/* What a session and an account may cost: what a dear answer takes has to be earned before the next. */
+/* What a session and an account may cost: what a dear answer takes has to be earned before the
+ * next. */
 #include "broker/budget.h"
 
 #include "base/checked.h"

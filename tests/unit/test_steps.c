@@ -1,5 +1,5 @@
-/* What reads take in steps: the same for the same state, in proportion to what there is to look at, and nothing for handles
- * that nobody has. */
+/* What reads take in steps: the same for the same state, in proportion to what there is to look
+ * at, and nothing for handles that nobody has. */
 #include "exchange/listings.h"
 #include "exchange/why.h"
 

@@ -17,6 +17,10 @@ bool audit_finding(struct audit *audit, const char *table, uint64_t entry, const
 {
     struct audit_report *report = audit->report;
     va_list arguments;
+    if (audit_reads_failed()) { /* what was not read may be whole */
+        return audit_unreadable(audit, "the disk did not give every page of the database: try "
+                                       "again, and look at the disk if it goes on");
+    }
     report->verdict = AUDIT_FINDING;
     report->entry = entry;
     (void)snprintf(report->table, sizeof report->table, "%s", table); /* our own names: they fit */
@@ -137,6 +141,7 @@ static bool read_version(struct audit *audit)
 /* One read transaction, so that a running broker does not move what is looked at. */
 bool audit_open_database(struct audit *audit, const char *path)
 {
+    audit_watch_reads();
     if (sqlite3_open_v2(path, &audit->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "%s cannot be opened: %s", path,
                                 sqlite3_errmsg(audit->database));

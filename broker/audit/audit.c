@@ -17,9 +17,8 @@ bool audit_finding(struct audit *audit, const char *table, uint64_t entry, const
 {
     struct audit_report *report = audit->report;
     va_list arguments;
-    if (audit_reads_failed()) { /* what was not read may be whole */
-        return audit_unreadable(audit, "the disk did not give every page of the database: try "
-                                       "again, and look at the disk if it goes on");
+    if (audit_reads_failed()) {
+        return audit_unreadable(audit, "%s", ""); /* what was not read may be whole */
     }
     report->verdict = AUDIT_FINDING;
     report->entry = entry;
@@ -34,6 +33,10 @@ bool audit_unreadable(struct audit *audit, const char *format, ...)
 {
     va_list arguments;
     audit->report->verdict = AUDIT_UNREADABLE;
+    if (audit_reads_failed()) {
+        format = "the disk did not give every page of the database: try again, and look at the "
+                 "disk if it goes on";
+    }
     va_start(arguments, format);
     (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,
                     arguments); /* cut, never overrun */

@@ -46,12 +46,12 @@ met() { grep -q INJECTED "$work/traced"; } # the fault
 # What was said is of a read error and gives no advice that loses anything.
 honest() { # WHAT TEXT
     if grep -qiE 'damaged|restore the newest|restore it|move the folder|--adopt-journal|another history|is not a key|not what was written|differs|wal is' <<<"$2"; then
-        bad "$1: $2"
+        fail "$1: $2"
     fi
-    grep -qE 'disk|Input/output error' <<<"$2" || bad "$1: no word of a read error: $2"
+    grep -qE 'disk|Input/output error' <<<"$2" || fail "$1: no word of a read error: $2"
 }
 faults=0
-bad() { fail "$@"; }
+
 step=7
 [ "$long" = no ] || step=1
 
@@ -67,7 +67,7 @@ sweep() { # STATUS OF A FINDING, FOLDER READ, COMMAND...
         status=$?
         met || break
         faults=$((faults + 1))
-        [ $status -ne "$finding" ] || bad "read $when of $*: a finding: $out"
+        [ $status -ne "$finding" ] || fail "read $when of $*: a finding: $out"
         [ $status -eq 0 ] || honest "read $when of $*" "$out"
     done
 }
@@ -86,7 +86,7 @@ starts() { # FOLDER
         if start "${under[@]}"; then # a fault that did not keep it from serving
             stop
             met || break
-            ! grep -qi damaged "$work/broker.log" || bad "read $when of a start: $(cat "$work/broker.log")"
+            ! grep -qi damaged "$work/broker.log" || fail "read $when of a start: $(cat "$work/broker.log")"
         else
             wait "$broker"
             honest "read $when of a start" "$(cat "$work/broker.log")"

@@ -183,7 +183,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         problem_set(ret_problem, "%s-wal cannot be written again: %s", path, strerror(errno));
         return false;
     }
-    sqlite_know_quotas();
+    sqlite_know_errors();
     bool good = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                 NULL) == SQLITE_OK &&
                 sqlite3_exec(store->database, schema, NULL, NULL, NULL) == SQLITE_OK;

@@ -310,17 +310,27 @@ static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
     return false;
 }
 
-static void recall_secrets(struct broker *broker)
+/* A secret that the disk does not give now may be there the next time, and a start without it would
+ * write another over it. */
+static bool recall_secrets(struct broker *broker, struct problem *ret_problem)
 {
     struct problem problem;
     broker->epoch =
         (struct epoch){.length_ns = EPOCH_LENGTH_NS, .keep = keep_secrets, .context = broker};
-    if (!epoch_load(broker->epoch_path, &broker->epoch.secrets, &problem)) {
+    switch (epoch_load(broker->epoch_path, &broker->epoch.secrets, &problem)) {
+    case EPOCH_LOADED:
+        break;
+    case EPOCH_SPOILT:
         log_warning("%s", problem.text);
+        break;
+    case EPOCH_UNREAD:
+        problem_set(ret_problem, "%s", problem.text);
+        return false;
     }
     struct hash32 commitment;
     epoch_start(&broker->epoch, exchange_epochs(broker->exchange, &commitment),
                 exchange_log_time_ns(broker->exchange));
+    return true;
 }
 
 /* ---------------------------------------------------------------- what the threads start from */
@@ -849,7 +859,9 @@ static bool start(struct broker *broker, const struct broker_options *options,
         problem_set(ret_problem, "out of memory");
         return false;
     }
-    recall_secrets(broker);
+    if (!recall_secrets(broker, ret_problem)) {
+        return false;
+    }
     room_open(&broker->room, broker->folder, broker->config.reserve_bytes);
     if (store_write_acts(&broker->store, logtime_now(broker->clock), false) == STORE_FULL) {
         log_error("the disk is full: that the broker started is not in the audit log yet");

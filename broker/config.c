@@ -15,6 +15,7 @@
 #include "runtime/market.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,16 +323,22 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
 
 /* HEAD is made before the first entry. One that is damaged is of a market too; the start says what
  * to do. */
-static bool is_new_market(const char *folder)
+static bool is_new_market(const char *folder, bool *ret_is_new, struct problem *ret_problem)
 {
     char path[4096];
     struct head head = {.index = 0};
-    struct problem problem;
+    struct problem damage;
+    *ret_is_new = false;
     if (snprintf(path, sizeof path, "%s/%s", folder, MARKET_HEAD) >= (int)sizeof path) {
+        return true;
+    }
+    enum head_status status = head_read(path, &head, &damage);
+    if (status == HEAD_FAILED) {
+        problem_set(ret_problem, "%s", damage.text);
         return false;
     }
-    enum head_status status = head_read(path, &head, &problem);
-    return status == HEAD_MISSING || (status == HEAD_OK && head.index == 0);
+    *ret_is_new = status == HEAD_MISSING || (status == HEAD_OK && head.index == 0);
+    return true;
 }
 
 bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_config,
@@ -343,16 +350,22 @@ bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_
         return false;
     }
     if (access(path, F_OK) != 0) {
+        if (errno != ENOENT) {
+            problem_set_unread(ret_problem, path, errno);
+            return false;
+        }
         config_default(ret_config);
         return true;
     }
     uint8_t *text = NULL;
     size_t length = 0;
-    if (!file_read(path, CONFIG_BYTES_MAX, &text, &length, ret_problem)) {
+    bool is_new = false;
+    if (!is_new_market(folder, &is_new, ret_problem) ||
+        !file_read(path, CONFIG_BYTES_MAX, &text, &length, ret_problem)) {
         return false;
     }
-    bool good = config_parse((const char *)text, length, path, may_be_new && is_new_market(folder),
-                             ret_config, ret_problem);
+    bool good = config_parse((const char *)text, length, path, may_be_new && is_new, ret_config,
+                             ret_problem);
     free(text);
     return good;
 }

@@ -55,7 +55,9 @@ struct hash32 epoch_dice(const struct epoch *epoch, uint64_t index);
 
 /* The file of the broker's folder (MARKET_EPOCH, mode 0600). One that is not there knows no secret;
  * one that cannot be read, or says something else, is a problem. */
-bool epoch_load(const char *path, struct epoch_secrets *ret_secrets, struct problem *ret_problem);
+enum epoch_file { EPOCH_LOADED, EPOCH_SPOILT, EPOCH_UNREAD };
+enum epoch_file epoch_load(const char *path, struct epoch_secrets *ret_secrets,
+                           struct problem *ret_problem);
 bool epoch_store(const char *path, const struct epoch_secrets *secrets,
                  struct problem *ret_problem);
 

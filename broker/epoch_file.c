@@ -22,17 +22,23 @@ static bool read_secret(const uint8_t *line, struct hash32 *ret_secret)
     return line[HEX_LENGTH] == '\n' && text_unhex(hex, ret_secret->bytes, sizeof ret_secret->bytes);
 }
 
-bool epoch_load(const char *path, struct epoch_secrets *ret_secrets, struct problem *ret_problem)
+enum epoch_file epoch_load(const char *path, struct epoch_secrets *ret_secrets,
+                           struct problem *ret_problem)
 {
     struct stat status;
     uint8_t *bytes = NULL;
     size_t length = 0;
     *ret_secrets = (struct epoch_secrets){.now = {{0}}};
-    if (lstat(path, &status) != 0 && errno == ENOENT) {
-        return true;
+    if (lstat(path, &status) != 0) {
+        if (errno == ENOENT) {
+            return EPOCH_LOADED;
+        }
+        problem_set_unread(ret_problem, path, errno);
+        return EPOCH_UNREAD;
     }
+    errno = 0;
     if (!file_read(path, FILE_LENGTH, &bytes, &length, ret_problem)) {
-        return false;
+        return problem_is_of_disk(errno) ? EPOCH_UNREAD : EPOCH_SPOILT;
     }
     const bool good = length == FILE_LENGTH && memcmp(bytes, title, TITLE_LENGTH) == 0 &&
                       read_secret(bytes + TITLE_LENGTH, &ret_secrets->now) &&
@@ -44,7 +50,7 @@ bool epoch_load(const char *path, struct epoch_secrets *ret_secrets, struct prob
                     "the dice of the last epoch cannot be recomputed then",
                     path);
     }
-    return good;
+    return good ? EPOCH_LOADED : EPOCH_SPOILT;
 }
 
 bool epoch_store(const char *path, const struct epoch_secrets *secrets, struct problem *ret_problem)

@@ -64,7 +64,8 @@ enum head_status head_open(const char *path, struct head_file **ret_file, struct
                            struct problem *ret_problem);
 enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,
                              struct problem *ret_problem);
-/* Writes the two slots of the older mark and fdatasyncs. FAILED is fatal to the caller, as a failed commit is. */
+/* Writes the two slots of the older mark and fdatasyncs. FAILED is fatal to the caller, as a failed
+ * commit is. */
 enum head_status head_write(struct head_file *file, const struct head *head);
 enum head_place {
     HEAD_STANDS,

@@ -7,6 +7,7 @@
 #include "broker/door.h"
 #include "broker/remains.h"
 #include "broker/replay.h"
+#include "ledger/sqlite_code.h"
 #include "runtime/clock.h"
 #include "runtime/completion.h"
 #include "runtime/log.h"
@@ -173,8 +174,14 @@ static int fail_usage(const char *what)
     return EXIT_USAGE;
 }
 
+/* What a command found wrong while a read of a database failed is no finding. */
 static int fail(const struct problem *problem, int status)
 {
+    if (sqlite_reads_failed()) {
+        log_error("the disk did not give every page of the database. Nothing was changed: try "
+                  "again, and look at the disk if it goes on");
+        return EXIT_FAILED;
+    }
     log_error("%s", problem->text);
     return status;
 }
@@ -630,5 +637,6 @@ int main(int argc, char **argv)
     }
     /* Nobody asks how much memory SQLite has: counting it would lock at every allocation. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite_know_errors();
     return action->act(&arguments);
 }

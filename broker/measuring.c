@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "ledger/sqlite_code.h"
 #include "protocol/codec.h"
 #include "runtime/log.h"
 
@@ -150,6 +151,18 @@ static bool begin_anew(struct measuring *measuring)
     return measuring->rows != NULL && measuring->devices != NULL;
 }
 
+/* The file may be whole, and holds more than the ledger's end does. */
+static void set_aside(const struct measuring *measuring)
+{
+    char aside[PATH_SIZE + 80];
+    (void)snprintf(aside, sizeof aside, "%s.unread", measuring->path);
+    if (rename(measuring->path, aside) == 0) {
+        log_warning("the disk did not give %s: it is now %s, and another is made from the ledger. "
+                    "To use it again, stop the broker and give it its name back",
+                    measuring->path, aside);
+    }
+}
+
 static bool load(struct measuring *measuring)
 {
     sqlite3 *database = open_file(measuring->path);
@@ -158,8 +171,12 @@ static bool load(struct measuring *measuring)
     if (good) {
         return true;
     }
-    log_warning("%s cannot be read, and is made anew from the ledger", measuring->path);
-    (void)unlink(measuring->path); /* where that fails writing it will, and says so */
+    if (sqlite_reads_failed()) {
+        set_aside(measuring);
+    } else {
+        log_warning("%s cannot be read, and is made anew from the ledger", measuring->path);
+        (void)unlink(measuring->path); /* where that fails writing it will, and says so */
+    }
     return begin_anew(measuring);
 }
 

@@ -537,7 +537,8 @@ struct reader_thread *reader_start(const struct reader_config *config)
     }
     reader->config = *config;
     if (ledger_reader_open(config->database, &reader->ledger) != LEDGER_STORE_OK) {
-        fatal("the reader cannot open %s", config->database);
+        fatal("the reader cannot open %s: there is no memory, or the disk did not give it",
+              config->database);
     }
     reader->measuring = measuring_open(config->history, config->blobs);
     if (reader->measuring == NULL) {

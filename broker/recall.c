@@ -63,7 +63,10 @@ bool recall_market(const char *database, struct exchange *exchange, struct probl
                ledger_reader_last_entry(reader, &records) != LEDGER_STORE_OK ||
                read_trades(reader, exchange_log_time_ns(exchange) - RECALL_AGE_NS, rows, &count) !=
                    LEDGER_STORE_OK) {
-        problem_set(ret_problem, "%s: the last trades cannot be read", database);
+        problem_set(ret_problem,
+                    "%s: the disk did not give the last trades, or there is no memory for "
+                    "them",
+                    database);
     } else if (!exchange_feed_open(exchange, records) || !recall(exchange, rows, count)) {
         problem_set(ret_problem, "out of memory");
     } else {

@@ -6,6 +6,7 @@
 #include "broker/deeds.h"
 #include "broker/fatal.h"
 #include "broker/remains.h"
+#include "ledger/sqlite_code.h"
 #include "ledger/sqlite_wal.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
@@ -102,6 +103,9 @@ static bool open_key(const struct storage *store, const char *name, bool may_mak
 
 void storage_advise(struct problem *problem)
 {
+    if (sqlite_reads_failed()) {
+        return; /* no finding, so there is nothing to restore for */
+    }
     struct problem found = *problem;
     problem_set(
         problem,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------- quotas */
+/* ---------------------------------------------------------------- quotas, and reads that fail */
 
 static_assert(sizeof(off_t) == 8, "SQLite hands 64 bits to pwrite64");
 
@@ -32,26 +33,55 @@ static ssize_t write_at(int fd, const void *bytes, size_t length, off_t offset)
     return as_full(pwrite(fd, bytes, length, offset));
 }
 
-static void replace_writes(void)
+static atomic_bool reads_failed;
+
+/* SQLite takes EIO, ENXIO and ERANGE of a read for a damaged file system, and then for damaged
+ * data. */
+static ssize_t as_failed(ssize_t count)
+{
+    if (count < 0 && errno != EINTR) {
+        atomic_store(&reads_failed, true);
+        errno = EREMOTEIO;
+    }
+    return count;
+}
+
+static ssize_t read_next(int fd, void *bytes, size_t length)
+{
+    return as_failed(read(fd, bytes, length));
+}
+
+static ssize_t read_at(int fd, void *bytes, size_t length, off_t offset)
+{
+    return as_failed(pread(fd, bytes, length, offset));
+}
+
+static void replace_calls(void)
 {
     static const struct {
-        const char *name; /* SQLite's own; it uses one of them, as it was built */
+        const char *name; /* SQLite's own; it uses one of each kind, as it was built */
         sqlite3_syscall_ptr call;
-    } writes[] = {{"write", (sqlite3_syscall_ptr)write_next},
-                  {"pwrite", (sqlite3_syscall_ptr)write_at},
-                  {"pwrite64", (sqlite3_syscall_ptr)write_at}};
+    } calls[] = {
+        {"write", (sqlite3_syscall_ptr)write_next},  {"pwrite", (sqlite3_syscall_ptr)write_at},
+        {"pwrite64", (sqlite3_syscall_ptr)write_at}, {"read", (sqlite3_syscall_ptr)read_next},
+        {"pread", (sqlite3_syscall_ptr)read_at},     {"pread64", (sqlite3_syscall_ptr)read_at}};
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
-    for (size_t i = 0; vfs != NULL && i < sizeof writes / sizeof writes[0]; i++) {
-        if (vfs->xGetSystemCall(vfs, writes[i].name) != NULL) {
-            (void)vfs->xSetSystemCall(vfs, writes[i].name, writes[i].call); /* it is there */
+    for (size_t i = 0; vfs != NULL && i < sizeof calls / sizeof calls[0]; i++) {
+        if (vfs->xGetSystemCall(vfs, calls[i].name) != NULL) {
+            (void)vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call); /* it is there */
         }
     }
 }
 
-void sqlite_know_quotas(void)
+void sqlite_know_errors(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, replace_writes); /* cannot fail */
+    (void)pthread_once(&once, replace_calls); /* cannot fail */
+}
+
+bool sqlite_reads_failed(void)
+{
+    return atomic_load(&reads_failed);
 }
 
 /* ---------------------------------------------------------------- codes */

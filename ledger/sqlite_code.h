@@ -6,10 +6,15 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* From the first call on, a write that a quota refuses (EDQUOT) is a full disk to SQLite,
- * SQLITE_FULL: by itself it knows ENOSPC only. For the process; before it opens a database that it
- * writes. */
-void sqlite_know_quotas(void);
+/* From the first call on, SQLite tells what a disk does as what it is. A write that a quota refuses
+ * (EDQUOT) is a full disk, SQLITE_FULL: by itself it knows ENOSPC only. A read that fails (EIO) is
+ * SQLITE_IOERR: by itself it says SQLITE_CORRUPT, as of damaged data. For the process, and before it
+ * opens a database. */
+void sqlite_know_errors(void);
+
+/* Whether a read of a database has failed in this process since that call. What was found wrong
+ * then is no finding: the bytes that were not read may be whole. */
+bool sqlite_reads_failed(void);
 
 /* Whether the last failure on `database` (NULL: it could not even be opened) says something of the
  * machine (disk, memory, rights, locks) and nothing of the data. False also when nothing failed. */

@@ -4,6 +4,7 @@
 
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
+#include "ledger/sqlite_code.h"
 #include "ledger/sqlite_tables.h"
 
 enum statement {
@@ -104,6 +105,7 @@ enum ledger_store_status ledger_reader_open(const char *path, struct ledger_read
     if (reader == NULL) {
         return LEDGER_STORE_OUT_OF_MEMORY;
     }
+    sqlite_know_errors();
     int code = sqlite3_open_v2(path, &reader->database, SQLITE_OPEN_READONLY, NULL);
     enum ledger_store_status status = store_status_of(code);
     if (status == LEDGER_STORE_OK) {

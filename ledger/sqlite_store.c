@@ -271,7 +271,7 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
         explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
         return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
-    sqlite_know_quotas();
+    sqlite_know_errors();
     /* One thread at a time uses the handle, so SQLite need not lock it at every call. */
     int code =
         sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);

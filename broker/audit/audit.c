@@ -19,6 +19,9 @@ bool audit_finding(struct audit *audit, const char *table, uint64_t entry, const
 {
     struct audit_report *report = audit->report;
     va_list arguments;
+    if (audit_reads_failed()) {
+        return audit_unreadable(audit, "%s", ""); /* what was not read may be whole */
+    }
     report->verdict = AUDIT_FINDING;
     report->entry = entry;
     (void)snprintf(report->table, sizeof report->table, "%s", table); /* our own names: they fit */
@@ -32,6 +35,10 @@ bool audit_unreadable(struct audit *audit, const char *format, ...)
 {
     va_list arguments;
     audit->report->verdict = AUDIT_UNREADABLE;
+    if (audit_reads_failed()) {
+        format = "the disk did not give every page of the database: try again, and look at the "
+                 "disk if it goes on";
+    }
     va_start(arguments, format);
     (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,
                     arguments); /* cut, never overrun */
@@ -154,6 +161,7 @@ bool audit_open_database(struct audit *audit, const char *path)
         return audit_unreadable(audit, "there is no journal: %.120s is %s", path,
                                 is_there ? "empty" : "not there");
     }
+    audit_watch_reads();
     if (sqlite3_open_v2(path, &audit->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "%s cannot be opened: %s", path,
                                 sqlite3_errmsg(audit->database));

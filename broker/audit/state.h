@@ -345,6 +345,9 @@ struct audit {
 /* ---- reporting (audit.c) */
 __attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table,
                                                          uint64_t entry, const char *format, ...);
+/* From here on a read that the disk refuses is remembered. */
+void audit_watch_reads(void);
+bool audit_reads_failed(void);
 __attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format,
                                                             ...);
 /* The finding is of the row at hand. Always false. */

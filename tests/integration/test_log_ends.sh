@@ -9,7 +9,7 @@ export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS} # one that is 
 set +e # every status is looked at
 start() {
     : >"$work/broker.log"
-    broker_start "$@"
+    broker_start
     broker_await || fail "the broker ended: $(cat "$work/broker.log")"
 }
 stop() {

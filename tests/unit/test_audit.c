@@ -356,7 +356,7 @@ START_TEST(head_and_journal_must_agree)
     small_market_create(&market, NULL, NULL);
     FILE *file = fopen(market.head, "r+b");
     ck_assert_ptr_nonnull(file);
-    uint8_t junk[1024] = {1};
+    uint8_t junk[2048] = {1};
     ck_assert_uint_eq(fwrite(junk, 1, sizeof junk, file), sizeof junk);
     fclose(file);
     audit_run(market.folder, &report);

@@ -156,12 +156,12 @@ START_TEST(the_file_is_private_and_read_back)
     struct epoch_secrets again;
     struct problem problem;
     struct stat status;
-    ck_assert(epoch_load(path, &again, &problem)); /* none yet */
+    ck_assert_int_eq(epoch_load(path, &again, &problem), EPOCH_LOADED); /* none yet */
     ck_assert(hash32_equal(&again.now, &none));
     ck_assert(epoch_store(path, &secrets, &problem));
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 07777, 0600);
-    ck_assert(epoch_load(path, &again, &problem));
+    ck_assert_int_eq(epoch_load(path, &again, &problem), EPOCH_LOADED);
     ck_assert(hash32_equal(&again.now, &secrets.now));
     ck_assert(hash32_equal(&again.next, &secrets.next));
 }
@@ -177,7 +177,7 @@ START_TEST(another_file_in_its_place_is_a_problem)
         ck_assert_ptr_nonnull(file);
         ck_assert_int_ge(fputs(texts[i], file), 0);
         ck_assert_int_eq(fclose(file), 0);
-        ck_assert(!epoch_load(path, &secrets, &problem));
+        ck_assert_int_eq(epoch_load(path, &secrets, &problem), EPOCH_SPOILT);
         ck_assert(hash32_equal(&secrets.now, &none));
         ck_assert_ptr_nonnull(strstr(problem.text, path));
     }

@@ -198,8 +198,10 @@ static uint8_t status_of(const struct exchange *exchange, const struct job *job,
     if (attempt->is_fenced) {
         return XATTEMPT_LATE;
     }
-    if ((is_decided(job, subtask) || is_barred(exchange, attempt)) &&
-        outcome != XOUTCOME_CANCELLED) {
+    if (is_decided(job, subtask) && outcome != XOUTCOME_CANCELLED) {
+        return XATTEMPT_LATE;
+    }
+    if (is_barred(exchange, attempt) && outcome != XOUTCOME_CANCELLED) {
         return XATTEMPT_LATE;
     }
     if (part_is_checks(attempt->lease->part) && fault == FAULT_NONE) {

@@ -36,10 +36,11 @@ static char *help_of(const struct command *command)
 START_TEST(every_command_of_the_manual_exists)
 {
     static const char *const promised[] = {
-        "up",        "down",   "join",  "key",    "submit",     "run",     "quote",   "plan",
-        "ps",        "logs",   "fetch", "cancel", "resume",     "explain", "balance", "ledger",
-        "receipt",   "verify", "admin", "config", "version",    "help",    "devices", "report",
-        "providers", "book",   "order", "watch",  "completion", "trades",  "prices",  "history"};
+        "up",         "down",    "join",    "key",       "submit", "run",    "quote",
+        "plan",       "ps",      "logs",    "fetch",     "cancel", "resume", "explain",
+        "balance",    "ledger",  "receipt", "verify",    "admin",  "config", "version",
+        "help",       "devices", "report",  "providers", "book",   "order",  "watch",
+        "completion", "trades",  "prices",  "history",   "judge"};
     size_t count = 0;
     (void)commands(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);

@@ -73,5 +73,12 @@ until_true 60 is_clean || fail "$(pending) of $stored are left"
 rm -r out
 "$bourse" fetch "$job" -o out >fetch.log 2>&1 || fail "fetch after the restart: $(cat fetch.log)"
 seq 1 20000 | cmp - out/result || fail "another output after the restart"
+
+# An output that rots before it is fetched: the client reads it where it lies, finds another hash and says so; the broker hashes it.
+flip "$market/blobs/${hash:0:2}/$hash" 70000
+rm -r out
+! "$bourse" fetch "$job" -o out >fetch.log 2>&1 || fail "an output with another hash is fetched"
+grep -q "a blob could not be read: .*$hash: its bytes do not have its hash" broker.log || fail "the log does not name the output: $(cat fetch.log)"
+[ "$(ask "SELECT count(*) FROM lost WHERE hash = x'$hash'")" -eq 1 ] || fail "the output is not lost"
 market_audit
 echo "junk of a lease costs its consumer nothing and goes: ok"

@@ -11,6 +11,7 @@ endfunction()
 
 helper(market-client tests/programs/market_client.c tests/programs/record.c)
 helper(market-proxy tests/programs/market_proxy.c)
+helper(junk-storer tests/programs/junk_storer.c)
 
 # An agent's tensor program that lies, for tests; never installed.
 tensor_program(lying-tensor tests/programs/lying_tensor.c)

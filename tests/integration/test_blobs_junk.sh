@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# A provider stores blobs for a job that no result names, during its lease and after: the consumer's quota is not touched, the lease
+# bounds them, they go when it is over, also across a restart, and the honest output of the same lease stays.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin blobs-junk "$1" junk-storer bourse-audit
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+market_up --credits 100 --slots 1
+db=$market/blobs/blobs.db
+ask() { sqlite3 -readonly "$db" ".timeout 10000" "$1"; }
+usage() { ask "SELECT coalesce(sum(bytes), 0) FROM usage"; }
+pending() { ask "SELECT count(*) FROM pending"; }
+job_is() { # JOB TEXT
+    "$bourse" ps "$1" --json --timeout 5s >ps.json 2>/dev/null && grep -q "$2" ps.json
+}
+mkdir -m 700 keys
+cp "$market/provider/provider.key" keys/junk.key && chmod 600 keys/junk.key && chown -R "$(id -u)" keys
+junk() { # JOB COUNT BYTES: sets `taken` and `refusal`
+    "$bin/junk-storer" "$market/market.yaml" keys/junk.key "$1" "$2" "$3" >junk.out 2>junk.log ||
+        fail "junk-storer: $(cat junk.log)"
+    read -r taken refusal <junk.out
+}
+
+cat >job.yaml <<'END'
+name: honest
+run: [sh, -c, 'sleep 6; seq 1 20000 >result']
+outputs: result
+limits: {output: 1MB}
+budget: 1.00
+cap: 1.00
+END
+"$bourse" submit job.yaml -y --quiet --anyway >job.id 2>submit.log || fail "submit: $(cat submit.log)"
+job=$(cat job.id)
+until_true 60 job_is "$job" '"running":1' || fail "it does not run: $(cat ps.json)"
+before=$(usage)
+junk "$job" 5 70000
+[ "$taken" -eq 5 ] || fail "$taken of 5 were taken: $refusal"
+[ "$(usage)" -eq "$before" ] || fail "what a lease stores counts: $before, then $(usage)"
+[ "$(pending)" -eq "$taken" ] || fail "$taken were taken, $(pending) are there"
+until_true 60 job_is "$job" '"state":"done"' || fail "it is not done: $(cat ps.json)"
+"$bourse" fetch "$job" -o out >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+seq 1 20000 | cmp - out/result || fail "another output"
+size=$(wc -c <out/result)
+is_named() { [ "$(usage)" -eq $((before + size)) ]; } # a moment after its result
+until_true 30 is_named || fail "the output does not count: $before + $size, $(usage)"
+
+# After the lease it may store until its grace is over, as little as before; and nothing of it counts.
+junk "$job" 1000 50001
+[ "$refusal" -eq 41 ] || fail "the lease has no bound: $taken blobs were taken ($refusal)"
+[ "$taken" -lt 100 ] || fail "one output is declared, and $taken were taken"
+[ "$(usage)" -eq $((before + size)) ] || fail "what is stored after a lease counts: $(usage)"
+
+# The broker is killed before it has written down what the result names, and with junk of a lease that nobody has any more: the
+# next start finds the result in the ledger, keeps what it names, and removes the rest.
+stored=$(pending)
+[ "$stored" -gt 0 ] || fail "there is no junk"
+broker_kill
+hash=$(sha256sum <out/result | cut -d' ' -f1)
+sqlite3 "$db" "INSERT INTO pending (provider, job, hash, account, size)
+    SELECT pending.provider, pending.job, owner.hash, owner.account, $size FROM owner, pending WHERE owner.hash = x'$hash' LIMIT 1;
+    DELETE FROM owner WHERE hash = x'$hash';
+    UPDATE usage SET bytes = bytes - $size;
+    UPDATE pending SET job = zeroblob(16) WHERE hash <> x'$hash';" || fail "sqlite3"
+[ "$(usage)" -eq "$before" ] || fail "the output was not taken back: $(usage)"
+broker_start
+broker_await || fail "the broker does not start"
+[ "$(ask "SELECT count(*) FROM pending WHERE hash = x'$hash'")" -eq 0 ] || fail "the output is not found in the ledger"
+[ "$(usage)" -eq $((before + size)) ] || fail "the output does not count after the restart: $(usage)"
+is_clean() { [ "$(pending)" -eq 0 ]; }
+until_true 60 is_clean || fail "$(pending) of $stored are left"
+[ "$(ask "SELECT count(*) FROM blob WHERE hash NOT IN (SELECT hash FROM owner)")" -eq 0 ] || fail "rows of junk are left"
+rm -r out
+"$bourse" fetch "$job" -o out >fetch.log 2>&1 || fail "fetch after the restart: $(cat fetch.log)"
+seq 1 20000 | cmp - out/result || fail "another output after the restart"
+
+# An output that rots before it is fetched: the client reads it where it lies, finds another hash and says so; the broker hashes it.
+flip "$market/blobs/${hash:0:2}/$hash" 70000
+rm -r out
+! "$bourse" fetch "$job" -o out >fetch.log 2>&1 || fail "an output with another hash is fetched"
+grep -q "a blob could not be read: .*$hash: its bytes do not have its hash" broker.log || fail "the log does not name the output: $(cat fetch.log)"
+[ "$(ask "SELECT count(*) FROM lost WHERE hash = x'$hash'")" -eq 1 ] || fail "the output is not lost"
+market_audit
+echo "junk of a lease costs its consumer nothing and goes: ok"

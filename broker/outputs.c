@@ -124,10 +124,8 @@ static bool add_lease(struct outputs *outputs, struct lease **place,
         return false;
     }
     (*at)->leases++;
-    *lease = (struct lease){.lease = served->lease,
-                            .holder = served->holder,
-                            .owner = served->owner,
-                            .manifest = *at};
+    *lease = (struct lease){
+        .lease = served->lease, .holder = served->holder, .owner = served->owner, .manifest = *at};
     *place = lease;
     return true;
 }

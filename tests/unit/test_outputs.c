@@ -239,10 +239,11 @@ END_TEST
 START_TEST(what_the_provider_stored_for_the_job_is_there_before_a_result_names_it)
 {
     const struct hash32 manifest = store_manifest(2);
-    const struct blob_lease own = {.holder = {PROVIDER, JOB}, .bytes_most = 99, .count_most = 9};
+    const struct blob_lease of_ours = {
+        .holder = {PROVIDER, JOB}, .bytes_most = 99, .count_most = 9};
     const struct blob_lease of_other = {.holder = {OTHER, JOB}, .bytes_most = 99, .count_most = 9};
-    const struct hash32 first = put_for(ALICE, &own, "123", 3);
-    const struct hash32 second = put_for(ALICE, &own, "4567", 4);
+    const struct hash32 first = put_for(ALICE, &of_ours, "123", 3);
+    const struct hash32 second = put_for(ALICE, &of_ours, "4567", 4);
     const struct hash32 elsewhere = put_for(ALICE, &of_other, "89", 2);
     ck_assert(serve(LEASE, &manifest));
     const struct claim good = {
@@ -324,8 +325,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, names_are_those_that_the_agent_makes);
     tcase_add_test(tests, what_is_declared_is_there_with_its_hash_and_size);
-    tcase_add_test(tests,
-                   what_the_provider_stored_for_the_job_is_there_before_a_result_names_it);
+    tcase_add_test(tests, what_the_provider_stored_for_the_job_is_there_before_a_result_names_it);
     tcase_add_test(tests, a_lost_blob_is_missing);
     tcase_add_test(tests, a_job_that_leaves_nothing_has_nothing_to_store);
     tcase_add_test(tests, a_manifest_that_comes_later_is_read_then);

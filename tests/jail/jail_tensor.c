@@ -4,9 +4,9 @@
 
 #include "base/sha256.h"
 #include "formats/npy.h"
+#include "numeric/seeded_check.h"
 #include "provider/executors/tensor.h"
 #include "provider/jail_parts.h"
-#include "numeric/seeded_check.h"
 
 #include <math.h>
 #include <pthread.h>

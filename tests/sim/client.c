@@ -200,9 +200,16 @@ static bool is_wrong(const struct exchange_dispute *dispute)
 
 void client_judges(struct client *client)
 {
-    const struct client_request *job = some_request(client, MESSAGE_SUBMIT_JOB, true);
+    const struct client_request *job = NULL;
     struct exchange_dispute dispute;
-    if (job == NULL || exchange_disputes(oracle_exchange(), &job->id, 0, &dispute, 1) == 0) {
+    for (size_t i = 0; job == NULL && i < client->request_count; i++) {
+        const struct client_request *request = &client->requests[i];
+        if (request->type == MESSAGE_SUBMIT_JOB &&
+            exchange_disputes(oracle_exchange(), &request->id, 0, &dispute, 1) == 1) {
+            job = request;
+        }
+    }
+    if (job == NULL) {
         return;
     }
     const struct exchange_judge judge = {.job = job->id,

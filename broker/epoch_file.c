@@ -1,5 +1,6 @@
-#include "base/text.h"
 #include "broker/epoch.h"
+
+#include "base/text.h"
 #include "runtime/files.h"
 
 #include <errno.h>

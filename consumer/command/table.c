@@ -475,22 +475,24 @@ static const struct command table[] = {
          "Needs nothing but the log's public key; without --key, that of the market in use.\n"
          "Of a folder, every *.receipt in it. Exit status 7 when any is not what was signed."},
     {.name = "admin",
-     .arguments = "mint ACCOUNT CREDITS|invite|freeze ACCOUNT|halt|bands|owner ACCOUNT...|accounts",
+     .arguments = "mint WHO CREDITS|invite|freeze WHO|halt|bands|owner WHO...|accounts",
      .summary = "the operator's commands",
      OPTIONS(admin_options),
      .words_min = 1,
      .words_max = 33,
      .run = command_admin,
-     .details = "A halt takes no new jobs and asks and fills nothing; leases that stand run on to "
-                "the end of\n"
-                "their term and are paid, none is renewed. A freeze ends an account's leases and "
-                "asks, and\n"
-                "cancels its jobs. Bands hold for orders that come, or are replaced; without "
-                "options they are\n"
-                "shown. What one order comes to is its price x slots x time, of a job no more "
-                "than its budget.\n"
-                "Accounts of one owner do not judge one another's results; an account that nobody "
-                "named is its\nown owner."},
+     .details =
+         "WHO is an account: its key, the first digits of its key, or its name.\n"
+         "A halt takes no new jobs and asks and fills nothing; leases that stand run on to the "
+         "end of\n"
+         "their term and are paid, none is renewed. A freeze ends an account's leases and "
+         "asks, and\n"
+         "cancels its jobs. Bands hold for orders that come, or are replaced; without "
+         "options they are\n"
+         "shown. What one order comes to is its price x slots x time, of a job no more "
+         "than its budget.\n"
+         "Accounts of one owner do not judge one another's results; an account that nobody "
+         "named is its\nown owner."},
     {.name = "config",
      .arguments = "show",
      .summary = "show the settings in force",

@@ -190,6 +190,11 @@ static bool look_at_head(const struct storage *store, struct prospect *prospect,
     problem_set(ret_problem, "%s is missing or empty beside %s, which has seen entry %" PRIu64,
                 MARKET_DATABASE, MARKET_HEAD, head.index);
     storage_advise(ret_problem);
+    struct problem advised = *ret_problem;
+    problem_set(ret_problem,
+                "%.400s. Where there is no backup, end the log: bourse-broker new "
+                "--i-know-the-log-ends --dir DIR",
+                advised.text);
     return false;
 }
 

@@ -109,11 +109,11 @@ refused "damaged" "$advice"
 
 copy "$whole"
 : >"$dir/ledger.db"
-refused "ledger.db is missing or empty beside HEAD" "$advice"
+refused "ledger.db is missing or empty beside HEAD" "$advice" "bourse-broker new --i-know-the-log-ends --dir DIR"
 
 copy "$whole"
 rm "$dir/ledger.db"
-refused "ledger.db is missing or empty beside HEAD" "$advice"
+refused "ledger.db is missing or empty beside HEAD" "$advice" "bourse-broker new --i-know-the-log-ends --dir DIR"
 [ ! -e "$dir/ledger.db" ] || fail "an empty ledger was made"
 
 # ---- the WAL of a broker that was killed: whole, it is used; damaged or gone, HEAD knows better
@@ -151,7 +151,7 @@ stop || fail "a clean stop"
 
 copy "$wal"
 rm "$dir/ledger.db" # SQLite would delete the WAL of an empty ledger
-refused "ledger.db is missing or empty beside HEAD" "$advice"
+refused "ledger.db is missing or empty beside HEAD" "$advice" "bourse-broker new --i-know-the-log-ends --dir DIR"
 
 # ---- a market younger than its first checkpoint: all but the first page is in the WAL
 young=$work/young

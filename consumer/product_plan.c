@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tile has so many tries with the market's crash limit: whom the first two are refuted of, a
- * third may make it right. */
-enum { PROVIDERS_LET_IN = 3 };
+/* A tile has so many tries with the crash limit of the market: after two lies a third provider
+ * may make it right. */
+enum {
+    JUDGES = 2, /* who refute a tile together */
+    MAKERS_LET_IN = 3,
+    PROVIDERS_LET_IN = MAKERS_LET_IN + JUDGES,
+};
 
 struct offered {
     int64_t speed; /* gemm_fp32: Mflop/s of one slot */
@@ -158,23 +162,25 @@ static bool is_among(const struct offered *const *providers, size_t count, const
     return false;
 }
 
-/* What is refuted is not given to its provider again, and who lies about results lies about speed
- * too. So of those with so much memory the fastest are let in until they are of two providers, one
- * of whom is trusted to judge, or of three; the speed of the last of them, or 0 where there is a
- * single provider. */
+/* A refuted tile goes neither to its maker nor to the two who judged it, and who lies about results
+ * lies about speed, too. So of those with so much memory the fastest are let in until three could
+ * make the tile after two referees among them have judged, or two where one of these is a referee,
+ * who is trusted. Returns the speed of the last that is let in, or 0 where there is one provider. */
 static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
 {
     const struct offered *providers[PROVIDERS_LET_IN];
     size_t count = 0;
-    bool has_referee = false;
-    for (size_t i = 0; i < view->count; i++) {
+    size_t referees = 0;
+    for (size_t i = 0; i < view->count && count < PROVIDERS_LET_IN; i++) {
         const struct offered *at = &view->items[i];
         if (at->memory_bytes < memory_bytes || is_among(providers, count, at->account)) {
             continue;
         }
         providers[count++] = at;
-        has_referee = has_referee || at->is_referee;
-        if (count == PROVIDERS_LET_IN || (count == 2 && has_referee)) {
+        referees += at->is_referee;
+        const size_t judges = referees < JUDGES ? referees : JUDGES;
+        const size_t makers = count - judges;
+        if (makers == MAKERS_LET_IN || (makers == MAKERS_LET_IN - 1 && referees > JUDGES)) {
             break;
         }
     }

@@ -343,7 +343,10 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
 
 void submit_keep(struct bourse *bourse, const struct bourse_job *job)
 {
-    bourse->kept = job;
+    const bool has_files =
+        job != NULL && job->own.count + job->shared.count + job->image.count + job->made.count >
+                           0; /* what is left of another job has none */
+    bourse->kept = has_files ? job : NULL;
 }
 
 /* Files that changed since the job was submitted are not what was lost: that is the error. */

@@ -8,6 +8,7 @@
 #include "broker/messages.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
+#include "runtime/blob_client.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
@@ -24,7 +25,8 @@ enum {
     BATCH_MESSAGES = 128,
     BATCH_BYTES = 16 << 20,
     EXPIRE_MS = 1000,
-    UNREAD_TOLD = 64, /* blobs that could not be read, of which the log was told lately */
+    UNREAD_TOLD =
+        BLOB_LOST_MAX, /* blobs that could not be read, of which the log was told lately */
 };
 
 static const int64_t UNREAD_QUIET_NS = 60 * NS_PER_S;
@@ -62,6 +64,10 @@ struct blobs {
         struct hash32 hash;
         int64_t until_ns; /* the log has it until then */
     } unread[UNREAD_TOLD];
+    struct keeper {
+        uint32_t account;
+        int64_t until_ns;
+    } keepers[BLOBS_KEEPERS_MAX];
 };
 
 struct asked { /* one message with its sender */
@@ -384,12 +390,37 @@ static void log_unread(struct blobs *blobs, const struct hash32 *hash)
     }
 }
 
-/* Nothing is said of what could not be looked at; what is lost is not found, now and later. */
+/* Its own place, or that which is over first. */
+static struct keeper *keeper_of(struct blobs *blobs, uint32_t account)
+{
+    struct keeper *first = &blobs->keepers[0];
+    for (size_t i = 0; i < BLOBS_KEEPERS_MAX; i++) {
+        struct keeper *keeper = &blobs->keepers[i];
+        if (keeper->account == account && keeper->until_ns > 0) {
+            return keeper;
+        }
+        first = keeper->until_ns < first->until_ns ? keeper : first;
+    }
+    return first;
+}
+
+/* Whether a client of its owner, which is there, has heard of it just now and may send it again. */
+static bool may_come_back(struct blobs *blobs, uint32_t owner, const struct hash32 *hash)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    const struct keeper *keeper = keeper_of(blobs, owner);
+    const int64_t since_ns = unread_of(blobs, hash)->until_ns - UNREAD_QUIET_NS;
+    return keeper->account == owner && keeper->until_ns > now_ns &&
+           now_ns - since_ns < BLOBS_KEEPER_TIME_S * NS_PER_S;
+}
+
+/* Nothing is said of what could not be looked at; what is lost is not found, now and later, unless
+ * its owner may send it. */
 static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum blob_status status,
-                          const struct hash32 *hash)
+                          uint32_t owner, const struct hash32 *hash)
 {
     log_unread(blobs, hash);
-    if (status == BLOB_LOST) {
+    if (status == BLOB_LOST && !may_come_back(blobs, owner, hash)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
     } else {
         refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
@@ -443,10 +474,37 @@ static void end_checks(struct blobs *blobs)
 
 /* ---------------------------------------------------------------- messages */
 
+/* The sender has its files still, and asks which of them are wanted again: those that were lost and
+ * asked for lately. */
+static void tell_lost(struct blobs *blobs, const struct asked *asked)
+{
+    const uint32_t account = asked->account->number;
+    const int64_t now_ns = clock_monotonic_ns();
+    struct blob_store *store = blobs->config.store;
+    Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
+    ProtobufCBinaryData lost[UNREAD_TOLD];
+    *keeper_of(blobs, account) =
+        (struct keeper){.account = account, .until_ns = now_ns + BLOBS_KEEPER_S * NS_PER_S};
+    for (size_t i = 0; i < UNREAD_TOLD; i++) {
+        struct unread *told = &blobs->unread[i];
+        if (told->until_ns > now_ns && blob_store_owns(store, account, &told->hash) == BLOB_OK &&
+            blob_store_has(store, account, NULL, &told->hash) == BLOB_NOT_FOUND) {
+            lost[answer.n_hashes++] =
+                (ProtobufCBinaryData){sizeof told->hash.bytes, told->hash.bytes};
+        }
+    }
+    answer.hashes = lost;
+    reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_MISSING, &answer.base));
+}
+
 static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobHave *body)
 {
     uint32_t owner;
     struct served_job *served;
+    if (body->has_lost && body->lost) {
+        tell_lost(blobs, asked);
+        return;
+    }
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return;
@@ -466,7 +524,7 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
             missing[answer.n_hashes++] = body->hashes[i];
         } else if (status != BLOB_OK) {
             free(missing);
-            refuse_unread(blobs, asked, status, &hash);
+            refuse_unread(blobs, asked, status, owner, &hash);
             return;
         }
     }
@@ -739,7 +797,7 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         return;
     }
     if (readable != BLOB_OK) {
-        refuse_unread(blobs, asked, readable, &hash);
+        refuse_unread(blobs, asked, readable, owner, &hash);
         return;
     }
     if (body->has_check && body->check && recheck(blobs, &hash)) {
@@ -763,7 +821,7 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     } else if (status == BLOB_UNCHECKED && check_file(blobs, &hash)) {
         refuse(blobs, asked, REJECT_BUSY, "checks", BLOB_CHECKS_MAX, BLOB_CHECKS_MAX);
     } else if (status != BLOB_OK) {
-        refuse_unread(blobs, asked, status, &hash);
+        refuse_unread(blobs, asked, status, owner, &hash);
     }
 }
 

@@ -32,7 +32,10 @@ enum {
     BLOBS_STREAMS_BYTES = 64 << 20, /* standard output and errors of one try */
     BLOBS_NAMES_MAX = 4096,         /* hashes that results named, before they are written down */
     BLOBS_DROPPED_AT_ONCE = 256,    /* blobs of a lease that has ended */
-    BLOBS_IO_THREADS = 1 << 1,      /* the second of the context's */
+    BLOBS_KEEPERS_MAX = 256,        /* accounts of which a client waits that has its files still */
+    BLOBS_KEEPER_S = 6,             /* after it last asked what is lost */
+    BLOBS_KEEPER_TIME_S = 8,   /* that it has to send a lost blob again, before it is not found */
+    BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
 };
 #define BLOBS_THREAD "blobs"
 #define BLOBS_IO_THREAD "ZMQbg/IO/1" /* as libzmq calls it */

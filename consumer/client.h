@@ -27,8 +27,9 @@ struct bourse {
     struct blob_client *blobs; /* opened when first needed */
     char program[64];
     int timeout_ms;
-    bool was_ready;       /* the broker has been heard at least once */
-    int64_t reopen_at_ns; /* 0: the link stands */
+    bool was_ready;                /* the broker has been heard at least once */
+    int64_t reopen_at_ns;          /* 0: the link stands */
+    const struct bourse_job *kept; /* submit_keep; NULL: none */
     atomic_bool interrupted;
     atomic_uintptr_t
         blobs_busy; /* the blob client while a call is inside it, for bourse_interrupt */

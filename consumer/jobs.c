@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/rows.h"
+#include "consumer/submit.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -217,6 +218,8 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
 /* ---------------------------------------------------------------- watching */
 
 #define WATCH_SILENCE_NS (10 * NS_PER_S)
+#define MEND_NS (2 * NS_PER_S)        /* what the broker lost is asked for so often, and */
+#define MEND_AGAIN_NS (10 * NS_PER_S) /* not before this where it could not be sent */
 #define JUDGE_AGAIN_NS (2 * NS_PER_S) /* at the earliest, where something is left to judge */
 
 struct wait {
@@ -227,6 +230,8 @@ struct wait {
     struct bourse_job_row *last;
     bool has_judged; /* a referee was overruled, and may be missed */
     int64_t judge_at_ns;
+    bool is_lost; /* the connection */
+    int64_t mend_at_ns;
 };
 
 /* Tells the watcher; false when the wait is over. */
@@ -278,17 +283,42 @@ static void judge_if_asked(struct wait *wait)
     wait->judge_at_ns = clock_monotonic_ns() + JUDGE_AGAIN_NS;
 }
 
+/* What the broker lost of the job's files is sent again. That it fails says nothing of the job. */
+static void mend_if_due(struct wait *wait)
+{
+    struct bourse *client = wait->client;
+    struct bourse_error error = {.status = BOURSE_OK};
+    if (client->kept == NULL || wait->is_lost || clock_monotonic_ns() < wait->mend_at_ns) {
+        return;
+    }
+    if (submit_send_lost(client, client->kept, &error)) {
+        (void)watch_anew(wait); /* the sending took the place of its events */
+    }
+    wait->mend_at_ns = clock_monotonic_ns() + (error.status == BOURSE_OK ? MEND_NS : MEND_AGAIN_NS);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Events are a convenience of the broker's, who may have no place left for one more watch: after a
  * silence the job is asked for again. */
 static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
 {
+    int64_t ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
     for (;;) {
         struct consumer_event event;
-        int64_t ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+        mend_if_due(wait);
+        const int64_t mend_ns =
+            wait->client->kept == NULL || wait->is_lost ? INT64_MAX : wait->mend_at_ns;
         enum client_wait got = client_next(
-            wait->client, ask_again_ns < deadline_ns ? ask_again_ns : deadline_ns, &event, error);
-        if (got == CLIENT_TIMEOUT && ask_again_ns < deadline_ns) {
-            (void)watch_anew(wait); /* FULL: at the next silence then */
+            wait->client, earlier(mend_ns, earlier(ask_again_ns, deadline_ns)), &event, error);
+        if (got == CLIENT_TIMEOUT && clock_monotonic_ns() < deadline_ns) {
+            if (clock_monotonic_ns() >= ask_again_ns) {
+                (void)watch_anew(wait); /* FULL: at the next silence then */
+                ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+            }
             continue;
         }
         if (got == CLIENT_TIMEOUT) {
@@ -299,6 +329,8 @@ static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_er
         if (got != CLIENT_EVENT) {
             return false;
         }
+        ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+        wait->is_lost = event.type == CONSUMER_LOST;
         bool more = true;
         bool gone = false;
         if (event.type == CONSUMER_JOB && id128_equal(&event.job, &wait->job)) {

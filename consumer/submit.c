@@ -22,6 +22,8 @@ struct put {
     void *context;
     const struct blob_source *manifest; /* goes with the first batch; NULL: it has gone */
     uint64_t done, total;               /* bytes, over all batches */
+    const struct hash32 *lost;          /* these alone; NULL: all */
+    size_t lost_count;
     struct bourse_error *error;
 };
 
@@ -154,6 +156,35 @@ static bool put_made(struct put *put, const struct made_blobs *made)
         }
     }
     return true;
+}
+
+static bool is_wanted(const struct put *put, const struct hash32 *hash)
+{
+    bool wanted = put->lost == NULL;
+    for (size_t i = 0; i < put->lost_count && !wanted; i++) {
+        wanted = hash32_equal(&put->lost[i], hash);
+    }
+    return wanted;
+}
+
+static size_t keep_wanted(const struct put *put, struct input_file **files, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_wanted(put, &files[i]->hash)) {
+            files[kept++] = files[i];
+        }
+    }
+    return kept;
+}
+
+static bool wants_made(const struct put *put, const struct made_blobs *made)
+{
+    bool wants = false;
+    for (size_t i = 0; i < made->count && !wants; i++) {
+        wants = is_wanted(put, &made->items[i].hash);
+    }
+    return wants;
 }
 
 static bool put_everything(struct bourse *client, const struct bourse_job *job,
@@ -306,6 +337,64 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     struct message *made = message;
     message = NULL;
     return made;
+}
+
+/* ---------------------------------------------------------------- what the broker lost */
+
+void submit_keep(struct bourse *bourse, const struct bourse_job *job)
+{
+    const bool has_files =
+        job != NULL && job->own.count + job->shared.count + job->image.count + job->made.count >
+                           0; /* what is left of another job has none */
+    bourse->kept = has_files ? job : NULL;
+}
+
+/* Files that changed since the job was submitted are not what was lost: that is the error. */
+static bool send_these(struct bourse *bourse, const struct bourse_job *job,
+                       const struct hash32 *lost, size_t lost_count, struct bourse_error *error)
+{
+    size_t count = 0;
+    struct put put = {.client = bourse,
+                      .blobs = client_blobs_begin(bourse, error),
+                      .error = error,
+                      .lost = lost,
+                      .lost_count = lost_count};
+    struct input_file **files = unique_files(job, &count);
+    if (files == NULL || put.blobs == NULL) {
+        client_blobs_end(bourse);
+        free(files);
+        return false;
+    }
+    count = keep_wanted(&put, files, count);
+    const bool has_made = wants_made(&put, &job->made);
+    const struct blob_source manifest = {
+        .hash = job->manifest_hash, .size = job->manifest_length, .fd = -1, .bytes = job->manifest};
+    const bool has_manifest = is_wanted(&put, &manifest.hash);
+    put.manifest = has_manifest ? &manifest : NULL;
+    bool ok = put_files(&put, files, count) && (!has_made || put_made(&put, &job->made));
+    if (ok && put.manifest != NULL) {
+        struct blob_source alone[1];
+        ok = put_sources(&put, alone, 0);
+    }
+    client_blobs_end(bourse);
+    free(files);
+    return ok && (count > 0 || has_made || has_manifest);
+}
+
+bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
+                      struct bourse_error *error)
+{
+    struct hash32 lost[BLOB_LOST_MAX];
+    size_t count = 0;
+    struct problem problem = {.text = ""};
+    struct blob_client *blobs = client_blobs_begin(bourse, error);
+    const bool is_told =
+        blobs != NULL && blob_client_lost(blobs, lost, BLOB_LOST_MAX, &count, &problem);
+    client_blobs_end(bourse);
+    if (!is_told) {
+        return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
+    }
+    return count > 0 && send_these(bourse, job, lost, count, error);
 }
 
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,

@@ -25,5 +25,11 @@ bool submit_has_gift(const struct bourse_quote *quote);
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,
                 char ret_id[BOURSE_ID_SIZE], struct bourse_error *error);
+/* The files of this job, which was submitted, are still here: while `bourse` waits for any job it
+ * asks what the broker has lost of them, and sends that again. NULL: of none. */
+void submit_keep(struct bourse *bourse, const struct bourse_job *job);
+/* One such look. True: something was sent. */
+bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
+                      struct bourse_error *error);
 
 #endif

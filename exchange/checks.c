@@ -4,7 +4,7 @@
  *
  *     subtask k    WAITING -> RUNNING -> CHECKING ------------------ accept -> ACCEPTED, and its result is paid
  *                     ^                     |            reject, by two -> refuted: not paid, redone
- *                     +---------------------+ no verdict, twice: paid, and redone
+ *                     +---------------------+ no verdict, or no bytes, twice: paid, and redone
  *     check n + k  WAITING, for k -> WAITING, for a lane -> RUNNING -> ACCEPTED, or WAITING again
  *
  * One referee that rejects a result accuses it. The check goes to a referee of another owner, and the
@@ -546,11 +546,14 @@ static const uint8_t *keep_bytes(struct exchange *exchange, const struct held *h
 struct decision {
     uint8_t level; /* enum check_level */
     struct hash32 check;
+    bool is_missing; /* its bytes could not be had, which is not the fault of who made it */
 };
 
-static struct decision decision_of(const struct exchange_result *check)
+static struct decision decision_of(const struct exchange_result *check, uint8_t outcome)
 {
-    return (struct decision){.level = CHECK_CHEAP, .check = check->hash};
+    return (struct decision){.level = CHECK_CHEAP,
+                             .check = check->hash,
+                             .is_missing = outcome == XOUTCOME_INPUT_MISSING};
 }
 
 void accusation_put(struct exchange *exchange, struct held *held,
@@ -640,8 +643,8 @@ static void step_aside(struct exchange *exchange, struct job *job, uint32_t prov
     }
 }
 
-/* That result does not count: the subtask runs again, of another provider if there is one, and then
- * the check, unless that happened too often. */
+/* That result does not count: the subtask runs again, and then the check, unless that happened too
+ * often. Another provider goes first if there is one, unless its maker is beyond doubt. */
 static void redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                  const struct decision *decision)
 {
@@ -660,7 +663,9 @@ static void redo(struct exchange *exchange, struct job *job, uint32_t index, uin
         job_requeue(exchange, job, index);
         jury_watch(exchange, job, index);
     }
-    step_aside(exchange, job, provider, status == XATTEMPT_REFUTED ? REFUTED_NS : AVOID_NS);
+    if (!decision->is_missing) {
+        step_aside(exchange, job, provider, status == XATTEMPT_REFUTED ? REFUTED_NS : AVOID_NS);
+    }
 }
 
 /* This referee came to nothing; another may. */
@@ -711,6 +716,19 @@ static void accuse(struct exchange *exchange, struct job *job, struct held *held
     subtask_try_again(exchange, job, first_check(job) + held->index);
 }
 
+/* Nobody is accused: the referee is unsure, or the bytes are not there. They were stored when the
+ * result came, so that the store lost them. */
+static void doubt(struct exchange *exchange, struct job *job, struct held *held,
+                  const struct lease *lease, const struct decision *decision)
+{
+    jury_add(exchange, job, held->index, lease->provider);
+    if (++held->unsure < CHECKS_UNSURE) {
+        check_again(exchange, job, held, lease->provider);
+    } else {
+        redo(exchange, job, held->index, XATTEMPT_FAILED_PAID, decision);
+    }
+}
+
 bool check_decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
                   uint8_t outcome, const struct exchange_result *result)
 {
@@ -719,13 +737,13 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     if (held == NULL || (outcome != XOUTCOME_OK && outcome != XOUTCOME_INPUT_MISSING)) {
         return false;
     }
-    const struct decision decision = decision_of(result);
+    const struct decision decision = decision_of(result, outcome);
     if (!check_counts(exchange, lease, attempt->key.index)) { /* it was begun before it became so */
         check_again(exchange, job, held, held->shy_of);
         return true;
     }
-    if (outcome == XOUTCOME_INPUT_MISSING) { /* the fault of who left it, if it is not there */
-        accuse(exchange, job, held, lease, attempt, &decision);
+    if (decision.is_missing) {
+        doubt(exchange, job, held, lease, &decision);
         return true;
     }
     lease->failures_in_row = 0;
@@ -735,12 +753,7 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     } else if (result->verdict == XVERDICT_REJECT) {
         accuse(exchange, job, held, lease, attempt, &decision);
     } else {
-        jury_add(exchange, job, held->index, lease->provider);
-        if (++held->unsure < CHECKS_UNSURE) {
-            check_again(exchange, job, held, lease->provider);
-        } else {
-            redo(exchange, job, held->index, XATTEMPT_FAILED_PAID, &decision);
-        }
+        doubt(exchange, job, held, lease, &decision);
     }
     return true;
 }

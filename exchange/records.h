@@ -311,7 +311,7 @@ struct held {
     uint32_t position;    /* its place there: those that came first are checked first */
     int64_t paid_ns;      /* slot-time that it is paid for, if it is */
     struct hash32 hash, dice;
-    uint8_t unsure;  /* checks of it that came to that */
+    uint8_t unsure;  /* checks of it that came to that, or did not find its bytes */
     uint8_t missing; /* written by older rules, which counted checks without its files */
     uint32_t shy_of; /* who was unsure last: another goes first. EXCHANGE_NO_ACCOUNT: nobody */
     uint32_t length; /* of bytes: the encoded Result */

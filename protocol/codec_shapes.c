@@ -401,7 +401,7 @@ static bool check_blob_put(const struct sighting *sighting, struct codec_error *
     return offset <= size || refuse(ret_error, "offset", offset, size);
 }
 
-SHAPE(blob_have, blob_have, MANY_SIZED(32, 32, LIMIT_BLOB_HASHES), ID);
+SHAPE(blob_have, blob_have, MANY_SIZED(32, 32, LIMIT_BLOB_HASHES), ID, FLAG);
 SHAPE(blob_missing, blob_missing, MANY_SIZED(32, 32, LIMIT_BLOB_HASHES));
 SHAPE_CHECKED(blob_put, blob_put, check_blob_put, HASH, COUNT, COUNT,
               SIZED(0, LIMIT_BLOB_CHUNK_BYTES), ID, FLAG, ID);

@@ -14,7 +14,8 @@ enum {
     LEVEL_NONE = 0,
     LEVEL_CHEAP = 1,
     LEVEL_CLIENT = 2,
-    MISSING_TO_REFUTE = 2
+    MISSING_TO_REFUTE = 2, /* before rules 18 */
+    DOUBTS_TO_REDO = 2,    /* checks that found no bytes, or were unsure: since rules 18 */
 };
 
 static const struct hash32 nothing;
@@ -214,16 +215,19 @@ static bool bears_out(const struct audit *audit, const struct audit_held *held,
 {
     const struct audit_row *row = &audit->rows.row;
     const bool is_confirmed = held->is_confirmed || !audit_two_refute(audit);
-    const bool is_missing = held->missing >= MISSING_TO_REFUTE || audit_two_refute(audit);
+    const bool is_missing = check->outcome == OUTCOME_INPUT_MISSING;
+    const bool may_refute = !audit_two_refute(audit) && held->missing >= MISSING_TO_REFUTE;
+    const bool is_doubted = audit_two_refute(audit) && held->doubts >= DOUBTS_TO_REDO;
     const bool is_paid = check->status == ATTEMPT_FAILED_PAID;
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
         return check->status == ATTEMPT_ACCEPTED && check->verdict == VERDICT_ACCEPT;
     case ATTEMPT_REFUTED:
-        return is_confirmed && ((is_paid && check->verdict == VERDICT_REJECT) ||
-                                (check->outcome == OUTCOME_INPUT_MISSING && is_missing));
+        return is_confirmed &&
+               ((is_paid && check->verdict == VERDICT_REJECT) || (is_missing && may_refute));
     case ATTEMPT_FAILED_PAID:
-        return is_paid && check->verdict == VERDICT_UNSURE;
+        return (is_paid && check->verdict == VERDICT_UNSURE) ||
+               (is_missing && check->status == ATTEMPT_FAILED_UNPAID && is_doubted);
     default:
         return false;
     }

@@ -121,13 +121,14 @@ bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
     const bool is_missing = check->outcome == OUTCOME_INPUT_MISSING &&
                             check->status == ATTEMPT_FAILED_UNPAID && is_honest(lease, result);
     const bool is_verdict = check->outcome == OUTCOME_OK && check->status == ATTEMPT_FAILED_PAID;
-    const bool rejects = is_missing || (is_verdict && check->verdict == VERDICT_REJECT);
+    const bool rejects = is_verdict && check->verdict == VERDICT_REJECT;
     const uint32_t referee = check->provider_number;
-    if (!audit_two_refute(audit) || (!rejects && !is_verdict) ||
+    if (!audit_two_refute(audit) || (!is_missing && !is_verdict) ||
         have_one_owner(audit, referee, held->maker_number) ||
         (held->accuser != NO_ACCUSER && have_one_owner(audit, referee, held->accuser))) {
         return true;
     }
+    held->doubts += is_missing || check->verdict == VERDICT_UNSURE;
     if (rejects && held->accuser == NO_ACCUSER) {
         held->accuser = referee; /* no account of a provider has number 0 */
         held->accused_by = check->attempt;

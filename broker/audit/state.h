@@ -220,6 +220,7 @@ struct audit_held { /* a result that waits for its verdict, or had it */
     uint64_t lease;
     uint32_t maker_number;
     uint32_t missing; /* checks that did not find what it left */
+    uint32_t doubts;  /* since rules 18: those, or unsure, of referees who may judge it */
     /* Since rules 18: the referee that rejected it first, 0: none, and by which check of it; and
      * whether one of another owner has, too. */
     uint32_t accuser, accused_by;

@@ -4,6 +4,7 @@
 #include "consumer/command/output.h"
 #include "consumer/command/shares.h"
 #include "consumer/command/watch.h"
+#include "consumer/submit.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -246,6 +247,7 @@ static bool collect_tiles(struct matmul *matmul, struct bourse_job_row *ret_row,
     int64_t until_ns = clock_monotonic_ns() + most_ms * NS_PER_MS;
     struct collecting collecting = {.progress = progress_start(matmul->invocation)};
     bool good = true;
+    submit_keep(matmul->invocation->bourse, bourse_product_job(matmul->product));
     do {
         int64_t left_ms = most_ms == 0 ? 0 : (until_ns - clock_monotonic_ns()) / NS_PER_MS;
         left_ms = most_ms != 0 && left_ms < 1 ? 1 : left_ms;
@@ -254,6 +256,7 @@ static bool collect_tiles(struct matmul *matmul, struct bourse_job_row *ret_row,
             replan(matmul, ret_row);
         }
     } while (good && ret_row->state == BOURSE_OPEN);
+    submit_keep(matmul->invocation->bourse, NULL);
     progress_end(&collecting.progress);
     matmul->ended_ns = clock_monotonic_ns();
     return good;

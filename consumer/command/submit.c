@@ -254,7 +254,10 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         (void)fflush(stdout);
     }
     struct replanning replanning;
-    if (!watch_job(invocation, id, &row, &replanning, &status)) {
+    submit_keep(invocation->bourse, job);
+    const bool has_ended = watch_job(invocation, id, &row, &replanning, &status);
+    submit_keep(invocation->bourse, NULL);
+    if (!has_ended) {
         return status;
     }
     struct bourse_fetched fetched = {.files = 0};
@@ -567,7 +570,10 @@ int command_run(struct invocation *invocation)
     }
     struct bourse_job_row row;
     struct replanning replanning;
-    if (!watch_job(invocation, id, &row, &replanning, &status)) {
+    submit_keep(invocation->bourse, job);
+    const bool has_ended = watch_job(invocation, id, &row, &replanning, &status);
+    submit_keep(invocation->bourse, NULL);
+    if (!has_ended) {
         return status;
     }
     return finish_run(invocation, &row, &replanning, has_outputs);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Inputs whose files the broker lost, or that have other bytes, before an agent asked for them: the job ends after the tries that
 # it has and says which input is missing, is charged nothing and holds no device; the broker's log has each of them once a minute at most.
+# Whoever submits the same file again mends it; a client that waits for its job does so by itself. The same of images.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin blobs-lost "$1" bourse-tensor bourse-audit
@@ -29,6 +30,20 @@ for way in $ways; do
 done
 file sound.npy sound
 submit_product sound sound.npy
+# Images: file systems in a tar, as unlike as one file makes them.
+mkdir -p root/bin
+cp -L /bin/sh root/bin/
+ldd /bin/sh | grep -oE '/[^ ]+' | sort -u | while read -r library; do
+    mkdir -p "root$(dirname "$library")"
+    cp -L "$library" "root$library"
+done
+image() { echo "$1" >root/name && tar cf "$1.tar" -C root .; }
+image_job() { # NAME IMAGE
+    printf '%s\n' "name: $1" "image: $2" "run: [sh, -c, 'read -r name </name && [ \"\$name\" = ${2%.tar} ]']" 'budget: 1.00' 'cap: 1.00' >"$1.yaml"
+}
+image rotten
+image_job image rotten.tar
+"$bourse" submit image.yaml -y --quiet --anyway >image.id 2>submit.log || fail "submit: $(cat submit.log)"
 
 damage() { # FILE WAY
     local hash blob
@@ -45,6 +60,7 @@ for way in $ways; do
     damage "$way.npy" "$way"
     damage "$way.bin" "$way"
 done
+damage rotten.tar other
 
 began_ms=$(now_ms)
 agent_start "$market/provider"
@@ -65,18 +81,58 @@ for way in $ways; do
     failed "product-$way" "$way.npy" "$why"
     failed "text-$way" "$way.bin" "$why"
 done
+until_true 180 is_over image failed || fail "image: $(cat ps.json; "$bourse" explain "$(cat image.id)" 2>&1)"
+"$bourse" ps "$(cat image.id)" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+grep -qE '^ +0 +failed +3 .* image missing: ' ps.txt || fail "image: $(cat ps.txt)"
+grep -q '"charged_micro":0,' ps.json || fail "image was charged: $(cat ps.json)"
+grep -q "provider's fault" ps.txt ps.json && fail "the provider is blamed for the image: $(cat ps.txt ps.json)"
 # Whoever has the file sends it again: the right bytes take the place of the others.
 for way in $ways; do
     submit_product "again-$way" "$way.npy"
     submit "again-text-$way" "$way.bin" "run: [sh, -c, 'cat $way.bin >/dev/null']"
 done
+"$bourse" submit image.yaml -y --quiet --anyway >again-image.id 2>submit.log || fail "submit: $(cat submit.log)"
 for way in $ways; do
     until_true 180 is_over "again-$way" "done" || fail "again-$way: $(cat ps.json)"
     until_true 180 is_over "again-text-$way" "done" || fail "again-text-$way: $(cat ps.json)"
     hash=$(sha256sum <"$way.npy" | cut -d' ' -f1)
     sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$way.npy is not mended"
 done
+until_true 180 is_over again-image "done" || fail "again-image: $(cat ps.json)"
 until_true 180 is_over sound "done" || fail "no device is free for what waits behind them: $(cat ps.json)"
+
+# A client that waits for its job has the files still: the broker asks it, and the job ends well without a word from anybody.
+kill "$agent"
+ended "$agent" 60 || fail "the agent does not end"
+image kept
+image_job kept-image kept.tar
+for way in $ways; do
+    file "kept-$way.npy" "kept $way"
+    printf '%s\n' "name: kept-$way" "files: [kept-$way.npy, b.npy]" 'executor: tensor' "run: [matmul, kept-$way.npy, b.npy, c.npy]" \
+        'outputs: c.npy' 'budget: 1.00' 'cap: 1.00' >"kept-$way.yaml"
+done
+are_placed() { local name && for name in $(printf 'kept-%s ' $ways) kept-image; do [ -s "$name.id" ] || return 1; done; }
+waiters=()
+for name in $(printf 'kept-%s ' $ways) kept-image; do
+    "$bourse" submit "$name.yaml" -y --wait --anyway >"$name.id" 2>"$name.out" &
+    waiters+=("$!")
+    started+=("$!")
+done
+until_true 60 are_placed || fail "the jobs do not wait: $("$bourse" ps 2>&1; cat kept-*.out)"
+for way in $ways; do
+    damage "kept-$way.npy" "$way"
+done
+damage kept.tar other
+agent_start "$market/provider"
+started+=("$agent")
+for waiter in "${waiters[@]}"; do
+    wait "$waiter" || fail "a job whose client waits ends with $?: $(tail -n 9 kept-*.out; "$bourse" ps --all 2>&1 | tail -n 9)"
+done
+for name in $(printf 'kept-%s.npy ' $ways) kept.tar; do
+    hash=$(sha256sum <"$name" | cut -d' ' -f1)
+    grep -q "a blob could not be read: .*$hash" "$market/broker.log" || fail "$name was never lost: $(tail -n 20 "$market/broker.log")"
+    sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$name is not mended"
+done
 
 keeps_none() {
     local file
@@ -96,4 +152,5 @@ for way in $ways; do
     done
 done
 market_audit
-echo "inputs lost in three ways are told, the device is free: ok"
+grep -q "a blob could not be read: .*$(sha256sum <rotten.tar | cut -d' ' -f1)" "$market/broker.log" || fail "the log does not say that the image is lost"
+echo "inputs and an image lost are told, the device is free, and who has them mends them: ok"

@@ -115,8 +115,8 @@ static void check_given(const struct agent *agent, const struct agent_work *work
     }
 }
 
-/* An honest referee finds what is wrong and nothing else, or says that it cannot tell; a liar's
- * verdict is for another result, or none. */
+/* An honest referee finds what is wrong and nothing else, or says that it cannot tell, or does not
+ * get the bytes; a liar's verdict is for another result, or none. */
 static void judge(struct agent *agent, struct agent_running *running)
 {
     const Bourse__V1__Work *given = agent_session_given(agent->session, &running->work);
@@ -129,6 +129,9 @@ static void judge(struct agent *agent, struct agent_running *running)
     running->verdict = is_wrong ? VERDICT_REJECT : VERDICT_ACCEPT;
     if (!world.calm && chance(DICE_WORK, 400)) {
         running->verdict = VERDICT_UNSURE;
+    }
+    if (!world.calm && chance(DICE_WORK, 600)) {
+        running->outcome = OUTCOME_INPUT_MISSING; /* the broker's store has lost them */
     }
     if (agent->is_liar && !world.calm && chance(DICE_WORK, 2000)) {
         fault_happened(FAULT_LIE);

@@ -249,7 +249,7 @@ static void answer_get(struct port *port, const struct router_message *message,
     data.data.len = left < get->length ? left : get->length;
     data.data.data = blob->bytes + get->offset;
     struct id128 ticket = {{7}};
-    if (atomic_load(&port->gives_tickets) && !get->check && (get->by_file || get->offset == 0)) {
+    if (atomic_load(&port->gives_tickets) && (get->by_file || get->offset == 0) && !get->check) {
         (void)atomic_fetch_add(&port->tickets, 1);
         data.has_ticket = 1;
         data.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};

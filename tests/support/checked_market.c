@@ -287,7 +287,9 @@ static void add_result(struct story *story, const struct side *side, uint32_t in
     result.outcome = OUTCOME_OK;
     result.started_ms = 1700000000000;
     result.busy_ns = RESULT_NS;
-    if (seed != NULL) {
+    if (seed != NULL && verdict == VERDICT_NONE) {
+        result.outcome = OUTCOME_INPUT_MISSING;
+    } else if (seed != NULL) {
         result.has_verdict = true;
         result.verdict = verdict;
         result.has_seed = true;
@@ -380,7 +382,7 @@ static struct ledger_record *settle(struct story *story, struct side *side, uint
     return record;
 }
 
-/* One check, sent, and its own result. */
+/* One check, sent, and its own result. Without a verdict: it found no bytes. */
 static struct hash32 say(struct story *story, struct side *by, uint32_t about, uint32_t attempt,
                          uint32_t verdict)
 {
@@ -391,9 +393,11 @@ static struct hash32 say(struct story *story, struct side *by, uint32_t about, u
     }
     add_result(story, by, CHECKED + about, attempt, verdict, &seed);
     send_results(story, by);
-    struct ledger_record *record =
-        settle(story, by, CHECKED + about, attempt,
-               verdict == VERDICT_ACCEPT ? ATTEMPT_ACCEPTED : ATTEMPT_FAILED_PAID);
+    struct ledger_record *record = settle(story, by, CHECKED + about, attempt,
+                                          verdict == VERDICT_ACCEPT ? ATTEMPT_ACCEPTED
+                                          : verdict == VERDICT_NONE ? ATTEMPT_FAILED_UNPAID
+                                                                    : ATTEMPT_FAILED_PAID);
+    record->outcome = verdict == VERDICT_NONE ? OUTCOME_INPUT_MISSING : OUTCOME_OK;
     record->hash = sha256_of(state->batch.bytes[0], state->batch.lengths[0]);
     record->result = state->batch.bytes[0];
     record->result_length = (uint32_t)state->batch.lengths[0];
@@ -406,9 +410,10 @@ static void check(struct story *story, struct side *by, uint32_t about, uint32_t
                   uint32_t about_attempt, uint32_t verdict)
 {
     const struct hash32 hash = say(story, by, about, attempt, verdict);
-    const bool says_yes = verdict == VERDICT_ACCEPT;
-    struct ledger_record *record = settle(story, &story->maker, about, about_attempt,
-                                          says_yes ? ATTEMPT_ACCEPTED : ATTEMPT_REFUTED);
+    const uint8_t status = verdict == VERDICT_ACCEPT        ? ATTEMPT_ACCEPTED
+                           : story->told->loss == LOSS_PAID ? ATTEMPT_FAILED_PAID
+                                                            : ATTEMPT_REFUTED;
+    struct ledger_record *record = settle(story, &story->maker, about, about_attempt, status);
     record->hash = story->held[about];
     record->result = story->held_bytes[about];
     record->result_length = story->held_length[about];
@@ -430,13 +435,15 @@ static void work(struct story *story)
     writer_commit(state);
     check(story, &story->checker, 0, 1, 1, VERDICT_ACCEPT);
     writer_commit(state);
-    const bool confirms = story->told->of_two && story->told->lie != LIE_ALONE;
+    const bool is_lost = story->told->loss != LOSS_NONE;
+    const bool confirms = (story->told->of_two || is_lost) && story->told->lie != LIE_ALONE;
+    const uint32_t no = is_lost ? VERDICT_NONE : VERDICT_REJECT;
     if (confirms) {
-        (void)say(story, &story->checker, 1, 1, VERDICT_REJECT);
+        (void)say(story, &story->checker, 1, 1, no);
         writer_commit(state);
     }
-    check(story, confirms ? &story->second : &story->checker, 1, confirms ? 2 : 1, 1,
-          VERDICT_REJECT);
+    check(story, confirms && story->told->of_two ? &story->second : &story->checker, 1,
+          confirms ? 2 : 1, 1, no);
     writer_commit(state);
     add_result(story, &story->maker, 1, 2, 0, NULL);
     send_results(story, &story->maker);

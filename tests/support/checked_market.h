@@ -21,6 +21,13 @@ enum checked_lie {
     LIE_ONE_OWNER,  /* of two: the operator has said that both referees are one owner's */
 };
 
+/* The broker's store loses what the result of 1 left: the checks of it find no bytes. */
+enum checked_loss {
+    LOSS_NONE,
+    LOSS_PAID,    /* the result is paid as failed, and made again */
+    LOSS_REFUTED, /* the result is refuted */
+};
+
 struct checked_market {
     struct small_market market;
     bool of_two; /* under rules 18: a second referee (account 6) says no to 1 as well */
@@ -28,6 +35,7 @@ struct checked_market {
     struct id128 job;    /* the checked one */
     struct hash32 check; /* what decided its subtask 1 in the end */
     enum checked_lie lie;
+    enum checked_loss loss;
     small_market_bend *bend; /* of any record; NULL: none */
     void *context;
 };

@@ -152,22 +152,17 @@ static void note_verdict(struct checks_model *model, const struct exchange_comma
     const struct exchange_result *result = &command->results.results[record->position];
     const struct checks_model_job *job = job_of(model, &record->job);
     struct checks_model_held *held = held_of(model, &record->job, record->index - job->first);
-    const bool is_missing =
-        record->status == ATTEMPT_FAILED_UNPAID && result->outcome == OUTCOME_INPUT_MISSING;
     const bool is_verdict = record->status == ATTEMPT_FAILED_PAID && result->outcome == OUTCOME_OK;
     if (held == NULL || held->provider == record->credit || held->accuser == record->credit ||
-        (!is_missing && !is_verdict)) {
+        !is_verdict) {
         return;
     }
-    const bool accuses = is_missing || result->verdict == VERDICT_REJECT;
     const struct checks_model_judge judge = {
         .job = record->job, .index = held->index, .account = record->credit};
-    if (accuses && held->accuser == 0) {
+    if (result->verdict == VERDICT_REJECT && held->accuser == 0) {
         held->accuser = record->credit;
     }
-    if (is_verdict) { /* what is missing may be of one that ran something else */
-        add_judge(model, &judge);
-    }
+    add_judge(model, &judge);
 }
 
 static const char *on_check(struct checks_model *model, const struct exchange_command *command,
@@ -177,6 +172,7 @@ static const char *on_check(struct checks_model *model, const struct exchange_co
     model->check_job = record->job;
     model->check_index = record->index;
     model->check_by = record->credit;
+    model->check_outcome = record->outcome;
     model->check_command = command->index;
     note_verdict(model, command, record);
     return record->level != CHECK_NONE ? "a check is checked" : NULL;
@@ -194,6 +190,9 @@ static const char *on_verdict(struct checks_model *model, const struct exchange_
     }
     if (model->check_by == held->provider) {
         return "a provider has judged its own result";
+    }
+    if (record->status == ATTEMPT_REFUTED && model->check_outcome != OUTCOME_OK) {
+        return "a result is refuted by a check that found no bytes";
     }
     if (record->status == ATTEMPT_REFUTED &&
         (held->accuser == 0 || held->accuser == model->check_by)) {

@@ -34,7 +34,7 @@ struct checks_model {
     /* of the present command: the check whose result was settled last */
     struct hash32 check;
     struct id128 check_job;
-    uint32_t check_index, check_by;
+    uint32_t check_index, check_by, check_outcome;
     uint64_t check_command;
     uint64_t accepted, refuted, unsure; /* results that a check decided */
     uint64_t by_client;                 /* results that their client judged */

@@ -167,6 +167,36 @@ START_TEST(since_rules_18_two_of_different_owners_refute)
 }
 END_TEST
 
+/* The outputs were stored when the result came: since rules 18 their maker answers for them no
+ * more. */
+static const struct {
+    bool of_two;
+    enum checked_lie lie;
+    enum checked_loss loss;
+    bool is_true;
+} losses[] = {
+    {true, LIE_NONE, LOSS_PAID, true},     {true, LIE_ALONE, LOSS_PAID, false},
+    {true, LIE_NONE, LOSS_REFUTED, false}, {false, LIE_NONE, LOSS_REFUTED, true},
+    {false, LIE_NONE, LOSS_PAID, false},
+};
+enum { LOSSES = sizeof losses / sizeof losses[0] };
+
+START_TEST(what_the_store_lost_refutes_nobody_since_rules_18)
+{
+    struct checked_market told = {
+        .lie = losses[_i].lie, .of_two = losses[_i].of_two, .loss = losses[_i].loss};
+    struct audit_report report;
+    audit(&told, &report);
+    if (losses[_i].is_true) {
+        ck_assert_msg(report.verdict == AUDIT_OK, "%s %lu: %s (%s, %s)", report.table,
+                      (unsigned long)report.entry, report.what, report.expected, report.found);
+        ck_assert_uint_eq(report.checked, 3);
+    } else {
+        assert_found(&report, "results", "its status is what its check leads to");
+    }
+}
+END_TEST
+
 START_TEST(an_epoch_without_its_row_is_found)
 {
     struct bent bent = {.what = "no epoch"};
@@ -208,6 +238,7 @@ int main(void)
     tcase_add_loop_test(tests, a_lie_of_a_member_or_the_broker_is_named, 0, LIES);
     tcase_add_loop_test(tests, a_row_that_does_not_follow_is_named, 0, BENTS);
     tcase_add_loop_test(tests, since_rules_18_two_of_different_owners_refute, 0, 3);
+    tcase_add_loop_test(tests, what_the_store_lost_refutes_nobody_since_rules_18, 0, LOSSES);
     tcase_add_test(tests, an_epoch_without_its_row_is_found);
     tcase_add_test(tests, a_secret_that_was_never_shown_leaves_its_dice_alone);
     suite_add_tcase(suite, tests);

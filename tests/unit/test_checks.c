@@ -878,19 +878,43 @@ START_TEST(a_verdict_of_another_seed_or_none_is_the_referees_fault)
 }
 END_TEST
 
-START_TEST(what_two_do_not_find_is_refuted_without_a_word_against_the_referees)
+START_TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody)
 {
     struct held_case held = hold_one();
     offer(SECOND, 1, price);
     (void)answer(REFEREE, held.job, held.check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
     ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
     ck_assert_uint_eq(job_row(held.job).checking, 1);
-    ck_assert_uint_eq(job_row(held.job).accused, 1);
-    struct exchange_work again = sent_to(SECOND);
+    ck_assert_uint_eq(job_row(held.job).accused, 0);
+    const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
+    struct exchange_work again = sent_to(by);
     reload();
-    (void)answer(SECOND, held.job, again, OUTCOME_INPUT_MISSING, VERDICT_NONE);
-    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
-    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+    (void)answer(by, held.job, again, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(by).available_micro, 0);
+    ck_assert_uint_eq(job_row(held.job).checking, 0);
+    ck_assert_uint_eq(sent_to(MAKER).index, 0); /* at once: its maker did nothing wrong */
+    reload();
+}
+END_TEST
+
+/* One who rejects a result and one who does not find it are no two who reject it. */
+START_TEST(what_is_accused_and_then_lost_is_paid)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(job_row(held.job).accused, 1);
+    for (int i = 0; i < CHECKS_UNSURE; i++) {
+        ck_assert_int_eq(balance(MAKER).available_micro, 0);
+        (void)answer(SECOND, held.job, sent_to(SECOND), OUTCOME_INPUT_MISSING, VERDICT_NONE);
+    }
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_uint_eq(job_row(held.job).accused, 0);
+    reload();
 }
 END_TEST
 
@@ -1251,7 +1275,9 @@ int main(void)
     tcase_add_test(tests, what_nobody_can_judge_fails_the_job_by_nobodys_fault);
     tcase_add_test(tests, another_referee_goes_before_one_who_was_unsure);
     tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
-    tcase_add_test(tests, what_two_do_not_find_is_refuted_without_a_word_against_the_referees);
+    tcase_add_test(tests,
+                   what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody);
+    tcase_add_test(tests, what_is_accused_and_then_lost_is_paid);
     tcase_add_test(tests, a_check_that_fails_for_good_proves_nothing);
     tcase_add_test(tests, who_cancels_pays_for_what_is_held);
     tcase_add_test(tests, nobody_judges_results_of_its_own);

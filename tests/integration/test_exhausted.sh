@@ -55,7 +55,11 @@ for _ in $(seq 120); do
     callers+=("$caller")
 done
 [ "${#callers[@]}" -ge 90 ] || fail "only ${#callers[@]} callers came through the door"
-is_crowded() { crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l) && [ "$crowded" -ge 120 ]; } # the kernel answers callers first
+crowded=0
+is_crowded() { # the kernel answers callers first; the broker takes them until none is left for one more
+    local before=$crowded
+    crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l) && [ "$crowded" -ge 120 ] && [ "$crowded" = "$before" ]
+}
 until_true 60 is_crowded || fail "the broker has only $crowded descriptors open"
 # Whoever needs a new descriptor waits or is put off; nothing ends.
 for _ in 1 2 3; do # local ones as well

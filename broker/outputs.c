@@ -21,8 +21,9 @@ enum { PATH_SIZE = 4096, BUCKETS = 4096, BUSY_MS = 2000 };
 
 struct manifest { /* of one or several leases */
     struct hash32 hash;
-    uint32_t leases;
-    struct declared *declared; /* NULL: not read yet */
+    uint32_t leases;           /* and looks under way */
+    bool is_read;              /* under `looking`, as is the next */
+    struct declared *declared; /* NULL: not read yet, or the manifest says nothing */
     struct manifest *next;     /* in its bucket */
 };
 
@@ -35,7 +36,8 @@ struct lease {
 };
 
 struct outputs {
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex;   /* of leases and manifests; held for a moment only */
+    pthread_mutex_t looking; /* of the database, and of what was read of a manifest */
     char folder[PATH_SIZE - 128];
     sqlite3 *database; /* NULL: not opened yet */
     sqlite3_stmt *select;
@@ -48,6 +50,7 @@ struct outputs *outputs_open(const char *blobs)
     struct outputs *outputs = calloc(1, sizeof *outputs);
     if (outputs != NULL) {
         pthread_mutex_init(&outputs->mutex, NULL);
+        pthread_mutex_init(&outputs->looking, NULL);
         (void)snprintf(outputs->folder, sizeof outputs->folder, "%s", blobs); /* as the store's */
     }
     return outputs;
@@ -86,6 +89,7 @@ void outputs_close(struct outputs **self)
     }
     close_database(outputs);
     pthread_mutex_destroy(&outputs->mutex);
+    pthread_mutex_destroy(&outputs->looking);
     free(outputs);
     *self = NULL;
 }
@@ -139,6 +143,16 @@ bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease)
     return good;
 }
 
+/* A lease has ended, or a look. */
+static void let_go(struct outputs *outputs, struct manifest *manifest)
+{
+    if (--manifest->leases == 0) {
+        struct manifest **at = manifest_place(outputs, &manifest->hash);
+        *at = manifest->next;
+        manifest_destroy(manifest);
+    }
+}
+
 void outputs_end(struct outputs *outputs, uint64_t lease)
 {
     pthread_mutex_lock(&outputs->mutex);
@@ -146,11 +160,7 @@ void outputs_end(struct outputs *outputs, uint64_t lease)
     struct lease *ended = *place;
     if (ended != NULL) {
         *place = ended->next;
-        if (--ended->manifest->leases == 0) {
-            struct manifest **at = manifest_place(outputs, &ended->manifest->hash);
-            *at = ended->manifest->next;
-            manifest_destroy(ended->manifest);
-        }
+        let_go(outputs, ended->manifest);
         free(ended);
     }
     pthread_mutex_unlock(&outputs->mutex);
@@ -161,10 +171,9 @@ void outputs_end(struct outputs *outputs, uint64_t lease)
 static bool open_database(struct outputs *outputs)
 {
     static const char select[] =
-        "SELECT size, bytes FROM blob WHERE hash = ?2 AND "
-        "(EXISTS (SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2) OR "
-        "EXISTS (SELECT 1 FROM pending WHERE provider = ?3 AND job = ?4 AND hash = ?2)) AND "
-        "NOT EXISTS (SELECT 1 FROM lost WHERE hash = ?2)";
+        "SELECT size, bytes, EXISTS (SELECT 1 FROM lost WHERE hash = ?2) FROM blob "
+        "WHERE hash = ?2 AND (EXISTS (SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2) OR "
+        "EXISTS (SELECT 1 FROM pending WHERE provider = ?3 AND job = ?4 AND hash = ?2))";
     char path[PATH_SIZE];
     if (outputs->database != NULL) {
         return true;
@@ -205,6 +214,12 @@ static enum outputs_verdict find_blob(struct outputs *outputs, const struct leas
     }
 }
 
+/* Of the row at which the statement stands. */
+static bool is_lost(const struct outputs *outputs)
+{
+    return sqlite3_column_int64(outputs->select, 2) != 0;
+}
+
 static enum outputs_verdict file_is_stored(struct outputs *outputs, const struct lease *lease,
                                            const Bourse__V1__Output *file)
 {
@@ -215,7 +230,7 @@ static enum outputs_verdict file_is_stored(struct outputs *outputs, const struct
     }
     enum outputs_verdict verdict = find_blob(outputs, lease, &hash);
     if (verdict == OUTPUTS_STORED &&
-        (uint64_t)sqlite3_column_int64(outputs->select, 0) != file->size) {
+        ((uint64_t)sqlite3_column_int64(outputs->select, 0) != file->size || is_lost(outputs))) {
         verdict = OUTPUTS_MISSING;
     }
     (void)sqlite3_reset(outputs->select); /* repeats the step's code */
@@ -259,48 +274,54 @@ static uint8_t *read_file(const struct outputs *outputs, const struct hash32 *ha
     return bytes;
 }
 
-/* The bytes of the manifest, for the caller to free; NULL with STORED: out of memory. */
+/* STORED with the bytes of the manifest, for the caller to free. MISSING: nobody has stored it.
+ * UNREAD: it was stored, and cannot be read now. */
 static enum outputs_verdict read_bytes(struct outputs *outputs, const struct lease *lease,
                                        uint8_t **ret_bytes, size_t *ret_size)
 {
     const struct hash32 *hash = &lease->manifest->hash;
     enum outputs_verdict verdict = find_blob(outputs, lease, hash);
-    if (verdict == OUTPUTS_UNREAD) {
-        return verdict;
-    }
-    const sqlite3_int64 size =
-        verdict == OUTPUTS_STORED ? sqlite3_column_int64(outputs->select, 0) : 0;
-    const void *row = verdict == OUTPUTS_STORED ? sqlite3_column_blob(outputs->select, 1) : NULL;
-    *ret_size = (size_t)size;
-    if (verdict == OUTPUTS_STORED && size > 0 && size <= LIMIT_MANIFEST_BYTES) {
-        *ret_bytes = row == NULL ? read_file(outputs, hash, (size_t)size) : malloc((size_t)size);
-        if (row != NULL && *ret_bytes != NULL) {
-            memcpy(*ret_bytes, row, (size_t)size);
+    if (verdict == OUTPUTS_STORED) {
+        const sqlite3_int64 size = sqlite3_column_int64(outputs->select, 0);
+        const void *row = sqlite3_column_blob(outputs->select, 1);
+        if (size <= 0 || size > LIMIT_MANIFEST_BYTES) {
+            verdict = OUTPUTS_MISSING; /* no agent takes it for a manifest */
+        } else if (is_lost(outputs)) {
+            verdict = OUTPUTS_UNREAD;
+        } else {
+            *ret_size = (size_t)size;
+            *ret_bytes = row == NULL ? read_file(outputs, hash, *ret_size) : malloc(*ret_size);
+            if (row != NULL && *ret_bytes != NULL) {
+                memcpy(*ret_bytes, row, *ret_size);
+            }
+            verdict = *ret_bytes == NULL ? OUTPUTS_UNREAD : OUTPUTS_STORED;
         }
     }
     (void)sqlite3_reset(outputs->select); /* repeats the step's code */
     return verdict;
 }
 
-/* A manifest that is not there, or says nothing, declares nothing: no agent can have run it. It may
- * be there later. */
+/* A manifest that is not there declares nothing yet: no agent can have run it. One that says
+ * nothing declares nothing for good. Bytes that are not the manifest's are read again later. */
 static enum outputs_verdict read_declared(struct outputs *outputs, const struct lease *lease)
 {
     struct manifest *known = lease->manifest;
     uint8_t *bytes = NULL;
     size_t size = 0;
     enum outputs_verdict verdict = read_bytes(outputs, lease, &bytes, &size);
-    if (bytes == NULL) {
-        return verdict;
+    if (verdict != OUTPUTS_STORED) {
+        return verdict == OUTPUTS_MISSING ? OUTPUTS_STORED : verdict;
     }
     Bourse__V1__Manifest *manifest = NULL;
     const struct hash32 hash = sha256_of(bytes, size);
-    if (hash32_equal(&hash, &known->hash) &&
-        codec_decode_manifest(bytes, size, &manifest, NULL) == CODEC_OK) {
+    if (!hash32_equal(&hash, &known->hash)) {
+        verdict = OUTPUTS_UNREAD;
+    } else if (codec_decode_manifest(bytes, size, &manifest, NULL) == CODEC_OK) {
         known->declared = declared_of(manifest);
         verdict = known->declared == NULL ? OUTPUTS_UNREAD : OUTPUTS_STORED;
         codec_manifest_free(&manifest);
     }
+    known->is_read = verdict == OUTPUTS_STORED;
     free(bytes);
     return verdict;
 }
@@ -331,7 +352,7 @@ static enum outputs_verdict look_at_outputs(struct outputs *outputs, const struc
                                             const Bourse__V1__Result *result)
 {
     enum outputs_verdict verdict = OUTPUTS_STORED;
-    if (lease->manifest->declared == NULL) {
+    if (!lease->manifest->is_read) {
         verdict = read_declared(outputs, lease);
     }
     const struct declared *declared = lease->manifest->declared;
@@ -346,22 +367,40 @@ static enum outputs_verdict look_at_outputs(struct outputs *outputs, const struc
     return verdict;
 }
 
-enum outputs_verdict outputs_look(void *context, const Bourse__V1__Result *result)
+/* The lease as it stands now, whose manifest stays until let_go. False: it is none of `sender`'s. */
+static bool take_lease(struct outputs *outputs, uint64_t number, uint32_t sender,
+                       struct lease *ret_lease)
+{
+    pthread_mutex_lock(&outputs->mutex);
+    const struct lease *lease = *lease_place(outputs, number);
+    const bool is_theirs = lease != NULL && lease->holder.provider == sender;
+    if (is_theirs) {
+        *ret_lease = *lease;
+        lease->manifest->leases++;
+    }
+    pthread_mutex_unlock(&outputs->mutex);
+    return is_theirs;
+}
+
+enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result)
 {
     struct outputs *outputs = context;
     const bool has_saved = result->saved != NULL && result->saved->n_files > 0;
     const bool is_saved = result->outcome == OUTCOME_PREEMPTED && has_saved;
+    struct lease lease;
     if (result->outcome != OUTCOME_OK && !is_saved) {
         return OUTPUTS_STORED; /* it has nothing to leave */
     }
-    pthread_mutex_lock(&outputs->mutex);
-    const struct lease *lease = *lease_place(outputs, result->lease);
-    enum outputs_verdict verdict = OUTPUTS_MISSING;
-    if (lease != NULL) {
-        verdict = is_saved ? files_are_stored(outputs, lease, result->saved->files,
-                                              result->saved->n_files)
-                           : look_at_outputs(outputs, lease, result);
+    if (!take_lease(outputs, result->lease, sender, &lease)) {
+        return OUTPUTS_MISSING;
     }
+    pthread_mutex_lock(&outputs->looking);
+    const enum outputs_verdict verdict =
+        is_saved ? files_are_stored(outputs, &lease, result->saved->files, result->saved->n_files)
+                 : look_at_outputs(outputs, &lease, result);
+    pthread_mutex_unlock(&outputs->looking);
+    pthread_mutex_lock(&outputs->mutex);
+    let_go(outputs, lease.manifest);
     pthread_mutex_unlock(&outputs->mutex);
     return verdict;
 }

@@ -6,8 +6,8 @@
  * says. The job's owner has it, or the provider has stored it for the job; a lost blob is missing. A preempted result that names a checkpoint has to leave that.
  * No bytes are read: the blob store has checked their hash.
  *
- * The committer says which lease is of which job before an agent hears of the lease. The first
- * result of a lease reads the manifest once. What the manifest declares is kept while a lease of it
+ * The committer says which lease is of which job before an agent hears of the lease, and never waits
+ * for a look. The first result of a lease reads the manifest once, whatever the manifest holds. What the manifest declares is kept while a lease of it
  * stands. Thread-safe. */
 #ifndef BOURSE_BROKER_OUTPUTS_H
 #define BOURSE_BROKER_OUTPUTS_H
@@ -41,8 +41,8 @@ struct outputs_lease {
 bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease);
 void outputs_end(struct outputs *outputs, uint64_t lease);
 
-/* A result of an unknown lease is MISSING: the exchange does not accept it either. `context`:
- * struct outputs. */
-enum outputs_verdict outputs_look(void *context, const Bourse__V1__Result *result);
+/* A result of a lease that is unknown, or is not that of account `sender`, is MISSING: the exchange
+ * does not accept it either. `context`: struct outputs. */
+enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result);
 
 #endif

@@ -67,7 +67,8 @@ static enum reject_code look_at_outputs(const struct verify_worker *worker, stru
     struct translation *translation = &request->translation;
     enum reject_code code = REJECT_NONE;
     for (uint32_t i = 0; i < translation->results_count && code == REJECT_NONE; i++) {
-        switch (worker->config.look(worker->config.context, translation->results_wire[i])) {
+        switch (worker->config.look(worker->config.context, request->account,
+                                    translation->results_wire[i])) {
         case OUTPUTS_STORED:
             break;
         case OUTPUTS_MISSING:

@@ -16,7 +16,8 @@
 struct verify_worker;
 
 /* Whether what a result has to leave is stored (broker/outputs.h). */
-typedef enum outputs_verdict verify_look(void *context, const Bourse__V1__Result *result);
+typedef enum outputs_verdict verify_look(void *context, uint32_t sender,
+                                         const Bourse__V1__Result *result);
 
 struct verify_config {
     struct queue *inbound;  /* requests from the gateway */

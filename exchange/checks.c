@@ -863,6 +863,7 @@ static bool has_referee(const struct exchange *exchange, const struct job *job,
     for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        steps_add(exchange, 4);
         if (provider->number != job->owner &&
             !is_party(exchange, held->lease->provider, accuser_of(held), provider->number) &&
             !job_overruled(exchange, job, provider->number) &&
@@ -881,12 +882,13 @@ size_t exchange_disputes(const struct exchange *exchange, const struct id128 *id
     for (uint32_t i = from; job != NULL && job_checks(job, i) && count < limit; i++) {
         const struct held *held = job->checks->held[i];
         const bool is_accused = held != NULL && held->accusation.tracked.type != 0;
-        if (held == NULL) {
-            continue;
+        steps_add(exchange, 1);
+        if (held == NULL || (!is_accused && !job_has_overruled(job))) {
+            continue; /* a referee may come, as to any job */
         }
         const bool may_wait = has_referee(exchange, job, held);
-        if (!is_accused && (may_wait || !job_has_overruled(job))) {
-            continue; /* a referee may come, as to any job */
+        if (!is_accused && may_wait) {
+            continue;
         }
         ret_rows[count++] = (struct exchange_dispute){.index = i,
                                                       .attempt = held->attempt,

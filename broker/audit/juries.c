@@ -35,11 +35,11 @@ static uint64_t group_named(const struct audit *audit, const char *name, uint64_
 bool audit_set_owner(struct audit *audit, const struct audit_command *command)
 {
     const Bourse__V1__SetOwner *body = (const Bourse__V1__SetOwner *)command->body;
-    const bool is_named = body->name[0] != '\0';
-    const uint64_t group = is_named ? group_named(audit, body->name, command->index) : 0;
+    char name[AUDIT_NAME_SIZE] = "";
+    audit_cut_name(name, body->name);
+    const uint64_t group = name[0] != '\0' ? group_named(audit, name, command->index) : 0;
     if (!audit_expect(audit, (audit->accounts[command->account].roles & ROLE_OPERATOR) != 0,
-                      "an operator said whose accounts they are") ||
-        !audit_expect(audit, strlen(body->name) < AUDIT_NAME_SIZE, "its name is one")) {
+                      "an operator said whose accounts they are")) {
         return false;
     }
     for (size_t i = 0; i < body->n_accounts; i++) {
@@ -51,7 +51,7 @@ bool audit_set_owner(struct audit *audit, const struct audit_command *command)
         }
         audit->accounts[number].group = group;
         memset(audit->accounts[number].owner, 0, sizeof audit->accounts[number].owner);
-        memcpy(audit->accounts[number].owner, body->name, strlen(body->name));
+        memcpy(audit->accounts[number].owner, name, strlen(name));
     }
     return true;
 }
@@ -123,8 +123,11 @@ bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
     const bool is_verdict = check->outcome == OUTCOME_OK && check->status == ATTEMPT_FAILED_PAID;
     const bool rejects = is_verdict && check->verdict == VERDICT_REJECT;
     const uint32_t referee = check->provider_number;
-    if (!audit_two_refute(audit) || (!is_missing && !is_verdict) ||
-        have_one_owner(audit, referee, held->maker_number) ||
+    if (!audit_two_refute(audit)) { /* a doubt of then counts with those of later rules */
+        held->doubts += is_verdict && check->verdict == VERDICT_UNSURE;
+        return true;
+    }
+    if ((!is_missing && !is_verdict) || have_one_owner(audit, referee, held->maker_number) ||
         (held->accuser != NO_ACCUSER && have_one_owner(audit, referee, held->accuser))) {
         return true;
     }

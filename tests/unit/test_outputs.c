@@ -188,7 +188,7 @@ static enum outputs_verdict look(const struct claim *claim, uint64_t lease)
     result.index = claim->index;
     result.lease = lease;
     result.outcome = claim->outcome;
-    return outputs_look(outputs, &result);
+    return outputs_look(outputs, PROVIDER, &result);
 }
 
 START_TEST(what_is_declared_is_there_with_its_hash_and_size)

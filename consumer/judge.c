@@ -250,10 +250,13 @@ static bool judge_page(struct dispute *dispute, const Bourse__V1__DisputesReply 
             judged->left++;
             continue;
         }
-        if (!judge_one(dispute, &verdict, error)) {
+        if (judge_one(dispute, &verdict, error)) {
+            count(judged, verdict);
+        } else if (error->reject == REJECT_STATE || error->reject == REJECT_VERIFY) {
+            judged->left++; /* a referee has said something meanwhile */
+        } else {
             return false;
         }
-        count(judged, verdict);
     }
     return true;
 }

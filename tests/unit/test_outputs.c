@@ -274,6 +274,30 @@ START_TEST(a_lost_blob_is_missing)
 }
 END_TEST
 
+START_TEST(a_lost_manifest_declares_what_it_did_and_is_asked_for_later)
+{
+    const struct hash32 manifest = store_manifest(2);
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert_int_eq(blob_store_checked(store, &manifest, false), BLOB_LOST);
+    const struct claim nothing = {.index = 1};
+    ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_UNREAD);
+    (void)store_manifest(2); /* sent again */
+    ck_assert_int_eq(look(&nothing, LEASE), OUTPUTS_MISSING);
+}
+END_TEST
+
+START_TEST(a_lease_is_looked_at_for_its_provider_alone)
+{
+    const struct hash32 manifest = store_manifest(0);
+    ck_assert(serve(LEASE, &manifest));
+    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+    result.lease = LEASE;
+    result.outcome = OUTCOME_OK;
+    ck_assert_int_eq(outputs_look(outputs, PROVIDER, &result), OUTPUTS_STORED);
+    ck_assert_int_eq(outputs_look(outputs, OTHER, &result), OUTPUTS_MISSING);
+}
+END_TEST
+
 START_TEST(a_job_that_leaves_nothing_has_nothing_to_store)
 {
     const struct hash32 manifest = store_manifest(0);
@@ -327,6 +351,8 @@ int main(void)
     tcase_add_test(tests, what_is_declared_is_there_with_its_hash_and_size);
     tcase_add_test(tests, what_the_provider_stored_for_the_job_is_there_before_a_result_names_it);
     tcase_add_test(tests, a_lost_blob_is_missing);
+    tcase_add_test(tests, a_lost_manifest_declares_what_it_did_and_is_asked_for_later);
+    tcase_add_test(tests, a_lease_is_looked_at_for_its_provider_alone);
     tcase_add_test(tests, a_job_that_leaves_nothing_has_nothing_to_store);
     tcase_add_test(tests, a_manifest_that_comes_later_is_read_then);
     tcase_add_test(tests, nothing_is_said_where_nobody_can_look);

@@ -467,9 +467,11 @@ static void make_queues(struct inner *inner)
 }
 
 /* There are no blobs: an agent that did not store its output says so in the output's hash. */
-static enum outputs_verdict look_at_result(void *context, const Bourse__V1__Result *result)
+static enum outputs_verdict look_at_result(void *context, uint32_t sender,
+                                           const Bourse__V1__Result *result)
 {
     (void)context;
+    (void)sender;
     const bool is_unsent = result->outcome == OUTCOME_OK && result->n_outputs == 1 &&
                            result->outputs[0]->hash.data[4] != 0;
     return is_unsent ? OUTPUTS_MISSING : OUTPUTS_STORED;

@@ -141,7 +141,7 @@ refused 7 "older than what people hold" "$work/past" restore "$work/backup" "$wo
 broker backup "$market" "$work/newest" >/dev/null || fail "backup of a market at rest"
 broker restore "$work/newest" "$work/again" --head "$market/HEAD" --checkpoint "$work/checkpoint.after" >/dev/null ||
     fail "the newest backup was refused"
-sed -i '3s/./A/' "$work/checkpoint.after"
+sed -i '3{s/^A/B/;t;s/^./A/}' "$work/checkpoint.after" # another root, whatever the root was
 refused 7 "no checkpoint signed by" "$work/past" restore "$work/newest" "$work/past" --checkpoint "$work/checkpoint.after"
 
 # ---- the audit log goes with HEAD as far as HEAD has seen it; what only HEAD has seen is counted, and said in the log

@@ -145,7 +145,8 @@ static const char *on_held(struct checks_model *model, const struct exchange_com
     return NULL;
 }
 
-/* What a check says that was in time: of a result that stands, by another than who made it. */
+/* A referee that was in time judges what a subtask left, or does not find the bytes. Such a check
+ * counts when the result stands, and its maker is another account. */
 static void note_verdict(struct checks_model *model, const struct exchange_command *command,
                          const struct ledger_record *record)
 {
@@ -153,13 +154,15 @@ static void note_verdict(struct checks_model *model, const struct exchange_comma
     const struct checks_model_job *job = job_of(model, &record->job);
     struct checks_model_held *held = held_of(model, &record->job, record->index - job->first);
     const bool is_verdict = record->status == ATTEMPT_FAILED_PAID && result->outcome == OUTCOME_OK;
+    const bool is_missing =
+        record->status == ATTEMPT_FAILED_UNPAID && record->outcome == OUTCOME_INPUT_MISSING;
     if (held == NULL || held->provider == record->credit || held->accuser == record->credit ||
-        !is_verdict) {
+        (!is_verdict && !is_missing)) {
         return;
     }
     const struct checks_model_judge judge = {
         .job = record->job, .index = held->index, .account = record->credit};
-    if (result->verdict == VERDICT_REJECT && held->accuser == 0) {
+    if (is_verdict && result->verdict == VERDICT_REJECT && held->accuser == 0) {
         held->accuser = record->credit;
     }
     add_judge(model, &judge);

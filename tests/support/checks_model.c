@@ -92,8 +92,10 @@ static const char *on_job(struct checks_model *model, const struct exchange_comm
 {
     const bool has_checks = command->submit.verify == EXCHANGE_VERIFY_CHEAP;
     model->jobs = grown(model->jobs, model->job_count, sizeof *model->jobs);
-    model->jobs[model->job_count++] = (struct checks_model_job){
-        .id = command->id, .first = has_checks ? command->submit.subtasks / 2 : 0};
+    model->jobs[model->job_count++] =
+        (struct checks_model_job){.id = command->id,
+                                  .manifest = command->submit.manifest,
+                                  .first = has_checks ? command->submit.subtasks / 2 : 0};
     return NULL;
 }
 
@@ -145,6 +147,14 @@ static const char *on_held(struct checks_model *model, const struct exchange_com
     return NULL;
 }
 
+/* A Result that names another manifest, or another device than its lease's, counts as refused. */
+static bool is_honest(const struct checks_model_job *job, const struct ledger_record *record,
+                      const struct exchange_result *result)
+{
+    return hash32_equal(&result->manifest, &job->manifest) &&
+           id128_equal(&result->device, &record->device);
+}
+
 /* A referee that was in time judges what a subtask left, or does not find the bytes. Such a check
  * counts when the result stands, and its maker is another account. */
 static void note_verdict(struct checks_model *model, const struct exchange_command *command,
@@ -154,8 +164,9 @@ static void note_verdict(struct checks_model *model, const struct exchange_comma
     const struct checks_model_job *job = job_of(model, &record->job);
     struct checks_model_held *held = held_of(model, &record->job, record->index - job->first);
     const bool is_verdict = record->status == ATTEMPT_FAILED_PAID && result->outcome == OUTCOME_OK;
-    const bool is_missing =
-        record->status == ATTEMPT_FAILED_UNPAID && record->outcome == OUTCOME_INPUT_MISSING;
+    const bool is_missing = record->status == ATTEMPT_FAILED_UNPAID &&
+                            record->outcome == OUTCOME_INPUT_MISSING &&
+                            is_honest(job, record, result);
     if (held == NULL || held->provider == record->credit || held->accuser == record->credit ||
         (!is_verdict && !is_missing)) {
         return;

@@ -10,6 +10,7 @@
 
 struct checks_model_job {
     struct id128 id;
+    struct hash32 manifest;
     uint32_t first;   /* of its checks; 0: it has none */
     bool is_shortcut; /* a result was taken that no check had found right: it cannot be done */
 };

@@ -202,8 +202,9 @@ enum pending_status blob_pending_for(struct blob_pending *pending, uint32_t acco
 struct blob_holding blob_pending_of(const struct blob_pending *pending,
                                     const struct blob_holder *holder)
 {
+    const struct blob_holding nothing = {.holder = *holder};
     const struct blob_holding *holding = find(pending, holder);
-    return holding == NULL ? (struct blob_holding){.holder = *holder} : *holding;
+    return holding == NULL ? nothing : *holding;
 }
 
 size_t blob_pending_count(const struct blob_pending *pending)

@@ -219,7 +219,8 @@ static bool goes_before(const struct line_run *run, int64_t a, int64_t b)
     if (is_there_a != is_there_b) {
         return line->has_back ? is_there_b : is_there_a;
     }
-    return run->at_s[a] < run->at_s[b] || (run->at_s[a] == run->at_s[b] && a < b);
+    const bool came_together = run->at_s[a] == run->at_s[b];
+    return came_together ? a < b : run->at_s[a] < run->at_s[b];
 }
 
 /* One forward, one backward in turn: no more under way than there are posts from here to the

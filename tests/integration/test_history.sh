@@ -259,7 +259,7 @@ left_ms=$(field left_ms json)
 [ "$left_ms" -ge $((4800 - $(now_ms) + submitted_ms)) ] || fail "less than what is left of five seconds: $(cat json)"
 counts_down() {
     "$bourse" ps "$(cat id)" --json >json
-    [ "$(field state json)" = done ] || [ "$(field left_ms json)" -lt "$left_ms" ]
+    [ "$(field state json)" = "done" ] || [ "$(field left_ms json)" -lt "$left_ms" ]
 }
 until_true 60 counts_down || fail "$left_ms ms are left all the time: $(cat json)"
 wait "${started[-1]}" || fail "watch: $(cat watch.log)"

@@ -1,7 +1,8 @@
 /* base/ahead.h - brings lines of memory closer to the processor before they are needed.
  *
- * Nothing waits for it, and an address that is nobody's is no fault. The fourth compiler extension that we use. GCC up to 13 takes a
- * function that does nothing else for one that does nothing, and drops the call; the empty statement keeps it. */
+ * Nothing waits for it, and an address that is nobody's is no fault. The fourth compiler extension
+ * that we use. GCC up to 13 takes a function that does nothing else for one that does nothing, and
+ * drops the call; the empty statement keeps it. */
 #ifndef BOURSE_BASE_AHEAD_H
 #define BOURSE_BASE_AHEAD_H
 

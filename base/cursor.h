@@ -1,8 +1,9 @@
 /* base/cursor.h - reads and writes bytes field by field, never past the end.
  *
  * Our own formats (envelope, journal record, snapshot, leaf) are little endian and go through here;
- * a struct is never copied to the wire. Both cursors are sticky: after the first field that does not
- * fit, `failed` is set, reads yield zeros and writes are dropped, so a codec checks once, at the end.
+ * a struct is never copied to the wire. Both cursors are sticky: after the first field that does
+ * not fit, `failed` is set, reads yield zeros and writes are dropped, so a codec checks once, at
+ * the end.
  *
  *     struct reader in = reader_over(bytes, length);
  *     uint32_t count = reader_u32(&in);

@@ -1,9 +1,9 @@
-/* base/hours.h - hours of the week: windows such as 22:00-07:00 from Monday to Friday, on a clock of a fixed distance from
- * UTC.
+/* base/hours.h - hours of the week: windows such as 22:00-07:00 from Monday to Friday, on a clock
+ * of a fixed distance from UTC.
  *
- * A window begins on the days it names, and one that ends no later than it began ends on the next day. The clock has no
- * summer time: whoever wants one changes the distance. Moments are nanoseconds since 1970 in UTC, given by the caller;
- * integers only. Pure. */
+ * A window begins on the days it names, and one that ends no later than it began ends on the next
+ * day. The clock has no summer time: whoever wants one changes the distance. Moments are
+ * nanoseconds since 1970 in UTC, given by the caller; integers only. Pure. */
 #ifndef BOURSE_BASE_HOURS_H
 #define BOURSE_BASE_HOURS_H
 

@@ -1,7 +1,8 @@
 /* base/kind.h - the kinds of devices that a market knows, each with its variants.
  *
- * A device's attribute `kind` is a set: a Coral stick is `tpu` and also `tpu-edge`, so that a need may ask
- * for either. The first word of an instrument is the kind; `family` says what its other words are. Pure. */
+ * A device's attribute `kind` is a set: a Coral stick is `tpu` and also `tpu-edge`, so that a need
+ * may ask for either. The first word of an instrument is the kind; `family` says what its other
+ * words are. Pure. */
 #ifndef BOURSE_BASE_KIND_H
 #define BOURSE_BASE_KIND_H
 

@@ -3,9 +3,10 @@
  * A `struct list_link` inside an element is its place in one list. The head is a link too; an empty
  * head points to itself. All operations are O(1). Pure.
  *
- * Links may alias: at -O2 GCC 12 takes a head that a loop reads both as a member of what owns it and through a pointer to it for one
- * that no other store in that loop changes, and reads its `next` once for all; the first element was then put before itself, out of its
- * list. (Loop invariant motion by the types of access paths.) */
+ * Links may alias: at -O2 GCC 12 takes a head that a loop reads both as a member of what owns it
+ * and through a pointer to it for one that no other store in that loop changes, and reads its
+ * `next` once for all; the first element was then put before itself, out of its list. (Loop
+ * invariant motion by the types of access paths.) */
 #ifndef BOURSE_BASE_LIST_H
 #define BOURSE_BASE_LIST_H
 

@@ -1,7 +1,8 @@
 /* base/problem.h - one line for a person: what is wrong, the limit, what to do next.
  *
- * Shells and file readers pass one along and fill it on failure; cores that talk to programs use status
- * enums instead. The text never holds raw bytes of a peer: run those through text_printable first. */
+ * Shells and file readers pass one along and fill it on failure; cores that talk to programs use
+ * status enums instead. The text never holds raw bytes of a peer: run those through text_printable
+ * first. */
 #ifndef BOURSE_BASE_PROBLEM_H
 #define BOURSE_BASE_PROBLEM_H
 

@@ -1,12 +1,14 @@
-/* base/rate.h - work by the hour: the rates that a device has, and what a bid by value gives for one of its slot-hours.
+/* base/rate.h - work by the hour: the rates that a device has, and what a bid by value gives for
+ * one of its slot-hours.
  *
- * A *value* is what a unit of work is worth: micro-credits for 10^15 operations per second over an hour, so that 0.02
- * credits per TFLOP-hour are 20,000,000. Which operations is a rate of the device, an attribute in operations per second of
- * one slot. On a device of rate R a slot-hour is worth value x R / 10^15 micro-credits: the bid's limit there.
+ * A *value* is what a unit of work is worth: micro-credits for 10^15 operations per second over an
+ * hour, so that 0.02 credits per TFLOP-hour are 20,000,000. Which operations is a rate of the
+ * device, an attribute in operations per second of one slot. On a device of rate R a slot-hour is
+ * worth value x R / 10^15 micro-credits: the bid's limit there.
  *
- * Limits of unlike devices, prices per work and limits by value and by the slot-hour are compared as whole products, in 128
- * bits: values, prices and rates are below 2^63 and 10^15 is below 2^50, so none is as large as 2^126. Only what is paid is
- * rounded, down. Pure. */
+ * Limits of unlike devices, prices per work and limits by value and by the slot-hour are compared
+ * as whole products, in 128 bits: values, prices and rates are below 2^63 and 10^15 is below 2^50,
+ * so none is as large as 2^126. Only what is paid is rounded, down. Pure. */
 #ifndef BOURSE_BASE_RATE_H
 #define BOURSE_BASE_RATE_H
 

@@ -1,12 +1,12 @@
-/* base/requirement.h - what a device is (attributes) and what a job needs (a requirement): the shapes
- * that formats/ parses, protocol/ carries, matching/ evaluates and reports explain.
+/* base/requirement.h - what a device is (attributes) and what a job needs (a requirement): the
+ * shapes that formats/ parses, protocol/ carries, matching/ evaluates and reports explain.
  *
- * A requirement is a tree of predicates in postfix order: operands first, then `and`, `or` (with their
- * arity) or `not`. `memory >= 2GiB and kind = cpu` is [memory GE 2147483648] [kind EQ "cpu"] [AND 2].
- * No nodes at all means "anything". An attribute name may stand several times on one device (it is a set, as with the
- * programs a provider allows): EQ holds if any value is equal, NE if none is, the orderings if any holds.
- * A predicate on a name that the device does not have is false, NE included: unknown is not "different".
- * Pure data. */
+ * A requirement is a tree of predicates in postfix order: operands first, then `and`, `or` (with
+ * their arity) or `not`. `memory >= 2GiB and kind = cpu` is [memory GE 2147483648] [kind EQ "cpu"]
+ * [AND 2]. No nodes at all means "anything". An attribute name may stand several times on one
+ * device (it is a set, as with the programs a provider allows): EQ holds if any value is equal, NE
+ * if none is, the orderings if any holds. A predicate on a name that the device does not have is
+ * false, NE included: unknown is not "different". Pure data. */
 #ifndef BOURSE_BASE_REQUIREMENT_H
 #define BOURSE_BASE_REQUIREMENT_H
 

@@ -1,15 +1,16 @@
-/* base/residual.h - how far off a product of float32 matrices may be, and what is to be thought of one that is.
+/* base/residual.h - how far off a product of float32 matrices may be, and what is to be thought of
+ * one that is.
  *
- * C is said to be A B, and u = 2^-24. First rows are looked at: for a vector r of +1 and -1 the residual of row i is
- * |C r - A (B r)|_i, in double. With n terms in each sum,
+ * C is said to be A B, and u = 2^-24. First rows are looked at: for a vector r of +1 and -1 the
+ * residual of row i is |C r - A (B r)|_i, in double. With n terms in each sum,
  *
  *     right      up to  (8 u sqrt(n) + 12 (u + u)) ||C_i||           what honest rounding amounts to, generously
  *     wrong      above  gamma_n (|A| (|B| 1))_i + our own rounding   what no order of summation exceeds, nor fused
  *                                                                    multiplication; gamma_n = n u / (1 - n u)
  *     doubtful   between them: its entries are looked at
  *
- * Where an entry is computed anew, the sums of its positive and of its negative terms say what float32 may make of it. With s,
- * the sum of all magnitudes,
+ * Where an entry is computed anew, the sums of its positive and of its negative terms say what
+ * float32 may make of it. With s, the sum of all magnitudes,
  *
  *     right      up to  min(8 sqrt(n) u, gamma_n) s + n 2^-149   independent rounding errors stay below it but for one time in
  *                                                                e^32 / 2 n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019)
@@ -17,8 +18,8 @@
  *     doubtful   between them: nobody is accused. Right after all is what agrees so well with the sum term by term in
  *                float32, where errors may all have one sign
  *
- * An infinity is right where a partial sum in some order may pass the end of the range, NaN where partial sums may pass both
- * ends; both, too, where the operands lead to them. Pure. */
+ * An infinity is right where a partial sum in some order may pass the end of the range, NaN where
+ * partial sums may pass both ends; both, too, where the operands lead to them. Pure. */
 #ifndef BOURSE_BASE_RESIDUAL_H
 #define BOURSE_BASE_RESIDUAL_H
 

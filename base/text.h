@@ -1,4 +1,5 @@
-/* base/text.h - bytes as text and back: hex, base64 (RFC 4648 section 4), safe printing, near names, plurals.
+/* base/text.h - bytes as text and back: hex, base64 (RFC 4648 section 4), safe printing, near
+ * names, plurals.
  *
  * Decoders are strict: one text for one value, so that no byte of a signed text can change unseen.
  * Pure. */

@@ -1,7 +1,7 @@
-/* bench/endtoend.c - subtasks per second through the whole market: a private broker and N agents, each
- * a process of its own, CURVE over ipc, results signed by the agents and verified, every commit synced,
- * and every subtask run by the worker of a jail. Prints one JSON value; docs/bench.md says what each
- * figure means.
+/* bench/endtoend.c - subtasks per second through the whole market: a private broker and N agents,
+ * each a process of its own, CURVE over ipc, results signed by the agents and verified, every
+ * commit synced, and every subtask run by the worker of a jail. Prints one JSON value;
+ * docs/bench.md says what each figure means.
  *
  *     endtoend [--json] [--agents 1,8,64] [--rounds 5] [--subtasks 100000] [--trues 2000] [--slots N]
  *              [--seconds 1] [--logs]

@@ -1,14 +1,19 @@
-/* bench/exchange_step.c - orders per second through the whole exchange, without I/O. Prints one JSON object.
+/* bench/exchange_step.c - orders per second through the whole exchange, without I/O. Prints one
+ * JSON object.
  *
  *     exchange_step [--orders N] [--rounds R] [--json]
  *
- * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does where commands wait for it, and tells it of each
- * while it has the two before to do; but decodes, signs, stores and sends nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them. An order is an ask placed, replaced or cancelled, or a
- * job of one subtask submitted, replaced or cancelled. Of those that are submitted some are filled at once: they are leased a device,
- * dispatched, and their result comes in a command of its own, which counts in the time and not as an order. N [400000] orders
- * make a round on a new exchange that has seen as many before; R [7] rounds are timed whole, one more takes the time of each command.
- * Of that one `commands` has, by kind, how many there were, the mean time of one, its median and its 99th percentile, and the share of all its time; `making` is the
- * share of what is not the exchange's: commands that are made up, and the clock that is read twice for each, in `clock_ns`. */
+ * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does where
+ * commands wait for it, and tells it of each while it has the two before to do; but decodes, signs,
+ * stores and sends nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them.
+ * An order is an ask placed, replaced or cancelled, or a job of one subtask submitted, replaced or
+ * cancelled. Of those that are submitted some are filled at once: they are leased a device,
+ * dispatched, and their result comes in a command of its own, which counts in the time and not as
+ * an order. N [400000] orders make a round on a new exchange that has seen as many before; R [7]
+ * rounds are timed whole, one more takes the time of each command. Of that one `commands` has, by
+ * kind, how many there were, the mean time of one, its median and its 99th percentile, and the
+ * share of all its time; `making` is the share of what is not the exchange's: commands that are
+ * made up, and the clock that is read twice for each, in `clock_ns`. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "bench/give_up.h"

@@ -2,10 +2,11 @@
  *
  *     explain [--asks N] [--jobs N] [--cells N] [--leased PERCENT] [--json]
  *
- * N asks [10000] by 20 providers, of devices of as many kinds as there may be cells: [as many as asks], each like no other. So
- * many in a hundred [50] are leased, the cheaper ones. N jobs [1000] wait, each with a requirement of its own. Each is explained,
- * and each ask from the other side. Then they are asked about as if nobody had submitted them: a quote and an explanation each;
- * and so is one that fits every device and has work for all of them. The times are processor time. */
+ * N asks [10000] by 20 providers, of devices of as many kinds as there may be cells: [as many as
+ * asks], each like no other. So many in a hundred [50] are leased, the cheaper ones. N jobs [1000]
+ * wait, each with a requirement of its own. Each is explained, and each ask from the other side.
+ * Then they are asked about as if nobody had submitted them: a quote and an explanation each; and
+ * so is one that fits every device and has work for all of them. The times are processor time. */
 #include "bench/full_market.h"
 #include "exchange/why.h"
 

@@ -1,7 +1,8 @@
 /* bench/jail.c - what a subtask costs beyond its program: one jail, many runs. Prints one JSON
  * object.
  *
- *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker and bourse-tensor; as root it drops to nobody first */
+ *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker and bourse-tensor; as root it
+ * drops to nobody first */
 #include "provider/jail.h"
 #include "formats/npy.h"
 #include "provider/cgroup.h"

@@ -3,12 +3,13 @@
  *     matching --flow FILE [--rounds R] [--json]
  *     matching --shapes [--json]
  *
- * FILE is what docs/bench.md calls an order flow: limit orders that may rest, immediate-or-cancel orders and cancels
- * in any number of books, with the outcome that price-time priority leads to. Each book is a cell with a class of its own,
- * in one struct book, as the exchange has it; the flow's ids become handles at the door. The book is asked as the exchange asks it:
- * bids have a term and asks a longest one, the caller looks at each order that would be filled and passes over its owner's, and what
- * waits is made known to the book. R [7] rounds are timed, one more takes the time of each message. Exits with 1 when the outcome is
- * another.
+ * FILE is what docs/bench.md calls an order flow: limit orders that may rest, immediate-or-cancel
+ * orders and cancels in any number of books, with the outcome that price-time priority leads to.
+ * Each book is a cell with a class of its own, in one struct book, as the exchange has it; the
+ * flow's ids become handles at the door. The book is asked as the exchange asks it: bids have a
+ * term and asks a longest one, the caller looks at each order that would be filled and passes over
+ * its owner's, and what waits is made known to the book. R [7] rounds are timed, one more takes the
+ * time of each message. Exits with 1 when the outcome is another.
  *
  * --shapes: books of unusual shapes instead, and memory (matching/shapes.c). */
 #include "base/ahead.h"

@@ -1,12 +1,15 @@
-/* bench/matching_classes.c - the order book with many cells and many requirement classes. Prints one JSON object.
+/* bench/matching_classes.c - the order book with many cells and many requirement classes. Prints
+ * one JSON object.
  *
  *     matching_classes [--messages N] [--checked N] [--json]
  *
- * Two markets: 64 cells with 1,000 classes, 1,024 with 10,000. Seven of ten messages are orders, asks and bids alike, which
- * meet others before they rest under the next of DEPTH handles (what still rests there goes); the others cancel what rests under
- * a handle drawn at random, if anything does. The first `checked` messages go to a flat list as well, searched from end to
- * end for every match: another trade ends it with status 1. N [1000000] messages are timed after twice as many as there are handles;
- * the faster of two rounds counts. With all orders at rest a cell and a class more come and go, each CHANGES times: medians. */
+ * Two markets: 64 cells with 1,000 classes, 1,024 with 10,000. Seven of ten messages are orders,
+ * asks and bids alike, which meet others before they rest under the next of DEPTH handles (what
+ * still rests there goes); the others cancel what rests under a handle drawn at random, if anything
+ * does. The first `checked` messages go to a flat list as well, searched from end to end for every
+ * match: another trade ends it with status 1. N [1000000] messages are timed after twice as many as
+ * there are handles; the faster of two rounds counts. With all orders at rest a cell and a class
+ * more come and go, each CHANGES times: medians. */
 #include "base/random.h"
 #include "matching/book.h"
 

@@ -1,14 +1,16 @@
-/* bench/matmul.c - the product of two square matrices through a market on one core, and through one on two cores with an
- * agent for each, against oneDNN called directly. Prints one JSON value.
+/* bench/matmul.c - the product of two square matrices through a market on one core, and through one
+ * on two cores with an agent for each, against oneDNN called directly. Prints one JSON value.
  *
  *     matmul [--json] [--size N] [--rounds R] [--tiles RxC]      4096, 3, and for two cores as planned; the programs are
  *                                                                those of ../bin
  *
- * A core is all that there is: client, broker, agent and jail of the market on one core are held to it, and none of the
- * other market has another than those two. Each round makes new matrices, so that nothing is stored or cached from the one
- * before, and begins with another way: in a virtual machine memory is sooner to be had shortly after somebody else has had
- * it, so that what came before counts. oneDNN by itself is measured afterwards, for the same reason. Times through the
- * market are those of `bourse run matmul`: from the agreement to the last tile, transfers included, Freivalds' check not. */
+ * A core is all that there is: client, broker, agent and jail of the market on one core are held to
+ * it, and none of the other market has another than those two. Each round makes new matrices, so
+ * that nothing is stored or cached from the one before, and begins with another way: in a virtual
+ * machine memory is sooner to be had shortly after somebody else has had it, so that what came
+ * before counts. oneDNN by itself is measured afterwards, for the same reason. Times through the
+ * market are those of `bourse run matmul`: from the agreement to the last tile, transfers included,
+ * Freivalds' check not. */
 #include "base/random.h"
 #include "consumer/matrix.h"
 #include "provider/tensor/gemm.h"

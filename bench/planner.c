@@ -2,13 +2,14 @@
  *
  *     planner [--tasks N,N,...] [--processors N] [--json]
  *
- * Random layered graphs of N tasks [1000,10000,20000,100000] on 16 processors, of two kinds: in `light` ones an
- * edge takes a tenth of a task's time, in `heavy` ones four times as long. For each the processor time of reading it in, of
- * each list scheduler and of `auto`, per task too, and the most memory in use so far. `exact` is the time that it takes
- * to prove what is best for graphs of 10 tasks on 4 processors. `online` is one decision of planner/online.h over 64
- * lanes as they are while a job runs: which would be done first with one task more, and whom it would take work from.
- * `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two kinds: planned by time and by price
- * (planner/plan.h). */
+ * Random layered graphs of N tasks [1000,10000,20000,100000] on 16 processors, of two kinds: in
+ * `light` ones an edge takes a tenth of a task's time, in `heavy` ones four times as long. For each
+ * the processor time of reading it in, of each list scheduler and of `auto`, per task too, and the
+ * most memory in use so far. `exact` is the time that it takes to prove what is best for graphs of
+ * 10 tasks on 4 processors. `online` is one decision of planner/online.h over 64 lanes as they are
+ * while a job runs: which would be done first with one task more, and whom it would take work from.
+ * `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two kinds:
+ * planned by time and by price (planner/plan.h). */
 #include "base/random.h"
 #include "bench/give_up.h"
 #include "planner/device_set.h"

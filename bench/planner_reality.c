@@ -1,12 +1,15 @@
-/* bench/planner_reality.c - how near the planner's predictions come to what happens here. Prints one JSON object.
+/* bench/planner_reality.c - how near the planner's predictions come to what happens here. Prints
+ * one JSON object.
  *
  *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1] [--trace] [--json]
  *
- * Two workers, each held to a core, are the processors; between them a link of 20 MB/s and 1 ms each way carries real bytes
- * through socket pairs. First each kind of work is measured at some sizes on each core, `rounds` times, and the medians are
- * all that predictions know. Then come a random graph of tasks, a pipeline and a divided batch, each planned once and run
- * `runs` times just as planned, and the last two on one core as often, in turns. `--trace` adds what was planned of the graph
- * and what happened, of its last run. Status 1: a run did not keep to its plan, or computed something else than one core alone. */
+ * Two workers, each held to a core, are the processors; between them a link of 20 MB/s and 1 ms
+ * each way carries real bytes through socket pairs. First each kind of work is measured at some
+ * sizes on each core, `rounds` times, and the medians are all that predictions know. Then come a
+ * random graph of tasks, a pipeline and a divided batch, each planned once and run `runs` times
+ * just as planned, and the last two on one core as often, in turns. `--trace` adds what was planned
+ * of the graph and what happened, of its last run. Status 1: a run did not keep to its plan, or
+ * computed something else than one core alone. */
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/give_up.h"

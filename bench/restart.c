@@ -1,11 +1,13 @@
-/* bench/restart.c - how long a broker needs to start, by how much it has behind it. Prints one JSON object.
+/* bench/restart.c - how long a broker needs to start, by how much it has behind it. Prints one JSON
+ * object.
  *
  *     restart [--subtasks N] [--results R] [--broker PROGRAM] [--make DIR] [--json]
  *
- * Fills a market with one job of N [100000] finished subtasks, R [16] results in each of its agent's
- * messages and one message in each journal entry, through the broker's own exchange and storage; then starts
- * bourse-broker on it after a clean stop, after kill -9 and with the files out of the page cache, and says when
- * market.yaml was there and how much memory that took. --make DIR only makes the market and leaves it. */
+ * Fills a market with one job of N [100000] finished subtasks, R [16] results in each of its
+ * agent's messages and one message in each journal entry, through the broker's own exchange and
+ * storage; then starts bourse-broker on it after a clean stop, after kill -9 and with the files out
+ * of the page cache, and says when market.yaml was there and how much memory that took. --make DIR
+ * only makes the market and leaves it. */
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "broker/group.h"

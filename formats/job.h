@@ -108,22 +108,22 @@ struct job_file {
     size_t env_count;
     char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */
     struct job_strings outputs; /* templates */
-    char *
-        checkpoint; /* folder where a program saves its state when it is told to end; NULL: nowhere */
+    char *checkpoint;  /* folder where a program saves its state when it is told to end; NULL:
+                          nowhere */
     int64_t limit_ms;  /* wall time of one subtask */
     int64_t term_ms;   /* of a lease, >= limit_ms; without `term:` twice that, 1m at least */
     int64_t expect_ms; /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
-    char *verify;        /* "none"; "cheap": each result is checked (docs/verification.md) */
-    uint32_t retries;    /* of a subtask whose program failed */
-    int64_t error_limit; /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
-    int64_t
-        good_till_ms; /* from when it is submitted: what has not started by then is cancelled; 0: never */
+    char *verify;         /* "none"; "cheap": each result is checked (docs/verification.md) */
+    uint32_t retries;     /* of a subtask whose program failed */
+    int64_t error_limit;  /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
+    int64_t good_till_ms; /* from when it is submitted: what has not started by then is cancelled;
+                             0: never */
     int64_t good_till_at_ms; /* the same as a moment; 0: none. Not both */
     enum job_order order;
-    int64_t crash_limit; /* crashes that a subtask bears; JOB_ABSENT: the market's */
-    int64_t
-        interruptions; /* leases at work that may be taken from it, then it takes firm ones only; JOB_ABSENT: any number */
+    int64_t crash_limit;   /* crashes that a subtask bears; JOB_ABSENT: the market's */
+    int64_t interruptions; /* leases at work that may be taken from it, then it takes firm ones
+                              only; JOB_ABSENT: any number */
     /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */
     struct job_task *tasks;
     size_t task_count;

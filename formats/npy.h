@@ -7,9 +7,9 @@
  *         10     n  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } and spaces, a newline at the end
  *       10+n        the elements, the last index running fastest
  *
- * A header is a stranger's claim: it is believed only when the file is exactly as long as it says, and a reader
- * that allocates by it does so after that. Only arrays of numbers are known: what would need Python to
- * read (objects, records) is refused. Refusals say what to do. Pure. */
+ * A header is a stranger's claim: it is believed only when the file is exactly as long as it says,
+ * and a reader that allocates by it does so after that. Only arrays of numbers are known: what
+ * would need Python to read (objects, records) is refused. Refusals say what to do. Pure. */
 #ifndef BOURSE_FORMATS_NPY_H
 #define BOURSE_FORMATS_NPY_H
 

@@ -1,4 +1,5 @@
-/* formats/plan_file.h - what is to be planned, as a YAML file that can be kept: docs/planner.md, "Plan files".
+/* formats/plan_file.h - what is to be planned, as a YAML file that can be kept: docs/planner.md,
+ * "Plan files".
  *
  *     template: llm
  *     set: {model: llama-3-8b, prompt: 2048}
@@ -40,8 +41,8 @@ struct plan_file_samples {
     bool is_of_file; /* the plan file says it: the path is relative to its folder */
 };
 
-struct
-    plan_file_risk { /* that a device is taken away: RATE/h, RATE/h,RESTART or RATE/h,RESTART,CHECKPOINT */
+struct plan_file_risk {                /* that a device is taken away: RATE/h, RATE/h,RESTART or
+                                          RATE/h,RESTART,CHECKPOINT */
     char device[PLAN_FILE_WORD_SIZE];  /* "": all */
     double per_hour;                   /* 0: it is not */
     int64_t restart_ns, checkpoint_ns; /* 0: at once; there are none */

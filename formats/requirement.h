@@ -12,14 +12,16 @@
  *     kind = cpu and memory >= 2GiB and not region = "eu west"
  *
  * Each field has a type (requirement_fields): values are read with its units, and an ordering of
- * texts is refused. `f not in (...)` is `not f in (...)`. What is refused is named with its column, and where another
- * spelling is known (==, &&, AND, 40gib) with the right one. In a job file the same may stand as a map, whose entries all hold:
+ * texts is refused. `f not in (...)` is `not f in (...)`. What is refused is named with its column,
+ * and where another spelling is known (==, &&, AND, 40gib) with the right one. In a job file the
+ * same may stand as a map, whose entries all hold:
  *
  *     needs: {kind: cpu, memory: 2GiB, region: [fr, de], cores: "< 64"}
  *
  * There a bare number or size means "at least", a bare text or flag "equal to", a list "one of",
- * and an operator may lead the value, `in (...)` and `not in (...)` too. Nested `and`s and `or`s of one kind become one node, so that
- * the same need is the same tree. Depth and nodes are capped. Pure. */
+ * and an operator may lead the value, `in (...)` and `not in (...)` too. Nested `and`s and `or`s of
+ * one kind become one node, so that the same need is the same tree. Depth and nodes are capped.
+ * Pure. */
 #ifndef BOURSE_FORMATS_REQUIREMENT_H
 #define BOURSE_FORMATS_REQUIREMENT_H
 

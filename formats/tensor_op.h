@@ -4,11 +4,12 @@
  *     gemm [--alpha X] [--beta Y] A B C0 C    C = X A B + Y C0; without the options 1 and 1
  *     freivalds A B C SEED ROUNDS             whether C is A B, by random vectors: a verdict
  *
- * SEED is 64 hexadecimal digits, or `drawn`: of a check, what the market draws once the result that is checked has
- * come. It is put in before the operation is carried out.
+ * SEED is 64 hexadecimal digits, or `drawn`: of a check, what the market draws once the result that
+ * is checked has come. It is put in before the operation is carried out.
  *
- * A, B, C and C0 are names of .npy files in the work folder; the last name of matmul and gemm is the file
- * that is made. One reader for the job file, the agent and the program that computes. Pure. */
+ * A, B, C and C0 are names of .npy files in the work folder; the last name of matmul and gemm is
+ * the file that is made. One reader for the job file, the agent and the program that computes.
+ * Pure. */
 #ifndef BOURSE_FORMATS_TENSOR_OP_H
 #define BOURSE_FORMATS_TENSOR_OP_H
 

@@ -3,8 +3,9 @@
  *     0.02 per bf16 TFLOP-hour           credits, a rate of the device, and how much work at that rate
  *     1.5 per int8 TOP-hour              integers: operations, not operations on numbers with a point
  *
- * The work of one TFLOP-hour is what a device does in an hour that does 10^12 operations a second; GFLOP-hour, PFLOP-hour,
- * GOP-hour and POP-hour are read as well. Integers only: a fraction finer than a micro-credit for a PFLOP-hour is refused. Pure. */
+ * The work of one TFLOP-hour is what a device does in an hour that does 10^12 operations a second;
+ * GFLOP-hour, PFLOP-hour, GOP-hour and POP-hour are read as well. Integers only: a fraction finer
+ * than a micro-credit for a PFLOP-hour is refused. Pure. */
 #ifndef BOURSE_FORMATS_VALUE_H
 #define BOURSE_FORMATS_VALUE_H
 

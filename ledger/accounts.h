@@ -1,5 +1,5 @@
-/* ledger/accounts.h - the rules of money: balances, transfers, holds. docs/decisions.md D4, D8; promises
- * P1-P4.
+/* ledger/accounts.h - the rules of money: balances, transfers, holds. docs/decisions.md D4, D8;
+ * promises P1-P4.
  *
  * Every account has `available` and `held` micro-credits. A transfer moves an amount from the
  * available balance of one account to that of another, all or nothing. Escrow is a hold:

@@ -1,5 +1,5 @@
-/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite (docs/decisions.md
- * D3).
+/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite
+ * (docs/decisions.md D3).
  *
  * One database file per market, WAL, synchronous=FULL, STRICT tables; the SQLite journal
  * (broker/journal_sqlite.h) lives in the same file and shares the transaction. One writer thread

@@ -8,8 +8,8 @@
 
 /* From the first call on, SQLite tells what a disk does as what it is. A write that a quota refuses
  * (EDQUOT) is a full disk, SQLITE_FULL: by itself it knows ENOSPC only. A read that fails (EIO) is
- * SQLITE_IOERR: by itself it says SQLITE_CORRUPT, as of damaged data. For the process, and before it
- * opens a database. */
+ * SQLITE_IOERR: by itself it says SQLITE_CORRUPT, as of damaged data. For the process, and before
+ * it opens a database. */
 void sqlite_know_errors(void);
 
 /* Whether a read of a database has failed in this process since that call. What was found wrong

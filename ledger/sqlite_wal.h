@@ -1,15 +1,17 @@
-/* ledger/sqlite_wal.h - three things that SQLite leaves undone about a failed fsync (P11), for every
- * database that we acknowledge from.
+/* ledger/sqlite_wal.h - three things that SQLite leaves undone about a failed fsync (P11), for
+ * every database that we acknowledge from.
  *
- * After an fsync has failed the system may call its pages clean and never write them, while a program
- * that starts again still reads them. It would take a transaction for durable that is only in memory,
- * and append to a log that has a hole on the disk, at which the next recovery ends. wal_renew writes the
- * log once more, so that what is read is on the disk too.
+ * After an fsync has failed the system may call its pages clean and never write them, while a
+ * program that starts again still reads them. It would take a transaction for durable that is only
+ * in memory, and append to a log that has a hole on the disk, at which the next recovery ends.
+ * wal_renew writes the log once more, so that what is read is on the disk too.
  *
- * SQLite fsyncs the folder of a new log and drops the failure: wal_sync_name does it again and does not.
+ * SQLite fsyncs the folder of a new log and drops the failure: wal_sync_name does it again and does
+ * not.
  *
- * SQLite checkpoints by itself after a commit and drops the failure of it, the fsync of the database
- * included, to try again later. Here the commit's owner asks for the checkpoint and hears of it. */
+ * SQLite checkpoints by itself after a commit and drops the failure of it, the fsync of the
+ * database included, to try again later. Here the commit's owner asks for the checkpoint and hears
+ * of it. */
 #ifndef BOURSE_LEDGER_SQLITE_WAL_H
 #define BOURSE_LEDGER_SQLITE_WAL_H
 

@@ -1,25 +1,30 @@
-/* matching/book.h - who trades with whom: cells, requirement classes, and the orders that rest in them.
+/* matching/book.h - who trades with whom: cells, requirement classes, and the orders that rest in
+ * them.
  *
- * A *cell* is one kind of device: an interned set of attributes. A *class* is one distinct requirement,
- * compiled once into the set of cells that satisfy it. Asks rest in the book of their cell, bids in the
- * book of their class. A class may be *by value*: its bids say what a unit of work of one rate of the device is worth to
- * them (base/rate.h) instead of a price, and cells without that rate do not satisfy it. Price-time priority among mutually eligible orders holds exactly across them: an
- * arriving bid takes the best (price, then sequence) ask of any eligible cell, an arriving ask the best bid of any class
- * that accepts its cell. A fill is at the maker's price, except that an ask at 0 fills at 0 whoever is maker; and that
- * whoever makes a market of gifts may go by another rank than the price (book_match_by_rank).
+ * A *cell* is one kind of device: an interned set of attributes. A *class* is one distinct
+ * requirement, compiled once into the set of cells that satisfy it. Asks rest in the book of their
+ * cell, bids in the book of their class. A class may be *by value*: its bids say what a unit of
+ * work of one rate of the device is worth to them (base/rate.h) instead of a price, and cells
+ * without that rate do not satisfy it. Price-time priority among mutually eligible orders holds
+ * exactly across them: an arriving bid takes the best (price, then sequence) ask of any eligible
+ * cell, an arriving ask the best bid of any class that accepts its cell. A fill is at the maker's
+ * price, except that an ask at 0 fills at 0 whoever is maker; and that whoever makes a market of
+ * gifts may go by another rank than the price (book_match_by_rank).
  *
- * A bid by value is worth value x rate in a cell, which is its limit there, and takes the ask with the lowest price for a unit
- * of work; an ask takes the bid that is worth most in its cell. Both compare whole products, so that nothing is rounded but
- * the price of a fill at such a limit: down, and to no more than book_set_price_most says.
+ * A bid by value is worth value x rate in a cell, which is its limit there, and takes the ask with
+ * the lowest price for a unit of work; an ask takes the bid that is worth most in its cell. Both
+ * compare whole products, so that nothing is rounded but the price of a fill at such a limit: down,
+ * and to no more than book_set_price_most says.
  *
- * Cells and classes live as long as somebody refers to them: book_cell and book_class take a reference, and the last
- * one given back frees the number, the lowest of which is the next to be used. Whether a class accepts a cell is found
- * out when it is first asked, and kept.
+ * Cells and classes live as long as somebody refers to them: book_cell and book_class take a
+ * reference, and the last one given back frees the number, the lowest of which is the next to be
+ * used. Whether a class accepts a cell is found out when it is first asked, and kept.
  *
- * The caller names orders by a dense handle that it chooses (0 .. order_capacity - 1) and gives each a
- * sequence; the book never invents one, so a book can be rebuilt in any order of insertion. Only cells
- * and classes allocate after creation. What a fill means (escrow, leases) is the caller's: it asks for the best
- * counter order, decides how many slots it can afford, and says what is left of it. Pure. */
+ * The caller names orders by a dense handle that it chooses (0 .. order_capacity - 1) and gives
+ * each a sequence; the book never invents one, so a book can be rebuilt in any order of insertion.
+ * Only cells and classes allocate after creation. What a fill means (escrow, leases) is the
+ * caller's: it asks for the best counter order, decides how many slots it can afford, and says what
+ * is left of it. Pure. */
 #ifndef BOURSE_MATCHING_BOOK_H
 #define BOURSE_MATCHING_BOOK_H
 

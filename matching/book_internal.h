@@ -16,9 +16,9 @@ struct shelf {
     alignas(LADDER_LINE) struct ladder filled;
     uint32_t references; /* 0: the number is free */
     uint32_t met;        /* how many of the others */
-    uint32_t
-        only; /* the one that is met; NONE: there are several, or none, or one of the two is by value */
-    uint32_t rate;   /* of a class by value, whose keys are values: enum rate; else NONE */
+    uint32_t only; /* the one that is met; NONE: there are several, or none, or one of the two is by
+                      value */
+    uint32_t rate; /* of a class by value, whose keys are values: enum rate; else NONE */
     uint64_t *meets; /* bits by number of the others */
     uint64_t groups; /* bits by group (of each 64th, where there are more): one of it is met */
 };

@@ -1,14 +1,17 @@
-/* matching/ladder.h - orders by key, then sequence: one side of one book, thousands of them over one pool.
+/* matching/ladder.h - orders by key, then sequence: one side of one book, thousands of them over
+ * one pool.
  *
- * A ladder holds the orders of one side. Its key is the price, or for bids its complement, so that the least key is always
- * the best. Orders of one key form a list, by sequence. Lists stand by 64 neighbouring keys in blocks, blocks in a radix tree
- * of six bits a level whose paths are compressed (Morrison 1968: PATRICIA), so that keys a few thousand apart are two
- * steps deep and nothing is as long as the range of prices. Each block and node says in one word which of its 64 places are
- * taken. The block used last and the best one are remembered, and each order knows its own: what comes near the best price,
- * and what goes, walks no tree.
+ * A ladder holds the orders of one side. Its key is the price, or for bids its complement, so that
+ * the least key is always the best. Orders of one key form a list, by sequence. Lists stand by 64
+ * neighbouring keys in blocks, blocks in a radix tree of six bits a level whose paths are
+ * compressed (Morrison 1968: PATRICIA), so that keys a few thousand apart are two steps deep and
+ * nothing is as long as the range of prices. Each block and node says in one word which of its 64
+ * places are taken. The block used last and the best one are remembered, and each order knows its
+ * own: what comes near the best price, and what goes, walks no tree.
  *
- * Orders are named by dense handles of the caller's. All ladders of a pool share its memory, which is taken when the pool is
- * made or grown, and at no other time: an order takes at most one block and one node, so there is always one left. Pure. */
+ * Orders are named by dense handles of the caller's. All ladders of a pool share its memory, which
+ * is taken when the pool is made or grown, and at no other time: an order takes at most one block
+ * and one node, so there is always one left. Pure. */
 #ifndef BOURSE_MATCHING_LADDER_H
 #define BOURSE_MATCHING_LADDER_H
 
@@ -52,8 +55,8 @@ static_assert(sizeof(struct order) == LADDER_LINE, "one line");
 struct ladder_block;
 struct ladder_list;
 struct ladder_node;
-struct
-    ladder_pool { /* its users touch nothing but the orders, of which those that were never used are zeros */
+struct ladder_pool { /* its users touch nothing but the orders, of which those that were never used
+                        are zeros */
     struct order *orders;
     struct ladder_list *lists; /* by place */
     struct ladder_block *blocks;

@@ -1,12 +1,14 @@
-/* planner/bound.h - a time that no schedule of the graph can beat. The largest of these, each a relaxation:
+/* planner/bound.h - a time that no schedule of the graph can beat. The largest of these, each a
+ * relaxation:
  *
  *     critical path   tasks never wait for a processor, and each is where it is best for those behind it; transfers
  *                     count as the links say (with more than BOUND_PAIRS edges x pairs of processors, at their least)
  *     work            tasks wait for nothing, and may be divided over processors: for weights w that sum to 1,
  *                     sum over t of min over p of w(p) cost(t, p), by duality; the weights are made better some times
  *
- * Lenstra, Shmoys, Tardos, "Approximation algorithms for scheduling unrelated parallel machines", Mathematical
- * Programming 46, 1990, have the linear program that the second bounds from below. Pure. */
+ * Lenstra, Shmoys, Tardos, "Approximation algorithms for scheduling unrelated parallel machines",
+ * Mathematical Programming 46, 1990, have the linear program that the second bounds from below.
+ * Pure. */
 #ifndef BOURSE_PLANNER_BOUND_H
 #define BOURSE_PLANNER_BOUND_H
 

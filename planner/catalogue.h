@@ -1,9 +1,9 @@
 /* planner/catalogue.h - devices by name: the rows of planner/devices.csv, compiled in.
  *
- * Every figure is declared, by the sources that stand in its row; those the row marks as unverified are
- * marked here. A blank of the file is an unknown figure: its vendor publishes none, or the device has no
- * such mode. The instrument is made of the row's class and id: tpu, google-tpu-v5p: "tpu.google.v5p".
- * The file becomes a table when bourse is built (planner/catalogue.awk). Pure. */
+ * Every figure is declared, by the sources that stand in its row; those the row marks as unverified
+ * are marked here. A blank of the file is an unknown figure: its vendor publishes none, or the
+ * device has no such mode. The instrument is made of the row's class and id: tpu, google-tpu-v5p:
+ * "tpu.google.v5p". The file becomes a table when bourse is built (planner/catalogue.awk). Pure. */
 #ifndef BOURSE_PLANNER_CATALOGUE_H
 #define BOURSE_PLANNER_CATALOGUE_H
 

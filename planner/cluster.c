@@ -1,11 +1,13 @@
-/* Clustering: where carrying takes longer than computing, tasks that send each other much belong together. The edges are
- * looked at from the longest transfer to the shortest, and their tasks' clusters become one unless that would be more
- * work than a cluster may have (Sarkar, "Partitioning and scheduling parallel programs for multiprocessors", 1989,
- * internalises edges in this order; in place of its estimate of the whole schedule after each, which takes the square
- * of the edges, stands the bound on work, and several bounds are tried).
+/* Clustering: where carrying takes longer than computing, tasks that send each other much belong
+ * together. The edges are looked at from the longest transfer to the shortest, and their tasks'
+ * clusters become one unless that would be more work than a cluster may have (Sarkar, "Partitioning
+ * and scheduling parallel programs for multiprocessors", 1989, internalises edges in this order; in
+ * place of its estimate of the whole schedule after each, which takes the square of the edges,
+ * stands the bound on work, and several bounds are tried).
  *
- * Then tasks are put by falling upward rank. The first of a cluster decides where all of it goes: where that task
- * finishes first, but not before the processor could have done all clusters it has and this one. */
+ * Then tasks are put by falling upward rank. The first of a cluster decides where all of it goes:
+ * where that task finishes first, but not before the processor could have done all clusters it has
+ * and this one. */
 #include "planner/place.h"
 #include "planner/rank.h"
 #include "planner/schedulers.h"

@@ -1,16 +1,17 @@
-/* planner/contention.h - the times of a schedule when links are resources: each carries one transfer at a time, for all of
- * latency + bytes / bandwidth, first come first served.
+/* planner/contention.h - the times of a schedule when links are resources: each carries one
+ * transfer at a time, for all of latency + bytes / bandwidth, first come first served.
  *
- * Who runs where, and after whom, is given; when, is found by going from the end of one task to the next: what the task sends
- * stands behind what its links have already, and each task starts when its processor is free and the last of its
- * transfers is there.
+ * Who runs where, and after whom, is given; when, is found by going from the end of one task to the
+ * next: what the task sends stands behind what its links have already, and each task starts when
+ * its processor is free and the last of its transfers is there.
  *
  *     p0  |  a  |  b  |
  *     p0 -> p1  |a to c|b to d   |         both have to go by the same link
  *     p1               |  c   |..|  d  |
  *
- * Of transfers that become ready at one moment, the one whose sender comes first in topological order goes first, of one
- * sender's that whose receiver does. One direction of a pair of processors is one link. Pure. */
+ * Of transfers that become ready at one moment, the one whose sender comes first in topological
+ * order goes first, of one sender's that whose receiver does. One direction of a pair of processors
+ * is one link. Pure. */
 #ifndef BOURSE_PLANNER_CONTENTION_H
 #define BOURSE_PLANNER_CONTENTION_H
 

@@ -3,20 +3,23 @@
  *     t = launch + max( F / (eta_c Peak), B / (eta_b Bandwidth), L / Links, S / Storage )      energy = t x power
  *     eta_c = eta x d1 / (d1 + h1) x d2 / (d2 + h2) x d3 / (d3 + h3)
  *
- * F, B, L and S are the operation's (operations.h). Peaks and bandwidth are the device's best, dense, so that
- * without a calibration, all eta 1 and all h and the launch 0, t is the least that the device can need: the
- * bound. A calibration says what the device reaches of it, for each class of operations: h is the extent of a
- * dimension at which half of the efficiency is there (Hockney's n_1/2).
+ * F, B, L and S are the operation's (operations.h). Peaks and bandwidth are the device's best,
+ * dense, so that without a calibration, all eta 1 and all h and the launch 0, t is the least that
+ * the device can need: the bound. A calibration says what the device reaches of it, for each class
+ * of operations: h is the extent of a dimension at which half of the efficiency is there (Hockney's
+ * n_1/2).
  *
- * Sums of products run at the peak of their type, or that times the sparsity factor if an operand is declared 2:4
- * sparse and the device has the mode. What goes element by element is computed in fp64 or fp32, whatever it is
- * stored in: at the fp32 rate, or, where that is not known, no faster than products of its type.
+ * Sums of products run at the peak of their type, or that times the sparsity factor if an operand
+ * is declared 2:4 sparse and the device has the mode. What goes element by element is computed in
+ * fp64 or fp32, whatever it is stored in: at the fp32 rate, or, where that is not known, no faster
+ * than products of its type.
  *
- * What a device cannot do is said by name, never taken for slow; what is not known is never taken for fast: of
- * what the operation needs there has to be a figure that bounds its time. For the bound of one operation an unknown
- * memory is not held against a device, and an unknown bandwidth or fp32 rate leaves the others to bound t; `lacks` says
- * so. That is a bound and no estimate: whoever compares devices takes none that lacks a memory or a bandwidth (plan.h). A
- * figure worked out of others is as good as the worst of them. Pure. */
+ * What a device cannot do is said by name, never taken for slow; what is not known is never taken
+ * for fast: of what the operation needs there has to be a figure that bounds its time. For the
+ * bound of one operation an unknown memory is not held against a device, and an unknown bandwidth
+ * or fp32 rate leaves the others to bound t; `lacks` says so. That is a bound and no estimate:
+ * whoever compares devices takes none that lacks a memory or a bandwidth (plan.h). A figure worked
+ * out of others is as good as the worst of them. Pure. */
 #ifndef BOURSE_PLANNER_COST_H
 #define BOURSE_PLANNER_COST_H
 
@@ -36,18 +39,17 @@ struct cost_calibration {
     double compute_efficiency;      /* above 0, at most 1 */
     double bandwidth_efficiency;    /* above 0, at most 1 */
     double half[OPERATION_EXTENTS]; /* >= 0 */
-    double p90; /* >= 1: nine of ten took at most as many times what the model says */
-    double
-        reached; /* bytes per second, the most that any sample moved: stands for a bandwidth that is not known; 0: none */
+    double p90;     /* >= 1: nine of ten took at most as many times what the model says */
+    double reached; /* bytes per second, the most that any sample moved: stands for a bandwidth that
+                       is not known; 0: none */
 };
 
 struct cost_device {
     const struct device_profile *profile;
     const struct cost_calibration *calibrations; /* by operation_class; NULL: none */
     struct figure storage;                       /* bytes per second */
-    struct figure
-        stream; /* bytes per second at which weights that do not fit are fetched, again at each
-                              call; unknown: what does not fit is refused */
+    struct figure stream; /* bytes per second at which weights that do not fit are fetched, again at
+                             each call; unknown: what does not fit is refused */
 };
 
 enum cost_term {
@@ -89,8 +91,8 @@ struct cost {
     unsigned
         lacks; /* cost_lack, of what the operation needs; what was measured makes up for rates */
     bool is_as_dense; /* declared sparse, and the device has no such mode */
-    bool
-        is_widened; /* weights are stored in a type of which the device has no rate: at that of the operation's */
+    bool is_widened; /* weights are stored in a type of which the device has no rate: at that of the
+                        operation's */
 };
 
 /* "NO_MEMORY"; docs/errors.md lists them. */

@@ -1,11 +1,12 @@
-/* CPOP, "critical path on a processor": the tasks of the critical path by mean costs all go to the one processor that
- * does them first; of the others, the ready one with the highest sum of upward and downward rank goes where it finishes
- * first (Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
- * computing", IEEE TPDS 13(3), 2002).
+/* CPOP, "critical path on a processor": the tasks of the critical path by mean costs all go to the
+ * one processor that does them first; of the others, the ready one with the highest sum of upward
+ * and downward rank goes where it finishes first (Topcuoglu, Hariri, Wu, "Performance-effective and
+ * low-complexity task scheduling for heterogeneous computing", IEEE TPDS 13(3), 2002).
  *
- * The paper has one entry; here the path begins at the entry of highest rank. It finds the path's next task by
- * equal sums of ranks; here it is the successor that its predecessor's upward rank came from, which is the same
- * but for rounding. Where no processor can run all of the path, the one that can run most of it takes those. */
+ * The paper has one entry; here the path begins at the entry of highest rank. It finds the path's
+ * next task by equal sums of ranks; here it is the successor that its predecessor's upward rank
+ * came from, which is the same but for rounding. Where no processor can run all of the path, the
+ * one that can run most of it takes those. */
 #include "planner/place.h"
 #include "planner/rank.h"
 #include "planner/schedulers.h"

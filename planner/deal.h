@@ -1,15 +1,17 @@
-/* planner/deal.h - how what is on offer would run the subtasks of a job: what `plan` shows of a job, what a quote of several parts
- * says it takes, and what `report` draws above what became of it.
+/* planner/deal.h - how what is on offer would run the subtasks of a job: what `plan` shows of a
+ * job, what a quote of several parts says it takes, and what `report` draws above what became of
+ * it.
  *
  *     0.02  box/cpu #0  |==0==|==3==|=6=|        of what is ready the highest rank goes first,
  *     0.02  box/cpu #1  |==1==|==4==|            on the cheapest slots that are free and fit its part
  *     0.05  far/cpu     |==2==|==5==|
  *
- * These are the rules by which the exchange takes leases and gives out work (online.h), as far as anybody knows beforehand: a subtask
- * takes as long on all devices of a class, all begin at once, none fails, what it needs is there when those that it waits for have ended.
- * Where it takes longer on one class than on another, of the lanes that are idle that one gets it which is done with it first; only
- * where none is, slots that had nothing yet.
- * Subtasks are numbered as they are submitted, those of a part follow one another. Integers only. Pure. */
+ * These are the rules by which the exchange takes leases and gives out work (online.h), as far as
+ * anybody knows beforehand: a subtask takes as long on all devices of a class, all begin at once,
+ * none fails, what it needs is there when those that it waits for have ended. Where it takes longer
+ * on one class than on another, of the lanes that are idle that one gets it which is done with it
+ * first; only where none is, slots that had nothing yet. Subtasks are numbered as they are
+ * submitted, those of a part follow one another. Integers only. Pure. */
 #ifndef BOURSE_PLANNER_DEAL_H
 #define BOURSE_PLANNER_DEAL_H
 
@@ -68,8 +70,8 @@ struct deal {
     uint32_t subtasks, lanes;
     size_t device_count;
     int64_t makespan_ns;
-    int64_t
-        bound_ns; /* on these devices it cannot be done sooner: the longest way, the work over all slots, a part's rounds or work on its lanes */
+    int64_t bound_ns; /* on these devices it cannot be done sooner: the longest way, the work over
+                         all slots, a part's rounds or work on its lanes */
     int64_t busy_ns, cost_micro;
 };
 
@@ -77,8 +79,9 @@ enum deal_status {
     DEAL_OK,
     DEAL_BAD_INPUT, /* a count, a time, a price or who waits for whom is out of its range */
     DEAL_TOO_MANY,  /* more than DEAL_SUBTASKS */
-    DEAL_NOWHERE, /* of a part with subtasks, none fits a device, or its width exceeds what it may have at a time */
-    DEAL_OVERFLOW, /* more time or money than int64 holds */
+    DEAL_NOWHERE,   /* of a part with subtasks, none fits a device, or its width exceeds what it may
+                       have at a time */
+    DEAL_OVERFLOW,  /* more time or money than int64 holds */
     DEAL_NO_MEMORY,
 };
 

@@ -1,6 +1,8 @@
-/* planner/device_set.h - devices to plan for: what is known of each, in which machine it is, and how they are linked.
+/* planner/device_set.h - devices to plan for: what is known of each, in which machine it is, and
+ * how they are linked.
  *
- * Machines are stars around their memory, which their processors share; others have a memory of their own:
+ * Machines are stars around their memory, which their processors share; others have a memory of
+ * their own:
  *
  *     host 0                                              host 1
  *     [cpu: memory 0]--- PCIe ---[gpu 1: memory 1]        [memory 3]--- PCIe ---[tpu: memory 4]
@@ -8,11 +10,13 @@
  *             |                    fabric: 1 <-> 2            |
  *             +------------------- network -------------------+
  *
- * PCIe holds a port each way at the device, the fabric another, the network one each way at the machine (topology.h).
- * A fabric is between devices of one model in one machine, where the catalogue knows their fabric: half of their interconnect, which
- * is published as the sum of both directions, each way. What is no faster than PCIe is PCIe. Which devices may write to others
- * over PCIe no catalogue knows: there is such a way where it is given. Devices with unified memory, as the catalogue says, are at
- * their machine's, as its processors are: nothing is copied between them. Pure. */
+ * PCIe holds a port each way at the device, the fabric another, the network one each way at the
+ * machine (topology.h). A fabric is between devices of one model in one machine, where the
+ * catalogue knows their fabric: half of their interconnect, which is published as the sum of both
+ * directions, each way. What is no faster than PCIe is PCIe. Which devices may write to others over
+ * PCIe no catalogue knows: there is such a way where it is given. Devices with unified memory, as
+ * the catalogue says, are at their machine's, as its processors are: nothing is copied between
+ * them. Pure. */
 #ifndef BOURSE_PLANNER_DEVICE_SET_H
 #define BOURSE_PLANNER_DEVICE_SET_H
 
@@ -25,7 +29,8 @@ enum { DEVICE_SET_MOST = TOPOLOGY_MEMORIES, DEVICE_SET_NAME_SIZE = 64 };
 
 enum device_set_wire {
     DEVICE_SET_PCIE,
-    DEVICE_SET_PEER, /* PCIe from one device of a machine to another: at most as fast as that of either */
+    DEVICE_SET_PEER, /* PCIe from one device of a machine to another: at most as fast as that of
+                        either */
     DEVICE_SET_FABRIC,
     DEVICE_SET_NETWORK,
     DEVICE_SET_WIRES

@@ -1,6 +1,7 @@
 /* planner/dtype.h - the types of array elements: what they are called and how many bits they take.
  *
- * A sum of products has the type of its factors, except that the sum of fp8 has 16 bits, of int8 and int4
+ * A sum of products has the type of its factors, except that the sum of fp8 has 16 bits, of int8
+ * and int4
  * 32. tf32 is a way to multiply: such arrays are fp32 in memory. Pure. */
 #ifndef BOURSE_PLANNER_DTYPE_H
 #define BOURSE_PLANNER_DTYPE_H

@@ -1,14 +1,15 @@
-/* Branch and bound: every schedule that could be better than the best known, unless a bound says that none behind a
- * choice is.
+/* Branch and bound: every schedule that could be better than the best known, unless a bound says
+ * that none behind a choice is.
  *
- * Tasks are put in the order of their starts (ties by topological position), each behind what its processor has
- * already: every schedule in which no task could start earlier without moving another is reached that way exactly once,
- * and one of those is best. Of processors that nothing tells apart, and on which nothing runs yet, only the first is
- * tried. The bound on what is left: tasks go on waiting for their predecessors and for what their processor has already,
- * but no longer for one another; and all processors together have to do the least work there is.
+ * Tasks are put in the order of their starts (ties by topological position), each behind what its
+ * processor has already: every schedule in which no task could start earlier without moving another
+ * is reached that way exactly once, and one of those is best. Of processors that nothing tells
+ * apart, and on which nothing runs yet, only the first is tried. The bound on what is left: tasks
+ * go on waiting for their predecessors and for what their processor has already, but no longer for
+ * one another; and all processors together have to do the least work there is.
  *
- * How such searches are made: Kasahara and Narita, "Practical multiprocessor scheduling algorithms for efficient
- * parallel processing", IEEE Transactions on Computers C-33(11), 1984. */
+ * How such searches are made: Kasahara and Narita, "Practical multiprocessor scheduling algorithms
+ * for efficient parallel processing", IEEE Transactions on Computers C-33(11), 1984. */
 #include "planner/bound.h"
 #include "planner/schedulers.h"
 

@@ -1,15 +1,17 @@
 /* planner/history.h - what a thing was measured to take, and what that says against a model.
  *
- * The samples are of one quantity: nanoseconds of a program that is always the same, or, of an operation whose
- * shapes differ a little, how many millionths of its bound (cost.h) it took. The newest HISTORY_SAMPLES are kept, so
- * that a device that became slower is believed after half as many.
+ * The samples are of one quantity: nanoseconds of a program that is always the same, or, of an
+ * operation whose shapes differ a little, how many millionths of its bound (cost.h) it took. The
+ * newest HISTORY_SAMPLES are kept, so that a device that became slower is believed after half as
+ * many.
  *
- * A sample is an outlier when it is further from the median than three times 1.4826 x MAD, the median of all
- * distances from it (Hampel's identifier; 1.4826 makes MAD a standard deviation of normal samples). MAD counts as
- * 2 % of the median at least, so that where most samples are equal the others are no outliers yet. Of fewer than
- * HISTORY_DOUBTED samples none is one, and where more than one in HISTORY_STRANGERS would be none is: so many are no slips but a mode
- * of their own, as where devices of a class are of unlike speeds. Outliers are left out when it is read, not when it is added: were they
- * refused, a device that changed would never be believed.
+ * A sample is an outlier when it is further from the median than three times 1.4826 x MAD, the
+ * median of all distances from it (Hampel's identifier; 1.4826 makes MAD a standard deviation of
+ * normal samples). MAD counts as 2 % of the median at least, so that where most samples are equal
+ * the others are no outliers yet. Of fewer than HISTORY_DOUBTED samples none is one, and where more
+ * than one in HISTORY_STRANGERS would be none is: so many are no slips but a mode of their own, as
+ * where devices of a class are of unlike speeds. Outliers are left out when it is read, not when it
+ * is added: were they refused, a device that changed would never be believed.
  *
  * Against a model the n samples that are left weigh n / (n + 4). Integers only. Pure data. */
 #ifndef BOURSE_PLANNER_HISTORY_H

@@ -1,12 +1,14 @@
-/* Local search on the critical path: what decides the makespan is a chain of tasks, each of which could not start before
- * the one ahead of it had ended, on its processor or with what it sends. Only a change to that chain makes the schedule
- * shorter, so a task of it (now and then any other) goes to another processor, to another place in the order, or
- * both, and all times are worked out anew.
+/* Local search on the critical path: what decides the makespan is a chain of tasks, each of which
+ * could not start before the one ahead of it had ended, on its processor or with what it sends.
+ * Only a change to that chain makes the schedule shorter, so a task of it (now and then any other)
+ * goes to another processor, to another place in the order, or both, and all times are worked out
+ * anew.
  *
- * A change is kept when the schedule is not longer than it was LATE changes ago, which lets it out of local minima at
- * first and less and less later (Burke and Bykov, "The late acceptance hill-climbing heuristic", European Journal of
- * Operational Research 258(1), 2017). When nothing has come of it for long, it begins anew from the best and some
- * changes at random (iterated local search). */
+ * A change is kept when the schedule is not longer than it was LATE changes ago, which lets it out
+ * of local minima at first and less and less later (Burke and Bykov, "The late acceptance
+ * hill-climbing heuristic", European Journal of Operational Research 258(1), 2017). When nothing
+ * has come of it for long, it begins anew from the best and some changes at random (iterated local
+ * search). */
 #include "base/random.h"
 #include "planner/contention.h"
 #include "planner/schedulers.h"

@@ -1,5 +1,5 @@
-/* planner/online.h - how a job's work goes on while it runs: which task is first, which lane takes it, who takes work
- * from whom, what has run too long, and when a prediction has failed.
+/* planner/online.h - how a job's work goes on while it runs: which task is first, which lane takes
+ * it, who takes work from whom, what has run too long, and when a prediction has failed.
  *
  * A lane runs one task at a time. What is known of it are two times, as measured so far:
  *
@@ -7,9 +7,10 @@
  *     lane 2 |###==|                      takes: what one task more would take there
  *            now                          finish of one task more = load + takes
  *
- * These are the rules of exchange/ that depend on time, put where a planner's other rules are, so that there is one of each:
- * the exchange asks them with every result, and what they say enters its state. Therefore integers only: this file is
- * compiled without floating point. No memory, no state. Pure. */
+ * These are the rules of exchange/ that depend on time, put where a planner's other rules are, so
+ * that there is one of each: the exchange asks them with every result, and what they say enters its
+ * state. Therefore integers only: this file is compiled without floating point. No memory, no
+ * state. Pure. */
 #ifndef BOURSE_PLANNER_ONLINE_H
 #define BOURSE_PLANNER_ONLINE_H
 
@@ -42,8 +43,8 @@ enum {
 /* ---- priorities */
 
 struct online_task {
-    uint32_t
-        rank; /* upward rank: the longest way from its start to the end of the job; of one that nobody waits for what it takes */
+    uint32_t rank; /* upward rank: the longest way from its start to the end of the job; of one that
+                      nobody waits for what it takes */
     uint32_t index;
 };
 /* The higher rank goes first; of equal ones the lower index. */
@@ -84,11 +85,14 @@ size_t online_fullest(const struct online_lane *lanes, size_t count);
  * mean of all that have one, that where it would be done first, as above. ONLINE_NONE: nobody. */
 size_t online_thief(const struct online_lane *lanes, size_t count);
 
-/* Whom `thief` takes a task from: the lane with the largest load that can give one, if it is more than ONLINE_SLACK_PERCENT above the
- * mean of all that have one, the thief is as much below it, and the task would be done there ONLINE_MOVE_NS before it would be where it is; of equals the first. ONLINE_NONE: nobody.
+/* Whom `thief` takes a task from: the lane with the largest load that can give one, if it is more
+ * than ONLINE_SLACK_PERCENT above the mean of all that have one, the thief is as much below it, and
+ * the task would be done there ONLINE_MOVE_NS before it would be where it is; of equals the first.
+ * ONLINE_NONE: nobody.
  *
- * Never a loop: the thief's load with the task is below the victim's without having given it. So each time the loads, sorted
- * from the largest, become less in lexicographic order, and with the same `takes_ns` there are only so many of them. */
+ * Never a loop: the thief's load with the task is below the victim's without having given it. So
+ * each time the loads, sorted from the largest, become less in lexicographic order, and with the
+ * same `takes_ns` there are only so many of them. */
 size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief);
 
 /* ---- what was not foreseen */

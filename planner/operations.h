@@ -1,10 +1,12 @@
-/* planner/operations.h - what an operation needs: work, bytes moved, memory, from its shape and type.
+/* planner/operations.h - what an operation needs: work, bytes moved, memory, from its shape and
+ * type.
  *
- * Every kind has a small struct for its shape and one formula; docs/operations.md lists all of them with
- * their sources. They count what has to be done whoever does it: each operand once into the processor, each
- * result once out of it, what is kept on the chip in between not at all. A device does not do less; what it
- * does more is for calibration to say (cost.h). Work is counted in operations: a sum, a product, a comparison, a
- * quotient, a root, an exponential are one each, so a product with its sum is two.
+ * Every kind has a small struct for its shape and one formula; docs/operations.md lists all of them
+ * with their sources. They count what has to be done whoever does it: each operand once into the
+ * processor, each result once out of it, what is kept on the chip in between not at all. A device
+ * does not do less; what it does more is for calibration to say (cost.h). Work is counted in
+ * operations: a sum, a product, a comparison, a quotient, a root, an exponential are one each, so a
+ * product with its sum is two.
  *
  *     "attention:1x32x4096x4096x128,kv=8,causal:bf16"
  *      kind      shape             options     type
@@ -83,17 +85,16 @@ enum operation_class {
 };
 
 /* ---------------------------------------------------------------- shapes
- * A dimension is 1 to OPERATION_DIMENSION_MOST; those after the blank line are options of the text, with the
- * default that stands there. A flag is 0 or 1. */
+ * A dimension is 1 to OPERATION_DIMENSION_MOST; those after the blank line are options of the text,
+ * with the default that stands there. A flag is 0 or 1. */
 
 struct product_shape { /* matmul, gemm: A is m x k, B is k x n */
     int64_t m, n, k;
 
-    int64_t batch;  /* 1: as many such products */
-    int64_t sparse; /* 0; 1: B is 2:4 sparse, two of every four in a column are zero */
-    int64_t
-        weights; /* 0: B is of the operation's type; else 1 + the dtype that it is stored in. Templates set it: it is
-                        no part of the text */
+    int64_t batch;   /* 1: as many such products */
+    int64_t sparse;  /* 0; 1: B is 2:4 sparse, two of every four in a column are zero */
+    int64_t weights; /* 0: B is of the operation's type; else 1 + the dtype that it is stored in.
+                        Templates set it: it is no part of the text */
 };
 
 struct conv_shape { /* two-dimensional */
@@ -191,8 +192,8 @@ struct optimiser_shape { /* sgd, adam, checkpoint */
     int64_t async;    /* checkpoint: 0; 1: a copy is written, so that training goes on */
 };
 
-struct
-    frames_shape { /* decode-video, encode-video: a sample of brightness for each pixel, of two colours for each four */
+struct frames_shape { /* decode-video, encode-video: a sample of brightness for each pixel, of two
+                         colours for each four */
     int64_t frames, height, width, bytes; /* of a coded frame */
 
     int64_t candidates; /* encode-video: 64: places looked at for each block */
@@ -228,13 +229,13 @@ struct operation_size {
     uint128 flops; /* operations; of 2:4 sparse operands as if they were dense */
     int64_t read_bytes, written_bytes; /* of the device's memory */
     int64_t working_bytes;             /* besides operands and results */
-    int64_t
-        resident_bytes; /* at once: operands, results and working memory, what is changed in its place once */
-    int64_t weight_bytes;  /* of resident_bytes: parameters, read only and the same at each call */
-    int64_t link_bytes;    /* over the device's links, sent and received */
-    int64_t storage_bytes; /* from or to storage */
-    int64_t extents
-        [OPERATION_EXTENTS]; /* what efficiency depends on (cost.h); 1 where there are fewer */
+    int64_t resident_bytes; /* at once: operands, results and working memory, what is changed in its
+                               place once */
+    int64_t weight_bytes;   /* of resident_bytes: parameters, read only and the same at each call */
+    int64_t link_bytes;     /* over the device's links, sent and received */
+    int64_t storage_bytes;  /* from or to storage */
+    int64_t extents[OPERATION_EXTENTS]; /* what efficiency depends on (cost.h); 1 where there are
+                                           fewer */
 };
 
 enum operation_status {
@@ -244,7 +245,8 @@ enum operation_status {
     OPERATION_DIMENSION, /* one is outside its range */
     OPERATION_CONFLICT,  /* dimensions that do not go together */
     OPERATION_DTYPE,     /* no type, or none that the kind is done in */
-    OPERATION_OVERFLOW, /* a figure does not fit: bytes above 2^63 - 1, operations above 2^128 - 1 */
+    OPERATION_OVERFLOW,  /* a figure does not fit: bytes above 2^63 - 1, operations above 2^128 - 1
+                          */
 };
 
 /* The status as programs know it: "DIMENSION"; docs/errors.md lists them. */

@@ -1,12 +1,16 @@
-/* planner/pace.h - how fast devices are beside others of their class, by all work that was measured on both.
+/* planner/pace.h - how fast devices are beside others of their class, by all work that was measured
+ * on both.
  *
- * A pace is what work takes on a device, in thousandths of what it takes on the fastest of those that it can be compared with. Devices are
- * placed one by one, beside those that were before, those that share most samples with them first. How a device is beside these is the
- * median, over the newest work that it shares with them, of what that took there over what it takes by theirs; work weighs as long as it
- * takes on the faster of both, since what is planned is time, and the newest is what weighs as much as PACE_WORKS works, each as long as they are on
- * average where each counts as long as it takes: so a device that has become slower is known by as many new ones, and many short ones are not many. One
- * that shares fewer than PACE_TOLD samples with any is compared with those only that share more with it, and is at pace 1 alone, as is one
- * that is not more than PACE_OFF_PERCENT slower than the fastest. Integers only. Pure. */
+ * A pace is what work takes on a device, in thousandths of what it takes on the fastest of those
+ * that it can be compared with. Devices are placed one by one, beside those that were before, those
+ * that share most samples with them first. How a device is beside these is the median, over the
+ * newest work that it shares with them, of what that took there over what it takes by theirs; work
+ * weighs as long as it takes on the faster of both, since what is planned is time, and the newest
+ * is what weighs as much as PACE_WORKS works, each as long as they are on average where each counts
+ * as long as it takes: so a device that has become slower is known by as many new ones, and many
+ * short ones are not many. One that shares fewer than PACE_TOLD samples with any is compared with
+ * those only that share more with it, and is at pace 1 alone, as is one that is not more than
+ * PACE_OFF_PERCENT slower than the fastest. Integers only. Pure. */
 #ifndef BOURSE_PLANNER_PACE_H
 #define BOURSE_PLANNER_PACE_H
 

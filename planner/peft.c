@@ -1,12 +1,13 @@
-/* PEFT, "predict earliest finish time": HEFT that looks ahead. The optimistic cost table says for each task and
- * processor how long the way from there to the end is at best, were processors never busy; a task goes where its finish
- * and that way together are least (Arabnejad and Barbosa, "List scheduling algorithm for heterogeneous systems by
- * an optimistic cost table", IEEE TPDS 25(3), 2014).
+/* PEFT, "predict earliest finish time": HEFT that looks ahead. The optimistic cost table says for
+ * each task and processor how long the way from there to the end is at best, were processors never
+ * busy; a task goes where its finish and that way together are least (Arabnejad and Barbosa, "List
+ * scheduling algorithm for heterogeneous systems by an optimistic cost table", IEEE TPDS 25(3),
+ * 2014).
  *
  *     OCT(t, p) = max over successors s of min over q of OCT(s, q) + cost(s, q) + (q = p ? 0 : mean transfer)
  *
- * Ranks are the table's means over the processors that can run the task; of the tasks that are ready, the highest goes
- * first. */
+ * Ranks are the table's means over the processors that can run the task; of the tasks that are
+ * ready, the highest goes first. */
 #include "planner/place.h"
 #include "planner/rank.h"
 #include "planner/schedulers.h"

@@ -1,6 +1,8 @@
-/* planner/picture.h - bars over time, as text for a terminal and as SVG: what reports and plans are drawn by.
+/* planner/picture.h - bars over time, as text for a terminal and as SVG: what reports and plans are
+ * drawn by.
  *
- * Bars lie on lanes, each of which has one at a time; lanes belong to groups: to a device, a processor.
+ * Bars lie on lanes, each of which has one at a time; lanes belong to groups: to a device, a
+ * processor.
  *
  *                  |0ms        |750ms      |1.5s      busy
  *     group 0 #0   ▇███████████████▂▁███████           81%
@@ -9,8 +11,8 @@
  *
  * Where a lane waits, there is a light shade: `░`, or `_` in ASCII.
  *
- * Times are whole ticks: nanoseconds, or whatever part of a unit the picture says. Integers, but for what stands at the
- * axis. Pure. */
+ * Times are whole ticks: nanoseconds, or whatever part of a unit the picture says. Integers, but
+ * for what stands at the axis. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_H
 #define BOURSE_PLANNER_PICTURE_H
 

@@ -1,24 +1,28 @@
-/* planner/pipeline.h - layers one behind the other, cut into stages on unlike devices, and items that go through in
- * micro-batches.
+/* planner/pipeline.h - layers one behind the other, cut into stages on unlike devices, and items
+ * that go through in micro-batches.
  *
- * Each stage is some layers that follow one another on one device, each device has one stage at most, and devices may
- * be left out. While one micro-batch is in a stage, others are in the others, and on the links between them:
+ * Each stage is some layers that follow one another on one device, each device has one stage at
+ * most, and devices may be left out. While one micro-batch is in a stage, others are in the others,
+ * and on the links between them:
  *
  *     device 2  |0 |1 |2 |3 |
  *     link       |0|1|2|3|                 time = sum of all stages and links + (micro-batches - 1) x the slowest of them
  *     device 0     |0  |1  |2  |3  |
  *
- * which is exact for alike micro-batches that wait in unbounded queues (a flow shop). Many micro-batches fill the
- * pipeline better, but each pays every layer's fixed time again; their number is chosen, too.
+ * which is exact for alike micro-batches that wait in unbounded queues (a flow shop). Many
+ * micro-batches fill the pipeline better, but each pays every layer's fixed time again; their
+ * number is chosen, too.
  *
- * A stage needs its layers' weights, and what it holds of each micro-batch that has passed it and is not through: with one
- * forward, one backward in turn, as many as there are stages from it to the end (Narayanan et al., "Memory-efficient
- * pipeline-parallel DNN training", ICML 2021). What does not fit is not planned.
+ * A stage needs its layers' weights, and what it holds of each micro-batch that has passed it and
+ * is not through: with one forward, one backward in turn, as many as there are stages from it to
+ * the end (Narayanan et al., "Memory-efficient pipeline-parallel DNN training", ICML 2021). What
+ * does not fit is not planned.
  *
- * For each number of micro-batches, dynamic programming from the last layer to the first over sets of devices finds the least
- * sum with no stage or link above a limit, and the limit falls from one best to the next (contiguous stages by dynamic
- * programming: Narayanan et al., "PipeDream", SOSP 2019). All of them are looked at, so the plan is the best there
- * is. The time taken is about layers^2 x devices x 2^devices for each limit. Pure. */
+ * For each number of micro-batches, dynamic programming from the last layer to the first over sets
+ * of devices finds the least sum with no stage or link above a limit, and the limit falls from one
+ * best to the next (contiguous stages by dynamic programming: Narayanan et al., "PipeDream", SOSP
+ * 2019). All of them are looked at, so the plan is the best there is. The time taken is about
+ * layers^2 x devices x 2^devices for each limit. Pure. */
 #ifndef BOURSE_PLANNER_PIPELINE_H
 #define BOURSE_PLANNER_PIPELINE_H
 
@@ -29,14 +33,13 @@ enum { PIPELINE_LAYERS = 256, PIPELINE_DEVICES = 8 };
 
 struct pipeline_input {
     size_t layer_count, device_count;
-    const double *
-        fixed_s; /* of a layer on a device, for each micro-batch: [layer * device_count + device]; infinite
-                              where it cannot run */
-    const double *item_s;       /* and for each item */
+    const double *fixed_s; /* of a layer on a device, for each micro-batch: [layer * device_count +
+                              device]; infinite where it cannot run */
+    const double *item_s;  /* and for each item */
     const double *weight_bytes; /* of each layer */
-    const double *
-        shared_bytes; /* of a layer's weights, what a stage that begins at `first` has by then, for the layers before
-                              it: [first * layer_count + layer]. NULL: no two layers share any */
+    const double *shared_bytes; /* of a layer's weights, what a stage that begins at `first` has by
+                                   then, for the layers before it: [first * layer_count + layer].
+                                   NULL: no two layers share any */
     const double
         *held_bytes; /* of each layer, for each item; 0 where nothing comes back, as in inference */
     const double *out_bytes; /* for each item, from each layer to the next; of the last: unused */
@@ -45,8 +48,8 @@ struct pipeline_input {
         *latency_s; /* from device to device: [from * device_count + to]; infinite: no link */
     const double *bandwidth; /* bytes per second, > 0 */
     const double *
-        staging_s; /* and, where data goes through memories of others, so much for each of the first `staging_bytes`:
-                                [from * device_count + to], >= 0. NULL: it goes straight */
+        staging_s; /* and, where data goes through memories of others, so much for each of the first
+                      `staging_bytes`: [from * device_count + to], >= 0. NULL: it goes straight */
     double staging_bytes;
     uint64_t items;              /* >= 1 */
     uint64_t micro_batches_most; /* >= 1 */

@@ -1,12 +1,13 @@
-/* planner/place.h - what list schedulers have in common: tasks are put one after the other, each once all that it
- * waits for has been put, into the first gap of a processor that is long enough (insertion; Topcuoglu, Hariri
- * and Wu 2002).
+/* planner/place.h - what list schedulers have in common: tasks are put one after the other, each
+ * once all that it waits for has been put, into the first gap of a processor that is long enough
+ * (insertion; Topcuoglu, Hariri and Wu 2002).
  *
- * Where links are missing, or tasks cannot run everywhere, a choice made now may leave a task of later nowhere to
- * go. So for each task the processors are kept that still agree with all choices made: those from which and to
- * which some processor of each neighbour can be reached (arc consistency; Mackworth, "Consistency in networks of
- * relations", Artificial Intelligence 8, 1977). A choice that would leave a task without any is not made. That
- * is no search: rarely, all choices for a task are such, and then the scheduler has found nothing. Pure. */
+ * Where links are missing, or tasks cannot run everywhere, a choice made now may leave a task of
+ * later nowhere to go. So for each task the processors are kept that still agree with all choices
+ * made: those from which and to which some processor of each neighbour can be reached (arc
+ * consistency; Mackworth, "Consistency in networks of relations", Artificial Intelligence 8, 1977).
+ * A choice that would leave a task without any is not made. That is no search: rarely, all choices
+ * for a task are such, and then the scheduler has found nothing. Pure. */
 #ifndef BOURSE_PLANNER_PLACE_H
 #define BOURSE_PLANNER_PLACE_H
 

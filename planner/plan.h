@@ -1,8 +1,9 @@
-/* planner/plan.h - which of some devices does which part of a piece of work, when, at what cost, and how far that is from
- * the best possible.
+/* planner/plan.h - which of some devices does which part of a piece of work, when, at what cost,
+ * and how far that is from the best possible.
  *
- * The work is steps (templates/steps.h), the devices are figures (cost.h) that lie at memories of a topology (topology.h).
- * Four forms are worked out, each with the times that the same rules give it, and the best by the objective is taken:
+ * The work is steps (templates/steps.h), the devices are figures (cost.h) that lie at memories of a
+ * topology (topology.h). Four forms are worked out, each with the times that the same rules give
+ * it, and the best by the objective is taken:
  *
  *     single     all steps on one device             h100 1  |=prefill=|=====decode=====|
  *     graph      each step where it does best        h100 1  |=prefill=|        |=prefill=|
@@ -13,36 +14,46 @@
  *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
  *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
  *
- * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns, there and around again and again, or there
- * and back (plan_line.h), and a stage, also the only one, be held by several devices (plan_team.h).
+ * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns,
+ * there and around again and again, or there and back (plan_line.h), and a stage, also the only
+ * one, be held by several devices (plan_team.h).
  *
- * On a device that holds parts of the batch at once, but not all of it, a single does one part after the other; on one that may be taken
- * away also where it holds all of it, if less is expected so.
+ * On a device that holds parts of the batch at once, but not all of it, a single does one part
+ * after the other; on one that may be taken away also where it holds all of it, if less is expected
+ * so.
  *
- * None is worse than the best single device, for that is one of them. What is worked out does not depend on the objective, which only
- * chooses: none is beaten in its own terms by the plan of another under the same limits. Some of the devices are planned for as if there
- * were no others, so that what does not help does no harm (plan_sets in plan_inner.h). What a figure rests on goes with it.
+ * None is worse than the best single device, for that is one of them. What is worked out does not
+ * depend on the objective, which only chooses: none is beaten in its own terms by the plan of
+ * another under the same limits. Some of the devices are planned for as if there were no others, so
+ * that what does not help does no harm (plan_sets in plan_inner.h). What a figure rests on goes
+ * with it.
  *
  * What holds of all forms:
- *  - What is not known of a device is never taken for large or fast: without a memory it does nothing, without a bandwidth nothing
+ *  - What is not known of a device is never taken for large or fast: without a memory it does
+ * nothing, without a bandwidth nothing
  *    that was not measured there (cost.h).
- *  - Weights lie where they are needed before time begins, once on a device whatever steps share them. What brings them
+ *  - Weights lie where they are needed before time begins, once on a device whatever steps share
+ * them. What brings them
  *    there, input that is brought and results that are fetched do not count. But a batch that is divided lies at one of
  *    the devices, its home: other shares' input comes from there, and their results go there (plan_course.h).
- *  - All that a device has at a time fits its memory, or its weights come over its `stream` again at each pass, or
+ *  - All that a device has at a time fits its memory, or its weights come over its `stream` again
+ * at each pass, or
  *    it is not planned. A step's held bytes are there while it runs; what of them comes over no edge and leaves over none, all
  *    the time. What an edge carries is at its sender until it is carried, and at its receiver from when it begins to be, but for
  *    what lies in their weights. A memory that several devices share is held against each of them alone.
- *  - A transfer holds the ports of its path (topology.h), first come first served; of those of one moment that of the step
+ *  - A transfer holds the ports of its path (topology.h), first come first served; of those of one
+ * moment that of the step
  *    that comes first, then to that which does.
- *  - A device is leased whole, from when the first step or transfer of it begins to when the last one ends; its price
+ *  - A device is leased whole, from when the first step or transfer of it begins to when the last
+ * one ends; its price
  *    for that time is rounded up to a micro-credit. Its energy is that of the steps at the power that cost.h knows, and where
  *    `idle_w` is known that for the rest of its lease. Links use none.
- *  - Of a device that may be taken away, times are those expected (spot.h), for each step apart: what earlier steps made is
+ *  - Of a device that may be taken away, times are those expected (spot.h), for each step apart:
+ * what earlier steps made is
  *    not lost.
  *
- * The same input gives the same plan: searches are bounded by steps, not by a clock. Times are doubles and enter no log.
- * Pure. */
+ * The same input gives the same plan: searches are bounded by steps, not by a clock. Times are
+ * doubles and enter no log. Pure. */
 #ifndef BOURSE_PLANNER_PLAN_H
 #define BOURSE_PLANNER_PLAN_H
 
@@ -71,9 +82,9 @@ enum plan_objective {
     PLAN_TIME,   /* the least makespan */
     PLAN_PRICE,  /* the least price of all leases */
     PLAN_ENERGY, /* the least energy */
-    PLAN_VALUE, /* the least of price + worth x makespan: what it costs, and what waiting for it costs. The same
-                    plan is best by what an hour sooner is worth, less the price. Not the `value` of a bid, which is
-                    for a unit of work */
+    PLAN_VALUE,  /* the least of price + worth x makespan: what it costs, and what waiting for it
+                    costs. The same  plan is best by what an hour sooner is worth, less the price. Not
+                    the `value` of a bid, which is  for a unit of work */
     PLAN_OBJECTIVES,
 };
 
@@ -98,20 +109,19 @@ struct plan_input {
     size_t device_count;             /* 1 to PLAN_DEVICES */
     const struct topology *topology; /* NULL: nothing can be carried */
     enum plan_objective objective;
-    double deadline_s;    /* the makespan may be; 0: as long as it likes */
-    int64_t budget_micro; /* the price may be; PLAN_UNLIMITED */
-    int64_t worth_micro;  /* of an hour sooner, above 0: for PLAN_VALUE only */
-    const uint32_t *
-        placed; /* by step: the device that it has to be on, or PLAN_ANYWHERE. NULL: none has to. Then
-                               there are only the forms single and graph */
+    double deadline_s;      /* the makespan may be; 0: as long as it likes */
+    int64_t budget_micro;   /* the price may be; PLAN_UNLIMITED */
+    int64_t worth_micro;    /* of an hour sooner, above 0: for PLAN_VALUE only */
+    const uint32_t *placed; /* by step: the device that it has to be on, or PLAN_ANYWHERE. NULL:
+                               none has to. Then there are only the forms single and graph */
     const struct history_summary
         *histories;     /* [step * device_count + device], each of a whole step in millionths of its
-                               bound (cost_learn), count 0: none. NULL: none at all. They speak of shares, too */
+                               bound (cost_learn), count 0: none. NULL: none at all. They speak of
+                           shares, too */
     bool may_fall_back; /* a step that cannot run where it has to be may be anywhere */
-    bool
-        may_leave_out; /* a step of which the time is known on no device does not count, and is said so;
-                               without it such work is not planned */
-    uint64_t effort; /* see PLAN_EFFORT; 0: no search */
+    bool may_leave_out; /* a step of which the time is known on no device does not count, and is
+                           said so; without it such work is not planned */
+    uint64_t effort;    /* see PLAN_EFFORT; 0: no search */
 };
 
 enum plan_status {
@@ -127,8 +137,9 @@ enum plan_status {
     PLAN_DEADLINE,  /* nothing found keeps to the deadline ... */
     PLAN_BUDGET,    /* ... the budget ... */
     PLAN_LIMITS,    /* ... both at once, though each alone */
-    PLAN_INDIVISIBLE, /* of a form only: no batch, a batch of one, one device, or steps that are placed */
-    PLAN_NO_GAIN, /* of a form only: it comes to one device */
+    PLAN_INDIVISIBLE, /* of a form only: no batch, a batch of one, one device, or steps that are
+                         placed */
+    PLAN_NO_GAIN,     /* of a form only: it comes to one device */
     PLAN_NO_MEMORY,
 };
 
@@ -136,9 +147,9 @@ enum plan_status {
 struct plan_fault {
     uint32_t step;   /* PLAN_ANYWHERE: none in particular */
     uint32_t device; /* the same */
-    double
-        least; /* DEADLINE: seconds, BUDGET: micro-credits: the least found that keeps to the other limit; else 0 */
-    double bound; /* and what no plan whatever can beat; 0: not known */
+    double least;    /* DEADLINE: seconds, BUDGET: micro-credits: the least found that keeps to the
+                        other limit; else 0 */
+    double bound;    /* and what no plan whatever can beat; 0: not known */
     struct problem problem;
 };
 
@@ -148,11 +159,11 @@ struct plan_row {
     uint32_t first_step,
         step_count; /* split: all of them; pipeline: those of the stage; else one */
     uint32_t team_size,
-        team_number; /* of a stage whose layers are divided: how many devices hold it, whose rows are next to one another, and which
-                        of them this is; else 0 or 1, and 0 */
+        team_number; /* of a stage whose layers are divided: how many devices hold it, whose rows
+                        are next to one another, and which of them this is; else 0 or 1, and 0 */
     int64_t items;   /* of the batch: all, or the share */
-    int64_t
-        rounds; /* of a share: it is made in so many parts, one after the other, for all of it does not fit, or may be taken away; else 0 or 1 */
+    int64_t rounds;  /* of a share: it is made in so many parts, one after the other, for all of it
+                        does not fit, or may be taken away; else 0 or 1 */
     double start_s, finish_s;
     double busy_s; /* finish - start, but for a stage, which waits between micro-batches */
     struct figure
@@ -163,8 +174,8 @@ struct plan_row {
     struct figure energy_j;
     bool is_streamed; /* weights come again at each pass */
     bool is_left_out;
-    bool
-        is_widened; /* weights are stored in a type that the device does not multiply in: it does so in the model's */
+    bool is_widened; /* weights are stored in a type that the device does not multiply in: it does
+                        so in the model's */
     char what[PLAN_WHAT_SIZE]; /* of stages of a line: "layers 1-10"; empty: its steps say so */
 };
 
@@ -230,9 +241,9 @@ struct plan {
     enum plan_form form;  /* the one taken */
     const char *found_by; /* "heft", "local search", "water-filling": lives for ever */
     struct plan_outcome total;
-    struct plan_outcome forms[PLAN_FORMS]; /* what each would have given */
-    struct plan_variant variants
-        [PLAN_VARIANTS]; /* of a pipeline: each kind of stages; of shares: devices, and groups of each size */
+    struct plan_outcome forms[PLAN_FORMS];       /* what each would have given */
+    struct plan_variant variants[PLAN_VARIANTS]; /* of a pipeline: each kind of stages; of shares:
+                                                    devices, and groups of each size */
     size_t variant_count;
     uint32_t single;       /* the device of forms[PLAN_SINGLE]; PLAN_ANYWHERE: none */
     double bound;          /* no plan whatever has less merit; 0: no bound is known */
@@ -247,11 +258,11 @@ struct plan {
     struct plan_use *uses; /* by device */
     size_t device_count;
     int64_t micro_batches, micro_batch_items; /* of a pipeline; else 0 */
-    bool sums_behind;     /* of a split: what is summed over links goes on behind other work */
-    uint32_t left_out;    /* steps that do not count */
-    uint32_t fallen_back; /* steps that are not where they had to be */
-    struct plan_slack
-        slack; /* of a plan by time: what steps that nobody waits for take less elsewhere, while all of it ends no later */
+    bool sums_behind;        /* of a split: what is summed over links goes on behind other work */
+    uint32_t left_out;       /* steps that do not count */
+    uint32_t fallen_back;    /* steps that are not where they had to be */
+    struct plan_slack slack; /* of a plan by time: what steps that nobody waits for take less
+                                elsewhere, while all of it ends no later */
 };
 
 /* The caller owns the plan. Any status but OK gives none, and says why in `ret_fault`; INDIVISIBLE

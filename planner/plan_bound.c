@@ -1,16 +1,18 @@
-/* Work that is not divided has the bound of its graph. A batch may be divided, which graphs do not know: there the bounds are
+/* Work that is not divided has the bound of its graph. A batch may be divided, which graphs do not
+ * know: there the bounds are
  *
  *     work   of all items, taken to be divisible at will: a share takes no less than its part of the whole, for what it costs to
  *            begin, weights that are read again and smaller shapes make it longer, never shorter
  *     path   of one item, which goes through all steps
  *
- * both on devices of which the memory has no bound. Of those that may be taken away each step takes what is expected if it is made in
- * parts as small as can be, one item each: the longer a part, the more of it is done anew. Price and energy of steps are least each
- * where it is least; a lease is never shorter than what it is for.
+ * both on devices of which the memory has no bound. Of those that may be taken away each step takes
+ * what is expected if it is made in parts as small as can be, one item each: the longer a part, the
+ * more of it is done anew. Price and energy of steps are least each where it is least; a lease is
+ * never shorter than what it is for.
  *
- * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be on devices of their own. Each
- * kind has the bound of what it is made of, and the lower one holds for both: columns do not sum up to steps, for what is rounded
- * up is so in each. */
+ * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be
+ * on devices of their own. Each kind has the bound of what it is made of, and the lower one holds
+ * for both: columns do not sum up to steps, for what is rounded up is so in each. */
 #include "planner/plan_team.h"
 
 #include "planner/bound.h"

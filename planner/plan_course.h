@@ -1,26 +1,29 @@
-/* planner/plan_course.h - when shares of a batch are done, with all that goes between their devices.
+/* planner/plan_course.h - when shares of a batch are done, with all that goes between their
+ * devices.
  *
- * One of the devices is the home of the batch: what the whole work is given lies there, and what it is for has to come there.
+ * One of the devices is the home of the batch: what the whole work is given lies there, and what it
+ * is for has to come there.
  *
  *     home     |==== share ====|wait|= sum =|== rest ==|
  *     second    ~~|=== share ===|   |= sum =|== rest ==|~~~> home       ~ transfers, which hold their ports
  *     third     ~~~~~|= share =|wait|= sum =|== rest ==|   ~~~~> home
  *
- * Shares set out from home in the order of how long they take, and results come back in the order in which they are there.
- * Even what has no input is told to begin, and tells that it is done: that takes the latency of a link, each way. A link that
- * is missing makes the course impossible.
+ * Shares set out from home in the order of how long they take, and results come back in the order
+ * in which they are there. Even what has no input is told to begin, and tells that it is done: that
+ * takes the latency of a link, each way. A link that is missing makes the course impossible.
  *
- * Shares may have to meet: all wait for the last one, and then for one another's figures (of a template, gradients), which
- * are summed over all of them. That takes what the devices need for it, or what the links do, whichever is longer; the links
- * in one of two ways, whichever is shorter:
+ * Shares may have to meet: all wait for the last one, and then for one another's figures (of a
+ * template, gradients), which are summed over all of them. That takes what the devices need for it,
+ * or what the links do, whichever is longer; the links in one of two ways, whichever is shorter:
  *
  *     ring       2 (n - 1) rounds, in each of which all devices hand a part of n on to the next (Patarasuk, Yuan, "Bandwidth
  *                optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009)
  *     in two     a ring in each machine leaves a part with each device, which one of them gathers; a ring of these; and back
  *
- * A round is over when its last transfer is. Sums that are behind what comes after them (steps.h: sums_behind) follow one another over the
- * links, each from when the last share has come to it and the sum before is over; devices wait for the last of them where they meet
- * otherwise, or before the rest of their work:
+ * A round is over when its last transfer is. Sums that are behind what comes after them (steps.h:
+ * sums_behind) follow one another over the links, each from when the last share has come to it and
+ * the sum before is over; devices wait for the last of them where they meet otherwise, or before
+ * the rest of their work:
  *
  *     home     |==== back 2 ====|=== back 1 ===|wait|== rest ==|
  *     links                     |~~ sum 2 ~~|  |sum 1|
@@ -58,8 +61,8 @@ struct plan_shard { /* a device's share */
 struct plan_course {
     const struct plan_input *input;
     bool is_slow; /* work takes what nine of ten take at most; of shares that do not meet only */
-    bool
-        is_kept; /* transfers and waits are to be kept; from and to are devices, as is the row of a wait */
+    bool is_kept; /* transfers and waits are to be kept; from and to are devices, as is the row of a
+                     wait */
     /* made */
     uint32_t home;
     double begin_s[PLAN_DEVICES], end_s[PLAN_DEVICES];  /* of each share */

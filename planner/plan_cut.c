@@ -1,17 +1,17 @@
-/* Stages of a line (plan_line.h), for as many devices as there are. Who does which columns is found by stages.h, for each number of
- * micro-batches and several limits of how long a stage may take of one: fewer devices are slower, and cheaper. All
- * that is found is worked out roughly,
+/* Stages of a line (plan_line.h), for as many devices as there are. Who does which columns is found
+ * by stages.h, for each number of micro-batches and several limits of how long a stage may take of
+ * one: fewer devices are slower, and cheaper. All that is found is worked out roughly,
  *
  *     there          sum of the stages + (m - 1) x the slowest                              m micro-batches
  *     around         sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
  *     there, back    sum of both + (m - 1) x the slowest of both, and what is done once; the slowest is at least what one takes
  *                    from any stage to the end and back over the stages that there are, since no more are under way there
  *
- * and what is better than all others in time, price or energy is run micro-batch by micro-batch (plan_relay.c), with memory and
- * links as plan.h has them. The best of that is taken.
+ * and what is better than all others in time, price or energy is run micro-batch by micro-batch
+ * (plan_relay.c), with memory and links as plan.h has them. The best of that is taken.
  *
- * What is gone around may be on devices of its own: then those lines begin at the first layer, since the row of the next token's
- * embedding can be looked up where the token was chosen. */
+ * What is gone around may be on devices of its own: then those lines begin at the first layer,
+ * since the row of the next token's embedding can be looked up where the token was chosen. */
 #include "planner/plan_line.h"
 
 #include <assert.h>

@@ -234,8 +234,8 @@ bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint3
 
 enum {
     BEGINNINGS = 5 + PLAN_OBJECTIVES,
-    WITHIN_LIMITS =
-        2, /* a search within limits, which begins where one without ended, has a part of the effort */
+    WITHIN_LIMITS = 2, /* a search within limits, which begins where one without ended, has a part
+                          of the effort */
 };
 
 struct beginning {

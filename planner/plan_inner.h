@@ -48,28 +48,27 @@ struct plan_case {
     uint32_t like[PLAN_DEVICES]; /* by device: the first on which all steps take the same */
     struct plan_cost *costs;     /* [step * device_count + device] */
     double *kept; /* by step: held bytes that come over no edge and leave over none */
-    uint32_t *
-        out_first; /* arcs out[out_first[s]] .. leave step s, by the step they lead to: where that is
-                                an earlier one, what it has to have before all of it begins anew */
+    uint32_t
+        *out_first; /* arcs out[out_first[s]] .. leave step s, by the step they lead to: where that
+                       is an earlier one, what it has to have before all of it begins anew */
     struct plan_arc *out;
     uint32_t *in_count; /* arcs that enter each step */
-    uint32_t *
-        lean; /* the steps in a topological order that frees what edges hold: of those that could be next
-                           the one after which least more is held */
-    bool
-        has_own_links; /* the parts that hear of one another are those planned for: what that takes on the links between
-                           them is no part of the costs */
-    struct plan_teams *
-        teams; /* of a line that is divided: who holds each layer together (plan_team.h); borrowed. NULL: one device does */
-    bool has_no_line; /* for it is a part of what a line was looked for in */
+    uint32_t *lean; /* the steps in a topological order that frees what edges hold: of those that
+                       could be next the one after which least more is held */
+    bool has_own_links; /* the parts that hear of one another are those planned for: what that takes
+                           on the links between them is no part of the costs */
+    struct plan_teams *teams; /* of a line that is divided: who holds each layer together
+                                 (plan_team.h); borrowed. NULL: one device does */
+    bool has_no_line;         /* for it is a part of what a line was looked for in */
     uint32_t left_out, fallen_back;
-    uint32_t
-        nowhere; /* a step that can run on no device: of a batch, all of it at once; PLAN_ANYWHERE: none */
+    uint32_t nowhere; /* a step that can run on no device: of a batch, all of it at once;
+                         PLAN_ANYWHERE: none */
 };
 
 enum plan_terms { /* what counts in the costs of a case */
                   PLAN_AS_IT_IS,
-                  PLAN_AT_LEAST, /* memories are unbounded and nothing is taken away (plan_case_interrupt): for bounds */
+                  PLAN_AT_LEAST, /* memories are unbounded and nothing is taken away
+                                    (plan_case_interrupt): for bounds */
 };
 
 /* From when on each port is free: room for all that there are, at least one. */
@@ -150,8 +149,8 @@ struct plan_trial {
     uint32_t *on;       /* by step */
     uint32_t *sequence; /* a topological order; each device does its steps in it */
     bool is_slow;       /* every step takes what nine of ten take at most */
-    bool
-        is_exact; /* what memories hold at most is wanted as it is; else it may be more, where that fits */
+    bool is_exact; /* what memories hold at most is wanted as it is; else it may be more, where that
+                      fits */
     /* made */
     double *start, *finish;
     struct plan_transfer *transfers; /* from and to are steps */

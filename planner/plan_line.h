@@ -1,6 +1,8 @@
-/* planner/plan_line.h - a line (templates/steps.h) of which stages are on devices, and when its micro-batches are through.
+/* planner/plan_line.h - a line (templates/steps.h) of which stages are on devices, and when its
+ * micro-batches are through.
  *
- * A post is a device with the columns that it does, of all phases or of one. All micro-batches go the same way:
+ * A post is a device with the columns that it does, of all phases or of one. All micro-batches go
+ * the same way:
  *
  *     there, around and around           post 0  |0|1|2|    |0|1|2|    |0|1|2|         `rounds` times around; the next round of a
  *                                        post 1    |0|1|2|    |0|1|2|                  micro-batch begins where the last one of it ended
@@ -11,12 +13,14 @@
  *     there on some, around on others    post 0  |0|1|2|                               what there leaves (keys and values) goes over
  *                                        post 1     ~~|0|1|2|0|1|2|0|1|2|              links to where it is needed
  *
- * A post may also be a team (plan_team.h), which does all of that together. What comes to it comes to its first device, and is handed on
- * from there; of what is divided over the devices of both, each part goes from where it is to where it is needed.
+ * A post may also be a team (plan_team.h), which does all of that together. What comes to it comes
+ * to its first device, and is handed on from there; of what is divided over the devices of both,
+ * each part goes from where it is to where it is needed.
  *
- * A round is the mean of all. Some rounds are gone through one by one, with ports as plan.h has them; once they are alike, the
- * rest take as long each as the last: with all posts busy that is the slowest of them times the micro-batches, else the sum of a
- * round. Of the planner's own files. Pure. */
+ * A round is the mean of all. Some rounds are gone through one by one, with ports as plan.h has
+ * them; once they are alike, the rest take as long each as the last: with all posts busy that is
+ * the slowest of them times the micro-batches, else the sum of a round. Of the planner's own files.
+ * Pure. */
 #ifndef BOURSE_PLANNER_PLAN_LINE_H
 #define BOURSE_PLANNER_PLAN_LINE_H
 
@@ -119,10 +123,9 @@ struct line_figures {
     double takes_s[STEP_PHASES][STAGES_COLUMNS]
                   [STAGES_GROUPS]; /* around: of all rounds; infinite: it cannot */
     double energy_j[STAGES_COLUMNS][STAGES_GROUPS];
-    double fixed_bytes
-        [2][STAGES_COLUMNS]
-        [STAGES_GROUPS]; /* weights and the like of what is there; and of what is around */
-    double all_bytes[STAGES_COLUMNS][STAGES_GROUPS]; /* of both, shared sets once */
+    double fixed_bytes[2][STAGES_COLUMNS][STAGES_GROUPS]; /* weights and the like of what is there;
+                                                             and of what is around */
+    double all_bytes[STAGES_COLUMNS][STAGES_GROUPS];      /* of both, shared sets once */
     double there_bytes[STAGES_COLUMNS], round_bytes[STAGES_COLUMNS],
         back_bytes[STAGES_COLUMNS];                      /* into it;
                                               round: of each; back: from the column after it */

@@ -318,7 +318,8 @@ static void run_batches(struct line_run *run)
     }
 }
 
-/* ---------------------------------------------------------------- the rounds that are like the last */
+/* ---------------------------------------------------------------- the rounds that are like the
+ * last */
 
 static double slowest_of(const struct line_run *run)
 {

@@ -1,9 +1,11 @@
-/* The batch is dealt out by split.h, which knows devices as lines: so long to begin, so long for each item. Times of steps and
- * transfers are not quite that, so each device's line goes through the times of its share and of half of it, with what carries
- * them, and shares and lines are worked out in turn a few times; what counts is when all of it is done (plan_course.h).
+/* The batch is dealt out by split.h, which knows devices as lines: so long to begin, so long for
+ * each item. Times of steps and transfers are not quite that, so each device's line goes through
+ * the times of its share and of half of it, with what carries them, and shares and lines are worked
+ * out in turn a few times; what counts is when all of it is done (plan_course.h).
  *
- * Who takes part is searched: all, the best few, those of each machine and of each kind; then, from the best of these, one
- * or all of a kind in a machine more or less, for as long as that helps. So devices that help nothing are left alone. */
+ * Who takes part is searched: all, the best few, those of each machine and of each kind; then, from
+ * the best of these, one or all of a kind in a machine more or less, for as long as that helps. So
+ * devices that help nothing are left alone. */
 #include "planner/plan_course.h"
 
 #include "planner/split.h"

@@ -1,17 +1,18 @@
-/* planner/plan_team.h - devices that hold each layer of a stage together: tensor parallelism (M. Shoeybi et al., Megatron-LM, arXiv
- * 1909.08053).
+/* planner/plan_team.h - devices that hold each layer of a stage together: tensor parallelism (M.
+ * Shoeybi et al., Megatron-LM, arXiv 1909.08053).
  *
- * A team is `ways` alike devices of one machine, each linked with each by a fabric. Each does a part of every matrix and has a part of
- * the keys and values (templates/transformer.h); what each has to hear of the others goes round in a ring:
+ * A team is `ways` alike devices of one machine, each linked with each by a fabric. Each does a
+ * part of every matrix and has a part of the keys and values (templates/transformer.h); what each
+ * has to hear of the others goes round in a ring:
  *
  *     device 0  |=1/4=|~sum~|==1/4==|~sum~|            time of a step = that of one device's part
  *     device 1  |=1/4=|~sum~|==1/4==|~sum~|                + times x max(what the device needs for a sum,
  *     device 2  |=1/4=|~sum~|==1/4==|~sum~|                              2 (g - 1) rounds of a g-th of it over the links)
  *     device 3  |=1/4=|~sum~|==1/4==|~sum~|
  *
- * and g - 1 rounds where each only gets what the others have (of the last product). All of it counts as work of the devices: they do
- * nothing else meanwhile. Whoever may be taken away takes all of the team's work with it, so a team is as often as all of its devices are
- * together.
+ * and g - 1 rounds where each only gets what the others have (of the last product). All of it
+ * counts as work of the devices: they do nothing else meanwhile. Whoever may be taken away takes
+ * all of the team's work with it, so a team is as often as all of its devices are together.
  *
  * Of the planner's own files. Pure. */
 #ifndef BOURSE_PLANNER_PLAN_TEAM_H
@@ -30,10 +31,10 @@ struct plan_teams {
     uint32_t ways;
     uint32_t count;
     uint32_t members[PLAN_DEVICES]; /* of team t from t * ways on */
-    uint32_t device
-        [PLAN_DEVICES]; /* by team: the device of the case that stands for it: the first of it, or one that is all of it */
-    bool is_whole;      /* what a step takes is of all of them: energy, too */
-    struct problem why; /* of no teams */
+    uint32_t device[PLAN_DEVICES];  /* by team: the device of the case that stands for it: the first
+                                       of it, or one that is all of it */
+    bool is_whole;                  /* what a step takes is of all of them: energy, too */
+    struct problem why;             /* of no teams */
     /* scratch: rounds that were worked out last */
     struct team_round {
         uint32_t like;

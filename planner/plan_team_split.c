@@ -1,8 +1,10 @@
-/* Shares of a batch for groups of devices (plan_team.h). To plan_split a group is one device: with the memory and the links of its first,
- * the price and idle power of all, and steps that take what one of them takes of its part, sums included. What it finds is then
- * made a plan of all of them: each a row of its own, leased alike.
+/* Shares of a batch for groups of devices (plan_team.h). To plan_split a group is one device: with
+ * the memory and the links of its first, the price and idle power of all, and steps that take what
+ * one of them takes of its part, sums included. What it finds is then made a plan of all of them:
+ * each a row of its own, leased alike.
  *
- * Shares that have to hear of one another would sum in as many rings at once as a group has devices; such work is not planned so. */
+ * Shares that have to hear of one another would sum in as many rings at once as a group has
+ * devices; such work is not planned so. */
 #include "planner/plan_team.h"
 
 #include <inttypes.h>

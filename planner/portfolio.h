@@ -29,9 +29,8 @@ const char *portfolio_name(enum portfolio_method method);
 
 struct portfolio_options {
     bool no_exact;
-    bool
-        is_contended; /* links carry one transfer at a time (contention.h): of what the schedulers make, which know
-                          nothing of that, the best then is kept; no exact search */
+    bool is_contended; /* links carry one transfer at a time (contention.h): of what the schedulers
+                         make, which know nothing of that, the best then is kept; no exact search */
     uint64_t exact_steps, improve_steps; /* see struct search_budget; 0: none of it */
     uint64_t seed;
     bool (*stop)(void *context); /* ends the searches; NULL: the steps alone do */

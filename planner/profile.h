@@ -1,8 +1,8 @@
 /* planner/profile.h - how fast a device is, figure by figure, and where each figure comes from.
  *
- * A figure that nobody gives is unknown: it is never zero and never guessed, and whoever needs it says
- * so. All are in plain units: operations, bytes and watts, per second where they are rates. Peaks are
- * dense: what sparse operands would add stands apart (FIGURE_SPARSITY). Pure data. */
+ * A figure that nobody gives is unknown: it is never zero and never guessed, and whoever needs it
+ * says so. All are in plain units: operations, bytes and watts, per second where they are rates.
+ * Peaks are dense: what sparse operands would add stands apart (FIGURE_SPARSITY). Pure data. */
 #ifndef BOURSE_PLANNER_PROFILE_H
 #define BOURSE_PLANNER_PROFILE_H
 
@@ -11,7 +11,8 @@
 enum figure_source {                    /* by how much they are worth */
                      FIGURE_UNKNOWN,    /* no value */
                      FIGURE_DECLARED,   /* by a vendor or a paper */
-                     FIGURE_CALIBRATED, /* by a model that was fitted to measurements on the device */
+                     FIGURE_CALIBRATED, /* by a model that was fitted to measurements on the device
+                                         */
                      FIGURE_MEASURED,   /* on the device itself */
 };
 

@@ -3,8 +3,8 @@
  *     h100 1  |= embed =|....|= decode =|        . for the device: what it needs is there, and others go before it
  *     tpu 1       |= prefill =|~~~~               ~ and for the link: it is done, and another transfer holds a port
  *
- * Of plans in which each row is one step. Of shares and stages, what a row that has begun waits for (plan_wait) is others and
- * links at once: nobody can tell them apart. Pure. */
+ * Of plans in which each row is one step. Of shares and stages, what a row that has begun waits for
+ * (plan_wait) is others and links at once: nobody can tell them apart. Pure. */
 #ifndef BOURSE_PLANNER_QUEUES_H
 #define BOURSE_PLANNER_QUEUES_H
 

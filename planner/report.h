@@ -111,11 +111,11 @@ struct report {
     int64_t planned_micro;  /* what it was to cost: then 0, too */
     uint32_t planned_slots; /* on so many at once; 0: none was free then */
     bool planned_is_guess;  /* what subtasks take was only guessed */
-    struct deal *
-        plan; /* how it would have run on what was on offer then: the report's; NULL: nobody knows any more */
-    int64_t *
-        planned_uj; /* what each subtask of the plan takes at its device's full load, -1: unknown; the report's; NULL: of none known */
-    size_t single;  /* the place of the plan that would be done first alone, and */
+    struct deal *plan;      /* how it would have run on what was on offer then: the report's; NULL:
+                               nobody knows any more */
+    int64_t *planned_uj;    /* what each subtask of the plan takes at its device's full load, -1:
+                               unknown; the report's; NULL: of none known */
+    size_t single;          /* the place of the plan that would be done first alone, and */
     int64_t single_ns;      /* when; 0: there is no plan, or none could do all */
     bool single_is_unknown; /* of places of the plan: nobody knows on which devices they were */
     int64_t
@@ -137,10 +137,10 @@ struct report {
     int64_t wait_ns;           /* from submitting to the first start; -1: nothing ran */
     int64_t span_ns;           /* from the first start to the last end; 0: nothing ran */
     uint32_t checks_accepted;
-    int64_t checks_ns; /* busy time of all checks, whatever they came to */
-    int64_t median_ns; /* busy time of an accepted attempt that is no check; -1: none */
-    int64_t
-        expect_span_ns; /* the subtasks that ran, but for checks, at expect_ns each over as many lanes; -1: unknown */
+    int64_t checks_ns;      /* busy time of all checks, whatever they came to */
+    int64_t median_ns;      /* busy time of an accepted attempt that is no check; -1: none */
+    int64_t expect_span_ns; /* the subtasks that ran, but for checks, at expect_ns each over as many
+                               lanes; -1: unknown */
     size_t slowest[REPORT_SLOWEST]; /* attempts, the slowest accepted first; no checks */
     size_t slowest_count;
     struct report_cause
@@ -164,7 +164,8 @@ int64_t report_measured_uj(const struct report *report);
 /* Frees what malloc gave: report, devices, attempts, and the plan. */
 void report_destroy(struct report **self);
 
-/* ---- pictures (picture.h): text that the caller frees, NULL without memory. Names are made printable. */
+/* ---- pictures (picture.h): text that the caller frees, NULL without memory. Names are made
+ * printable. */
 
 char *report_timeline(const struct report *report, const struct picture_style *style);
 char *report_svg(const struct report *report);

@@ -1,7 +1,7 @@
 /* planner/schedule.h - a schedule: for each task of a graph a processor, a start and a finish.
  *
- * Tasks run to their end once started, one at a time on each processor. The makespan is the last finish; time
- * begins at 0. Pure. */
+ * Tasks run to their end once started, one at a time on each processor. The makespan is the last
+ * finish; time begins at 0. Pure. */
 #ifndef BOURSE_PLANNER_SCHEDULE_H
 #define BOURSE_PLANNER_SCHEDULE_H
 

@@ -1,7 +1,8 @@
-/* planner/schedulers.h - the schedulers: each makes a schedule of a graph. One file for each, which names its source.
+/* planner/schedulers.h - the schedulers: each makes a schedule of a graph. One file for each, which
+ * names its source.
  *
- * Ties, everywhere: tasks of equal rank by topological position, processors of equal merit by lowest index. The same
- * graph, seed and number of steps give the same schedule. Pure. */
+ * Ties, everywhere: tasks of equal rank by topological position, processors of equal merit by
+ * lowest index. The same graph, seed and number of steps give the same schedule. Pure. */
 #ifndef BOURSE_PLANNER_SCHEDULERS_H
 #define BOURSE_PLANNER_SCHEDULERS_H
 

@@ -1,10 +1,12 @@
-/* planner/slots.h - when a processor is idle: gaps between what was put on it, and the first that is long enough.
+/* planner/slots.h - when a processor is idle: gaps between what was put on it, and the first that
+ * is long enough.
  *
  *     |####|  gap  |######|gap|##|  gap without end ...
  *
- * The gaps stand in a treap (Seidel and Aragon, "Randomized search trees", Algorithmica 16, 1996) by their start;
- * each node knows the longest gap below it, so that the first one that fits is found in the logarithm of their
- * number, however many there are. Priorities come of a counter, so the same calls give the same tree. Pure. */
+ * The gaps stand in a treap (Seidel and Aragon, "Randomized search trees", Algorithmica 16, 1996)
+ * by their start; each node knows the longest gap below it, so that the first one that fits is
+ * found in the logarithm of their number, however many there are. Priorities come of a counter, so
+ * the same calls give the same tree. Pure. */
 #ifndef BOURSE_PLANNER_SLOTS_H
 #define BOURSE_PLANNER_SLOTS_H
 

@@ -1,14 +1,14 @@
-/* planner/split.h - one operation over unlike devices: who does how much of it, and into which tiles a matrix
- * product is cut.
+/* planner/split.h - one operation over unlike devices: who does how much of it, and into which
+ * tiles a matrix product is cut.
  *
- * Work is `units` alike. A device starts after its fixed cost F (its start, and the transfer of what it needs
- * whatever its share) and then finishes `slots` units every u seconds:
+ * Work is `units` alike. A device starts after its fixed cost F (its start, and the transfer of
+ * what it needs whatever its share) and then finishes `slots` units every u seconds:
  *
  *     u = max( overhead + flop / flops,  slots x bytes / link )     design.md section 7: transfers hide behind work
  *
- * Were units divisible, all that take part would finish at one moment T, the level to which water poured over
- * the devices' fixed costs would rise (divisible load theory: Beaumont et al., "Scheduling divisible loads on
- * star and tree networks", IEEE TPDS 16(3), 2005):
+ * Were units divisible, all that take part would finish at one moment T, the level to which water
+ * poured over the devices' fixed costs would rise (divisible load theory: Beaumont et al.,
+ * "Scheduling divisible loads on star and tree networks", IEEE TPDS 16(3), 2005):
  *
  *        T |~~~~~~~~|~~~~~~~~|  dropped     sum over i of (T - F_i) slots_i / u_i = units,
  *          |  work  |  work  | |######|     a device with F_i >= T gets nothing
@@ -16,17 +16,18 @@
  *          |########|########| |######|
  *          device 0    1          2
  *
- * Whole units: each device first gets what it finishes by T, rounded down; each unit that is left goes where it
- * is finished first. Units are alike, so this takes the `units` smallest of all finishing times, and no other
- * way to deal them out ends earlier (Boulet, Dongarra, Robert, Vivien, "Static tiling for heterogeneous
- * computing platforms", Parallel Computing 25(5), 1999). Ties go to the cheaper device, then to the first.
+ * Whole units: each device first gets what it finishes by T, rounded down; each unit that is left
+ * goes where it is finished first. Units are alike, so this takes the `units` smallest of all
+ * finishing times, and no other way to deal them out ends earlier (Boulet, Dongarra, Robert,
+ * Vivien, "Static tiling for heterogeneous computing platforms", Parallel Computing 25(5), 1999).
+ * Ties go to the cheaper device, then to the first.
  *
- * A split has to be worth its risk: below SPLIT_GAIN_PERCENT over the best single device, or below what the figures may be
- * off by, that one gets all.
+ * A split has to be worth its risk: below SPLIT_GAIN_PERCENT over the best single device, or below
+ * what the figures may be off by, that one gets all.
  *
- * What is predicted here chooses devices and tiles; who runs which tile is decided by the exchange as results
- * come in, so a device that is slower than it said gets less. Figures are doubles: nothing here is money or
- * enters the log. Pure. */
+ * What is predicted here chooses devices and tiles; who runs which tile is decided by the exchange
+ * as results come in, so a device that is slower than it said gets less. Figures are doubles:
+ * nothing here is money or enters the log. Pure. */
 #ifndef BOURSE_PLANNER_SPLIT_H
 #define BOURSE_PLANNER_SPLIT_H
 
@@ -90,12 +91,12 @@ enum split_status split_make(const struct split_work *work, const struct split_d
 struct split_product {
     uint64_t rows, inner, columns; /* >= 1 */
     uint32_t element_bytes;
-    double tile_s; /* overhead of a tile, whatever its size */
-    double
-        staging; /* bytes per second at which a tile's matrices reach the program, and its result leaves */
+    double tile_s;  /* overhead of a tile, whatever its size */
+    double staging; /* bytes per second at which a tile's matrices reach the program, and its result
+                       leaves */
     double margin_s; /* as of struct split_work */
-    uint32_t
-        slots; /* that may work at a time: those of the first devices that can hold a tile; 0: all */
+    uint32_t slots;  /* that may work at a time: those of the first devices that can hold a tile; 0:
+                        all */
 };
 
 struct split_grid {

@@ -1,13 +1,14 @@
 /* planner/spot.h - what work takes on a device that may be taken away.
  *
- * Interruptions come at random, lambda of them an hour, none remembering the last. Who is interrupted starts again
- * after R, and does anew what was done since the last checkpoint, or all of it. Work w, or each of the n parts
- * between checkpoints, each with what the checkpoint takes, is then expected to take
+ * Interruptions come at random, lambda of them an hour, none remembering the last. Who is
+ * interrupted starts again after R, and does anew what was done since the last checkpoint, or all
+ * of it. Work w, or each of the n parts between checkpoints, each with what the checkpoint takes,
+ * is then expected to take
  *
  *     E(w) = (1 / lambda + R) (e^(lambda w) - 1)            [Daly 2006, but for interruptions while it starts]
  *
- * and checkpoints C long are best sqrt(2 C / lambda) apart [Young 1974]. What is expected is a mean: it is for
- * comparing offers, no promise of a time. Pure. */
+ * and checkpoints C long are best sqrt(2 C / lambda) apart [Young 1974]. What is expected is a
+ * mean: it is for comparing offers, no promise of a time. Pure. */
 #ifndef BOURSE_PLANNER_SPOT_H
 #define BOURSE_PLANNER_SPOT_H
 

@@ -1,17 +1,20 @@
-/* planner/stages.h - columns that stand one after the other, cut into stages for devices of a few groups of like ones: the
- * fewest devices that keep each stage and link within a limit.
+/* planner/stages.h - columns that stand one after the other, cut into stages for devices of a few
+ * groups of like ones: the fewest devices that keep each stage and link within a limit.
  *
- * pipeline.h finds the best of all cuts for eight devices. Here there may be as many as there are, for a device is known by its
- * group alone: from the last column backwards, for each number of devices of each group,
+ * pipeline.h finds the best of all cuts for eight devices. Here there may be as many as there are,
+ * for a device is known by its group alone: from the last column backwards, for each number of
+ * devices of each group,
  *
  *     first(n + one of g) = the least first column from which a device of g comes to first(n) within the limit
  *
- * To come further is never worse, so what is found is the best there is for the limit: contiguous stages by dynamic
- * programming over how many devices of each group are used (A. Tarnawski et al., "Piper", NeurIPS 2021, by number of devices).
+ * To come further is never worse, so what is found is the best there is for the limit: contiguous
+ * stages by dynamic programming over how many devices of each group are used (A. Tarnawski et al.,
+ * "Piper", NeurIPS 2021, by number of devices).
  *
- * A stage holds the weights of its columns, and what these keep of each micro-batch in flight: all of them where each comes
- * around again and again, or, with one forward, one backward in turn, as many as there are stages from it to the end (D. Narayanan et al.,
- * "Memory-efficient pipeline-parallel DNN training", ICML 2021). Pure. */
+ * A stage holds the weights of its columns, and what these keep of each micro-batch in flight: all
+ * of them where each comes around again and again, or, with one forward, one backward in turn, as
+ * many as there are stages from it to the end (D. Narayanan et al., "Memory-efficient
+ * pipeline-parallel DNN training", ICML 2021). Pure. */
 #ifndef BOURSE_PLANNER_STAGES_H
 #define BOURSE_PLANNER_STAGES_H
 
@@ -36,9 +39,8 @@ struct stages_input {
     const double *held_bytes;    /* for each micro-batch in flight */
     const double *working_bytes; /* of a stage the most of them */
     const double *memory_bytes;  /* of a device of each group; infinite: unknown */
-    const double *
-        link_s; /* of a micro-batch from device to device: [from group * group_count + to group]; infinite:
-                                   no way */
+    const double *link_s; /* of a micro-batch from device to device: [from group * group_count + to
+                             group]; infinite: no way */
     int64_t micro_batches;
     bool holds_all; /* every micro-batch is in flight at every stage */
 };

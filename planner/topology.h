@@ -1,8 +1,10 @@
-/* planner/topology.h - memories, the links between them, and how long it takes to bring data from one to another.
+/* planner/topology.h - memories, the links between them, and how long it takes to bring data from
+ * one to another.
  *
- * Data lies in memories. Devices that share one (an integrated GPU and its CPU: unified memory) are in the same place:
- * nothing is copied between them. A link goes one way, from a memory to a memory; what it occupies are ports, and a port
- * carries one transfer at a time. So a GPU's own PCIe port is held by a copy to its CPU as it is by one to a peer:
+ * Data lies in memories. Devices that share one (an integrated GPU and its CPU: unified memory) are
+ * in the same place: nothing is copied between them. A link goes one way, from a memory to a
+ * memory; what it occupies are ports, and a port carries one transfer at a time. So a GPU's own
+ * PCIe port is held by a copy to its CPU as it is by one to a peer:
  *
  *                      NVLink                      ports: 0 and 1 NVLink, out and in
  *         [gpu 0] ---------------> [gpu 1]                2 and 3 PCIe, out of gpu 0 and into gpu 1
@@ -13,14 +15,15 @@
  *                     v
  *                 [host 1] ...
  *
- * A path is one link, or goes through the memory of one host, or of two. Through a host, data goes in chunks of
- * TOPOLOGY_CHUNK: while one leaves the host, the next comes in.
+ * A path is one link, or goes through the memory of one host, or of two. Through a host, data goes
+ * in chunks of TOPOLOGY_CHUNK: while one leaves the host, the next comes in.
  *
  *     t = sum of latencies + sum over links of min(bytes, chunk) / bandwidth + what is left / least bandwidth
  *
- * All ports of a path are held from its start to its end. Of several paths, and of several copies, that one is taken
- * which is there first; of equals that with fewer links, then that which was named first. What is where it is
- * needed costs nothing. Without a link there is no way: nothing is ever assumed. Pure. */
+ * All ports of a path are held from its start to its end. Of several paths, and of several copies,
+ * that one is taken which is there first; of equals that with fewer links, then that which was
+ * named first. What is where it is needed costs nothing. Without a link there is no way: nothing is
+ * ever assumed. Pure. */
 #ifndef BOURSE_PLANNER_TOPOLOGY_H
 #define BOURSE_PLANNER_TOPOLOGY_H
 
@@ -42,7 +45,8 @@ enum topology_kind { /* of a link; a path is of the slowest kind of its links, t
                      TOPOLOGY_HERE,   /* no path: the data is there */
                      TOPOLOGY_NVLINK, /* or any fabric between accelerators */
                      TOPOLOGY_PEER,   /* PCIe, one device to the other */
-                     TOPOLOGY_HOST, /* PCIe, between a device and its host; of a path: through the CPU */
+                     TOPOLOGY_HOST,   /* PCIe, between a device and its host; of a path: through the
+                                         CPU */
                      TOPOLOGY_NETWORK,
 };
 
@@ -113,8 +117,8 @@ void topology_reserve(const struct topology *topology, struct topology_traffic *
 struct topology_pair {
     double latency_s;
     double bandwidth; /* of the slowest link */
-    double
-        staging_s; /* for each byte of the first TOPOLOGY_CHUNK, the time on all links but the slowest: 0 of one link */
+    double staging_s; /* for each byte of the first TOPOLOGY_CHUNK, the time on all links but the
+                         slowest: 0 of one link */
 };
 
 /* Of the path that brings `bytes` first. */

@@ -23,9 +23,9 @@ struct usage {
     size_t link_count;
     uint32_t transfers;
     double bytes;
-    double *
-        ready; /* by task: when all that it waits for would be with it if links carried any number at once; from then to its
-                      start it waits for its processor, or for links */
+    double
+        *ready; /* by task: when all that it waits for would be with it if links carried any number
+                   at once; from then to its start it waits for its processor, or for links */
 };
 
 /* The caller owns it. NULL without memory. */

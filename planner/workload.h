@@ -1,16 +1,19 @@
-/* planner/workload.h - what is to be planned: tasks with a cost on each processor, edges that carry bytes between
- * them, and links between the processors. Checked once, when it is made; it does not change afterwards.
+/* planner/workload.h - what is to be planned: tasks with a cost on each processor, edges that carry
+ * bytes between them, and links between the processors. Checked once, when it is made; it does not
+ * change afterwards.
  *
  * Edges lie twice in compressed rows: those that leave a task, and those that enter it.
  *
  *     out_first  0     2  3  3          arcs out[out_first[t]] .. out[out_first[t + 1] - 1] leave task t,
  *     out       [b][c]|[c]|             by rising topological position of the task they lead to
  *
- * An edge takes no time on one processor, and latency + bytes / bandwidth from one to another. A link that is
- * not there carries nothing: its latency is infinite. The cost of a task where it cannot run is infinite, too.
+ * An edge takes no time on one processor, and latency + bytes / bandwidth from one to another. A
+ * link that is not there carries nothing: its latency is infinite. The cost of a task where it
+ * cannot run is infinite, too.
  *
- * Times are doubles in whatever unit the costs are in: nothing here is money, and none of it enters the log.
- * Every function of the planner works on them in a fixed order, so the same graph gives the same plan. Pure. */
+ * Times are doubles in whatever unit the costs are in: nothing here is money, and none of it enters
+ * the log. Every function of the planner works on them in a fixed order, so the same graph gives
+ * the same plan. Pure. */
 #ifndef BOURSE_PLANNER_WORKLOAD_H
 #define BOURSE_PLANNER_WORKLOAD_H
 
@@ -91,9 +94,9 @@ enum workload_status {
 /* Where it is wrong. What does not apply is WORKLOAD_NONE. */
 struct workload_fault {
     uint32_t task, processor, edge, link;
-    uint32_t cycle
-        [WORKLOAD_CYCLE_SHOWN]; /* tasks, each waiting for the one before; the first for the last */
-    uint32_t cycle_count;       /* of all of it; may be more than are shown */
+    uint32_t cycle[WORKLOAD_CYCLE_SHOWN]; /* tasks, each waiting for the one before; the first for
+                                             the last */
+    uint32_t cycle_count;                 /* of all of it; may be more than are shown */
 };
 
 /* The caller owns the graph. Any status but OK gives none, and says where. Time n log n, and for

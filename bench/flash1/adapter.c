@@ -1,9 +1,11 @@
-/* bench/flash1/adapter.c - our book behind the interface of a public harness for matching engines, as a shared object.
+/* bench/flash1/adapter.c - our book behind the interface of a public harness for matching engines,
+ * as a shared object.
  *
- * The harness (flash1-dev/matching-engine-benchmark; its api/matching_engine_api.h is what this file implements) loads it, hands it
- * one message after the other and checks every report. Built only when FLASH1_DIR names a checkout of it (docs/bench.md).
- * One cell and one class, as a market of one kind of device would have them; buyers and sellers are two owners, so that
- * nobody meets himself. Ids become handles at the door. Nothing here is part of a program of ours. */
+ * The harness (flash1-dev/matching-engine-benchmark; its api/matching_engine_api.h is what this
+ * file implements) loads it, hands it one message after the other and checks every report. Built
+ * only when FLASH1_DIR names a checkout of it (docs/bench.md). One cell and one class, as a market
+ * of one kind of device would have them; buyers and sellers are two owners, so that nobody meets
+ * himself. Ids become handles at the door. Nothing here is part of a program of ours. */
 #include "api/matching_engine_api.h"
 #include "matching/book.h"
 

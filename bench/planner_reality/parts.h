@@ -1,8 +1,8 @@
-/* bench/planner_reality/parts.h - the parts of planner_reality: work that takes time, a link that is slow, and what runs a plan
- * on two cores.
+/* bench/planner_reality/parts.h - the parts of planner_reality: work that takes time, a link that
+ * is slow, and what runs a plan on two cores.
  *
- * A task is pieces of work one after the other. All that it computes begins with the hash of what its inputs brought, so
- * that bytes that are late, lost or another's show in its output. */
+ * A task is pieces of work one after the other. All that it computes begins with the hash of what
+ * its inputs brought, so that bytes that are late, lost or another's show in its output. */
 #ifndef BOURSE_BENCH_PLANNER_REALITY_PARTS_H
 #define BOURSE_BENCH_PLANNER_REALITY_PARTS_H
 

@@ -1,18 +1,21 @@
-/* planner/templates/llm.h - what a language model's answer is made of: steps, their operations, what flows between.
+/* planner/templates/llm.h - what a language model's answer is made of: steps, their operations,
+ * what flows between.
  *
  *     tokenise -> embed -> prefill 1 -> ... -> prefill n -> decode -> detokenise
  *                              |                              ^
  *                              +---- keys and values ---------+
  *
- * Prefill goes through all positions of the prompt at once, its layers (transformer.h) cut into stages; decoding goes
- * through one position at a time and so reads all weights again for each token, but for the first, which needs only the
- * last product and the dice. Attention over a context that grows by a token costs on the average what its mean length
- * costs, as its operations and bytes are linear in the length; a mean of half a token is rounded up. Between the steps
- * flows the hidden state, and from prefill to decoding the keys and values of its layers: what splitting the two over
- * devices has to carry. docs/templates.md has the arithmetic.
+ * Prefill goes through all positions of the prompt at once, its layers (transformer.h) cut into
+ * stages; decoding goes through one position at a time and so reads all weights again for each
+ * token, but for the first, which needs only the last product and the dice. Attention over a
+ * context that grows by a token costs on the average what its mean length costs, as its operations
+ * and bytes are linear in the length; a mean of half a token is rounded up. Between the steps flows
+ * the hidden state, and from prefill to decoding the keys and values of its layers: what splitting
+ * the two over devices has to carry. docs/templates.md has the arithmetic.
  *
- * Of a model that is divided (transformer.h) the line is what one of its devices does: keys and values of its heads, and a part of the
- * last product, whose figures all of them get. Not for: batches that form while they run, speculation. Pure. */
+ * Of a model that is divided (transformer.h) the line is what one of its devices does: keys and
+ * values of its heads, and a part of the last product, whose figures all of them get. Not for:
+ * batches that form while they run, speculation. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_LLM_H
 #define BOURSE_PLANNER_TEMPLATES_LLM_H
 

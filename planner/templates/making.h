@@ -1,5 +1,6 @@
-/* planner/templates/making.h - what templates make their steps with. The first thing that is refused stays in `status`,
- * and nothing is added after it: a template adds all it has and asks once, at the end.
+/* planner/templates/making.h - what templates make their steps with. The first thing that is
+ * refused stays in `status`, and nothing is added after it: a template adds all it has and asks
+ * once, at the end.
  *
  *     struct making making;
  *     if (making_begin(&making, ret_problem)) {
@@ -88,7 +89,8 @@ int64_t making_count_of(int64_t a,
 uint128 making_bytes(uint128 elements, enum dtype dtype);
 
 /* ---------------------------------------------------------------- operations
- * What no int64 holds is certainly more than any operation takes, so that making_part refuses it. */
+ * What no int64 holds is certainly more than any operation takes, so that making_part refuses it.
+ */
 
 struct operation making_product(enum dtype dtype, int64_t m, int64_t n, int64_t k);
 struct operation making_rows(enum operation_kind kind, enum dtype dtype, int64_t rows,

@@ -1,15 +1,16 @@
-/* planner/templates/steps.h - work as steps: what each does and needs, and what flows from one to another.
+/* planner/templates/steps.h - work as steps: what each does and needs, and what flows from one to
+ * another.
  *
  *     step "prefill 1"                        edge 2 -> 3, bytes         step "decode"
  *       matmul 1000x6144x4096:bf16, 32 times  ------------------------>    ...
  *       attention ..., 32 times
  *
- * A step is a list of operations (operations.h), each done so many times, one after the other on one device. Templates
- * make such graphs (template.h); nothing here knows what they stand for. Edges lead from earlier steps to later ones:
- * the order of the steps is a topological one.
+ * A step is a list of operations (operations.h), each done so many times, one after the other on
+ * one device. Templates make such graphs (template.h); nothing here knows what they stand for.
+ * Edges lead from earlier steps to later ones: the order of the steps is a topological one.
  *
- * Weights are in sets: several steps may need the same, and one device that does them all has it once. What a step
- * needs of them is a row of sets,
+ * Weights are in sets: several steps may need the same, and one device that does them all has it
+ * once. What a step needs of them is a row of sets,
  *
  *     sets      | 0 | 1 | 2 | 3 |
  *     prefill 1  ===                     first_set 0, set_count 1
@@ -18,8 +19,9 @@
  *
  * and its weight_bytes are their sum.
  *
- * A line is the same work cut as finely as stages of a pipeline can be: each step is of a column, and columns that follow one
- * another on one device are a stage. What a column has to have (weights, keys and values, activations) stays with it.
+ * A line is the same work cut as finely as stages of a pipeline can be: each step is of a column,
+ * and columns that follow one another on one device are a stage. What a column has to have
+ * (weights, keys and values, activations) stays with it.
  *
  *     columns        0        1          2               3
  *     there        embed  prefill 1  prefill 2                       once for each micro-batch, from left to right. Column 0 may
@@ -28,8 +30,9 @@
  *     back         embed  backward 1 backward 2   loss               once, from right to left
  *     once         optimiser ...                                     when all micro-batches are through
  *
- * A line may be divided: then each step is what one of `ways` alike devices does of it, which hold each layer together. Steps,
- * columns and edges are those of the whole line; what flows from column to column is whole at each of the devices.
+ * A line may be divided: then each step is what one of `ways` alike devices does of it, which hold
+ * each layer together. Steps, columns and edges are those of the whole line; what flows from column
+ * to column is whole at each of the devices.
  *
  * Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_STEPS_H
@@ -71,24 +74,25 @@ struct step {
     int64_t working_bytes; /* the most that any of its operations takes besides these two */
     int64_t passes;        /* times that it goes through its weights; >= 1 */
     int64_t brought_bytes,
-        fetched_bytes; /* of what the whole work is given and what it is for: what this step takes of the
-                                             one, and makes of the other. From storage and to it is neither */
+        fetched_bytes; /* of what the whole work is given and what it is for: what this step takes
+                          of the one, and makes of the other. From storage and to it is neither */
     uint32_t first_set, set_count;
-    struct step_part told
-        [STEP_TOLD]; /* of a line that is divided: what the devices of a layer tell one another, each so many times. An
-                        all-reduce, or a copy of what all of them then have, of which each brings its part */
+    struct step_part
+        told[STEP_TOLD]; /* of a line that is divided: what the devices of a layer tell one another,
+                            each so many times. An all-reduce, or a copy of what all of them then
+                            have, of which each brings its part */
     size_t told_count;
-    uint32_t renewed_by; /* a later step that changes weights of this one; 0: none does */
-    int64_t
-        renewed_bytes; /* of those: where the two are apart, they come from there before all of it can begin anew */
+    uint32_t renewed_by;   /* a later step that changes weights of this one; 0: none does */
+    int64_t renewed_bytes; /* of those: where the two are apart, they come from there before all of
+                              it can begin anew */
 };
 
 struct step_edge {
     uint32_t from, to; /* from < to; no two edges are between the same two steps */
     int64_t bytes;     /* >= 0 */
-    int64_t
-        set_bytes; /* of these, what lies in sets that both need: weights that change, and so have to come
-                          from one device to the other, but take no more room than the sets do */
+    int64_t set_bytes; /* of these, what lies in sets that both need: weights that change, and so
+                          have to come from one device to the other, but take no more room than the
+                          sets do */
 };
 
 struct steps {
@@ -99,16 +103,15 @@ struct steps {
     int64_t *sets; /* bytes of each set of weights */
     size_t set_count;
     int64_t parameters; /* of the models in it; 0: there is none */
-    double
-        period_s; /* after which all of it begins anew, whether or not it is done: real time; 0: it is
-                           done once */
-    bool
-        sums_behind; /* what is summed over parts of the batch goes over links while the steps after it are done, until one needs it */
-    uint32_t column_count; /* of a line; 0: it is none */
-    const char *
-        first_column; /* of a line: what its first column is called; lives for ever. NULL: "embed" */
-    int64_t
-        rounds; /* of a line: how often what goes around does; its steps say what all rounds take. 0: nothing */
+    double period_s;  /* after which all of it begins anew, whether or not it is done: real time; 0:
+                         it is  done once */
+    bool sums_behind; /* what is summed over parts of the batch goes over links while the steps
+                         after it are done, until one needs it */
+    uint32_t column_count;    /* of a line; 0: it is none */
+    const char *first_column; /* of a line: what its first column is called; lives for ever. NULL:
+                                 "embed" */
+    int64_t rounds; /* of a line: how often what goes around does; its steps say what all rounds
+                       take. 0: nothing */
     int64_t round_bytes; /* from the last column to the first, before each round */
 };
 

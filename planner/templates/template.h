@@ -1,8 +1,9 @@
 /* planner/templates/template.h - kinds of work by name, and the figures that each is made of.
  *
- * A template is a table of parameters and a function that makes steps (steps.h) of their values. Whoever asks people for
- * them needs to know no template: names, meanings, ranges and what is usual stand in the table. All values are whole
- * numbers; of a choice, which one. A preset gives several of them at once, as published of a model:
+ * A template is a table of parameters and a function that makes steps (steps.h) of their values.
+ * Whoever asks people for them needs to know no template: names, meanings, ranges and what is usual
+ * stand in the table. All values are whole numbers; of a choice, which one. A preset gives several
+ * of them at once, as published of a model:
  *
  *     int64_t values[TEMPLATE_PARAMETERS];
  *     const struct template *llm = template_named("llm");
@@ -29,9 +30,8 @@ struct template_parameter {
     const char *const *choices; /* by value; NULL: a number */
     bool is_batch; /* so many alike and apart: the same template for a part of them is a part of the
                       work, for a device of its own */
-    bool
-        is_replicas; /* into how many parts the batch was divided, for whoever divides it to set: they have to
-                         hear of one another */
+    bool is_replicas; /* into how many parts the batch was divided, for whoever divides it to set:
+                         they have to hear of one another */
     int64_t
         grain; /* of a batch: parts of it are multiples of so many, but for one; 0: of any size */
 };

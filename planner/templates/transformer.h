@@ -1,15 +1,18 @@
-/* planner/templates/transformer.h - layers that attend: what models of language, and parts of others, are made of.
+/* planner/templates/transformer.h - layers that attend: what models of language, and parts of
+ * others, are made of.
  *
- * `layers` alike, each: norm, queries, keys and values, rotary, attention, output, sum, norm, a feed-forward part of three
- * matrices (gated) or two, sum. docs/templates.md has the table.
+ * `layers` alike, each: norm, queries, keys and values, rotary, attention, output, sum, norm, a
+ * feed-forward part of three matrices (gated) or two, sum. docs/templates.md has the table.
  *
- * Divided over g devices (M. Shoeybi et al., Megatron-LM, arXiv 1909.08053), each has h / g heads with their k / g of keys and
- * values, f / g columns of the first matrices of the feed-forward part, as many rows of the last, and a g-th of the table:
+ * Divided over g devices (M. Shoeybi et al., Megatron-LM, arXiv 1909.08053), each has h / g heads
+ * with their k / g of keys and values, f / g columns of the first matrices of the feed-forward
+ * part, as many rows of the last, and a g-th of the table:
  *
  *     norm | queries, keys, values of its heads -> attention -> rows of the output | sum over all | add, norm |
  *          | its columns of up -> bend -> its rows of down                         | sum over all | add
  *
- * so that each layer is two all-reduces of its state there, and two back. Norms, sums and the states between are whole at each. Pure. */
+ * so that each layer is two all-reduces of its state there, and two back. Norms, sums and the
+ * states between are whole at each. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 #define BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 
@@ -24,9 +27,8 @@ struct transformer {
     bool is_gated;    /* three matrices in the feed-forward part, SwiGLU; else two, GELU */
     bool is_tied;     /* the last product is with the table of the embedding */
     enum dtype dtype; /* of weights, cache and what flows */
-    int64_t
-        narrow; /* of the layers' matrices, and of the last unless it is tied: 0: as `dtype`; else 1 + the dtype
-                         that they are stored in */
+    int64_t narrow;   /* of the layers' matrices, and of the last unless it is tied: 0: as `dtype`;
+                         else 1 + the dtype   that they are stored in */
     int64_t
         ways; /* devices that hold each layer together, of which this is one; 0 or 1: one does */
 };
@@ -34,8 +36,8 @@ struct transformer {
 /* New positions of each of `batch` sequences, over a context that ends with them. */
 struct transformer_span {
     int64_t batch, positions, context;
-    int64_t
-        capacity; /* of the cache that their keys and values are put into, in positions; 0: there is none */
+    int64_t capacity; /* of the cache that their keys and values are put into, in positions; 0:
+                         there is none */
     bool is_causal;
 };
 

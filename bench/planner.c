@@ -6,15 +6,15 @@
  * `light` ones an edge takes a tenth of a task's time, in `heavy` ones four times as long. For each
  * the processor time of reading it in, of each list scheduler and of `auto`, per task too, and the
  * most memory in use so far. `exact` is the time that it takes to prove what is best for graphs of
- * 10 tasks on 4 processors. `online` is one decision of planner/online.h over 64 lanes as they are
- * while a job runs: which would be done first with one task more, and whom it would take work from.
- * `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two kinds:
- * planned by time and by price (planner/plan.h). */
+ * 10 tasks on 4 processors. `online` is one decision of planner/schedule/online.h over 64 lanes as
+ * they are while a job runs: which would be done first with one task more, and whom it would take
+ * work from. `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two
+ * kinds: planned by time and by price (planner/layout/plan.h). */
 #include "base/random.h"
 #include "bench/give_up.h"
-#include "planner/device_set.h"
-#include "planner/online.h"
-#include "planner/plan.h"
+#include "planner/cost/device_set.h"
+#include "planner/layout/plan.h"
+#include "planner/schedule/online.h"
 
 #include <jansson.h>
 #include <string.h>

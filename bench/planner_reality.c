@@ -15,10 +15,10 @@
 #include "bench/give_up.h"
 #include "bench/planner_reality/parts.h"
 #include "consumer/bourse.h"
-#include "planner/contention.h"
-#include "planner/pipeline.h"
-#include "planner/portfolio.h"
-#include "planner/split.h"
+#include "planner/layout/pipeline.h"
+#include "planner/layout/split.h"
+#include "planner/schedule/contention.h"
+#include "planner/schedule/portfolio.h"
 #include "runtime/process.h"
 
 #include <getopt.h>

@@ -1,7 +1,7 @@
 #include "broker/measured.h"
 
 #include "base/list.h"
-#include "planner/pace.h"
+#include "planner/cost/pace.h"
 
 #include <assert.h>
 #include <stdlib.h>

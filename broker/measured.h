@@ -1,13 +1,13 @@
 /* broker/measured.h - what work was measured to take: by its name, the size of its inputs, and the class of device, or one device of it.
  *
  * A class of devices is what the market trades them as (their instrument). Those of a class may be of unlike speeds, which a median of all
- * does not say: so rows of devices are kept, too, in a table of their own, that many devices do not crowd out classes. Each row keeps the newest times of planner/history.h, which
+ * does not say: so rows of devices are kept, too, in a table of their own, that many devices do not crowd out classes. Each row keeps the newest times of planner/cost/history.h, which
  * says what is an outlier. At most MEASURED_ROWS rows: the one that was measured longest ago makes room. It is advice for who
  * plans, no part of the exchange: nothing that is decided depends on it. No file, no clock. */
 #ifndef BOURSE_BROKER_MEASURED_H
 #define BOURSE_BROKER_MEASURED_H
 
-#include "planner/history.h"
+#include "planner/cost/history.h"
 #include "protocol/work.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "broker/paces.h"
 
-#include "planner/pace.h"
+#include "planner/cost/pace.h"
 
 #include <stdlib.h>
 #include <string.h>

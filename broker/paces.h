@@ -1,4 +1,4 @@
-/* broker/paces.h - how fast devices are beside others of their class, by all that was measured (planner/pace.h), and what a class's work
+/* broker/paces.h - how fast devices are beside others of their class, by all that was measured (planner/cost/pace.h), and what a class's work
  * takes by that.
  *
  * What the newest samples of a class took was measured on devices of unlike speed. So each is divided by the pace of its device first: what

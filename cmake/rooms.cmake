@@ -31,15 +31,15 @@ set(CATALOGUE ${CMAKE_BINARY_DIR}/generated/planner/devices.inc)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/planner)
 add_custom_command(
   OUTPUT ${CATALOGUE}
-  COMMAND ${AWK} -f ${CMAKE_SOURCE_DIR}/planner/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/devices.csv > ${CATALOGUE}.new
+  COMMAND ${AWK} -f ${CMAKE_SOURCE_DIR}/planner/cost/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/cost/devices.csv > ${CATALOGUE}.new
   COMMAND ${CMAKE_COMMAND} -E rename ${CATALOGUE}.new ${CATALOGUE}
-  DEPENDS ${CMAKE_SOURCE_DIR}/planner/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/devices.csv VERBATIM)
+  DEPENDS ${CMAKE_SOURCE_DIR}/planner/cost/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/cost/devices.csv VERBATIM)
 
 file(GLOB base_sources CONFIGURE_DEPENDS base/*.c)
 file(GLOB formats_sources CONFIGURE_DEPENDS formats/*.c)
 file(GLOB protocol_sources CONFIGURE_DEPENDS protocol/*.c)
 file(GLOB matching_sources CONFIGURE_DEPENDS matching/*.c)
-file(GLOB planner_sources CONFIGURE_DEPENDS planner/*.c planner/templates/*.c)
+file(GLOB planner_sources CONFIGURE_DEPENDS planner/*/*.c)
 list(APPEND planner_sources ${CATALOGUE})
 file(GLOB exchange_sources CONFIGURE_DEPENDS exchange/*.c)
 file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
@@ -57,7 +57,7 @@ room(matching SOURCES ${matching_sources} LINKS base)
 room(ledger SOURCES ${ledger_sources} LINKS base PkgConfig::SODIUM)
 # What the exchange calls of it computes with integers only: a floating-point number in it does not compile.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|aarch64|arm64)$")
-  set_source_files_properties(planner/online.c PROPERTIES COMPILE_OPTIONS "-mgeneral-regs-only")
+  set_source_files_properties(planner/schedule/online.c PROPERTIES COMPILE_OPTIONS "-mgeneral-regs-only")
 endif()
 room(planner SOURCES ${planner_sources} LINKS base)
 room(exchange SOURCES ${exchange_sources} LINKS matching ledger planner base)

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/precision.h"
 #include "base/residual.h"
-#include "planner/split.h"
+#include "planner/layout/split.h"
 #include "runtime/clock.h"
 
 #include <assert.h>

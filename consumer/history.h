@@ -7,9 +7,9 @@
 
 /* Asks the market, once for each job, and where it knows the work of subtasks, expects of each part
  * what they took: the median of n samples weighs n / (n + 4) against what the job says
- * (planner/history.h), and all where it says nothing. Ranks of tasks follow. A market that cannot
- * tell is no failure: the job is then expected to take what it says. False: the broker does not
- * answer. */
+ * (planner/cost/history.h), and all where it says nothing. Ranks of tasks follow. A market that
+ * cannot tell is no failure: the job is then expected to take what it says. False: the broker does
+ * not answer. */
 bool history_learn(struct bourse *bourse, struct bourse_job *job, struct bourse_error *error);
 
 /* What one subtask of a unit takes on devices of a class. Units are the subtasks, where what each
@@ -18,17 +18,17 @@ struct history_figure {
     int64_t takes_ns;
     int64_t p90_ns;   /* so much nine of ten took at most; -1: not known of all that was measured */
     uint64_t samples; /* of the work with most; 0: nothing was measured there */
-    bool
-        is_at_pace; /* it was measured on others of the class: times how much slower the device is at all work */
+    bool is_at_pace;  /* it was measured on others of the class: times how much slower the device is
+                         at all work */
 };
 bool history_is_by_subtask(const struct bourse_job *job);
 size_t history_units(const struct bourse_job *job);
 /* Devices that are expected to take the same: those of a class, or one of them, of which that is
  * known which its class does not say. */
 struct history_kind {
-    const char *device_class; /* instrument; the first kind, of all devices: "" */
-    const char *account,
-        *device; /* the provider's key and the device's id, as market lists have them; "": all of the class */
+    const char *device_class;     /* instrument; the first kind, of all devices: "" */
+    const char *account, *device; /* the provider's key and the device's id, as market lists have
+                                     them; "": all of the class */
 };
 /* Asks the market which devices are not of the speed of their class, at the work of this job or at
  * all work. False: the broker does not answer, or there is no memory. */

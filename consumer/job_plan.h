@@ -1,5 +1,5 @@
 /* consumer/job_plan.h - how a job would run on what is on offer now, and what is left of one on the
- * leases that it has. Not installed; planner/deal.h says by which rules. */
+ * leases that it has. Not installed; planner/schedule/deal.h says by which rules. */
 #ifndef BOURSE_CONSUMER_JOB_PLAN_H
 #define BOURSE_CONSUMER_JOB_PLAN_H
 

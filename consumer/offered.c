@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* consumer/offered.h - what is on offer for the parts of a job, as the quotes of its parts say, and how it would run there
- * (planner/deal.h). Not installed.
+ * (planner/schedule/deal.h). Not installed.
  *
  * A quote has slots by price. Where parts are offered as many slots of as many providers at one price, these are taken to be the same. By
  * asking for the devices that fit, slots get the names of those that they are on. */
@@ -8,8 +8,8 @@
 
 #include "consumer/history.h"
 #include "consumer/prepare.h"
-#include "planner/deal.h"
-#include "planner/profile.h"
+#include "planner/cost/profile.h"
+#include "planner/schedule/deal.h"
 
 struct offered_place { /* slots at one price */
     struct deal_device slots;

@@ -5,7 +5,7 @@
 #include "consumer/bourse.h"
 #include "consumer/matrix.h"
 #include "consumer/prepare.h"
-#include "planner/split.h"
+#include "planner/layout/split.h"
 #include "protocol/codec.h"
 
 /* What the plan assumes of a market it has not measured; docs/bench.md has what was measured on one

@@ -2,7 +2,7 @@
  * answer to what the job needs. */
 #include "consumer/client.h"
 #include "consumer/product.h"
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <stdlib.h>
 #include <string.h>

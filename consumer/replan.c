@@ -7,7 +7,7 @@
 #include "consumer/order.h"
 #include "consumer/report.h"
 #include "consumer/submit.h"
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* consumer/report.h - reads what a report is made of: the job, its leases, its manifest and every
- * result. Not installed; planner/report.h says what is made of it. */
+ * result. Not installed; planner/picture/report.h says what is made of it. */
 #ifndef BOURSE_CONSUMER_REPORT_H
 #define BOURSE_CONSUMER_REPORT_H
 
 #include "consumer/bourse.h"
-#include "planner/report.h"
+#include "planner/picture/report.h"
 
 /* The report of a job of this account, whatever its state; of an open one, so far. The caller frees
  * it with report_destroy. */

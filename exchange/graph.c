@@ -4,7 +4,7 @@
  * edges costs n log n + e over its life, however its results come (exchange_totals counts). */
 #include "exchange/state.h"
 
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <stdlib.h>
 #include <string.h>

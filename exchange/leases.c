@@ -1,7 +1,7 @@
 #include "exchange/state.h"
 
 #include "base/checked.h"
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <stdlib.h>
 

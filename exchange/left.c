@@ -9,7 +9,7 @@
  * Read only: nothing of this enters the state. */
 #include "exchange/state.h"
 
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <stdlib.h>
 

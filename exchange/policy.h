@@ -1,6 +1,6 @@
 /* exchange/policy.h - the numbers that the exchange decides by: those of the protocol, and its own
- * policy in one place; what depends on measured times is in planner/online.h. Not for use outside
- * exchange/. */
+ * policy in one place; what depends on measured times is in planner/schedule/online.h. Not for use
+ * outside exchange/. */
 #ifndef BOURSE_EXCHANGE_POLICY_H
 #define BOURSE_EXCHANGE_POLICY_H
 

@@ -6,7 +6,7 @@
 #include "exchange/effort.h"
 #include "exchange/lifecycle.h"
 #include "exchange/records.h"
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 /* ---- what reads took: exchange_steps */
 static inline void steps_add(const struct exchange *exchange, uint64_t steps)

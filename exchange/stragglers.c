@@ -3,10 +3,10 @@
  * of this one, is started once more elsewhere, or, if that was its own expectation and no other
  * lease has an idle lane, in another lane of its own: the first accepted result wins. What only
  * waits in a lane that has more than its share is taken back, and goes to the idle one. How long is
- * much, and who takes from whom, is planner/online.h's to say. */
+ * much, and who takes from whom, is planner/schedule/online.h's to say. */
 #include "exchange/state.h"
 
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
  *      "edges": [{"src": "t0", "dst": "t1", "bytes": 18}]}
  *
  * Read here: that it is such a file, and who is meant by each id. Whether the figures make sense
- * and the graph can be planned is for planner/workload.h to say. The order of everything is the
- * file's. Keys that are not named above are left alone. Pure. */
+ * and the graph can be planned is for planner/schedule/workload.h to say. The order of everything
+ * is the file's. Keys that are not named above are left alone. Pure. */
 #ifndef BOURSE_FORMATS_DAG_H
 #define BOURSE_FORMATS_DAG_H
 

@@ -8,7 +8,7 @@
  *     link  63GB/s   63GB/s,5us   100Gbit/s,10us   none
  *
  * A name is letters, digits, dots, dashes and underscores; what it means is for
- * planner/device_set.h to say. No blanks but around commas and plus signs. Pure. */
+ * planner/cost/device_set.h to say. No blanks but around commas and plus signs. Pure. */
 #ifndef BOURSE_FORMATS_DEVICE_LIST_H
 #define BOURSE_FORMATS_DEVICE_LIST_H
 

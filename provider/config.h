@@ -32,7 +32,7 @@
 
 #include "base/problem.h"
 #include "base/requirement.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 #include "provider/session.h"
 #include "runtime/files.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/npy.h"
-#include "planner/cost.h"
+#include "planner/cost/cost.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* provider/simulation.h - a device of the catalogue as if it stood here: products are computed by this machine's
- * cores, and what they take is what planner/cost.h says of the device.
+ * cores, and what they take is what planner/cost/cost.h says of the device.
  *
  * The agent never opens a matrix. Its shape follows from the lengths of the operands' and the result's files:
  * of A, B and C with a, b and c elements it is m x k, k x n and m x n, so m = sqrt(a c / b), and so on. Headers
@@ -9,7 +9,7 @@
 
 #include "base/problem.h"
 #include "formats/tensor_op.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 
 #include <stdbool.h>
 #include <stddef.h>

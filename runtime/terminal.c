@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* The colours that tables and pictures are printed in (consumer/command/output.c,
- * planner/picture_timeline.c). In the text of others they would do no harm. */
+ * planner/picture/picture_timeline.c). In the text of others they would do no harm. */
 static const char *const styles[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[34m"};
 enum { STYLES = sizeof styles / sizeof styles[0], STYLE_SIZE = 8, PIECE_BYTES = 512 };
 

@@ -2,7 +2,7 @@
 #include "base/sha256.h"
 #include "bench/give_up.h"
 #include "bench/planner_reality/parts.h"
-#include "planner/history.h"
+#include "planner/cost/history.h"
 #include "runtime/clock.h"
 
 #include <pthread.h>

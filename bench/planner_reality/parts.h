@@ -7,7 +7,7 @@
 #define BOURSE_BENCH_PLANNER_REALITY_PARTS_H
 
 #include "base/id.h"
-#include "planner/workload.h"
+#include "planner/schedule/workload.h"
 
 #include <stdbool.h>
 #include <stddef.h>

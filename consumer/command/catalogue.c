@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "consumer/command/output.h"
 #include "consumer/command/samples.h"
-#include "planner/catalogue.h"
-#include "planner/cost.h"
-#include "planner/device_set.h"
+#include "planner/cost/catalogue.h"
+#include "planner/cost/cost.h"
+#include "planner/cost/device_set.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "consumer/command/completion.h"
 
 #include "consumer/command/output.h"
-#include "planner/catalogue.h"
-#include "planner/operations.h"
+#include "planner/cost/catalogue.h"
+#include "planner/cost/operations.h"
 #include "planner/templates/template.h"
 
 #include <ctype.h>

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 
 #include <stdlib.h>
 #include <string.h>

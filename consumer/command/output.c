@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "formats/units.h"
 #include "formats/value.h"
-#include "planner/online.h"
-#include "planner/profile.h"
+#include "planner/cost/profile.h"
+#include "planner/schedule/online.h"
 #include "runtime/clock.h"
 #include "runtime/terminal.h"
 

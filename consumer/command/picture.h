@@ -4,7 +4,7 @@
 #define BOURSE_CONSUMER_COMMAND_PICTURE_H
 
 #include "consumer/command/command.h"
-#include "planner/picture.h"
+#include "planner/picture/picture.h"
 
 /* --width, or the terminal's. False after having said what is wrong with it. */
 bool picture_width(struct invocation *invocation, unsigned *ret_width);

@@ -1,5 +1,5 @@
-/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/portfolio.h), and shows
- * the schedule: in tables, as a timeline, as a picture in a file. */
+/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/schedule/portfolio.h),
+ * and shows the schedule: in tables, as a timeline, as a picture in a file. */
 #include "consumer/command/plan_dag.h"
 
 #include "base/cleanup.h"
@@ -7,8 +7,8 @@
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
 #include "formats/dag.h"
-#include "planner/portfolio.h"
-#include "planner/usage.h"
+#include "planner/schedule/portfolio.h"
+#include "planner/schedule/usage.h"
 #include "runtime/files.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* `plan TEMPLATE`: what its steps were measured to take. Files of samples calibrate devices, and
  * are the history of steps that are one of their operations; of devices on offer the market knows
  * what tiles of products took. Both speak of a whole step in millionths of its bound
- * (planner/history.h). */
+ * (planner/cost/history.h). */
 #include "consumer/command/plan_work.h"
 
 #include "consumer/command/output.h"

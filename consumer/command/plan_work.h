@@ -1,14 +1,14 @@
 /* consumer/command/plan_work.h - `bourse plan TEMPLATE` and `plan --file`: work of a template on
  * devices that are named, or on those of the market. plan_work.c reads what is asked and has it
- * planned (planner/plan.h), plan_work_show.c and plan_work_json.c show it. */
+ * planned (planner/layout/plan.h), plan_work_show.c and plan_work_json.c show it. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 
 #include "consumer/command/command.h"
 #include "formats/plan_file.h"
-#include "planner/device_set.h"
-#include "planner/picture.h"
-#include "planner/plan.h"
+#include "planner/cost/device_set.h"
+#include "planner/layout/plan.h"
+#include "planner/picture/picture.h"
 
 struct work {
     struct invocation *invocation;

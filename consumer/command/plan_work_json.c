@@ -2,7 +2,7 @@
 #include "consumer/command/plan_work.h"
 
 #include "consumer/command/output.h"
-#include "planner/queues.h"
+#include "planner/layout/queues.h"
 
 #include <stdlib.h>
 

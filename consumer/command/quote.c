@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "planner/estimate.h"
+#include "planner/cost/estimate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "consumer/command/replanning.h"
 
 #include "base/checked.h"
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* report: where a job's time and money went. planner/report.h has the arithmetic and the
+/* report: where a job's time and money went. planner/picture/report.h has the arithmetic and the
  * pictures. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"

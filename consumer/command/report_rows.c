@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "planner/online.h"
-#include "planner/profile.h"
+#include "planner/cost/profile.h"
+#include "planner/schedule/online.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define BOURSE_CONSUMER_COMMAND_REPORT_ROWS_H
 
 #include "consumer/command/output.h"
-#include "planner/report.h"
+#include "planner/picture/report.h"
 
 /* How far it is from what was predicted: "+12%", or "-". */
 enum { OFF_SIZE = 32 };

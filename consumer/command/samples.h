@@ -9,7 +9,7 @@
 #define BOURSE_CONSUMER_COMMAND_SAMPLES_H
 
 #include "base/problem.h"
-#include "planner/calibrate.h"
+#include "planner/cost/calibrate.h"
 
 enum { SAMPLES_MOST = 1024, SAMPLES_BYTES_MOST = 256 * 1024 };
 

@@ -38,7 +38,7 @@
 #ifndef BOURSE_PLANNER_TEMPLATES_STEPS_H
 #define BOURSE_PLANNER_TEMPLATES_STEPS_H
 
-#include "planner/cost.h"
+#include "planner/cost/cost.h"
 
 #include <stdbool.h>
 #include <stddef.h>

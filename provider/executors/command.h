@@ -7,7 +7,7 @@
 #define BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 
 #include "formats/template.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 #include "protocol/codec.h"
 #include "provider/config.h"
 #include "provider/jail.h"

@@ -1,7 +1,7 @@
 /* Graph files: what is read and makes a graph is planned by every scheduler, with links as
  * resources and without, soundly, and no bound is beaten. */
 #include "formats/dag.h"
-#include "planner/portfolio.h"
+#include "planner/schedule/portfolio.h"
 
 #include <assert.h>
 #include <stddef.h>

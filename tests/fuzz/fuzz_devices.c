@@ -1,7 +1,7 @@
 /* Lists of devices, and links: what is taken keeps to its limits, and can be linked; what is
  * refused says why. */
 #include "formats/device_list.h"
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Operations as text: what is taken is written as a text that reads back as the same, and can be
  * estimated. */
-#include "planner/catalogue.h"
-#include "planner/cost.h"
+#include "planner/cost/catalogue.h"
+#include "planner/cost/cost.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Templates as text, "name" and then lines "parameter=value": what is set makes steps or is refused
  * by a reason, and a device takes some time for each of them, or says why not. */
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 #include "planner/templates/template.h"
 
 #include <assert.h>

@@ -24,7 +24,7 @@ formats:formats/*.c
 protocol:protocol/*.c
 matching:matching/*.c
 ledger:$(find ledger -name '*.c' ! -name 'sqlite*' | sort | tr '\n' ' ')
-planner:planner/*.c planner/templates/*.c
+planner:planner/*/*.c
 exchange:exchange/*.c
 provider_session:provider/session*.c
 consumer_session:consumer/session*.c
@@ -56,7 +56,7 @@ if grep -nwE 'float|double|long double|math\.h' planner/online.[ch]; then
     status=1
 fi
 case $(uname -m) in
-x86_64 | aarch64) gcc -std=c17 -D_GNU_SOURCE -O1 -w -I. -mgeneral-regs-only -c planner/online.c -o "$work/online.o" || status=1 ;;
+x86_64 | aarch64) gcc -std=c17 -D_GNU_SOURCE -O1 -w -I. -mgeneral-regs-only -c planner/schedule/online.c -o "$work/online.o" || status=1 ;;
 esac
 # The drawing of the rooms names every folder that has code.
 sed -n '/^## Rooms/,/^## /p' docs/architecture.md >"$work/rooms"

@@ -1,6 +1,6 @@
-/* planner/online.h against its definitions written slowly, and in random runs: whoever takes work
- * from whom, it ends, and nobody is later for it. From a printed seed. */
-#include "planner/online.h"
+/* planner/schedule/online.h against its definitions written slowly, and in random runs: whoever
+ * takes work from whom, it ends, and nobody is later for it. From a printed seed. */
+#include "planner/schedule/online.h"
 
 #include "base/checked.h"
 #include "base/random.h"

@@ -1,9 +1,9 @@
 /* Operations and their times over random shapes: more of anything never needs less, nothing is
  * below the roofline, and no text does more than be refused. */
 #include "base/random.h"
-#include "planner/catalogue.h"
-#include "planner/cost.h"
-#include "planner/operations.h"
+#include "planner/cost/catalogue.h"
+#include "planner/cost/cost.h"
+#include "planner/cost/operations.h"
 
 #include <check.h>
 #include <inttypes.h>

@@ -2,11 +2,11 @@
  * no single device is better, no bound is beaten, limits are kept or refused, and the same input
  * gives the same plan. What a plan says is looked at from its rows alone, at every moment at which
  * something begins or ends. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 #include "tests/support/sample_work.h"
 
 #include <check.h>
@@ -760,7 +760,8 @@ START_TEST(a_device_more_makes_no_plan_worse)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- templates on devices of the catalogue */
+/* ---------------------------------------------------------------- templates on devices of the
+ * catalogue */
 
 struct catalogued {
     const struct template *template;

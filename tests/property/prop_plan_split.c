@@ -1,11 +1,11 @@
 /* Divisions of real kinds of work over devices of the catalogue: a device more never makes what is
  * asked for worse, with whatever links; what is shown of times, waits and transfers goes together;
  * no bound is beaten. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 
 #include <check.h>
 #include <math.h>

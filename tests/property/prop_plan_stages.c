@@ -2,7 +2,7 @@
  * ten columns of unlike work, weights and activations, up to four devices of unlike speeds and
  * memories, links that take time. What a cut takes is worked out by the fixed order of one forward,
  * one backward in turn, or by rounds one after the other: not by the planner's own rules. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"

@@ -1,10 +1,10 @@
 /* Layers divided over devices of the catalogue: never worse than undivided, no memory is overrun,
  * no bound is beaten, and what is shown of a team's devices goes together. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Plans of real work on devices of which figures were rubbed out at random: none is ever taken for
  * infinite. What a row takes is looked at from the figures that are left alone. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/portfolio.h"
-#include "planner/rank.h"
+#include "planner/schedule/portfolio.h"
+#include "planner/schedule/rank.h"
 #include "tests/support/sample_graph.h"
 
 enum { GRAPHS = 1500, SMALL = 300, TINY = 250, SLOW = 300, LINKLESS = 300 };

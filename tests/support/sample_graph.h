@@ -3,7 +3,7 @@
 #define BOURSE_TESTS_SUPPORT_SAMPLE_GRAPH_H
 
 #include "base/random.h"
-#include "planner/schedule.h"
+#include "planner/schedule/schedule.h"
 
 /* Tasks on processors that all have a link of no latency and bandwidth 1 to one another. Fails the
  * test otherwise. */

@@ -2,7 +2,7 @@
 #ifndef BOURSE_TESTS_SAMPLE_REPORT_H
 #define BOURSE_TESTS_SAMPLE_REPORT_H
 
-#include "planner/report.h"
+#include "planner/picture/report.h"
 
 /* A job submitted at 1,000 s, open until `until_ms` after that, with `devices` devices of `slots`
  * slots each. Attempts are added to it; the caller destroys it. */

@@ -3,7 +3,7 @@
 #ifndef BOURSE_TESTS_SUPPORT_SAMPLE_WORK_H
 #define BOURSE_TESTS_SUPPORT_SAMPLE_WORK_H
 
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 /* Takes some 12 MB of memory while it is done, which no test is near to. */
 #define SAMPLE_UNIT 2e9

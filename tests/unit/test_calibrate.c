@@ -1,7 +1,7 @@
 /* A device that is a formula: what is measured on it is known, so what a calibration makes of it
  * can be compared. */
-#include "planner/calibrate.h"
-#include "planner/catalogue.h"
+#include "planner/cost/calibrate.h"
+#include "planner/cost/catalogue.h"
 
 #include "base/random.h"
 

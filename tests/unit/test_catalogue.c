@@ -1,6 +1,6 @@
 /* The catalogue, row by row, and the roofline over it. */
-#include "planner/catalogue.h"
-#include "planner/cost.h"
+#include "planner/cost/catalogue.h"
+#include "planner/cost/cost.h"
 
 #include "base/kind.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "planner/contention.h"
-#include "planner/portfolio.h"
+#include "planner/schedule/contention.h"
+#include "planner/schedule/portfolio.h"
 #include "tests/support/sample_graph.h"
 
 enum { GRAPHS = 300 };

@@ -1,7 +1,7 @@
 /* The roofline beyond plain products: what bounds which kind, what is refused, and what
  * calibration, history, streamed weights, and a price make of it. The device is one of round
  * figures, so that each time can be worked out by hand. */
-#include "planner/cost.h"
+#include "planner/cost/cost.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* How subtasks would run on what is on offer: small jobs by hand, and that random ones keep to what
  * there is. */
-#include "planner/deal.h"
+#include "planner/schedule/deal.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
 /* Devices to plan for: as people name them, and how they are linked. */
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 
 #include "base/cleanup.h"
 #include "formats/device_list.h"

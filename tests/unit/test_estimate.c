@@ -1,4 +1,4 @@
-#include "planner/estimate.h"
+#include "planner/cost/estimate.h"
 
 #include "base/checked.h"
 #include "base/random.h"

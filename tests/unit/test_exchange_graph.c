@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "exchange/listings.h"
 #include "exchange/state.h"
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 #include "protocol/message.h"
 
 #include <check.h>

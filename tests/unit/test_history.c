@@ -1,5 +1,5 @@
 /* What measurements say, and how much against a model. */
-#include "planner/history.h"
+#include "planner/cost/history.h"
 
 #include "base/random.h"
 

@@ -2,7 +2,7 @@
 #include "planner/templates/llm.h"
 
 #include "base/cleanup.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

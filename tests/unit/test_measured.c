@@ -1,7 +1,7 @@
 /* What work took: by name, size and class; where it is kept; and how it is read out of a ledger. */
 #include "broker/measuring.h"
-#include "planner/deal.h"
-#include "planner/pace.h"
+#include "planner/cost/pace.h"
+#include "planner/schedule/deal.h"
 #include "tests/support/small_market.h"
 
 #include "base/checked.h"

@@ -1,5 +1,5 @@
 /* How work goes on while it runs: order, lanes, moves, stragglers, drift. */
-#include "planner/online.h"
+#include "planner/schedule/online.h"
 
 #include "base/checked.h"
 

@@ -1,5 +1,5 @@
 /* What operations need, each against figures worked out by hand: the working is beside them. */
-#include "planner/operations.h"
+#include "planner/cost/operations.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* How fast devices are beside others, by what was measured on both. */
-#include "planner/pace.h"
+#include "planner/cost/pace.h"
 
 #include "base/random.h"
 

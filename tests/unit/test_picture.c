@@ -1,8 +1,8 @@
 /* Pictures of schedules, and what schedules use. What reports look like is golden_report's. */
-#include "planner/picture.h"
+#include "planner/picture/picture.h"
 
 #include "base/cleanup.h"
-#include "planner/usage.h"
+#include "planner/schedule/usage.h"
 
 #include <check.h>
 #include <stdio.h>

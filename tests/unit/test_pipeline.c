@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "planner/pipeline.h"
+#include "planner/layout/pipeline.h"
 
 enum { LAYERS = 6, DEVICES = 4, GRAPHS = 400 };
 

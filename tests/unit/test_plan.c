@@ -1,6 +1,6 @@
 /* Plans of work on few devices, against figures worked out by hand. Devices take whole seconds for
  * a unit of work. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"

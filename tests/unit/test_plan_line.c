@@ -1,10 +1,10 @@
 /* Plans of work that has a line, against figures worked out by hand: what is gone around again and
  * again, there and back, and there on some devices and around on others. Devices take a second for
  * a unit of work, unless it is said. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
-#include "planner/catalogue.h"
+#include "planner/cost/catalogue.h"
 #include "tests/support/sample_work.h"
 
 #include <check.h>

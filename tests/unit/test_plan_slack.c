@@ -1,6 +1,6 @@
 /* Steps that nobody waits for go where they take less, and all of it ends no later. Devices take
  * whole seconds for a unit of work. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"

@@ -1,6 +1,6 @@
 /* Batches that are divided, with all that goes between their devices, against figures worked out by
  * hand. Devices take a second for a unit of work, and cost a credit a second. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"

@@ -1,9 +1,9 @@
 /* Stages that several devices hold together, against figures worked out by hand. Devices take a
  * second for a unit of work, and a round of what they tell one another a tenth of a second. */
-#include "planner/plan.h"
+#include "planner/layout/plan.h"
 
 #include "base/cleanup.h"
-#include "planner/device_set.h"
+#include "planner/cost/device_set.h"
 #include "tests/support/sample_work.h"
 
 #include <check.h>

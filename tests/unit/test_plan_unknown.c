@@ -1,9 +1,9 @@
 /* What is not known of a device is never taken for large or fast: it does what is known, or
  * measured, or said; and nothing else. */
 #include "base/cleanup.h"
-#include "planner/calibrate.h"
-#include "planner/device_set.h"
-#include "planner/plan.h"
+#include "planner/cost/calibrate.h"
+#include "planner/cost/device_set.h"
+#include "planner/layout/plan.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* What the rows of plans wait for, of plans made by hand. */
-#include "planner/queues.h"
+#include "planner/layout/queues.h"
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"

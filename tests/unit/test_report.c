@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "planner/report.h"
+#include "planner/picture/report.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "planner/schedule.h"
+#include "planner/schedule/schedule.h"
 #include "tests/support/sample_graph.h"
 
 /* a (2, 4) sends 3 to b (5, 1); c (2, 2) stands alone. */

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "planner/bound.h"
-#include "planner/portfolio.h"
+#include "planner/schedule/bound.h"
+#include "planner/schedule/portfolio.h"
 #include "tests/support/sample_graph.h"
 
 static double makespan_of(const struct workload *graph, enum portfolio_method method,

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/random.h"
-#include "planner/slots.h"
+#include "planner/schedule/slots.h"
 
 enum { MANY = 3000, SEEDS = 6 };
 

@@ -1,4 +1,4 @@
-#include "planner/split.h"
+#include "planner/layout/split.h"
 
 #include "base/random.h"
 

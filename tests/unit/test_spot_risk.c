@@ -1,6 +1,6 @@
 /* Work on devices that may be taken away: the formula against hand-made figures and against
  * dice. */
-#include "planner/spot.h"
+#include "planner/cost/spot.h"
 
 #include "base/random.h"
 

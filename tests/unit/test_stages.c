@@ -1,5 +1,5 @@
 /* Columns cut into stages, against figures worked out by hand and against looking at every cut. */
-#include "planner/stages.h"
+#include "planner/layout/stages.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"

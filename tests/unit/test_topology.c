@@ -1,7 +1,7 @@
 /* Ways between memories. The machine of most tests: two hosts; gpus 0 and 1 at host 4, gpu 2 at
  * host 5; gpus 0 and 1 also have NVLink and can reach each other over PCIe. Gpu 3 shares host 4's
  * memory: it is memory 4. */
-#include "planner/topology.h"
+#include "planner/cost/topology.h"
 
 #include "base/cleanup.h"
 #include "base/random.h"

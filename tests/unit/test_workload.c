@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/workload.h"
+#include "planner/schedule/workload.h"
 
 /* Three tasks in a row on two processors, with links both ways. */
 struct sample {

@@ -1,0 +1,196 @@
+/* Work that is not divided has the bound of its graph. A batch may be divided, which graphs do not
+ * know: there the bounds are
+ *
+ *     work   of all items, taken to be divisible at will: a share takes no less than its part of the whole, for what it costs to
+ *            begin, weights that are read again and smaller shapes make it longer, never shorter
+ *     path   of one item, which goes through all steps
+ *
+ * both on devices of which the memory has no bound. Of those that may be taken away each step takes
+ * what is expected if it is made in parts as small as can be, one item each: the longer a part, the
+ * more of it is done anew. Price and energy of steps are least each where it is least; a lease is
+ * never shorter than what it is for.
+ *
+ * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be
+ * on devices of their own. Each kind has the bound of what it is made of, and the lower one holds
+ * for both: columns do not sum up to steps, for what is rounded up is so in each. */
+#include "planner/layout/plan_team.h"
+
+#include "planner/schedule/bound.h"
+
+#include <stdlib.h>
+
+/* The sum over steps of the least that `each` is on a device where the step can run. 0: unknown
+ * everywhere, for some step. */
+static double sum_of_least(const struct plan_case *least,
+                           double (*each)(const struct plan_case *least, size_t step,
+                                          size_t device))
+{
+    double sum = 0;
+    for (size_t s = 0; s < least->steps->step_count; s++) {
+        double lowest = INFINITY;
+        for (size_t d = 0; d < least->input->device_count; d++) {
+            lowest = plan_can_run(least, s, d) ? fmin(lowest, each(least, s, d)) : lowest;
+        }
+        if (!(lowest < INFINITY)) {
+            return 0;
+        }
+        sum += lowest;
+    }
+    return sum * (1 - PLAN_ROUNDING);
+}
+
+static double price_at(const struct plan_case *least, size_t step, size_t device)
+{
+    int64_t price = least->input->devices[device].price_micro;
+    double time_s = plan_cost_at(least, step, device)->here.time_s.value;
+    return price < 0 ? INFINITY : (double)price * time_s / PLAN_HOUR_S;
+}
+
+static double energy_at(const struct plan_case *least, size_t step, size_t device)
+{
+    const struct plan_cost *cost = plan_cost_at(least, step, device);
+    if (cost->is_left_out) {
+        return 0;
+    }
+    return cost->here.energy_j.source == FIGURE_UNKNOWN ? INFINITY : cost->here.energy_j.value;
+}
+
+/* By one of the bounds of graphs, for what there is of each step. */
+static bool bound_by(const struct plan_case *least,
+                     bool (*bound)(const struct workload *graph, double *ret_bound),
+                     double *ret_bound_s)
+{
+    struct workload *graph = NULL;
+    struct workload_fault fault;
+    double slack_s = 0;
+    enum workload_status status = plan_workload(least, &graph, &slack_s, &fault);
+    bool ok = status != WORKLOAD_NO_MEMORY;
+    if (status == WORKLOAD_OK) {
+        double found_s = 0;
+        ok = bound(graph, &found_s);
+        *ret_bound_s = fmax(*ret_bound_s, found_s * (1 - PLAN_ROUNDING) - slack_s);
+    }
+    workload_destroy(&graph);
+    return ok;
+}
+
+/* What no plan of some kind takes less than; 0: not known. */
+struct least {
+    double time_s, price_micro, energy_j;
+};
+
+/* Of all items, which are not divided (`is_whole`) or at will; `one` of them, or NULL. */
+static bool bound_case(struct plan_case *all, struct plan_case *one, bool is_whole,
+                       struct least *ret_least)
+{
+    plan_case_interrupt(all, one == NULL ? all : one);
+    if (one != NULL) {
+        plan_case_interrupt(one, one);
+    }
+    *ret_least = (struct least){.price_micro = sum_of_least(all, price_at),
+                                .energy_j = sum_of_least(all, energy_at)};
+    return bound_by(all, is_whole ? bound_make : bound_work, &ret_least->time_s) &&
+           (one == NULL || bound_by(one, bound_make, &ret_least->time_s));
+}
+
+/* Each step at the least that either of both takes. */
+static void lower_costs(struct plan_case *to, const struct plan_case *other)
+{
+    for (size_t i = 0; i < to->steps->step_count * to->input->device_count; i++) {
+        size_t step = i / to->input->device_count;
+        size_t device = i % to->input->device_count;
+        bool is_lower = plan_can_run(other, step, device) &&
+                        (!plan_can_run(to, step, device) ||
+                         other->costs[i].here.time_s.value < to->costs[i].here.time_s.value);
+        to->costs[i] = is_lower ? other->costs[i] : to->costs[i];
+    }
+}
+
+/* The path of an item whose layers may be divided: each step as long as it takes where it is held
+ * by as many as is best, on the first device of these, and what goes from device to device what it
+ * is of the widest. All the work of a team is no less than that of one device which does it alone,
+ * so that only the path changes. */
+static bool divide(const struct plan_case *of, bool is_line, struct plan_case **one)
+{
+    struct plan_teams *teams = calloc(1, sizeof *teams);
+    struct plan_case whole = *of;
+    const bool is_divided = of->input->template->make_divided != NULL;
+    bool ok = teams != NULL;
+    whole.teams = teams;
+    for (uint32_t ways = 2; ok && is_divided && ways <= TEAM_MOST; ways *= 2) {
+        struct plan_case *divided = NULL;
+        plan_teams_find(of, ways, teams);
+        if (teams->count > 0 && is_line) {
+            ok = plan_case_line(of, 1, teams, PLAN_AT_LEAST, &divided, NULL);
+        } else if (teams->count > 0) {
+            ok = plan_case_share(&whole, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &divided);
+        }
+        if (divided != NULL) {
+            divided->teams = NULL; /* they are looked for anew */
+            lower_costs(divided, *one);
+            plan_case_destroy(one);
+            *one = divided;
+        }
+    }
+    free(teams);
+    return ok;
+}
+
+/* Of plans in steps. */
+static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct least *ret_least)
+{
+    struct plan_outcome unused;
+    struct plan_case *all = NULL;
+    struct plan_case *one = NULL;
+    bool is_whole = !plan_is_divisible(of, &unused) && !plan_may_part(of->input);
+    bool ok = plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &all) &&
+              all != NULL &&
+              (is_whole || plan_case_share(of, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
+              (is_whole || plan_has_replicas(of->input) || divide(of, false, &one)) &&
+              bound_case(all, one, is_whole, ret_least);
+    if (ok && is_whole) {
+        ret_least->time_s = fmax(ret_least->time_s, graph_bound_s);
+    }
+    plan_case_destroy(&all);
+    plan_case_destroy(&one);
+    return ok;
+}
+
+/* Of plans in columns too. */
+static bool lower_to_line(const struct plan_case *of, struct least *least)
+{
+    struct least line;
+    struct plan_case *all = NULL;
+    struct plan_case *one = NULL;
+    bool ok = plan_case_line(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
+              plan_case_line(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
+              (all == NULL || (divide(of, true, &one) && bound_case(all, one, false, &line)));
+    if (ok && all != NULL) {
+        least->time_s = fmin(least->time_s, line.time_s);
+        least->price_micro = fmin(least->price_micro, line.price_micro);
+        least->energy_j = fmin(least->energy_j, line.energy_j);
+    }
+    plan_case_destroy(&all);
+    plan_case_destroy(&one);
+    return ok;
+}
+
+bool plan_bound(const struct plan_case *of, double graph_bound_s, struct plan_bounds *ret_bounds)
+{
+    struct least least;
+    if (!bound_steps(of, graph_bound_s, &least) ||
+        (plan_can_line(of) && !lower_to_line(of, &least))) {
+        return false;
+    }
+    const double by_objective[] = {
+        [PLAN_TIME] = least.time_s,
+        [PLAN_PRICE] = least.price_micro,
+        [PLAN_ENERGY] = least.energy_j,
+        [PLAN_VALUE] =
+            least.price_micro + least.time_s / PLAN_HOUR_S * (double)of->input->worth_micro,
+    };
+    *ret_bounds = (struct plan_bounds){.time_s = least.time_s,
+                                       .merit = by_objective[of->input->objective],
+                                       .price_micro = least.price_micro};
+    return true;
+}

@@ -1,0 +1,693 @@
+/* Stages of a line (plan_line.h), for as many devices as there are. Who does which columns is found
+ * by stages.h, for each number of micro-batches and several limits of how long a stage may take of
+ * one: fewer devices are slower, and cheaper. All that is found is worked out roughly,
+ *
+ *     there          sum of the stages + (m - 1) x the slowest                              m micro-batches
+ *     around         sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
+ *     there, back    sum of both + (m - 1) x the slowest of both, and what is done once; the slowest is at least what one takes
+ *                    from any stage to the end and back over the stages that there are, since no more are under way there
+ *
+ * and what is better than all others in time, price or energy is run micro-batch by micro-batch
+ * (plan_relay.c), with memory and links as plan.h has them. The best of that is taken.
+ *
+ * What is gone around may be on devices of its own: then those lines begin at the first layer,
+ * since the row of the next token's embedding can be looked up where the token was chosen. */
+#include "planner/layout/plan_line.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EFFORT = 300000, /* figures of stages.h, for a number of micro-batches; with teams a quarter */
+    DEALS = 40,      /* ways to deal devices out to the two parts of a line */
+    BATCHES = 7,     /* numbers of micro-batches: 1, 2, 4 ... */
+};
+
+static const double levels[] = {1, 1.2, 1.5, 2, 3, 5, 10, INFINITY}; /* times the least limit */
+enum { LEVELS = sizeof levels / sizeof levels[0] };
+
+/* ---------------------------------------------------------------- figures of columns */
+
+bool line_can_run(const struct plan_case *one, size_t step, uint32_t device)
+{
+    return plan_can_run(one, step, device) && !plan_cost_at(one, step, device)->must_stream;
+}
+
+static void add_times(struct line_cuts *cuts, size_t s)
+{
+    const struct step *step = &cuts->ones[0]->steps->steps[s];
+    struct line_figures *figures = cuts->figures;
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        const struct plan_case *one = line_one(cuts, g);
+        uint32_t device = cuts->groups[g].devices[0];
+        const struct plan_cost *cost = plan_cost_at(one, s, device);
+        bool is_once = step->phase == STEP_ONCE;
+        double *takes_s = &figures->takes_s[step->phase][step->column][g];
+        if (!line_can_run(one, s, device)) {
+            *takes_s = INFINITY;
+        } else if (!cost->is_left_out) {
+            *takes_s += cost->here.time_s.value;
+            figures->energy_j[step->column][g] += cuts->groups[g].width *
+                                                  cost->here.energy_j.value /
+                                                  (is_once ? (double)cuts->micro_batches : 1);
+        }
+    }
+}
+
+/* Sets that no earlier step of the column, or of its part of it, has. */
+static void add_sets(struct line_cuts *cuts, size_t g, const struct step *step, uint8_t *seen)
+{
+    const struct steps *steps = line_one(cuts, g)->steps;
+    struct line_figures *figures = cuts->figures;
+    int part = step->phase == STEP_AROUND;
+    for (uint32_t i = step->first_set; i < step->first_set + step->set_count; i++) {
+        double bytes = (double)steps->sets[i];
+        figures->all_bytes[step->column][g] += seen[i] == 0 ? bytes : 0;
+        figures->fixed_bytes[part][step->column][g] += (seen[i] >> part & 1) == 0 ? bytes : 0;
+        seen[i] = (uint8_t)(seen[i] | 1 << part);
+    }
+}
+
+static void add_memory(struct line_cuts *cuts, size_t g, size_t s)
+{
+    const struct plan_case *one = line_one(cuts, g);
+    const struct step *step = &one->steps->steps[s];
+    struct line_figures *figures = cuts->figures;
+    int part = step->phase == STEP_AROUND;
+    double working = (double)step->working_bytes;
+    figures->fixed_bytes[part][step->column][g] += one->kept[s];
+    figures->all_bytes[step->column][g] += one->kept[s];
+    if (step->phase == STEP_THERE || step->phase == STEP_AROUND) {
+        figures->held_bytes[part][step->column][g] +=
+            fmax((double)step->held_bytes - one->kept[s], 0);
+    } else {
+        working += (double)step->held_bytes;
+    }
+    figures->working_bytes[part][step->column][g] =
+        fmax(figures->working_bytes[part][step->column][g], working);
+}
+
+/* What goes on within a column takes room there. */
+static void add_within(struct line_cuts *cuts, size_t g)
+{
+    const struct steps *steps = line_one(cuts, g)->steps;
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        const struct step *from = &steps->steps[steps->edges[i].from];
+        const struct step *to = &steps->steps[steps->edges[i].to];
+        double own = (double)(steps->edges[i].bytes - steps->edges[i].set_bytes);
+        int part = from->phase == STEP_AROUND;
+        if (from->column == to->column && from->phase == to->phase && to->phase != STEP_ONCE) {
+            cuts->figures->working_bytes[part][from->column][g] += own;
+        }
+    }
+}
+
+/* What an edge carries, by where and when its ends are. */
+static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
+{
+    const struct step *from = &cuts->ones[0]->steps->steps[edge->from];
+    const struct step *to = &cuts->ones[0]->steps->steps[edge->to];
+    struct line_figures *figures = cuts->figures;
+    double bytes = (double)edge->bytes;
+    bool leaves = from->phase == STEP_THERE && to->phase == STEP_AROUND;
+    if (leaves && from->column != to->column) {
+        figures->start_bytes += bytes;
+    } else if (leaves) {
+        figures->kept_bytes[from->column] += bytes;
+    } else if (to->phase == STEP_BACK && from->column > to->column) {
+        for (uint32_t c = to->column; c < from->column; c++) {
+            figures->back_bytes[c] += bytes;
+        }
+    } else if (from->phase == to->phase && from->column < to->column) {
+        double *into = to->phase == STEP_AROUND ? figures->round_bytes : figures->there_bytes;
+        for (uint32_t c = from->column + 1u; c <= to->column; c++) {
+            into[c] += to->phase == STEP_AROUND ? bytes / (double)cuts->rounds : bytes;
+        }
+    }
+}
+
+/* Room for what comes and what goes, one of each on its way and one at hand, at both ends of a
+ * stage that begins or ends there, and between its columns. */
+static void add_room(struct line_cuts *cuts)
+{
+    struct line_figures *figures = cuts->figures;
+    for (size_t c = 0; c < cuts->columns; c++) {
+        bool is_last = c + 1 == cuts->columns;
+        double there = figures->there_bytes[c] + (is_last ? 0 : figures->there_bytes[c + 1]);
+        double around = figures->round_bytes[c] + (is_last ? 0 : figures->round_bytes[c + 1]);
+        double back = figures->back_bytes[c] + (c > 0 ? figures->back_bytes[c - 1] : 0);
+        for (size_t g = 0; g < cuts->group_count; g++) {
+            figures->working_bytes[0][c][g] += 4 * there + 4 * back;
+            figures->working_bytes[1][c][g] += 4 * around;
+        }
+    }
+}
+
+/* Rounds of one are done on the way there. */
+static void fold(struct line_cuts *cuts, struct steps *steps)
+{
+    cuts->rounds = steps->rounds == 1 ? 0 : steps->rounds;
+    if (steps->rounds == 1) {
+        for (size_t s = 0; s < steps->step_count; s++) {
+            struct step *step = &steps->steps[s];
+            step->phase = step->phase == STEP_AROUND ? STEP_THERE : step->phase;
+        }
+    }
+}
+
+/* Alone, for the most that crosses a cut: cuts are much alike. */
+static void fill_ways(const struct line_cuts *cuts, const double *into, struct line_ways *ways)
+{
+    const struct plan_input *input = cuts->whole->input;
+    double most = 0;
+    for (size_t c = 0; c < cuts->columns; c++) {
+        most = fmax(most, into[c]);
+    }
+    for (size_t i = 0; i < cuts->group_count; i++) {
+        for (size_t j = 0; j < cuts->group_count; j++) {
+            const struct line_group *to = &cuts->groups[j];
+            uint32_t source = input->devices[cuts->groups[i].devices[0]].memory;
+            uint32_t other = i == j && to->count > 1 ? to->width : 0;
+            uint32_t target = input->devices[to->devices[other]].memory;
+            struct topology_transfer way;
+            bool can = source != target && input->topology != NULL &&
+                       topology_find(input->topology, NULL, UINT64_C(1) << source, target,
+                                     (int64_t)ceil(most), 0, &way) == TOPOLOGY_OK;
+            ways->takes_s[i][j] = source == target ? 0 : can ? way.finish_s : INFINITY;
+        }
+    }
+}
+
+/* Of each device of the group. */
+static void fill_memory(struct line_cuts *cuts, size_t g, uint8_t *seen)
+{
+    const struct steps *steps = line_one(cuts, g)->steps;
+    for (uint32_t c = 0; c < steps->column_count; c++) {
+        memset(seen, 0, steps->set_count * sizeof *seen);
+        for (size_t s = 0; s < steps->step_count; s++) {
+            if (steps->steps[s].column == c) {
+                add_sets(cuts, g, &steps->steps[s], seen);
+                add_memory(cuts, g, s);
+            }
+        }
+    }
+    add_within(cuts, g);
+}
+
+static bool fill_figures(struct line_cuts *cuts)
+{
+    const struct steps *steps = cuts->ones[0]->steps;
+    uint8_t *seen = calloc(steps->set_count + 1, sizeof *seen);
+    if (seen == NULL) {
+        return false;
+    }
+    memset(cuts->figures, 0, sizeof *cuts->figures);
+    cuts->columns = steps->column_count;
+    cuts->has_back = false;
+    for (size_t s = 0; s < steps->step_count; s++) {
+        add_times(cuts, s);
+        cuts->has_back = cuts->has_back || steps->steps[s].phase == STEP_BACK;
+    }
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        fill_memory(cuts, g, seen);
+    }
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        add_edge(cuts, &steps->edges[i]);
+    }
+    add_room(cuts);
+    fill_ways(cuts, cuts->figures->there_bytes, &cuts->ways[0]);
+    fill_ways(cuts, cuts->figures->round_bytes, &cuts->ways[1]);
+    free(seen);
+    return true;
+}
+
+/* ---------------------------------------------------------------- roughly */
+
+struct rough {
+    double sum_s, slowest_s;
+};
+
+/* Of stages, in the phases of a mask; `first`: the column that the first of theirs is. `ways`: over
+ * cuts, `often` times. */
+static struct rough rough_of(const struct line_cuts *cuts, const struct stages *stages,
+                             unsigned phases, uint32_t first, const struct line_ways *ways,
+                             double often)
+{
+    struct rough rough = {0, 0};
+    for (uint32_t left = 1; left <= stages->stage_count; left++) { /* from the last on */
+        const uint32_t k = stages->stage_count - left;
+        const struct stages_stage *stage = &stages->stages[k];
+        double time_s = 0;
+        for (uint32_t c = stage->first; c < stage->first + stage->count; c++) {
+            for (int p = 0; p < STEP_PHASES; p++) {
+                time_s +=
+                    (phases >> p & 1) != 0 ? cuts->figures->takes_s[p][c + first][stage->group] : 0;
+            }
+        }
+        if (left > 1 && ways != NULL) {
+            rough.sum_s += often * ways->takes_s[stage->group][stages->stages[k + 1].group];
+        }
+        rough.sum_s += time_s;
+        rough.slowest_s = fmax(rough.slowest_s, time_s);
+        if ((phases >> STEP_BACK & 1) != 0 && cuts->has_back && left < cuts->micro_batches) {
+            /* So many are under way from here to the end and back, and no more. */
+            rough.slowest_s = fmax(rough.slowest_s, rough.sum_s / left);
+        }
+    }
+    return rough;
+}
+
+static double rough_there(const struct line_cuts *cuts, const struct rough *rough)
+{
+    return rough->sum_s + (double)(cuts->micro_batches - 1) * rough->slowest_s;
+}
+
+static double rough_around(const struct line_cuts *cuts, const struct rough *all)
+{
+    double rounds = (double)cuts->rounds;
+    double count = (double)cuts->micro_batches;
+    struct rough one = {all->sum_s / rounds, all->slowest_s / rounds};
+    return rough_there(cuts, &one) + (rounds - 1) * fmax(one.sum_s, count * one.slowest_s);
+}
+
+static void add_rough(const struct line_cuts *cuts, const struct stages *stages, uint32_t first,
+                      double *price, struct line_candidate *candidate)
+{
+    for (uint32_t k = 0; k < stages->stage_count; k++) {
+        const struct stages_stage *stage = &stages->stages[k];
+        const struct line_group *group = &cuts->groups[stage->group];
+        *price += group->price;
+        candidate->width = group->width > candidate->width ? group->width : candidate->width;
+        for (uint32_t c = stage->first; c < stage->first + stage->count; c++) {
+            candidate->energy_j +=
+                cuts->figures->energy_j[c + first][stage->group] * (double)cuts->micro_batches;
+        }
+    }
+}
+
+static void judge(const struct line_cuts *cuts, struct line_candidate *candidate)
+{
+    const unsigned both = 1u << STEP_THERE | 1u << STEP_BACK;
+    double hourly = 0;
+    struct rough there =
+        rough_of(cuts, &candidate->there, both, 0, &cuts->ways[0], cuts->has_back ? 2 : 1);
+    struct rough once = rough_of(cuts, &candidate->there, 1u << STEP_ONCE, 0, NULL, 0);
+    candidate->time_s = rough_there(cuts, &there) + once.slowest_s;
+    candidate->energy_j = 0;
+    candidate->width = 1;
+    add_rough(cuts, &candidate->there, 0, &hourly, candidate);
+    if (cuts->rounds > 0) {
+        const struct stages *ring = candidate->is_apart ? &candidate->around : &candidate->there;
+        struct rough around = rough_of(cuts, ring, 1u << STEP_AROUND, candidate->is_apart,
+                                       &cuts->ways[1], (double)cuts->rounds);
+        candidate->time_s += rough_around(cuts, &around);
+    }
+    if (candidate->is_apart) {
+        add_rough(cuts, &candidate->around, 1, &hourly, candidate);
+    }
+    candidate->price = hourly * candidate->time_s;
+}
+
+static bool is_same_sort(const struct line_candidate *a, const struct line_candidate *b)
+{
+    return a->is_apart == b->is_apart && a->width == b->width;
+}
+
+/* By one of its own sort: what the others would have given is to be told. */
+static bool is_beaten(const struct line_candidate *a, const struct line_candidate *by)
+{
+    return is_same_sort(a, by) && by->time_s <= a->time_s && by->price <= a->price &&
+           by->energy_j <= a->energy_j;
+}
+
+/* Keeps it if none that is kept beats it, in place of those that it beats. */
+static void offer(struct line_cuts *cuts)
+{
+    struct line_candidate *candidate = cuts->next;
+    size_t left = 0;
+    size_t of_sort = 0;
+    judge(cuts, candidate);
+    if (candidate->width == 1 && cuts->variation > 0) {
+        return; /* it was found without teams */
+    }
+    for (size_t i = 0; i < cuts->kept_count; i++) {
+        if (is_beaten(candidate, &cuts->kept[i])) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < cuts->kept_count; i++) {
+        if (!is_beaten(&cuts->kept[i], candidate)) {
+            of_sort += is_same_sort(&cuts->kept[i], candidate);
+            cuts->kept[left++] = cuts->kept[i];
+        }
+    }
+    cuts->kept_count = left;
+    if (of_sort < (candidate->width == 1 ? LINE_CUTS : LINE_DIVIDED)) {
+        cuts->kept[cuts->kept_count++] = *candidate;
+    }
+}
+
+/* ---------------------------------------------------------------- cutting */
+
+/* A search among some of the devices of each group, of some phases. */
+struct cutting {
+    struct stages_input input;
+    uint32_t counts[STAGES_GROUPS];
+    size_t groups[STAGES_GROUPS]; /* which they are */
+    double time_s[STAGES_COLUMNS * STAGES_GROUPS];
+    double fixed_bytes[STAGES_COLUMNS * STAGES_GROUPS];
+    double held_bytes[STAGES_COLUMNS * STAGES_GROUPS];
+    double working_bytes[STAGES_COLUMNS * STAGES_GROUPS];
+    double memory_bytes[STAGES_GROUPS];
+    double link_s[STAGES_GROUPS * STAGES_GROUPS];
+};
+
+/* As of all groups. */
+static void fill_links(const struct line_ways *ways, struct cutting *cutting)
+{
+    size_t count = cutting->input.group_count;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            size_t from = cutting->groups[i];
+            size_t to = cutting->groups[j];
+            cutting->link_s[i * count + j] = ways->takes_s[from][to];
+        }
+    }
+}
+
+enum part { ALL, THERE, AROUND };
+
+/* Of a column on a device of a group. */
+static void fill_column(const struct line_cuts *cuts, struct cutting *cutting, enum part part,
+                        size_t at, size_t g, size_t to)
+{
+    const struct line_figures *figures = cuts->figures;
+    int of = part == AROUND;
+    bool is_all = part == ALL;
+    double there_s = figures->takes_s[STEP_THERE][at][g] + figures->takes_s[STEP_BACK][at][g];
+    double around_s = figures->takes_s[STEP_AROUND][at][g];
+    double once_s = figures->takes_s[STEP_ONCE][at][g] / (double)cuts->micro_batches;
+    cutting->time_s[to] = part == AROUND  ? around_s
+                          : part == THERE ? there_s
+                                          : there_s + around_s + once_s;
+    cutting->fixed_bytes[to] = is_all ? figures->all_bytes[at][g] : figures->fixed_bytes[of][at][g];
+    cutting->held_bytes[to] =
+        is_all ? fmax(figures->held_bytes[0][at][g], figures->held_bytes[1][at][g])
+               : figures->held_bytes[of][at][g];
+    cutting->working_bytes[to] =
+        is_all ? fmax(figures->working_bytes[0][at][g], figures->working_bytes[1][at][g])
+               : figures->working_bytes[of][at][g];
+}
+
+static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, enum part part)
+{
+    const struct line_figures *figures = cuts->figures;
+    uint32_t first = part == AROUND; /* its own columns begin there */
+    size_t groups = cutting->input.group_count;
+    size_t columns = cuts->columns - first;
+    for (size_t c = 0; c < columns; c++) {
+        for (size_t i = 0; i < groups; i++) {
+            fill_column(cuts, cutting, part, c + first, cutting->groups[i], c * groups + i);
+        }
+    }
+    for (size_t i = 0; part == AROUND && i < groups;
+         i++) { /* the first column is done by who has the last */
+        size_t g = cutting->groups[i];
+        size_t last = (columns - 1) * groups + i;
+        cutting->time_s[last] += figures->takes_s[STEP_AROUND][0][g];
+        cutting->fixed_bytes[last] += figures->fixed_bytes[1][0][g];
+        cutting->working_bytes[last] += figures->working_bytes[1][0][g];
+    }
+    cutting->input.column_count = columns;
+    fill_links(&cuts->ways[part == AROUND], cutting);
+}
+
+/* Groups of which there are any. False: none. */
+static bool fill_cutting(const struct line_cuts *cuts, const uint32_t counts[STAGES_GROUPS],
+                         enum part part, struct cutting *cutting)
+{
+    memset(cutting, 0, sizeof *cutting);
+    size_t count = 0;
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        if (counts[g] > 0) {
+            const struct figure *memory = &cuts->whole->input->devices[cuts->groups[g].devices[0]]
+                                               .cost->profile->figures[FIGURE_MEMORY];
+            cutting->memory_bytes[count] =
+                memory->source == FIGURE_UNKNOWN ? INFINITY : memory->value;
+            cutting->counts[count] = counts[g];
+            cutting->groups[count++] = g;
+        }
+    }
+    cutting->input = (struct stages_input){.group_count = count,
+                                           .counts = cutting->counts,
+                                           .time_s = cutting->time_s,
+                                           .fixed_bytes = cutting->fixed_bytes,
+                                           .held_bytes = cutting->held_bytes,
+                                           .working_bytes = cutting->working_bytes,
+                                           .memory_bytes = cutting->memory_bytes,
+                                           .link_s = cutting->link_s,
+                                           .micro_batches = cuts->micro_batches,
+                                           .holds_all = !cuts->has_back};
+    fill_columns(cuts, cutting, part);
+    return count > 0;
+}
+
+/* By their own numbers. */
+static void name_groups(const struct cutting *cutting, struct stages *stages)
+{
+    for (uint32_t k = 0; k < stages->stage_count; k++) {
+        stages->stages[k].group = (uint32_t)cutting->groups[stages->stages[k].group];
+    }
+}
+
+static void spend(struct line_cuts *cuts, const struct stages_search *search)
+{
+    uint64_t effort = search != NULL ? stages_effort(search) : 0;
+    cuts->effort -= effort < cuts->effort ? effort : cuts->effort;
+}
+
+/* Each choice of groups at each limit. */
+static bool cut_together(struct line_cuts *cuts, struct cutting *cutting)
+{
+    uint32_t counts[STAGES_GROUPS] = {0};
+    struct stages_search *search = NULL;
+    double least_s = 0;
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        counts[g] = cuts->groups[g].count;
+    }
+    if (!fill_cutting(cuts, counts, ALL, cutting)) {
+        return true;
+    }
+    enum stages_status status = stages_create(&cutting->input, &search);
+    bool can = status == STAGES_OK && stages_least(search, &least_s) == STAGES_OK;
+    for (size_t i = 0; can && i < LEVELS; i++) {
+        (void)stages_find(search, least_s * levels[i]);
+        for (uint32_t groups = 1; groups < 1u << cutting->input.group_count; groups++) {
+            cuts->next->is_apart = false;
+            if (stages_take(search, groups, &cuts->next->there)) {
+                const struct stages_stage *first = &cuts->next->there.stages[0];
+                name_groups(cutting, &cuts->next->there);
+                if (cuts->next->there.stage_count > 1 || cuts->groups[first->group].width > 1) {
+                    offer(cuts);
+                }
+            }
+        }
+    }
+    spend(cuts, search);
+    stages_destroy(&search);
+    return status != STAGES_NO_MEMORY;
+}
+
+enum { WIDER = 2 };
+static const double wider[WIDER] = {1, 2}; /* times the least limit */
+
+/* The best of some devices of these groups at each of two limits; no stages: none. */
+static bool cut_part(struct line_cuts *cuts, struct cutting *cutting,
+                     const uint32_t counts[STAGES_GROUPS], enum part part,
+                     struct stages ret_stages[WIDER])
+{
+    struct stages_search *search = NULL;
+    double least_s = 0;
+    memset(ret_stages, 0, WIDER * sizeof *ret_stages);
+    if (!fill_cutting(cuts, counts, part, cutting)) {
+        return true;
+    }
+    enum stages_status status = stages_create(&cutting->input, &search);
+    bool can = status == STAGES_OK && stages_least(search, &least_s) == STAGES_OK;
+    for (int i = 0; can && i < WIDER; i++) {
+        (void)stages_find(search, least_s * wider[i]);
+        for (uint32_t groups = 1; groups < 1u << cutting->input.group_count; groups++) {
+            struct stages found;
+            if (stages_take(search, groups, &found) &&
+                (ret_stages[i].stage_count == 0 || found.slowest_s < ret_stages[i].slowest_s)) {
+                ret_stages[i] = found;
+            }
+        }
+        name_groups(cutting, &ret_stages[i]);
+    }
+    spend(cuts, search);
+    stages_destroy(&search);
+    return status != STAGES_NO_MEMORY;
+}
+
+/* A deal of devices: `there` of each group to one part, the others to the other. */
+static bool cut_apart(struct line_cuts *cuts, struct cutting *cutting,
+                      const uint32_t there[STAGES_GROUPS])
+{
+    uint32_t around[STAGES_GROUPS] = {0};
+    struct stages first[WIDER];
+    struct stages second[WIDER] = {{.stage_count = 0}};
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        around[g] = cuts->groups[g].count - there[g];
+        cuts->next->first_of[g] = there[g];
+    }
+    if (!cut_part(cuts, cutting, there, THERE, first)) {
+        return false;
+    }
+    if (first[0].stage_count > 0 && !cut_part(cuts, cutting, around, AROUND, second)) {
+        return false;
+    }
+    for (int i = 0; first[0].stage_count > 0 && second[0].stage_count > 0 && i < WIDER * WIDER;
+         i++) {
+        cuts->next->is_apart = true;
+        cuts->next->there = first[i / WIDER];
+        cuts->next->around = second[i % WIDER];
+        offer(cuts);
+    }
+    return true;
+}
+
+/* Of each group all, none, one, all but one, or half of it. */
+static uint32_t dealt(uint32_t count, uint32_t choice)
+{
+    const uint32_t choices[] = {0, count, 1, count - 1, count / 2};
+    return choices[choice];
+}
+
+static bool deal_out(struct line_cuts *cuts, struct cutting *cutting)
+{
+    enum { CHOICES = 5 };
+    uint32_t tried[DEALS][STAGES_GROUPS];
+    size_t tried_count = 0;
+    uint32_t ways = 1;
+    for (size_t g = 0; g < cuts->group_count; g++) {
+        ways *= CHOICES;
+    }
+    for (uint32_t way = 0; way < ways && tried_count < DEALS && cuts->effort > 0; way++) {
+        uint32_t there[STAGES_GROUPS] = {0};
+        uint32_t left = way;
+        uint32_t sum = 0;
+        uint32_t others = 0;
+        for (size_t g = 0; g < cuts->group_count; g++, left /= CHOICES) {
+            there[g] = dealt(cuts->groups[g].count, left % CHOICES);
+            sum += there[g];
+            others += cuts->groups[g].count - there[g];
+        }
+        bool is_new = sum > 0 && others > 0;
+        for (size_t i = 0; i < tried_count; i++) {
+            is_new = is_new && memcmp(tried[i], there, sizeof there) != 0;
+        }
+        if (is_new) {
+            memcpy(tried[tried_count++], there, sizeof there);
+            if (!cut_apart(cuts, cutting, there)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void drop_ones(struct line_cuts *cuts)
+{
+    for (size_t i = 0; i < TEAM_WIDTHS; i++) {
+        plan_case_destroy(&cuts->ones[i]);
+    }
+}
+
+/* False without memory; NULL: it cannot be. */
+static bool make_one(struct line_cuts *cuts, size_t width)
+{
+    struct plan_case **one = &cuts->ones[width];
+    if (*one != NULL) {
+        return true;
+    }
+    bool ok = plan_case_line(cuts->whole, cuts->items, width == 0 ? NULL : &cuts->teams[width],
+                             PLAN_AS_IT_IS, one, NULL);
+    if (ok && *one != NULL) {
+        fold(cuts, (*one)->owned);
+    }
+    return ok;
+}
+
+bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation)
+{
+    const int64_t items = cuts->whole->items;
+    const int64_t each = items / count + (items % count != 0);
+    if (each == cuts->items && variation == cuts->variation) {
+        return true;
+    }
+    if (each != cuts->items) {
+        cuts->items = each;
+        cuts->micro_batches = items / each + (items % each != 0);
+        drop_ones(cuts);
+    }
+    cuts->variation = variation;
+    line_set_groups(cuts);
+    bool ok = make_one(cuts, 0);
+    bool can = ok && cuts->ones[0] != NULL;
+    for (size_t g = 0; can && g < cuts->group_count; g++) {
+        size_t width = cuts->variations[variation].of[g];
+        ok = make_one(cuts, width);
+        can = ok && cuts->ones[width] != NULL;
+    }
+    if (ok && !can) {
+        drop_ones(cuts);
+        cuts->items = 0;
+    }
+    return ok && (!can || fill_figures(cuts));
+}
+
+static bool find_candidates(struct line_cuts *cuts, struct cutting *cutting)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < BATCHES && INT64_C(1) << i <= cuts->whole->items; i++) {
+        for (size_t v = 0; ok && v < cuts->variation_count; v++) {
+            ok = line_cut_at(cuts, INT64_C(1) << i, v);
+            if (!ok || cuts->ones[0] == NULL) {
+                continue;
+            }
+            cuts->next->micro_batches = cuts->micro_batches;
+            cuts->next->items = cuts->items;
+            cuts->next->variation = v;
+            cuts->effort = v == 0 ? EFFORT : EFFORT / 4;
+            ok = cut_together(cuts, cutting) && (cuts->rounds == 0 || deal_out(cuts, cutting));
+        }
+    }
+    return ok;
+}
+
+bool line_cut(struct line_cuts *cuts)
+{
+    enum { SORTS = 2, MOST = SORTS * (LINE_CUTS + (TEAM_WIDTHS - 1) * LINE_DIVIDED) };
+    struct cutting *cutting = calloc(1, sizeof *cutting);
+    cuts->teams = calloc(TEAM_WIDTHS, sizeof *cuts->teams);
+    cuts->figures = calloc(1, sizeof *cuts->figures);
+    cuts->kept = calloc(MOST, sizeof *cuts->kept);
+    cuts->next = calloc(1, sizeof *cuts->next);
+    line_find_kinds(cuts);
+    bool ok = cutting != NULL && cuts->teams != NULL && cuts->figures != NULL &&
+              cuts->kept != NULL && cuts->next != NULL && line_find_variations(cuts) &&
+              find_candidates(cuts, cutting);
+    free(cutting);
+    return ok;
+}
+
+void line_cuts_fini(struct line_cuts *cuts)
+{
+    drop_ones(cuts);
+    free(cuts->teams);
+    free(cuts->figures);
+    free(cuts->kept);
+    free(cuts->next);
+}

@@ -1,0 +1,715 @@
+#include "planner/layout/plan_inner.h"
+
+#include "planner/schedule/bound.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- a graph for schedulers */
+
+#define SHORTEST_S 1e-9      /* of a step */
+#define SHORTEST_SHARE 2e-15 /* of all costs and transfers: see WORKLOAD_SPREAD_MOST */
+
+struct sketch {
+    const struct plan_case *of;
+    double *costs;
+    struct workload_link *links;
+    size_t link_count;
+    struct workload_edge *edges;
+    double least_bytes, most_bytes; /* of an edge */
+    double carried_s;               /* all edges, each over the slowest pair */
+};
+
+static bool alone_s(const struct plan_case *of, uint32_t from, uint32_t to, double bytes,
+                    double *ret_s)
+{
+    struct topology_transfer way;
+    if (of->input->topology == NULL ||
+        topology_find(of->input->topology, NULL, UINT64_C(1) << of->input->devices[from].memory,
+                      of->input->devices[to].memory, (int64_t)bytes, 0, &way) != TOPOLOGY_OK) {
+        return false;
+    }
+    *ret_s = way.finish_s;
+    return true;
+}
+
+/* The time that a way takes is concave in the bytes, and so is the least of several ways: the
+ * straight line through the times of the least and the most bytes is above none between. */
+static void add_link(struct sketch *sketch, uint32_t from, uint32_t to)
+{
+    const struct plan_device *devices = sketch->of->input->devices;
+    struct workload_link link = {from, to, 0, WORKLOAD_BANDWIDTH_MOST};
+    double fewest = sketch->least_bytes < sketch->most_bytes ? sketch->least_bytes : 0;
+    double least_s = 0;
+    double most_s = 0;
+    if (devices[from].memory != devices[to].memory) {
+        if (!alone_s(sketch->of, from, to, fewest, &least_s) ||
+            !alone_s(sketch->of, from, to, sketch->most_bytes, &most_s)) {
+            return;
+        }
+        double slope =
+            sketch->most_bytes > fewest ? (most_s - least_s) / (sketch->most_bytes - fewest) : 0;
+        link.latency = fmax(least_s - slope * fewest, 0);
+        link.bandwidth = slope * WORKLOAD_BANDWIDTH_MOST > 1 ? 1 / slope : WORKLOAD_BANDWIDTH_MOST;
+        link.bandwidth = fmax(link.bandwidth, WORKLOAD_BANDWIDTH_LEAST);
+    }
+    sketch->links[sketch->link_count++] = link;
+    sketch->carried_s = fmax(sketch->carried_s, most_s * (double)sketch->of->steps->edge_count);
+}
+
+static void draw_edges(struct sketch *sketch)
+{
+    const struct steps *steps = sketch->of->steps;
+    uint32_t devices = (uint32_t)sketch->of->input->device_count;
+    sketch->least_bytes = INFINITY;
+    for (size_t i = 0; i < steps->edge_count; i++) {
+        double bytes = (double)steps->edges[i].bytes;
+        sketch->edges[i] = (struct workload_edge){steps->edges[i].from, steps->edges[i].to, bytes};
+        sketch->least_bytes = fmin(sketch->least_bytes, bytes);
+        sketch->most_bytes = fmax(sketch->most_bytes, bytes);
+    }
+    for (uint32_t p = 0; p < devices && steps->edge_count > 0; p++) {
+        for (uint32_t q = 0; q < devices; q++) {
+            if (p != q) {
+                add_link(sketch, p, q);
+            }
+        }
+    }
+}
+
+/* What takes next to nothing takes `ret_slack_s` over all steps together at most longer here. */
+static void draw_costs(struct sketch *sketch, double *ret_slack_s)
+{
+    const struct plan_case *of = sketch->of;
+    size_t devices = of->input->device_count;
+    size_t steps = of->steps->step_count;
+    double sum = sketch->carried_s;
+    for (size_t i = 0; i < steps * devices; i++) {
+        double cost = of->costs[i].here.time_s.value;
+        bool can = plan_can_run(of, i / devices, i % devices) && cost <= WORKLOAD_TIME_MOST;
+        sketch->costs[i] = can ? cost : WORKLOAD_CANNOT;
+        sum += can ? cost : 0;
+    }
+    double shortest = fmax(SHORTEST_S, sum * SHORTEST_SHARE);
+    for (size_t i = 0; i < steps * devices; i++) {
+        sketch->costs[i] = fmax(sketch->costs[i], shortest);
+    }
+    *ret_slack_s = shortest * (double)steps;
+}
+
+enum workload_status plan_workload(const struct plan_case *of, struct workload **ret_graph,
+                                   double *ret_slack_s, struct workload_fault *ret_fault)
+{
+    size_t devices = of->input->device_count;
+    struct sketch sketch = {.of = of};
+    enum workload_status status = WORKLOAD_NO_MEMORY;
+    sketch.costs = calloc(of->steps->step_count * devices, sizeof *sketch.costs);
+    sketch.links = calloc(devices * devices, sizeof *sketch.links);
+    sketch.edges = calloc(of->steps->edge_count + 1, sizeof *sketch.edges);
+    if (sketch.costs != NULL && sketch.links != NULL && sketch.edges != NULL) {
+        draw_edges(&sketch);
+        draw_costs(&sketch, ret_slack_s);
+        const struct workload_input input = {.task_count = of->steps->step_count,
+                                             .processor_count = devices,
+                                             .link_count = sketch.link_count,
+                                             .edge_count = of->steps->edge_count,
+                                             .costs = sketch.costs,
+                                             .links = sketch.links,
+                                             .edges = sketch.edges};
+        status = workload_create(&input, ret_graph, ret_fault);
+    }
+    free(sketch.costs);
+    free(sketch.links);
+    free(sketch.edges);
+    return status;
+}
+
+/* ---------------------------------------------------------------- one device */
+
+/* As it is, or in the lean order if it does not fit otherwise. */
+static bool try_orders(struct plan_trial *trial)
+{
+    if (!plan_try(trial)) {
+        return false;
+    }
+    if (trial->overflow_on != PLAN_ANYWHERE) {
+        memcpy(trial->sequence, trial->of->lean,
+               trial->of->steps->step_count * sizeof *trial->sequence);
+        return plan_try(trial);
+    }
+    return true;
+}
+
+bool plan_try_alone(struct plan_trial *trial, uint32_t device)
+{
+    for (uint32_t s = 0; s < trial->of->steps->step_count; s++) {
+        trial->on[s] = device;
+        trial->sequence[s] = s;
+    }
+    return try_orders(trial);
+}
+
+/* Why the first device cannot: the first step that it cannot run. */
+static void explain_single(const struct plan_case *of, struct problem *ret_problem)
+{
+    struct problem why = {""};
+    if (of->nowhere != PLAN_ANYWHERE) {
+        plan_explain_nowhere(of, ret_problem);
+        return;
+    }
+    for (size_t s = 0; s < of->steps->step_count; s++) {
+        if (!plan_can_run(of, s, 0)) {
+            plan_explain(of, s, 0, &why);
+            problem_set(ret_problem, "no device can run every step; %.60s not \"%s\": %.300s",
+                        of->input->devices[0].name, of->steps->steps[s].name, why.text);
+            return;
+        }
+    }
+    problem_set(ret_problem, "no device can run every step");
+}
+
+static void explain_room(const struct plan_trial *trial, struct problem *ret_problem)
+{
+    const struct plan_device *device = &trial->of->input->devices[trial->overflow_on];
+    problem_set(ret_problem, "all that is on %.60s at a time takes %.3g GB, and it has %.3g GB",
+                device->name, trial->uses[trial->overflow_on].memory_bytes / 1e9,
+                device->cost->profile->figures[FIGURE_MEMORY].value / 1e9);
+}
+
+/* The plan, if there is nothing against it. */
+static bool found(struct plan_trial *trial, enum plan_form form, const char *found_by,
+                  struct plan_found *ret_found)
+{
+    ret_found->plan = NULL;
+    ret_found->outcome = trial->outcome;
+    if (trial->outcome.status == PLAN_NO_ROOM) {
+        explain_room(trial, &ret_found->outcome.problem);
+    }
+    if (trial->outcome.status == PLAN_OK) {
+        ret_found->plan = plan_of_trial(trial, form, found_by);
+        ret_found->outcome = trial->outcome;
+        return ret_found->plan != NULL;
+    }
+    return true;
+}
+
+/* Into `best`; PLAN_ANYWHERE: none can run all. */
+static uint32_t best_single(struct plan_trial *now, struct plan_trial *best)
+{
+    uint32_t single = PLAN_ANYWHERE;
+    for (uint32_t d = 0; d < now->of->input->device_count; d++) {
+        if (plan_try_alone(now, d) && (single == PLAN_ANYWHERE || plan_is_better(now, best))) {
+            plan_trial_copy(best, now);
+            single = d;
+        }
+    }
+    return single;
+}
+
+bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint32_t *ret_device)
+{
+    struct plan_trial *now = plan_trial_create(of);
+    struct plan_trial *best = plan_trial_create(of);
+    bool ok = now != NULL && best != NULL;
+    *ret_found = (struct plan_found){.plan = NULL};
+    if (ok) {
+        *ret_device = best_single(now, best);
+        if (*ret_device != PLAN_ANYWHERE) {
+            ok = found(best, PLAN_SINGLE, "single", ret_found);
+            *ret_device = best->outcome.status == PLAN_NO_ROOM ? PLAN_ANYWHERE : *ret_device;
+        } else {
+            ret_found->outcome.status = PLAN_NOWHERE;
+            ret_found->outcome.price_micro = PLAN_UNPRICED;
+            ret_found->outcome.merit = INFINITY;
+            explain_single(of, &ret_found->outcome.problem);
+        }
+    }
+    plan_trial_destroy(&now);
+    plan_trial_destroy(&best);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- placements to begin with */
+
+enum {
+    BEGINNINGS = 5 + PLAN_OBJECTIVES,
+    WITHIN_LIMITS = 2, /* a search within limits, which begins where one without ended, has a part
+                          of the effort */
+};
+
+struct beginning {
+    struct plan_trial *trial;
+    const char *found_by;
+};
+
+struct soonest {
+    struct plan_input aim;
+    struct plan_trial *trial; /* NULL: not looked for */
+    const char *found_by;
+};
+
+/* What is tried does not depend on what is asked for: `best` is judged by that, all others by an
+ * aim. */
+struct search {
+    const struct plan_case *of;
+    struct workload *graph;
+    struct schedule *schedule;
+    struct plan_trial *now, *start, *end, *best;
+    const char *found_by;
+    struct soonest soonest[PLAN_SOONEST];
+    struct plan_input aims[PLAN_AIMS];
+    size_t aim_count;
+    struct beginning beginnings[BEGINNINGS];
+    size_t beginning_count;
+    uint64_t effort; /* for each aim */
+    uint64_t *left;  /* of all without limits; taken from, and no bound */
+};
+
+/* What a step on a device adds to what is aimed at. */
+static double merit_of(const struct plan_case *of, const struct plan_input *aim, size_t step,
+                       size_t device)
+{
+    const struct plan_way *way = &plan_cost_at(of, step, device)->here;
+    double price = (double)of->input->devices[device].price_micro;
+    switch (aim->objective) {
+    case PLAN_PRICE:
+        return price < 0 ? INFINITY : price * way->time_s.value;
+    case PLAN_ENERGY:
+        return way->energy_j.source == FIGURE_UNKNOWN ? INFINITY : way->energy_j.value;
+    case PLAN_VALUE:
+        return price < 0 ? INFINITY : (price + (double)aim->worth_micro) * way->time_s.value;
+    case PLAN_TIME:
+    case PLAN_OBJECTIVES:
+        break;
+    }
+    return way->time_s.value;
+}
+
+/* Each step where it adds least by itself. */
+static void place_cheapest(struct plan_trial *trial, const struct plan_input *aim)
+{
+    const struct plan_case *of = trial->of;
+    for (uint32_t s = 0; s < of->steps->step_count; s++) {
+        uint32_t best = PLAN_ANYWHERE;
+        for (uint32_t d = 0; d < of->input->device_count; d++) {
+            if (plan_can_run(of, s, d) &&
+                (best == PLAN_ANYWHERE || merit_of(of, aim, s, d) < merit_of(of, aim, s, best))) {
+                best = d;
+            }
+        }
+        trial->on[s] = best;
+        trial->sequence[s] = s;
+    }
+}
+
+static bool fits_beside(const struct plan_case *of, size_t step, uint32_t device, double filled)
+{
+    const struct step *what = &of->steps->steps[step];
+    const struct figure *memory = &of->input->devices[device].cost->profile->figures[FIGURE_MEMORY];
+    double bytes = (double)what->weight_bytes + (double)what->held_bytes;
+    return plan_can_run(of, step, device) &&
+           (memory->source == FIGURE_UNKNOWN ||
+            filled + bytes + (double)what->working_bytes <= memory->value);
+}
+
+/* In their order, on one device for as long as they fit together, then on the next. */
+static bool place_packed(struct plan_trial *trial)
+{
+    const struct plan_case *of = trial->of;
+    uint32_t device = 0;
+    double filled = 0;
+    for (uint32_t s = 0; s < of->steps->step_count; s++) {
+        const struct step *step = &of->steps->steps[s];
+        while (!fits_beside(of, s, device, filled)) {
+            filled = 0;
+            if (++device == of->input->device_count) {
+                return false;
+            }
+        }
+        filled += (double)step->weight_bytes + (double)step->held_bytes;
+        trial->on[s] = device;
+        trial->sequence[s] = s;
+    }
+    return true;
+}
+
+static enum scheduler_status place_by_schedulers(struct search *search, bool is_contended,
+                                                 struct plan_trial *trial,
+                                                 struct portfolio *ret_portfolio)
+{
+    struct portfolio_options options = portfolio_defaults();
+    options.is_contended = is_contended;
+    options.exact_steps = search->effort;
+    options.improve_steps = search->effort;
+    enum scheduler_status status =
+        portfolio_schedule(search->graph, &options, search->schedule, ret_portfolio);
+    if (status == SCHEDULER_OK) {
+        memcpy(trial->on, search->schedule->processor,
+               search->graph->task_count * sizeof *trial->on);
+        if (!schedule_sequence(search->graph, search->schedule, trial->sequence)) {
+            status = SCHEDULER_NO_MEMORY;
+        }
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- from there to better ones */
+
+/* Keeps it, if it is better by `aim` than what is kept. */
+static void offer_by(const struct plan_input *aim, struct plan_trial *trial, const char *found_by,
+                     struct plan_trial *best, const char **best_by)
+{
+    trial->aims = aim;
+    plan_judge(aim, &trial->outcome);
+    if (trial->overflow_on != PLAN_ANYWHERE) {
+        trial->outcome.status = PLAN_NO_ROOM;
+    }
+    if (plan_is_better(trial, best)) {
+        plan_trial_copy(best, trial);
+        *best_by = found_by;
+    }
+}
+
+/* Keeps a trial that was tried, if it is better by what is asked for than what is kept. */
+static void offer(struct search *search, struct plan_trial *trial, const char *found_by)
+{
+    const struct plan_input *aim = trial->aims;
+    const struct plan_outcome by_aim = trial->outcome;
+    offer_by(search->of->input, trial, found_by, search->best, &search->found_by);
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        struct soonest *soonest = &search->soonest[i];
+        const bool counts = plan_has_limits(&soonest->aim) || !plan_has_limits(aim);
+        if (soonest->trial != NULL && counts) {
+            offer_by(&soonest->aim, trial, found_by, soonest->trial, &soonest->found_by);
+        }
+    }
+    trial->aims = aim;
+    trial->outcome = by_aim;
+}
+
+static bool is_unlike(const struct plan_trial *trial, uint32_t first, uint32_t count, uint32_t to)
+{
+    bool is_unlike = false;
+    for (uint32_t s = first; s < first + count; s++) {
+        is_unlike = is_unlike || trial->on[s] != to;
+    }
+    return is_unlike;
+}
+
+/* Keeps what is in `now` if it is better than `start`. */
+static bool keep(struct search *search, uint64_t *effort)
+{
+    uint64_t steps = search->of->steps->step_count;
+    *effort -= steps < *effort ? steps : *effort;
+    /* What is looked for within limits comes on top, lest other devices than without them were
+     * looked at. */
+    if (!plan_has_limits(search->now->aims)) {
+        *search->left -= steps < *search->left ? steps : *search->left;
+    }
+    if (!plan_try(search->now)) {
+        return false;
+    }
+    offer(search, search->now, "local search");
+    if (plan_is_better(search->now, search->start)) {
+        plan_trial_copy(search->start, search->now);
+        return true;
+    }
+    return false;
+}
+
+/* All steps of one device to another. */
+static bool move_devices(struct search *search, uint64_t *effort)
+{
+    uint32_t devices = (uint32_t)search->of->input->device_count;
+    bool is_better = false;
+    for (uint32_t from = 0; from < devices; from++) {
+        for (uint32_t to = 0; to<devices && * effort> 0; to++) {
+            if (to == from || search->start->uses[from].row_count == 0) {
+                continue;
+            }
+            plan_trial_copy(search->now, search->start);
+            for (uint32_t s = 0; s < search->of->steps->step_count; s++) {
+                search->now->on[s] = search->now->on[s] == from ? to : search->now->on[s];
+            }
+            is_better = keep(search, effort) || is_better;
+        }
+    }
+    return is_better;
+}
+
+/* `count` steps that stand one after the other. */
+static bool move_runs(struct search *search, uint32_t count, uint64_t *effort)
+{
+    const struct plan_case *of = search->of;
+    uint32_t steps = (uint32_t)of->steps->step_count;
+    bool is_better = false;
+    for (uint32_t first = 0; first + count <= steps; first++) {
+        for (uint32_t to = 0; to<of->input->device_count && * effort> 0; to++) {
+            if (!is_unlike(search->start, first, count, to)) {
+                continue;
+            }
+            plan_trial_copy(search->now, search->start);
+            for (uint32_t s = first; s < first + count; s++) {
+                search->now->on[s] = to;
+            }
+            is_better = keep(search, effort) || is_better;
+        }
+    }
+    return is_better;
+}
+
+static void climb(struct search *search, uint64_t *effort)
+{
+    bool is_better = *effort > 0;
+    while (is_better && *effort > 0) {
+        is_better = move_devices(search, effort);
+        for (uint32_t count = 1; count <= search->of->steps->step_count; count *= 2) {
+            is_better = move_runs(search, count, effort) || is_better;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- the graph */
+
+/* A plan by time without limits is the soonest itself. */
+static bool init_soonest(struct search *search)
+{
+    const struct plan_input *input = search->of->input;
+    const bool is_limited = plan_has_limits(input);
+    const bool is_wanted[PLAN_SOONEST] = {is_limited || input->objective != PLAN_TIME, is_limited};
+    struct plan_input aims[PLAN_SOONEST];
+    bool ok = true;
+    plan_soonest_aims(input, aims);
+    for (int i = 0; i < PLAN_SOONEST; i++) {
+        search->soonest[i] = (struct soonest){.aim = aims[i], .found_by = "single"};
+        if (is_wanted[i]) {
+            search->soonest[i].trial = plan_trial_create(search->of);
+            ok = ok && search->soonest[i].trial != NULL;
+        }
+    }
+    return ok;
+}
+
+static bool search_init(struct search *search, const struct plan_case *of, uint64_t *effort)
+{
+    *search = (struct search){.of = of, .found_by = "single", .left = effort};
+    search->now = plan_trial_create(of);
+    search->start = plan_trial_create(of);
+    search->end = plan_trial_create(of);
+    search->best = plan_trial_create(of);
+    search->schedule = schedule_create((uint32_t)of->steps->step_count);
+    search->effort = *effort / PLAN_OBJECTIVES;
+    bool ok = search->now != NULL && search->start != NULL && search->end != NULL &&
+              search->best != NULL && search->schedule != NULL && init_soonest(search);
+    for (size_t i = 0; i < BEGINNINGS; i++) {
+        search->beginnings[i].trial = plan_trial_create(of);
+        ok = ok && search->beginnings[i].trial != NULL;
+    }
+    search->aim_count = plan_aims(of->input, search->aims);
+    return ok;
+}
+
+static void search_fini(struct search *search)
+{
+    workload_destroy(&search->graph);
+    schedule_destroy(&search->schedule);
+    plan_trial_destroy(&search->now);
+    plan_trial_destroy(&search->start);
+    plan_trial_destroy(&search->end);
+    plan_trial_destroy(&search->best);
+    for (size_t i = 0; i < BEGINNINGS; i++) {
+        plan_trial_destroy(&search->beginnings[i].trial);
+    }
+    for (size_t i = 0; i < PLAN_SOONEST; i++) {
+        plan_trial_destroy(&search->soonest[i].trial);
+    }
+}
+
+static struct plan_trial *next_beginning(struct search *search)
+{
+    assert(search->beginning_count < BEGINNINGS);
+    return search->beginnings[search->beginning_count].trial;
+}
+
+static void begin_with(struct search *search, const char *found_by)
+{
+    search->beginnings[search->beginning_count++].found_by = found_by;
+}
+
+/* Where the links' ports, which schedulers know nothing of, make it longer, they try again with one
+ * transfer at a time for each pair of devices. */
+static bool begin_with_schedules(struct search *search, double *ret_bound_s)
+{
+    struct portfolio portfolio;
+    struct plan_trial *first = next_beginning(search);
+    enum scheduler_status status = place_by_schedulers(search, false, first, &portfolio);
+    if (status != SCHEDULER_OK) {
+        return status != SCHEDULER_NO_MEMORY && bound_make(search->graph, ret_bound_s);
+    }
+    *ret_bound_s = portfolio.bound;
+    begin_with(search, portfolio_name(portfolio.found_by));
+    bool is_longer = !try_orders(first) || first->outcome.makespan_s.value >
+                                               search->schedule->makespan * (1 + PLAN_ROUNDING);
+    if (is_longer && search->of->steps->edge_count > 0) {
+        status = place_by_schedulers(search, true, next_beginning(search), &portfolio);
+        if (status == SCHEDULER_OK) {
+            begin_with(search, portfolio_name(portfolio.found_by));
+        }
+    }
+    return status != SCHEDULER_NO_MEMORY;
+}
+
+/* The best beginning that is not done yet, or BEGINNINGS. */
+static size_t best_beginning(const struct search *search, const bool *is_done)
+{
+    size_t best = BEGINNINGS;
+    for (size_t i = 0; i < search->beginning_count; i++) {
+        bool is_better = best == BEGINNINGS || plan_is_better(search->beginnings[i].trial,
+                                                              search->beginnings[best].trial);
+        best = !is_done[i] && is_better ? i : best;
+    }
+    return best;
+}
+
+/* Whether what was found without limits is within those of the aim: a search within them would come
+ * by the like. */
+static bool is_within(const struct plan_input *aim, const struct plan_outcome *outcome)
+{
+    bool is_late = aim->deadline_s > 0 && outcome->makespan_s.value > aim->deadline_s;
+    bool is_dear = aim->budget_micro >= 0 &&
+                   (outcome->price_micro < 0 || outcome->price_micro > aim->budget_micro);
+    return !is_late && !is_dear;
+}
+
+/* From the best beginning, and from the next best for as long as there is effort, to the `end`. */
+static void search_for(struct search *search, const struct plan_input *aim)
+{
+    bool is_done[BEGINNINGS] = {false};
+    uint64_t effort = plan_has_limits(aim) ? search->effort / WITHIN_LIMITS : search->effort;
+    search->now->aims = aim;
+    search->start->aims = aim;
+    search->end->aims = aim;
+    search->end->outcome.makespan_s.source = FIGURE_UNKNOWN;
+    for (size_t i = 0; i < search->beginning_count; i++) {
+        struct plan_trial *trial = search->beginnings[i].trial;
+        trial->aims = aim;
+        is_done[i] = !try_orders(trial);
+        if (!is_done[i]) {
+            offer(search, trial, search->beginnings[i].found_by);
+        }
+    }
+    size_t next = best_beginning(search, is_done);
+    while (next < BEGINNINGS) {
+        plan_trial_copy(search->start, search->beginnings[next].trial);
+        climb(search, &effort);
+        if (search->end->outcome.makespan_s.source == FIGURE_UNKNOWN ||
+            plan_is_better(search->start, search->end)) {
+            plan_trial_copy(search->end, search->start);
+        }
+        is_done[next] = true;
+        next = effort > 0 ? best_beginning(search, is_done) : BEGINNINGS;
+    }
+}
+
+/* The best single device and each step for itself are an aim's own beginnings. Where one ended
+ * others begin, too, above all those within limits, which lead a search elsewhere, and rarely to
+ * where nothing fits. */
+static bool search_all(struct search *search, double *ret_bound_s)
+{
+    if (!begin_with_schedules(search, ret_bound_s)) {
+        return false;
+    }
+    if (place_packed(next_beginning(search))) {
+        begin_with(search, "packed");
+    }
+    bool is_met[PLAN_OBJECTIVES] = {false}; /* the limits, by what was found without them */
+    for (size_t i = 0; i < search->aim_count; i++) {
+        const struct plan_input *aim = &search->aims[i];
+        if (plan_has_limits(aim) && is_met[aim->objective]) {
+            continue;
+        }
+        size_t shared = search->beginning_count;
+        search->now->aims = aim;
+        if (best_single(search->now, next_beginning(search)) != PLAN_ANYWHERE) {
+            begin_with(search, "single");
+        }
+        place_cheapest(next_beginning(search), aim);
+        begin_with(search, "each by itself");
+        search_for(search, aim);
+        search->beginning_count = shared;
+        is_met[aim->objective] = search->end->outcome.makespan_s.source != FIGURE_UNKNOWN &&
+                                 search->end->overflow_on == PLAN_ANYWHERE &&
+                                 is_within(search->of->input, &search->end->outcome);
+        if (!plan_has_limits(aim) && search->end->outcome.makespan_s.source != FIGURE_UNKNOWN) {
+            plan_trial_copy(next_beginning(search), search->end);
+            begin_with(search, "local search");
+        }
+    }
+    return true;
+}
+
+static void refuse_edge(const struct plan_case *of, const struct workload_fault *fault,
+                        struct plan_outcome *outcome)
+{
+    const struct step_edge *edge = &of->steps->edges[fault->edge];
+    outcome->status = PLAN_UNREACHED;
+    problem_set(&outcome->problem,
+                "no device that can run \"%s\" has a link to one that can run \"%s\"",
+                of->steps->steps[edge->from].name, of->steps->steps[edge->to].name);
+}
+
+/* What there is nothing against. */
+static bool take_soonest(struct search *search, struct plan_soonest *ret_soonest)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < PLAN_SOONEST; i++) {
+        struct soonest *soonest = &search->soonest[i];
+        if (soonest->trial == NULL || soonest->trial->outcome.makespan_s.source == FIGURE_UNKNOWN ||
+            soonest->trial->outcome.status != PLAN_OK) {
+            continue;
+        }
+        soonest->trial->aims = &soonest->aim;
+        ret_soonest->plans[i] = plan_of_trial(soonest->trial, PLAN_GRAPH, soonest->found_by);
+        ok = ret_soonest->plans[i] != NULL;
+    }
+    return ok;
+}
+
+bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
+                struct plan_soonest *ret_soonest, double *ret_bound_s)
+{
+    struct search search;
+    struct workload_fault fault;
+    double slack_s = 0;
+    double bound_s = 0;
+    *ret_found = (struct plan_found){
+        .outcome = {.status = PLAN_UNREACHED, .price_micro = PLAN_UNPRICED, .merit = INFINITY}};
+    *ret_bound_s = 0;
+    *ret_soonest = (struct plan_soonest){.plans = {NULL}};
+    problem_set(&ret_found->outcome.problem,
+                "no device can run every step, and links between those that can run some are "
+                "missing");
+    if (of->nowhere != PLAN_ANYWHERE) {
+        ret_found->outcome.status = PLAN_NOWHERE;
+        plan_explain_nowhere(of, &ret_found->outcome.problem);
+        return true;
+    }
+    bool ok = search_init(&search, of, effort);
+    if (ok) {
+        enum workload_status status = plan_workload(of, &search.graph, &slack_s, &fault);
+        if (status == WORKLOAD_OK) {
+            ok = search_all(&search, &bound_s);
+            *ret_bound_s = fmax(bound_s * (1 - PLAN_ROUNDING) - slack_s, 0);
+            if (ok && search.best->outcome.makespan_s.source != FIGURE_UNKNOWN) {
+                ok = found(search.best, PLAN_GRAPH, search.found_by, ret_found) &&
+                     take_soonest(&search, ret_soonest);
+            }
+        } else if (status == WORKLOAD_NO_LINK) {
+            refuse_edge(of, &fault, &ret_found->outcome);
+        }
+        ok = ok && status != WORKLOAD_NO_MEMORY;
+    }
+    search_fini(&search);
+    return ok;
+}

@@ -1,0 +1,248 @@
+/* Shares of a batch for groups of devices (plan_team.h). To plan_split a group is one device: with
+ * the memory and the links of its first, the price and idle power of all, and steps that take what
+ * one of them takes of its part, sums included. What it finds is then made a plan of all of them:
+ * each a row of its own, leased alike.
+ *
+ * Shares that have to hear of one another would sum in as many rings at once as a group has
+ * devices; such work is not planned so. */
+#include "planner/layout/plan_team.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- steps */
+
+enum steps_status plan_team_steps(const struct plan_input *input, const int64_t *values,
+                                  const struct plan_teams *teams, struct steps **ret_steps)
+{
+    struct steps *steps = NULL;
+    enum steps_status status =
+        template_create_divided(input->template, values, teams->ways, false, &steps, NULL);
+    for (size_t s = 0; status == STEPS_OK && s < steps->step_count; s++) {
+        if (!checked_mul(steps->steps[s].brought_bytes, teams->ways,
+                         &steps->steps[s].brought_bytes)) {
+            status = STEPS_OVERFLOW;
+        }
+    }
+    if (status != STEPS_OK) {
+        steps_destroy(&steps);
+    }
+    *ret_steps = steps;
+    return status;
+}
+
+/* ---------------------------------------------------------------- groups as devices */
+
+struct groups {
+    struct plan_teams teams;
+    struct plan_part part;
+    struct steps *steps;
+    struct plan_case *whole;
+};
+
+static void groups_fini(struct groups *groups)
+{
+    plan_case_destroy(&groups->whole);
+    plan_part_fini(&groups->part);
+    steps_destroy(&groups->steps);
+}
+
+/* Whether there are two at least, on which the same counts as on single devices. False without
+ * memory. */
+static bool groups_init(struct groups *groups, const struct plan_case *of, uint32_t ways,
+                        bool *ret_can)
+{
+    const struct plan_input *input = of->input;
+    struct plan_teams *teams = &groups->teams;
+    struct plan_set set = {.count = 0};
+    struct plan_fault fault;
+    *groups = (struct groups){.whole = NULL};
+    *ret_can = false;
+    plan_teams_find(of, ways, teams);
+    if (teams->count < 2) {
+        return true;
+    }
+    for (uint32_t t = 0; t < teams->count; t++) {
+        set.devices[set.count++] = teams->members[t * ways];
+        teams->device[t] = t;
+    }
+    teams->is_whole = true;
+    enum steps_status made = plan_team_steps(input, input->values, teams, &groups->steps);
+    if (made != STEPS_OK) {
+        return made != STEPS_NO_MEMORY;
+    }
+    if (!plan_part_init(&groups->part, input, &set)) {
+        return false;
+    }
+    for (uint32_t t = 0; t < teams->count; t++) {
+        struct plan_device *device = &groups->part.devices[t];
+        device->idle_w.value *= ways;
+        if (device->price_micro > 0 &&
+            !checked_mul(device->price_micro, ways, &device->price_micro)) {
+            device->price_micro = PLAN_UNPRICED;
+        }
+    }
+    groups->part.input.steps = groups->steps;
+    enum plan_status status =
+        plan_case_of_teams(&groups->part.input, teams, &groups->whole, &fault);
+    *ret_can = status == PLAN_OK && groups->whole->left_out == of->left_out;
+    return status != PLAN_NO_MEMORY;
+}
+
+/* ---------------------------------------------------------------- devices of groups */
+
+/* What each device of a group is told of an item. */
+static double told_of_item(const struct groups *groups)
+{
+    double sum = 0;
+    for (size_t s = 0; s < groups->steps->step_count; s++) {
+        sum += plan_team_bytes(&groups->steps->steps[s], groups->teams.ways);
+    }
+    return sum / (double)groups->whole->items;
+}
+
+/* The row of the group at which the batch lies: nothing else sets out at first. PLAN_ANYWHERE:
+ * nothing is carried. */
+static uint32_t home_of(const struct plan *plan)
+{
+    return plan->transfer_count > 0 ? plan->transfers[0].from : PLAN_ANYWHERE;
+}
+
+/* Results come to the first device; what is brought, to each. */
+static double part_in(const struct plan_row *from, bool is_home, uint32_t number, uint32_t ways)
+{
+    return !is_home ? from->bytes_in / ways : number == 0 ? from->bytes_in : 0;
+}
+
+static void fill_row(const struct groups *groups, const struct plan_row *from, uint32_t number,
+                     struct plan_row *row)
+{
+    const uint32_t ways = groups->teams.ways;
+    char parts[32] = "";
+    *row = *from;
+    row->device = groups->teams.members[from->device * ways + number];
+    row->team_size = ways;
+    row->team_number = number;
+    row->energy_j.value /= ways;
+    if (from->rounds > 1) {
+        (void)snprintf(parts, sizeof parts, ", in %" PRId64 " parts", from->rounds);
+    }
+    (void)snprintf(row->what, sizeof row->what, "all of %" PRId64 "%s (%" PRIu32 " of %" PRIu32 ")",
+                   from->items, parts, number + 1, ways);
+}
+
+static void fill_rows(const struct groups *groups, const struct plan *from, struct plan *all)
+{
+    const uint32_t ways = groups->teams.ways;
+    const double told = told_of_item(groups);
+    for (uint32_t r = 0; r < from->row_count; r++) {
+        const struct plan_row *whole = &from->rows[r];
+        const struct plan_use *lease = &from->uses[whole->device];
+        for (uint32_t i = 0; i < ways; i++) {
+            struct plan_row *row = &all->rows[r * ways + i];
+            fill_row(groups, whole, i, row);
+            row->bytes_in = part_in(whole, r == home_of(from), i, ways) + told * (double)row->items;
+            struct plan_use *use = &all->uses[row->device];
+            *use = *lease;
+            use->energy_j = row->energy_j;
+            use->bytes_in = row->bytes_in;
+            use->bytes_out = (i == 0 ? lease->bytes_out : 0) + told * (double)row->items;
+        }
+    }
+}
+
+static void fill_transfers(const struct groups *groups, const struct plan_input *input,
+                           const struct plan *from, struct plan *all)
+{
+    const uint32_t ways = groups->teams.ways;
+    const double told = told_of_item(groups);
+    struct plan_transfer *next = all->transfers;
+    for (size_t i = 0; i < from->transfer_count; i++) {
+        const struct plan_transfer *whole = &from->transfers[i];
+        const uint32_t parts = whole->from == home_of(from) ? ways : 1;
+        for (uint32_t k = 0; k < parts; k++) {
+            *next = *whole;
+            next->bytes /= parts;
+            next->from *= ways;
+            next->to = whole->to * ways + k;
+            next++;
+        }
+    }
+    for (uint32_t r = 0; r < from->row_count; r++) {
+        plan_team_transfers(input, all->rows, r * ways, told * (double)from->rows[r].items, next);
+        next += ways;
+    }
+    all->transfer_count = (size_t)(next - all->transfers);
+    plan_sort_transfers(all);
+}
+
+static void fill_waits(const struct plan *from, uint32_t ways, struct plan *all)
+{
+    for (size_t i = 0; i < from->wait_count * ways; i++) {
+        all->waits[i] = from->waits[i / ways];
+        all->waits[i].row = from->waits[i / ways].row * ways + (uint32_t)(i % ways);
+    }
+    all->wait_count = from->wait_count * ways;
+}
+
+/* A plan of groups as one of all devices. False without memory: it is as it was. */
+static bool expand(const struct groups *groups, const struct plan_input *input, struct plan **plan)
+{
+    const struct plan *from = *plan;
+    const uint32_t ways = groups->teams.ways;
+    const struct figure makespan_s = from->total.makespan_s;
+    struct plan *all =
+        plan_alloc(input, from->row_count * ways, (from->transfer_count + from->row_count) * ways);
+    if (all == NULL) {
+        return false;
+    }
+    all->waits = calloc(from->wait_count * ways + 1, sizeof *all->waits);
+    if (all->waits == NULL) {
+        plan_destroy(&all);
+        return false;
+    }
+    all->form = from->form;
+    all->found_by = from->found_by;
+    all->left_out = from->left_out;
+    fill_rows(groups, from, all);
+    fill_transfers(groups, input, from, all);
+    fill_waits(from, ways, all);
+    plan_sum_up(input, all->uses, &makespan_s, &all->total);
+    all->total.p90_s = from->total.p90_s;
+    plan_destroy(plan);
+    *plan = all;
+    return true;
+}
+
+bool plan_team_split(const struct plan_case *of, uint32_t ways, plan_share_search *search,
+                     struct plan_found *ret_found)
+{
+    const struct plan_input *input = of->input;
+    struct groups *groups = calloc(1, sizeof *groups);
+    bool can = groups != NULL && plan_items(input) > 1 && input->template->make_divided != NULL &&
+               !plan_has_replicas(input);
+    bool ok = groups != NULL;
+    *ret_found = (struct plan_found){.outcome = {.status = PLAN_NO_GAIN, .merit = INFINITY}};
+    if (can) {
+        ok = groups_init(groups, of, ways, &can);
+    }
+    if (ok && can) {
+        ok = search(groups->whole, &groups->part.input, ret_found);
+    }
+    if (ok && ret_found->plan != NULL) {
+        ok = expand(groups, input, &ret_found->plan);
+        ret_found->outcome = ret_found->plan->total;
+        if (ok && ret_found->outcome.status != PLAN_OK) { /* each device's price is rounded up */
+            plan_destroy(&ret_found->plan);
+        }
+    } else if (ok) {
+        ret_found->outcome.device_count *= ways;
+    }
+    if (groups != NULL) {
+        groups_fini(groups);
+    }
+    free(groups);
+    return ok;
+}

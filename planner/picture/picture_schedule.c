@@ -1,0 +1,99 @@
+/* A schedule as a picture: its processors are the groups, each one lane, its tasks the bars. */
+#include "planner/picture/picture.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIT_MOST = 4 };
+
+static const struct picture_words words = {
+    .thing = "task", .things = "tasks", .more_group = "processors"};
+
+static int by_group_and_start(const void *a, const void *b)
+{
+    const struct picture_bar *left = a;
+    const struct picture_bar *right = b;
+    if (left->group != right->group) {
+        return left->group < right->group ? -1 : 1;
+    }
+    if (left->from != right->from) {
+        return left->from < right->from ? -1 : 1;
+    }
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+/* A unit that would not go between two marks of the axis is left out there. */
+static bool is_short_unit(const char *unit)
+{
+    size_t length = strlen(unit);
+    for (size_t i = 0; i < length; i++) {
+        if ((unit[i] | 0x20) < 'a' || (unit[i] | 0x20) > 'z') {
+            return false;
+        }
+    }
+    return length <= UNIT_MOST;
+}
+
+static int64_t ticks_of(double time, double makespan)
+{
+    double ticks = time / makespan * (double)PICTURE_TICKS;
+    return ticks >= (double)PICTURE_TICKS ? PICTURE_TICKS : ticks > 0 ? (int64_t)ticks : 0;
+}
+
+struct picture *picture_of_schedule(const struct picture_schedule *schedule)
+{
+    assert(schedule->makespan > 0);
+    struct picture *picture = calloc(1, sizeof *picture);
+    if (picture == NULL) {
+        return NULL;
+    }
+    *picture = (struct picture){.title = "",
+                                .line = "",
+                                .note = "",
+                                .words = &words,
+                                .names = schedule->task_names,
+                                .tick = schedule->makespan / (double)PICTURE_TICKS,
+                                .unit = is_short_unit(schedule->unit) ? schedule->unit : "",
+                                .until = PICTURE_TICKS,
+                                .span = PICTURE_TICKS,
+                                .expected = -1,
+                                .group_count = schedule->processor_count,
+                                .bar_count = schedule->task_count};
+    picture->groups = calloc(picture->group_count + 1, sizeof *picture->groups);
+    picture->bars = calloc(picture->bar_count + 1, sizeof *picture->bars);
+    if (picture->groups == NULL || picture->bars == NULL) {
+        picture_destroy(&picture);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < schedule->processor_count; i++) {
+        const char *name = schedule->processor_names[i];
+        text_printable(name, strlen(name), picture->groups[i].label,
+                       sizeof picture->groups[i].label);
+    }
+    for (uint32_t i = 0; i < schedule->task_count; i++) {
+        assert(schedule->processor[i] < schedule->processor_count);
+        picture->bars[i] =
+            (struct picture_bar){.group = schedule->processor[i],
+                                 .number = i,
+                                 .is_wait = schedule->waits != NULL && schedule->waits[i],
+                                 .from = ticks_of(schedule->start[i], schedule->makespan),
+                                 .until = ticks_of(schedule->finish[i], schedule->makespan)};
+        picture->groups[schedule->processor[i]].lanes = 1;
+    }
+    qsort(picture->bars, picture->bar_count, sizeof *picture->bars, by_group_and_start);
+    return picture;
+}
+
+void picture_destroy(struct picture **self)
+{
+    if (*self != NULL) {
+        free((*self)->groups);
+        free((*self)->bars);
+        free(*self);
+        *self = NULL;
+    }
+}

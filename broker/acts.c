@@ -2,7 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite_code.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "broker/entry.h"
 #include "broker/journal_sqlite.h"
 #include "broker/storage.h"
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite_code.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/market.h"

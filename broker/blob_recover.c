@@ -1,7 +1,7 @@
 #include "broker/blob_recover.h"
 
 #include "broker/release.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 #include "protocol/codec.h"
 #include "protocol/message.h"
 #include "protocol/results.h"

@@ -8,7 +8,7 @@
 
 #include "base/sha256.h"
 #include "broker/entry.h"
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite_code.h"
 
 /* bytes stands last, so that reading the other columns never touches its overflow pages. */
 static const char schema[] =

@@ -7,7 +7,7 @@
 #include "broker/door.h"
 #include "broker/remains.h"
 #include "broker/replay.h"
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite_code.h"
 #include "runtime/clock.h"
 #include "runtime/completion.h"
 #include "runtime/log.h"

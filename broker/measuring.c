@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite_code.h"
 #include "protocol/codec.h"
 #include "runtime/log.h"
 

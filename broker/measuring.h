@@ -12,7 +12,7 @@
 
 #include "broker/measured.h"
 #include "broker/paces.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 
 enum {
     MEASURING_PAGE = 1024,

@@ -5,7 +5,7 @@
 #include "broker/journal_sqlite.h"
 #include "broker/measuring.h"
 #include "ledger/receipt.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"

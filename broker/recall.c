@@ -1,6 +1,6 @@
 #include "broker/recall.h"
 
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include "broker/translate.h"
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"
-#include "ledger/sqlite.h"
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite.h"
+#include "ledger/store/sqlite_code.h"
 #include "runtime/market.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include "broker/journal_sqlite.h"
 #include "broker/refusals.h"
 #include "broker/watermark.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 #include "protocol/genesis.h"
 #include "protocol/identity.h"
 

@@ -44,8 +44,7 @@ list(APPEND planner_sources ${CATALOGUE})
 file(GLOB exchange_sources CONFIGURE_DEPENDS exchange/*.c)
 file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
 file(GLOB ledger_sources CONFIGURE_DEPENDS ledger/*.c)
-list(FILTER ledger_sources EXCLUDE REGEX "/sqlite[^/]*\\.c$")
-file(GLOB ledger_sqlite_sources CONFIGURE_DEPENDS ledger/sqlite*.c)
+file(GLOB ledger_sqlite_sources CONFIGURE_DEPENDS ledger/store/*.c)
 
 # Pure cores.
 room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO m)

@@ -1,6 +1,6 @@
 /* ledger/record.h - one entry of the ledger: what the exchange says happened, as a value.
  *
- * exchange_step emits them, ledger/sqlite.c stores them, and those that `record_is_logged`
+ * exchange_step emits them, ledger/store stores them, and those that `record_is_logged`
  * become leaves of the Merkle tree through their canonical bytes (record_leaf). Entries are
  * numbered by the store in the order emitted. Pure.
  *

@@ -8,7 +8,7 @@
 #include "base/cursor.h"
 #include "base/sha256.h"
 #include "broker/audit/audit.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 
 #include <sodium.h>
 #include <sqlite3.h>

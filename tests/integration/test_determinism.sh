@@ -16,12 +16,9 @@ fail() {
 }
 
 # Nothing but the pure rooms and the broker's way back from an entry to a command.
-sources=(base/*.c protocol/*.c matching/*.c planner/*.c planner/templates/*.c exchange/*.c
+sources=(base/*.c protocol/*.c matching/*.c ledger/*.c planner/*/*.c exchange/*.c
     broker/entry.c broker/translate.c broker/arena.c broker/replay.c
     tests/support/journal_digest.c tests/golden/golden_replay.c "$generated/protocol/bourse.pb-c.c")
-for file in ledger/*.c; do
-    case $file in ledger/sqlite*) ;; *) sources+=("$file") ;; esac
-done
 
 # compile FOLDER COMPILER OPTION FILE: an object in the folder.
 compile() {

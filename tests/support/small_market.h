@@ -13,7 +13,7 @@
 #include "broker/entry.h"
 #include "broker/head.h"
 #include "broker/journal.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 #include "protocol/identity.h"
 
 enum { SMALL_MARKET_OWNER = 3, SMALL_MARKET_PROVIDER = 4, SMALL_MARKET_ENTRIES = 7 };

@@ -9,7 +9,7 @@
 
 #include "base/sha256.h"
 #include "broker/entry.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 #include "tests/support/small_market.h"
 
 /* A journal of its own, in memory: what the engine promises call by call. */

@@ -1,4 +1,4 @@
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 
 #include <check.h>
 #include <errno.h>

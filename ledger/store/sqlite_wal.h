@@ -1,5 +1,5 @@
-/* ledger/sqlite_wal.h - three things that SQLite leaves undone about a failed fsync (P11), for
- * every database that we acknowledge from.
+/* ledger/store/sqlite_wal.h - three things that SQLite leaves undone about a failed fsync (P11),
+ * for every database that we acknowledge from.
  *
  * After an fsync has failed the system may call its pages clean and never write them, while a
  * program that starts again still reads them. It would take a transaction for durable that is only
@@ -12,8 +12,8 @@
  * SQLite checkpoints by itself after a commit and drops the failure of it, the fsync of the
  * database included, to try again later. Here the commit's owner asks for the checkpoint and hears
  * of it. */
-#ifndef BOURSE_LEDGER_SQLITE_WAL_H
-#define BOURSE_LEDGER_SQLITE_WAL_H
+#ifndef BOURSE_LEDGER_STORE_SQLITE_WAL_H
+#define BOURSE_LEDGER_STORE_SQLITE_WAL_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

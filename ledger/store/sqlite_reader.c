@@ -4,8 +4,8 @@
 
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
-#include "ledger/sqlite_code.h"
-#include "ledger/sqlite_tables.h"
+#include "ledger/store/sqlite_code.h"
+#include "ledger/store/sqlite_tables.h"
 
 enum statement {
     SELECT_STATEMENT,

@@ -1,11 +1,12 @@
-/* ledger/sqlite_tables.h - what ledger/sqlite*.c share: the tables, how a record becomes a row,
- * and the tree's nodes. Not for anyone else. docs/ledger.md section 3 lists the tables. */
-#ifndef BOURSE_LEDGER_SQLITE_TABLES_H
-#define BOURSE_LEDGER_SQLITE_TABLES_H
+/* ledger/store/sqlite_tables.h - what the files of ledger/store share: the tables, how a record
+ * becomes a row, and the tree's nodes. Not for anyone else. docs/ledger.md section 3 lists the
+ * tables. */
+#ifndef BOURSE_LEDGER_STORE_SQLITE_TABLES_H
+#define BOURSE_LEDGER_STORE_SQLITE_TABLES_H
 
 #include "ledger/merkle.h"
 #include "ledger/record.h"
-#include "ledger/sqlite.h"
+#include "ledger/store/sqlite.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

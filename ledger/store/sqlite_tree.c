@@ -1,6 +1,6 @@
 #include <assert.h>
 
-#include "ledger/sqlite_tables.h"
+#include "ledger/store/sqlite_tables.h"
 
 int tree_reader_init(struct tree_reader *self, sqlite3 *database)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ledger/sqlite_tables.h"
+#include "ledger/store/sqlite_tables.h"
 
 /* The columns of each table after the four that all have, and the field of the record that each
  * is. One list makes the schema, writes the rows and reads them. */

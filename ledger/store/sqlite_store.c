@@ -10,9 +10,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "ledger/sqlite_code.h"
-#include "ledger/sqlite_tables.h"
-#include "ledger/sqlite_wal.h"
+#include "ledger/store/sqlite_code.h"
+#include "ledger/store/sqlite_tables.h"
+#include "ledger/store/sqlite_wal.h"
 
 /* What enum attempt_status of the protocol says of a result that decides nothing, and of the one
  * that decides best. */

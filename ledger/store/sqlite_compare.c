@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ledger/sqlite_tables.h"
+#include "ledger/store/sqlite_tables.h"
 
 /* What a journal leads to is bound to a statement that returns it: so there is a row on either
  * side, and one way to compare and to print them, whatever their columns are. */

@@ -1,4 +1,4 @@
-/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite
+/* ledger/store/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite
  * (docs/decisions.md D3).
  *
  * One database file per market, WAL, synchronous=FULL, STRICT tables; the SQLite journal
@@ -6,8 +6,8 @@
  * uses a `struct ledger_store`; readers open their own with ledger_reader_open and see committed
  * data only. A failed commit or fsync is fatal: the caller stops the process (P11). The tables
  * are in docs/ledger.md. */
-#ifndef BOURSE_LEDGER_SQLITE_H
-#define BOURSE_LEDGER_SQLITE_H
+#ifndef BOURSE_LEDGER_STORE_SQLITE_H
+#define BOURSE_LEDGER_STORE_SQLITE_H
 
 #include "base/id.h"
 #include "base/problem.h"

@@ -1,7 +1,7 @@
-/* ledger/sqlite_code.h - what SQLite's error codes mean to us: the data is wrong, or the machine
- * could not. */
-#ifndef BOURSE_LEDGER_SQLITE_CODE_H
-#define BOURSE_LEDGER_SQLITE_CODE_H
+/* ledger/store/sqlite_code.h - what SQLite's error codes mean to us: the data is wrong, or the
+ * machine could not. */
+#ifndef BOURSE_LEDGER_STORE_SQLITE_CODE_H
+#define BOURSE_LEDGER_STORE_SQLITE_CODE_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "ledger/sqlite_code.h"
+#include "ledger/store/sqlite_code.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 #include "base/sha256.h"
 #include "ledger/accounts.h"
-#include "ledger/sqlite_tables.h"
+#include "ledger/store/sqlite_tables.h"
 
 /* The tree first: once its root is the one that was signed, a row that does not give its leaf is
  * the row's fault. What stands in no leaf is held against something else: money against the

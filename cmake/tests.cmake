@@ -26,13 +26,29 @@ endif()
 set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
   CK_TIMEOUT_MULTIPLIER=5)
 
+# Tests that search for minutes with sanitizers: the planner, optimised and without them (cmake/sim.cmake has those rooms).
+# The unit tests of the planner run with sanitizers.
+set(searching prop_plan prop_plan_split prop_plan_stages prop_plan_team prop_plan_unknown prop_schedulers)
+function(add_optimised_test name source)
+  add_executable(${name} ${source} tests/support/sample_work.c tests/support/template_steps.c tests/support/sample_graph.c)
+  target_link_libraries(${name} PRIVATE fast_planner fast_base PkgConfig::CHECK m)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE _GNU_SOURCE BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_compile_options(${name} PRIVATE -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+    $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+endfunction()
+
 file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
   tests/jail/jail_*.c)
 foreach(source ${test_sources})
   get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source})
+  if(name IN_LIST searching)
+    add_optimised_test(${name} ${source})
+  else()
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE ${support_lib})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${support_lib})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800
     ENVIRONMENT "${test_environment}")

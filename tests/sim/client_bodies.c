@@ -192,9 +192,12 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.name = (char *)(uintptr_t) "simulated";
     body.manifest = view(&manifest, sizeof manifest);
     body.subtasks = 1 + (uint32_t)random_below(&dice, client->largest);
-    body.budget_micro = random_below(&dice, 12) == 0
-                            ? (int64_t)random_below(&dice, 3) * (int64_t)random_below(&dice, 150)
-                            : (int64_t)random_below(&dice, 4000000) + 20000;
+    if (random_below(&dice, 12) == 0) {
+        const int64_t few = (int64_t)random_below(&dice, 3);
+        body.budget_micro = few * (int64_t)random_below(&dice, 150);
+    } else {
+        body.budget_micro = (int64_t)random_below(&dice, 4000000) + 20000;
+    }
     body.has_cap_micro = random_below(&dice, 2) == 0;
     body.cap_micro = (int64_t)random_below(&dice, 6) * 80000; /* often just what is asked */
     struct more more = {.wire = {NULL}};

@@ -81,7 +81,7 @@ static void send_stolen(struct hostile *hostile)
     }
     switch (draw(DICE_WORK, 4)) {
     case 0: /* one bit is another */
-        bytes[draw(DICE_WORK, length)] ^= (uint8_t)(1U << draw(DICE_WORK, 8));
+        flip_bit(DICE_WORK, bytes, length);
         break;
     case 1: /* cut short */
         length = draw(DICE_WORK, length);
@@ -105,13 +105,16 @@ static void send_unsigned(struct hostile *hostile)
     for (size_t i = 0; i < length; i++) {
         body[i] = (uint8_t)draw(DICE_WORK, 256);
     }
+    const uint16_t type = types[draw(DICE_WORK, sizeof types / sizeof *types)];
+    const uint64_t sequence = draw(DICE_WORK, 100);
+    const bool is_signed = draw(DICE_WORK, 2) == 0;
     struct envelope envelope = {.version = ENVELOPE_VERSION,
-                                .type = types[draw(DICE_WORK, sizeof types / sizeof *types)],
+                                .type = type,
                                 .session = hostile->session,
-                                .sequence = draw(DICE_WORK, 100),
+                                .sequence = sequence,
                                 .id = entropy_id(),
                                 .created_ms = clock_wall_ns() / SIM_MS,
-                                .is_signed = draw(DICE_WORK, 2) == 0,
+                                .is_signed = is_signed,
                                 .body = body,
                                 .body_length = (uint32_t)length};
     if (envelope.is_signed) {

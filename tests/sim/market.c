@@ -349,8 +349,10 @@ static void cut(void)
 {
     uint64_t ways = 1 + draw(DICE_FAULTS, 3);
     int64_t most_ns = draw(DICE_FAULTS, 3) == 0 ? 60 * SIM_S : 5 * SIM_S;
-    net_cut(some_peer(), (ways & 1) != 0, (ways & 2) != 0, draw(DICE_FAULTS, 2) == 0,
-            draw_time(DICE_FAULTS, 10 * SIM_MS, most_ns));
+    struct peer *peer = some_peer();
+    const bool is_held = draw(DICE_FAULTS, 2) == 0;
+    const int64_t time_ns = draw_time(DICE_FAULTS, 10 * SIM_MS, most_ns);
+    net_cut(peer, (ways & 1) != 0, (ways & 2) != 0, is_held, time_ns);
 }
 
 static void fail_memory(void)

@@ -214,7 +214,7 @@ static void send_parcel(uint32_t number, const void *bytes, size_t length, bool 
             fault_happened(FAULT_GARBLED);
             trace("and arrives garbled");
             parcel->is_garbled = true;
-            parcel->bytes[draw(DICE_NETWORK, length)] ^= (uint8_t)(1U << draw(DICE_NETWORK, 8));
+            flip_bit(DICE_NETWORK, parcel->bytes, length);
         }
         event_in(at - world.now_ns, NULL, there ? arrive_there : arrive_here, parcel, 0, 0);
     }

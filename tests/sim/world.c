@@ -42,6 +42,14 @@ uint64_t draw(enum dice dice, uint64_t bound)
     return random_below(&world.dice[dice], bound);
 }
 
+/* C does not say in which order two draws of one expression happen: each has a statement. */
+void flip_bit(enum dice dice, uint8_t *bytes, size_t length)
+{
+    const uint64_t at = draw(dice, length);
+    const uint64_t bit = draw(dice, 8);
+    bytes[at] ^= (uint8_t)(1U << bit);
+}
+
 bool chance(enum dice dice, uint32_t per_10000)
 {
     return per_10000 > 0 && draw(dice, 10000) < per_10000;

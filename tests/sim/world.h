@@ -73,6 +73,8 @@ void world_start(uint64_t seed, bool traces);
 uint64_t draw(enum dice dice, uint64_t bound);   /* 0 .. bound - 1 */
 bool chance(enum dice dice, uint32_t per_10000); /* true so many times in 10,000 */
 int64_t draw_time(enum dice dice, int64_t least_ns, int64_t most_ns);
+/* Flips one drawn bit of the `length` (> 0) bytes. */
+void flip_bit(enum dice dice, uint8_t *bytes, size_t length);
 void fault_happened(enum fault fault);
 uint64_t faults_total(void);
 

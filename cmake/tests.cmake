@@ -116,6 +116,12 @@ foreach(script ${script_tests})
   endif()
 endforeach()
 
+# The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
+set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_handover test_intake test_control
+  test_provider_store test_reader test_gateway test_link test_hostile_peers test_log)
+add_custom_target(threads DEPENDS ${threaded})
+set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)
+
 # A known bug that no longer fits its file would go untested until the next long run.
 add_test(NAME mutants_fit COMMAND ${CMAKE_SOURCE_DIR}/scripts/mutate --list)
 

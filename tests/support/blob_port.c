@@ -95,7 +95,20 @@ static void *receive_stream(void *argument)
         stream->got += (uint64_t)got;
     }
     (void)close(stream->ends[0]);
+    atomic_store(&stream->is_over, true);
     return NULL;
+}
+
+/* Joins the streams of `blob` that were given up, before pieces go where their bytes went. */
+static void join_streams(struct port *port, const struct blob *blob)
+{
+    for (size_t i = 0; i < port->stream_count; i++) {
+        struct stream *stream = &port->streams[i];
+        if (stream->blob == blob && atomic_load(&stream->is_over)) {
+            ck_assert_int_eq(pthread_join(stream->thread, NULL), 0);
+            stream->blob = NULL;
+        }
+    }
 }
 
 static void answer_stored(struct port *port, const struct router_message *message,
@@ -120,7 +133,10 @@ static void give_stream(struct port *port, const struct router_message *message,
     ck_assert_uint_lt(port->stream_count, STREAMS_MAX);
     struct stream *stream = &port->streams[port->stream_count++];
     struct id128 ticket = {{7, (uint8_t)port->stream_count}};
-    *stream = (struct stream){.blob = blob, .fault = (enum stream_fault)port->stream_fault};
+    stream->blob = blob;
+    stream->fault = (enum stream_fault)port->stream_fault;
+    stream->got = 0;
+    atomic_store(&stream->is_over, false);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream->ends), 0);
     ck_assert_int_eq(pthread_create(&stream->thread, NULL, receive_stream, stream), 0);
     answer_stored(port, message, request, put, blob, &ticket);
@@ -187,6 +203,7 @@ static void on_put(struct port *port, const struct router_message *message,
     }
     (void)atomic_fetch_add(&port->pieces, put->data.len > 0);
     if (put->data.len > 0) {
+        join_streams(port, blob);
         memcpy(blob->bytes + put->offset, put->data.data, put->data.len);
     }
     blob->stored += put->data.len;

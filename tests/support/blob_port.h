@@ -45,6 +45,7 @@ struct stream { /* a blob on its way through a socket */
     enum stream_fault fault;
     int ends[2];
     pthread_t thread;
+    atomic_bool is_over; /* its thread has read its last byte */
     uint64_t got;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/process.h"
+#include "tests/support/first_thread.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ END_TEST
  * name. */
 START_TEST(its_thread_is_ranked_with_its_maker)
 {
+    begin_threads();
     process_name_thread("maker");
     unsigned before = process_yield_threads("maker"); /* checkers of memory have threads, too */
     CLEANUP(hasher_destroy) struct hasher *hasher = hasher_create();

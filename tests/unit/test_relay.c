@@ -1,6 +1,8 @@
 /* Bytes relayed by two threads: all of them, their hash, and what ends it. */
 #include "runtime/relay.h"
 
+#include "tests/support/first_thread.h"
+
 #include <check.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -298,6 +300,7 @@ START_TEST(who_helps_leaves_when_another_relay_begins)
     if (!hold_to_two(&all)) {
         return; /* nobody helps on one processor */
     }
+    begin_threads();
     place.caller = pthread_self();
     threads_before = threads();
     const struct relay relay = {.to = PIECES_MOST * (uint64_t)RELAY_PIECE_BYTES,

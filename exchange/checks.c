@@ -153,9 +153,14 @@ bool checks_create(struct exchange *exchange, struct job *job)
     }
     list_init(&checks->queues);
     list_init(&checks->all_juries);
+    list_init(&checks->looks);
+    checks->bars = allocate(exchange, job->part_count * sizeof *checks->bars);
+    for (uint32_t i = 0; checks->bars != NULL && i < job->part_count; i++) {
+        list_init(&checks->bars[i]);
+    }
     checks->held = allocate(exchange, first_check(job) * sizeof(struct held *));
     checks->juries = allocate(exchange, first_check(job) * sizeof(struct jury *));
-    return checks->held != NULL && checks->juries != NULL;
+    return checks->held != NULL && checks->juries != NULL && checks->bars != NULL;
 }
 
 void checks_destroy(struct job *job)
@@ -172,12 +177,7 @@ void checks_destroy(struct job *job)
         list_remove(&queue->all);
         free(queue);
     }
-    while (!list_empty(&checks->all_juries)) {
-        struct jury *jury = LIST_ELEMENT(checks->all_juries.next, struct jury, all);
-        list_remove(&jury->all);
-        free(jury);
-    }
-    free(checks->juries);
+    juries_free(job);
     free(checks->held);
     free(checks);
     job->checks = NULL;
@@ -284,6 +284,14 @@ static bool may_judge(const struct exchange *exchange, const struct job *job,
            !job_overruled(exchange, job, referee);
 }
 
+bool check_is_for(const struct exchange *exchange, const struct job *job, uint32_t index,
+                  uint32_t referee)
+{
+    const struct held *held = held_of_check(job, index);
+    return held != NULL && !is_party(exchange, held->lease->provider, accuser_of(held), referee) &&
+           !job_overruled(exchange, job, referee);
+}
+
 /* Whether one who is not known to come to nothing may take it as well. */
 static bool has_other_referee(const struct exchange *exchange, const struct part *part,
                               const struct check_queue *queue)
@@ -306,30 +314,13 @@ static bool may_take(const struct exchange *exchange, const struct part *part,
            (queue->shy_of != provider || !has_other_referee(exchange, part, queue));
 }
 
-/* What that provider has judged waits among those that were started before. */
-static uint32_t choice_of_maker(const struct exchange *exchange, const struct part *part,
-                                uint32_t provider)
-{
-    uint32_t barred = 0;
-    for (uint32_t index = part->retry_head; job_has_juries(part->job) && index != NO_SUBTASK;) {
-        const struct subtask *subtask =
-            &part->job->pages[index / PAGE_SUBTASKS]->subtasks[index % PAGE_SUBTASKS];
-        if (subtask->state == SUBTASK_WAITING) {
-            if (!jury_bars(exchange, part->job, index, provider)) {
-                break; /* there is one, which is all that matters */
-            }
-            barred++;
-        }
-        index = subtask->next;
-    }
-    return part->waiting - barred;
-}
-
 uint32_t part_choice(const struct exchange *exchange, const struct part *part, uint32_t provider)
 {
     const struct checks *checks = part_is_checks(part) ? part->job->checks : NULL;
     if (checks == NULL) {
-        return choice_of_maker(exchange, part, provider);
+        /* What a closing job gave up waits no more, and is counted as barred still. */
+        const uint32_t barred = part_barred(exchange, part, provider);
+        return part->waiting > barred ? part->waiting - barred : 0;
     }
     uint32_t count = 0;
     for (const struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
@@ -512,7 +503,7 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
     if (held == NULL || job_subtask(exchange, job, first_check(job) + index) == NULL) {
         return; /* out of memory */
     }
-    subtask_becomes(part_of(job, index), subtask, SUBTASK_CHECKING);
+    subtask_becomes(exchange, job, index, SUBTASK_CHECKING);
     subtask_changed(exchange, job, index);
     part_look_if_over(exchange, part_of(job, index));
     if (subtask->attempts > 1) {
@@ -623,7 +614,7 @@ static void block_check(struct exchange *exchange, struct job *job, uint32_t ind
     struct subtask *check = job_subtask(exchange, job, index);
     attempts_give_up(exchange, job, index);
     if (check->state == SUBTASK_RUNNING) {
-        subtask_becomes(checks, check, SUBTASK_WAITING);
+        subtask_becomes(exchange, job, index, SUBTASK_WAITING);
     }
     checks->waiting--; /* for a lane */
     subtask_changed(exchange, job, index);
@@ -661,7 +652,6 @@ static void redo(struct exchange *exchange, struct job *job, uint32_t index, uin
         subtask_decide(exchange, job, index, SUBTASK_FAILED);
     } else {
         job_requeue(exchange, job, index);
-        jury_watch(exchange, job, index);
     }
     if (!decision->is_missing) {
         step_aside(exchange, job, provider, status == XATTEMPT_REFUTED ? REFUTED_NS : AVOID_NS);

@@ -577,6 +577,13 @@ static bool is_from_broker(enum exchange_command_type type)
            type == EXCHANGE_EPOCH;
 }
 
+static void resume_juries(struct exchange *exchange)
+{
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        juries_resume(exchange, LIST_ELEMENT(at, struct job, all));
+    }
+}
+
 static void apply_from_broker(struct exchange *exchange, const struct exchange_command *command)
 {
     if (command->type == EXCHANGE_GENESIS) {
@@ -591,6 +598,7 @@ static void apply_from_broker(struct exchange *exchange, const struct exchange_c
         apply_goodbye(exchange, command->provider);
     } else if (command->type == EXCHANGE_LIMITS && command->set_limits.rules != 0) {
         limits_restore(exchange, &command->set_limits);
+        resume_juries(exchange);
     } else if (command->type == EXCHANGE_EPOCH) {
         apply_epoch(exchange, &command->epoch);
     }

@@ -57,7 +57,7 @@ struct exchange_limits exchange_limits_default(void);
 /* Number of the rules by which commands become effects. Whoever changes them so that the same
  * commands would lead to another state raises it: commands written under other rules are then
  * refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 18 };
+enum { EXCHANGE_RULES = 19 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits`
  * until a command EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the
@@ -522,6 +522,7 @@ size_t exchange_timer_count(const struct exchange *exchange);
 struct exchange_totals {
     uint64_t dispatches; /* decisions: a subtask was given to a lane */
     uint64_t edges;      /* of graphs, each time that one was looked at */
+    uint64_t retries;    /* in the queues of what came back, each time that one was looked at */
 };
 struct exchange_totals exchange_totals(const struct exchange *exchange);
 

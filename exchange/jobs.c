@@ -38,18 +38,27 @@ static uint32_t *tally_of_job(struct job *job, uint8_t state)
     return tallies[state];
 }
 
-void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_state to)
+void subtask_becomes(struct exchange *exchange, struct job *job, uint32_t index,
+                     enum subtask_state to)
 {
-    *tally_of_job(part->job, subtask->state) -= 1;
-    part->waiting -= subtask->state == SUBTASK_WAITING;
+    struct part *part = part_of(job, index);
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    const bool was_waiting = subtask->state == SUBTASK_WAITING;
+    *tally_of_job(job, subtask->state) -= 1;
+    part->waiting -= was_waiting;
     part->running -= subtask->state == SUBTASK_RUNNING;
     part->checking -= subtask->state == SUBTASK_CHECKING;
     subtask_move(&subtask->state, to);
     part->decided += to >= SUBTASK_ACCEPTED;
-    *tally_of_job(part->job, subtask->state) += 1;
+    *tally_of_job(job, subtask->state) += 1;
     part->waiting += to == SUBTASK_WAITING;
     part->running += to == SUBTASK_RUNNING;
     part->checking += to == SUBTASK_CHECKING;
+    if (to == SUBTASK_WAITING) {
+        jury_waits(exchange, job, index);
+    } else if (was_waiting) {
+        jury_waits_no_more(exchange, job, index);
+    }
 }
 
 void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
@@ -76,7 +85,7 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
 {
     assert(to == SUBTASK_ACCEPTED || to == SUBTASK_FAILED);
     struct subtask *subtask = job_subtask(exchange, job, index);
-    subtask_becomes(part_of(job, index), subtask, to);
+    subtask_becomes(exchange, job, index, to);
     subtask_changed(exchange, job, index);
     if (subtask->attempts > 1) {
         withdraw_others(exchange, job, index); /* the first accepted wins */
@@ -97,12 +106,12 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
     struct part *part = part_of(job, index);
     struct subtask *subtask = job_subtask(exchange, job, index);
     if (subtask->state == SUBTASK_RUNNING && job->is_closing) {
-        subtask_becomes(part, subtask, SUBTASK_CANCELLED);
+        subtask_becomes(exchange, job, index, SUBTASK_CANCELLED);
         if (job->graph != NULL) {
             graph_decided(exchange, job, index, SUBTASK_CANCELLED);
         }
     } else if (subtask->state == SUBTASK_RUNNING || subtask->state == SUBTASK_CHECKING) {
-        subtask_becomes(part, subtask, SUBTASK_WAITING);
+        subtask_becomes(exchange, job, index, SUBTASK_WAITING);
         if (list_empty(&part->spread)) {
             list_append(&exchange->spreads, &part->spread);
         }
@@ -125,37 +134,47 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
     subtask_changed(exchange, job, index);
 }
 
+static void unlink_retry(struct exchange *exchange, struct part *part, uint32_t index,
+                         uint32_t before)
+{
+    struct job *job = part->job;
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    if (before == NO_SUBTASK) {
+        part->retry_head = subtask->next;
+    } else {
+        job_subtask(exchange, job, before)->next = subtask->next;
+        subtask_changed(exchange, job, before);
+    }
+    part->retry_tail = subtask->next == NO_SUBTASK ? before : part->retry_tail;
+    subtask->queued = 0;
+    subtask_changed(exchange, job, index);
+    retry_unlinked(part, index, before);
+}
+
 /* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is
- * passed over. */
+ * dropped. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider)
 {
     struct job *job = part->job;
-    uint32_t before = NO_SUBTASK;
-    uint32_t index = part->retry_head;
-    while (index != NO_SUBTASK) {
-        struct subtask *subtask = job_subtask(exchange, job, index);
+    uint32_t before = retries_passed(exchange, part, provider);
+    uint32_t index =
+        before == NO_SUBTASK ? part->retry_head : job_subtask(exchange, job, before)->next;
+    bool is_found = false;
+    while (index != NO_SUBTASK && !is_found) {
+        const struct subtask *subtask = job_subtask(exchange, job, index);
         const uint32_t next = subtask->next;
         const bool is_waiting = subtask->state == SUBTASK_WAITING;
-        if (is_waiting && jury_bars(exchange, job, index, provider)) {
+        exchange->totals.retries++;
+        if (is_waiting && !provider_may_run(exchange, job, index, provider)) {
             before = index;
-            index = next;
-            continue;
-        }
-        if (before == NO_SUBTASK) {
-            part->retry_head = next;
         } else {
-            job_subtask(exchange, job, before)->next = next;
-            subtask_changed(exchange, job, before);
+            unlink_retry(exchange, part, index, before);
+            is_found = is_waiting;
         }
-        part->retry_tail = next == NO_SUBTASK ? before : part->retry_tail;
-        subtask->queued = 0;
-        subtask_changed(exchange, job, index);
-        if (is_waiting) {
-            return index;
-        }
-        index = next;
+        index = is_found ? index : next;
     }
-    return NO_SUBTASK;
+    retries_pass(exchange, part, provider, before);
+    return index;
 }
 
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part)

@@ -264,8 +264,9 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     }
     struct subtask *subtask = job_subtask(exchange, job, index);
     assert(subtask->attempts < ATTEMPTS_MOST);
+    assert(provider_may_run(exchange, job, index, lease->provider));
     if (subtask->state == SUBTASK_WAITING) { /* else it is started once more */
-        subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
+        subtask_becomes(exchange, job, index, SUBTASK_RUNNING);
     }
     subtask->live++;
     subtask->attempts++;
@@ -730,12 +731,12 @@ static void trust_again(struct exchange *exchange, struct lease *lease, struct a
     struct job *job = lease->job;
     struct subtask *subtask = job_subtask(exchange, job, attempt->key.index);
     if (!attempt->is_doubted || attempt->is_fenced || subtask->state != SUBTASK_WAITING ||
-        jury_bars(exchange, job, attempt->key.index, lease->provider)) {
+        !provider_may_run(exchange, job, attempt->key.index, lease->provider)) {
         return;
     }
     attempt->is_doubted = false;
     check_unqueue(job, attempt->key.index);
-    subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
+    subtask_becomes(exchange, job, attempt->key.index, SUBTASK_RUNNING);
     subtask->live++;
     subtask_changed(exchange, job, attempt->key.index);
 }

@@ -670,14 +670,16 @@ static bool held_has(const struct held_list *held, uint64_t lease, uint32_t inde
 
 /* An attempt that the broker counts on and the agent has not. One sent before the agent's Welcome
  * is lost: its subtask goes back to the queue at once. One sent since is on its way, or was when
- * the agent stated what it held: saying it again does no harm. A doubted one has gone back already.
+ * the agent stated what it held: saying it again does no harm, unless its provider may not run it
+ * any more. A doubted one has gone back already.
  * True: the agent has lost what it should have run. */
 static bool tell_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
                          int64_t as_of_ns)
 {
     bool was_sent_before = attempt->dispatched_ns < as_of_ns;
     bool is_wanted = !attempt->is_fenced && !attempt->is_withdrawn && !attempt->is_doubted;
-    if (was_sent_before || attempt->is_doubted) {
+    bool may_run = provider_may_run(exchange, lease->job, attempt->key.index, lease->provider);
+    if (was_sent_before || attempt->is_doubted || (is_wanted && !may_run)) {
         attempt_missing(exchange, lease, attempt);
     } else if (is_wanted) {
         work_effect(exchange, lease, attempt, EFFECT_DISPATCH);

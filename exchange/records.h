@@ -295,10 +295,21 @@ struct jury {
     struct list_link all; /* of the job, by age */
     const struct job *job;
     uint32_t index;
-    int64_t look_ns; /* of a subtask: when to look whether anybody is left to make it; 0: not */
+    int64_t look_ns; /* of a subtask that waits: when to look whether anybody is left to make it */
     uint32_t unmade; /* of the job: subtasks that failed because nobody was */
     uint32_t count;
     uint32_t accounts[JUDGES_MOST];
+    struct list_link looks; /* not recorded: in checks->looks while look_ns is not 0 */
+};
+
+/* One owner that has judged something of what waits in a part, and so may not make all of that. */
+struct bar {
+    struct list_link of_part;
+    uint32_t account; /* one of that owner's */
+    uint32_t waiting; /* subtasks that wait in the part and that the owner has judged */
+    /* All that waits in the queue of retries up to this one is among these; NO_SUBTASK: nobody has
+     * looked yet. */
+    uint32_t passed;
 };
 
 /* A result that has come and is neither taken nor refuted before a referee has judged it. What it
@@ -351,6 +362,9 @@ struct checks {
     struct jury *overruled;      /* of the whole job; NULL: none */
     uint32_t accused;            /* of what is held */
     struct list_link all_juries; /* by age */
+    /* not recorded */
+    struct list_link looks; /* juries with a look_ns: the first is due first, then by index */
+    struct list_link *bars; /* of each part but the checks: its struct bars */
 };
 
 struct job {

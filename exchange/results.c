@@ -187,7 +187,8 @@ static bool is_lost(const struct job *job, const struct attempt *attempt, uint8_
 static bool is_barred(const struct exchange *exchange, const struct attempt *attempt)
 {
     const struct lease *lease = attempt->lease;
-    return jury_bars(exchange, lease->job, attempt->key.index, lease->provider);
+    return job_checks(lease->job, attempt->key.index) &&
+           !provider_may_run(exchange, lease->job, attempt->key.index, lease->provider);
 }
 
 static uint8_t status_of(const struct exchange *exchange, const struct job *job,

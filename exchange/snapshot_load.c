@@ -522,6 +522,7 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
         }
         if (job->checks != NULL) {
             checks_restore(exchange, job);
+            juries_restore(exchange, job);
         }
         job_wants(exchange, job);
         for (uint32_t i = 0; i < job->part_count; i++) {

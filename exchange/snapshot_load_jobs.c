@@ -325,7 +325,7 @@ bool load_jury(struct exchange *exchange, struct reader *in)
     const uint32_t unmade = reader_u32(in);
     const size_t count = reader_left(in) / sizeof(uint32_t);
     if (in->failed || job == NULL || job->checks == NULL || count > JUDGES_MOST ||
-        !(index == NO_SUBTASK || job_checks(job, index))) {
+        !(index == NO_SUBTASK ? look_ns == 0 : job_checks(job, index))) {
         return false;
     }
     struct jury *jury = jury_put(exchange, job, index);
@@ -337,9 +337,6 @@ bool load_jury(struct exchange *exchange, struct reader *in)
     for (size_t i = 0; i < count; i++) {
         jury->accounts[jury->count++] = reader_u32(in);
         in->failed = in->failed || member_by_number(exchange, jury->accounts[i]) == NULL;
-    }
-    if (look_ns != 0) {
-        timer_arm(exchange, TIMER_JOB, &job->id, look_ns);
     }
     return reader_finished(in);
 }

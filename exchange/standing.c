@@ -93,6 +93,7 @@ void apply_owner(struct exchange *exchange, const struct exchange_owner *given)
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
         if (job->checks != NULL) {
+            juries_regroup(exchange, job);
             job_wants(exchange, job); /* who may judge, and who may make, is another question now */
         }
     }

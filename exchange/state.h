@@ -227,14 +227,17 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
                     enum subtask_state to);
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index);
 /* The one place where a counted subtask changes its state. */
-void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_state to);
+void subtask_becomes(struct exchange *exchange, struct job *job, uint32_t index,
+                     enum subtask_state to);
 /* Nothing of it waits or runs, or will unless a result of it is refuted. */
 bool part_is_over(const struct part *part);
 void part_look_if_over(struct exchange *exchange,
                        struct part *part); /* then its idle leases are ended in this step */
 /* Retries go first, then subtasks never started, by rank (else the longest expected), then index.
  * Taken off what waits; NO_SUBTASK: none. */
-/* For that provider: what it has judged is passed over. */
+/* The first retry that the provider may make. What its owner has judged is passed over once, and
+ * not looked at again while it waits: n retries cost n looks of each owner, however many calls
+ * there are. Each call also takes one step for each owner that has judged any of them. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider);
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
 struct part *part_of(const struct job *job, uint32_t index);
@@ -412,12 +415,16 @@ bool held_link(struct job *job,
 bool part_is_checks(const struct part *part);
 bool job_checks(const struct job *job,
                 uint32_t index); /* whether that subtask's results are held */
-/* Of what waits in the part for a lane, how much that provider may run, or at least one where it may
- * run any: nobody judges results of its own owner, or makes what it has judged. */
+/* How much of what waits in the part for a lane that provider may run. The cost does not grow with
+ * what waits: of products it is a step for each owner that has judged any of them, and of checks
+ * one for each queue. */
 uint32_t part_choice(const struct exchange *exchange, const struct part *part, uint32_t provider);
 uint32_t checks_next(struct exchange *exchange, struct lease *lease); /* NO_SUBTASK: none for it */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
 void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
+/* Whether that referee may begin the check; provider_may_run asks. */
+bool check_is_for(const struct exchange *exchange, const struct job *job, uint32_t index,
+                  uint32_t referee);
 /* The seed of that attempt; zeros when it is no check, or there is nothing to check. */
 struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt);
 /* The subtask that it is about; 0 when it is no check, or there is nothing to check. */
@@ -450,18 +457,40 @@ uint32_t job_accused(const struct job *job); /* results held of it that a refere
 void jury_add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t referee);
 bool jury_is_full(const struct job *job, uint32_t index);
 bool job_has_juries(const struct job *job);
-/* Whether the provider's owner has judged the subtask, and so never makes it. */
-bool jury_bars(const struct exchange *exchange, const struct job *job, uint32_t index,
-               uint32_t provider);
+/* Whether an attempt of the subtask may begin, or go on after a loss, on a lease of that provider.
+ * Whoever places or sends a subtask asks here. An owner that has judged what a subtask left never
+ * makes that subtask; an owner that made or accused a result does not judge that result, and one
+ * that was overruled judges nothing more of the job. */
+bool provider_may_run(const struct exchange *exchange, const struct job *job, uint32_t index,
+                      uint32_t provider);
+/* How many subtasks wait in the part that the provider's owner has judged. */
+uint32_t part_barred(const struct exchange *exchange, const struct part *part, uint32_t provider);
+/* The last retry that is known to be passed over for that provider, with all before it; and the one
+ * that was found to be. NO_SUBTASK: none. */
+uint32_t retries_passed(const struct exchange *exchange, const struct part *part,
+                        uint32_t provider);
+void retries_pass(const struct exchange *exchange, const struct part *part, uint32_t provider,
+                  uint32_t last);
+/* `index` left the part's queue of retries, where it was behind `before`. */
+void retry_unlinked(const struct part *part, uint32_t index, uint32_t before);
 /* The referee rejected what stood: the job asks its owner no more. */
 void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee);
 bool job_has_overruled(const struct job *job);
 bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee);
-/* The subtask waits again: it is looked at later whether anybody is left to make it. */
-void jury_watch(struct exchange *exchange, struct job *job, uint32_t index);
+/* The subtask waits, or does so no more. One that waits and was judged is looked at later: is
+ * anybody left to make it? */
+void jury_waits(struct exchange *exchange, struct job *job, uint32_t index);
+void jury_waits_no_more(struct exchange *exchange, struct job *job, uint32_t index);
+void jury_forget_look(struct exchange *exchange, struct jury *jury);
 void juries_due(struct exchange *exchange, struct job *job, int64_t at_ns);
 bool juries_await(const struct job *job, int64_t at_ns);
-void juries_arm(struct exchange *exchange, const struct job *job);
+/* After a snapshot: what follows from the records. */
+void juries_restore(struct exchange *exchange, struct job *job);
+/* Accounts have other owners than before. The cost is a look at each judged subtask. */
+void juries_regroup(struct exchange *exchange, struct job *job);
+/* Other rules are in force: what waits without a look, as before rules 19, gets one. */
+void juries_resume(struct exchange *exchange, struct job *job);
+void juries_free(struct job *job);           /* the memory alone */
 bool job_lacks_maker(const struct job *job); /* a subtask has failed for that */
 /* Whether a device of the provider satisfies the part's requirement and is wide enough. */
 bool provider_fits(const struct exchange *exchange, const struct provider *provider,

@@ -82,10 +82,10 @@ static bool is_over(const struct part *part)
            part_is_checks(part);
 }
 
-/* Whether it may be started once more: its lane runs it, and nobody else is at it. The lanes' use
- * is known. */
+/* Whether it may be started once more on `idle`: its lane runs it, and nobody else is at it. The
+ * lanes' use is known. */
 static bool is_lone(struct exchange *exchange, const struct lease *lease,
-                    const struct attempt *attempt)
+                    const struct attempt *attempt, const struct lease *idle)
 {
     const struct lane *lane = &lease->lanes[attempt->lane];
     const struct subtask *subtask = job_subtask(exchange, lease->job, attempt->key.index);
@@ -93,7 +93,8 @@ static bool is_lone(struct exchange *exchange, const struct lease *lease,
         attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
     return from_ns == lane->unbilled_from_ns && !attempt->is_doubted && !attempt->is_withdrawn &&
            subtask->live == 1 && subtask->state == SUBTASK_RUNNING &&
-           subtask->attempts < VANISHED_MOST;
+           subtask->attempts < VANISHED_MOST &&
+           provider_may_run(exchange, lease->job, attempt->key.index, idle->provider);
 }
 
 /* What a subtask took of a lane there, with what it waited for its inputs. */
@@ -162,7 +163,7 @@ static void look_at_lease(struct exchange *exchange, struct lease *lease, const 
         int64_t due_ns;
         if (!attempt->is_fenced &&
             checked_add(lease->lanes[attempt->lane].unbilled_from_ns, patience_ns, &due_ns) &&
-            due_ns < first->due_ns && is_lone(exchange, lease, attempt)) {
+            due_ns < first->due_ns && is_lone(exchange, lease, attempt, idle)) {
             *first = (struct straggler){attempt, due_ns};
         }
     }
@@ -360,13 +361,15 @@ uint32_t lease_idle_lanes(const struct lease *lease)
 }
 
 /* What that one would take in each lane that could have it: idle, or with nothing queued behind
- * what it runs, as part_place_retries() will find it. */
+ * what it runs, and of a provider that may run it, as part_place_retries() will find it. */
 static void consider(struct exchange *exchange, const struct usual *usual, struct loads *loads,
                      uint32_t index)
 {
     for (size_t i = 0; i < loads->count; i++) {
         const struct load *of = &loads->of[i];
-        const bool may_have = of->queued == 0 || (of->queued == 1 && may_take(exchange, of->lease));
+        const bool has_room = of->queued == 0 || (of->queued == 1 && may_take(exchange, of->lease));
+        const bool may_have =
+            has_room && provider_may_run(exchange, of->lease->job, index, of->lease->provider);
         loads->lanes[i].takes_ns = may_have ? takes_there_ns(of, index, usual) : ONLINE_NEVER;
     }
 }
@@ -436,8 +439,9 @@ void part_help(struct exchange *exchange, struct lease *lease)
     if (lease_idle_lanes(lease) == 0) {
         return;
     }
-    /* With enough samples the next due is the same for all that are idle. */
-    if (part->straggler_ns == INT64_MAX || part_usual(part).samples < ONLINE_SAMPLES) {
+    /* With enough samples the next due is the same for all that are idle and may run the same. */
+    if (part->straggler_ns == INT64_MAX || job_has_juries(part->job) ||
+        part_usual(part).samples < ONLINE_SAMPLES) {
         watch(exchange, part, due_for(exchange, part, lease));
     }
 }

@@ -156,7 +156,6 @@ void timers_arm_job(struct exchange *exchange, const struct job *job)
             timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
         }
     }
-    juries_arm(exchange, job);
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->state != LEASE_ENDED) {

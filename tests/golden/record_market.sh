@@ -72,7 +72,13 @@ until_true 60 refereeing 2 || fail "no second referee"
 "$maker" A.npy 96 64 1
 "$maker" B.npy 64 48 3
 "$bourse" run -y matmul A.npy B.npy -o C.npy --tiles 2x2 --verify cheap >log 2>&1 || fail "matmul: $(cat log)"
+# Both referees judge what the liar makes, so a third provider has to make it again.
 agent_roles=(provider)
+agent_join "$work/third" --name third <<<'slots: 1'
+agent_start "$work/third"
+third=$agent
+started+=("$third")
+until_true 60 multiplying 3 || fail "no third provider"
 agent_join "$work/liar" --name liar <<<'slots: 1'
 sed -i 's/^price:.*/price: 0.01/' liar/provider.yaml
 mkdir lair
@@ -83,14 +89,15 @@ chmod 755 lair/bourse-tensor
 lair/bourse-provider run --dir "$work/liar" >>agent-liar.log 2>&1 &
 liar=$!
 started+=("$liar")
-until_true 60 multiplying 3 || fail "the liar offers nothing: $(cat agent-liar.log)"
+until_true 60 multiplying 4 || fail "the liar offers nothing: $(cat agent-liar.log)"
 product() {
     submit "$1" 'executor: tensor' 'expect: 10ms' 'files: [A.npy, B.npy]' 'outputs: C.npy' 'run: [matmul, A.npy, B.npy, C.npy]' \
         'verify: cheap' 'cap: 1' 'at_most: 1'
 }
 product lied
 await "done"
-kill -TERM "$second" "$liar"
+kill -TERM "$second" "$third" "$liar"
+ended "$third" 60 || fail "the third provider does not end"
 ended "$second" 60 || fail "the second referee does not end"
 ended "$liar" 60 || fail "the liar does not end"
 until_true 60 multiplying 1 || fail "what they offered still stands"

@@ -26,28 +26,34 @@ is_finding() { # WHAT was changed
     [ "$status" -eq 1 ] || fail "$1: the audit ends with $status: $(cat audit.log)"
 }
 
-unpack 17
-counts audit=ok rules=17 head=ok commands=79 signatures=71 accounts=6 jobs=11 fills=14 results=28 accepted=22 checked=6 \
+is_sound_and_guarded() { # RULES NAME=NUMBER...
+    unpack "$1"
+    counts audit=ok head=ok rules="$1" "${@:2}"
+
+    # One byte of every seventh entry of the journal, where the file has it.
+    local entries=0
+    while IFS=: read -r at _; do
+        entries=$((entries + 1))
+        [ $((entries % 7)) -eq 0 ] || continue
+        flip "$market/ledger.db" $((at + 50))
+        is_finding "byte $((at + 50)) of ledger.db"
+        flip "$market/ledger.db" $((at + 50))
+    done < <(grep -abo BJE1 "$market/ledger.db")
+    [ "$entries" -ge 60 ] || fail "only $entries entries in ledger.db"
+    counts audit=ok
+
+    for change in "UPDATE results SET status = 1 WHERE entry = (SELECT MAX(entry) FROM results)" \
+        "UPDATE results SET checked_by = hash WHERE status = 4" \
+        "UPDATE balances SET available = available + 1 WHERE account = 3" \
+        "UPDATE batches SET signature = zeroblob(64) WHERE log_index = (SELECT MAX(log_index) FROM batches)"; do
+        sqlite3 "$market/ledger.db" "$change" || fail "$change"
+        is_finding "$change"
+        unpack "$1"
+    done
+    echo "a market of rules $1: $(field results audit.json) results, $(field checked audit.json) checked: ok"
+}
+
+is_sound_and_guarded 17 commands=79 signatures=71 accounts=6 jobs=11 fills=14 results=28 accepted=22 checked=6 \
     epochs=2 dice=19 charged_micro=74 held_micro=500000 acts=18
-
-# One byte of every seventh entry of the journal, where the file has it.
-entries=0
-while IFS=: read -r at _; do
-    entries=$((entries + 1))
-    [ $((entries % 7)) -eq 0 ] || continue
-    flip "$market/ledger.db" $((at + 50))
-    is_finding "byte $((at + 50)) of ledger.db"
-    flip "$market/ledger.db" $((at + 50))
-done < <(grep -abo BJE1 "$market/ledger.db")
-[ "$entries" -ge 60 ] || fail "only $entries entries in ledger.db"
-counts audit=ok
-
-for change in "UPDATE results SET status = 1 WHERE entry = (SELECT MAX(entry) FROM results)" \
-    "UPDATE results SET checked_by = hash WHERE status = 4" \
-    "UPDATE balances SET available = available + 1 WHERE account = 3" \
-    "UPDATE batches SET signature = zeroblob(64) WHERE log_index = (SELECT MAX(log_index) FROM batches)"; do
-    sqlite3 "$market/ledger.db" "$change" || fail "$change"
-    is_finding "$change"
-    unpack 17
-done
-echo "a market of rules 17: $(field results audit.json) results, $(field checked audit.json) checked: ok"
+is_sound_and_guarded 18 commands=89 signatures=79 accounts=7 jobs=11 fills=14 results=29 accepted=22 checked=6 \
+    epochs=2 dice=20 charged_micro=80 held_micro=500000 acts=20

@@ -2,6 +2,7 @@
 #include "tests/sim/oracle_models.h"
 
 #include "matching/book.h"
+#include "protocol/limits.h"
 #include "protocol/message.h"
 
 /* Whether the reason that the exchange gives for an open job is true of this part, by our own
@@ -91,6 +92,47 @@ static bool is_true(const struct seen_job *job, uint32_t reason)
     return false;
 }
 
+static bool may_make(const struct seen_bid *bid, uint32_t index, const struct seen_device *device)
+{
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    return device->is_advertised && device->slots >= bid->width && device->provider != job->owner &&
+           (bid->rate == RATE_NONE ||
+            rate_of(bid->rate, device->attributes, device->attribute_count) != 0) &&
+           requirement_satisfied(&bid->needs, device->attributes, device->attribute_count) &&
+           !checks_model_bars(&oracle.checks, &job->id, index, device->provider);
+}
+
+static bool has_maker(const struct seen_bid *bid, uint32_t index)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < oracle.devices.count && !has; i++) {
+        has = may_make(bid, index, &oracle.devices.items[i]);
+    }
+    return has;
+}
+
+/* Whether a subtask that was judged waits, and all who could make it are among its judges. The job
+ * has a minute to notice; one that lasts does not end, and has to. */
+static bool lacks_maker(const struct seen_job *job)
+{
+    static uint8_t states[LIMIT_GRAPH_SUBTASKS];
+    static uint32_t tries[LIMIT_GRAPH_SUBTASKS];
+    const size_t count =
+        exchange_subtasks(oracle.exchange, &job->id, states, tries, LIMIT_GRAPH_SUBTASKS);
+    for (uint32_t i = 0; i < job->bid_count; i++) {
+        const struct seen_bid *bid = &oracle.bids.items[job->bids[i]];
+        for (uint32_t index = bid->first; !bid->is_checks && index < bid->end; index++) {
+            const bool waits = index < count && states[index] == SUBTASK_NOW_WAITING;
+            if (waits && tries[index] > 0 &&
+                checks_model_was_judged(&oracle.checks, &job->id, index) &&
+                !has_maker(bid, index)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 size_t oracle_stuck_jobs(void)
 {
     size_t stuck = 0;
@@ -100,7 +142,7 @@ size_t oracle_stuck_jobs(void)
         if (job->is_settled || !exchange_job(oracle.exchange, &job->id, &row)) {
             continue;
         }
-        if (!is_true(job, row.reason)) {
+        if (lacks_maker(job) || !is_true(job, row.reason)) {
             stuck++;
             trace("job %02x%02x is open: reason %u, %u wait, %u run", job->id.bytes[0],
                   job->id.bytes[1], row.reason, row.waiting, row.running);

@@ -75,6 +75,25 @@ bool checks_model_judged(const struct checks_model *model, const struct id128 *j
     return is_judge(model, &asked, true);
 }
 
+bool checks_model_bars(const struct checks_model *model, const struct id128 *job, uint32_t index,
+                       uint32_t account)
+{
+    const struct checks_model_judge asked = {.job = *job, .index = index, .account = account};
+    return is_judge(model, &asked, false);
+}
+
+bool checks_model_was_judged(const struct checks_model *model, const struct id128 *job,
+                             uint32_t index)
+{
+    for (size_t i = 0; i < model->judge_count; i++) {
+        const struct checks_model_judge *judge = &model->judges[i];
+        if (judge->index == index && !judge->is_overruled && id128_equal(&judge->job, job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool checks_model_may_judge(const struct checks_model *model, const struct id128 *job,
                             uint32_t account)
 {
@@ -127,9 +146,7 @@ static const char *on_held(struct checks_model *model, const struct exchange_com
     if (held_of(model, &record->job, record->index) != NULL) {
         return "two results of one subtask are held";
     }
-    const struct checks_model_judge asked = {
-        .job = record->job, .index = record->index, .account = record->credit};
-    if (is_judge(model, &asked, false)) {
+    if (checks_model_bars(model, &record->job, record->index, record->credit)) {
         return "who judged a subtask makes it";
     }
     model->held = grown(model->held, model->held_count, sizeof *model->held);
@@ -304,6 +321,9 @@ static const char *on_dispatch(const struct checks_model *model,
     }
     const struct checks_model_job *job = &model->jobs[model->lease_jobs[work->lease]];
     if (job->first == 0 || work->index < job->first) {
+        if (checks_model_bars(model, &job->id, work->index, effect->account)) {
+            return "who judged a subtask is sent it";
+        }
         return hash32_is_zero(&work->seed) ? NULL : "a seed for what is no check";
     }
     const struct checks_model_held *held = held_of(model, &job->id, work->index - job->first);

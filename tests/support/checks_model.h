@@ -1,8 +1,8 @@
 /* tests/support/checks_model.h - a slow model of results that are checked, kept from commands and effects alone.
  *
  * It knows which results are held and with which dice, and says of each effect what is wrong with it: a result that is
- * settled twice, or not as its check found; a check by who made the result, or with another seed than the one drawn; a job
- * that ends while something is held. */
+ * settled twice, or not as its check found; a check by who made the result, or with another seed than the one drawn; a
+ * subtask that is sent to who judged it; a job that ends while something is held. */
 #ifndef BOURSE_TESTS_CHECKS_MODEL_H
 #define BOURSE_TESTS_CHECKS_MODEL_H
 
@@ -44,6 +44,11 @@ struct checks_model {
 /* Reads one effect of `command`; NULL, or what is wrong. Out of memory aborts. */
 const char *checks_model_read(struct checks_model *model, const struct exchange_command *command,
                               const struct exchange_effect *effect);
+/* Whether the account has judged that subtask of the job, and so is never sent it. */
+bool checks_model_bars(const struct checks_model *model, const struct id128 *job, uint32_t index,
+                       uint32_t account);
+bool checks_model_was_judged(const struct checks_model *model, const struct id128 *job,
+                             uint32_t index); /* by anybody */
 /* Whether the account has judged a subtask of the job, so that it may have nothing to make there;
  * and whether it may judge something that is held of the job. */
 bool checks_model_judged(const struct checks_model *model, const struct id128 *job,

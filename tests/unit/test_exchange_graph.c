@@ -589,7 +589,7 @@ START_TEST(ten_thousand_run_in_order_and_few_start_in_a_step)
     static struct flight flight;
     static uint32_t first_after[LARGE];
     uint32_t edges = 0;
-    struct exchange_totals before = {0, 0}; /* of the copy before it was loaded anew */
+    struct exchange_totals before = {0}; /* of the copy before it was loaded anew */
     memset(&flight, 0, sizeof flight);
     memset(accepted, 0, sizeof accepted);
     for (uint32_t i = 0; i < LARGE; i++) {

@@ -8,7 +8,7 @@
  * Then they are asked about as if nobody had submitted them: a quote and an explanation each; and
  * so is one that fits every device and has work for all of them. The times are processor time. */
 #include "bench/full_market.h"
-#include "exchange/why.h"
+#include "exchange/view/why.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -10,7 +10,7 @@
 #include "broker/budget.h"
 #include "broker/follow.h"
 #include "broker/replies.h"
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "protocol/codec.h"
 
 #include <jansson.h>

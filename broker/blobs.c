@@ -8,7 +8,7 @@
 #include "broker/messages.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/process.h"

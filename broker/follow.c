@@ -4,7 +4,7 @@
 #include "broker/arena.h"
 #include "broker/fatal.h"
 #include "broker/listings.h"
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "exchange/lifecycle.h"
-#include "exchange/listings.h"
+#include "exchange/view/listings.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 

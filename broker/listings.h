@@ -7,7 +7,7 @@
 #define BOURSE_BROKER_LISTINGS_H
 
 #include "broker/messages.h"
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "protocol/codec.h"
 
 enum { LISTING_BYTES = 256 << 10 };

@@ -4,7 +4,7 @@
 #define BOURSE_BROKER_RECALL_H
 
 #include "base/problem.h"
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 
 /* As many as are looked at, and how old they may be. */
 enum { RECALL_TRADES = 1 << 16 };

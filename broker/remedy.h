@@ -2,7 +2,7 @@
 #ifndef BOURSE_BROKER_REMEDY_H
 #define BOURSE_BROKER_REMEDY_H
 
-#include "exchange/remedy.h"
+#include "exchange/view/remedy.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 

@@ -4,7 +4,7 @@
 #include "broker/explanation.h"
 #include "broker/listings.h"
 #include "broker/why.h"
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 

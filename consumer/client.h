@@ -12,7 +12,7 @@
 #include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/link.h"
 #include "runtime/market.h"
 

@@ -8,7 +8,7 @@
 #include "consumer/expand.h"
 #include "consumer/order.h"
 #include "formats/job.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 
 /* Blobs that are no files of their own: each is made as it is sent. */
 struct made_blob {

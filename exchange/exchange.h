@@ -1,10 +1,12 @@
-/* exchange/exchange.h - the exchange as one deterministic state machine: one command in, effects out.
+/* exchange/exchange.h - the exchange as one deterministic state machine: one command in, effects
+ * out.
  *
- * exchange_step never sends, stores, reads a clock or draws a number: log time, the sender's verified
- * account and every id are arguments; what must happen outside comes back as effects, which the caller
- * releases once the command is durable (docs/decisions.md D2). The same commands give the same effects, the same
- * bytes of state hash and the same snapshot, everywhere (P8). Money lives in ledger/accounts.h, who meets
- * whom in matching/book.h; here live accounts' rights, ids, providers, jobs, subtasks, leases and attempts.
+ * exchange_step never sends, stores, reads a clock or draws a number: log time, the sender's
+ * verified account and every id are arguments; what must happen outside comes back as effects,
+ * which the caller releases once the command is durable (docs/decisions.md D2). The same commands
+ * give the same effects, the same bytes of state hash and the same snapshot, everywhere (P8). Money
+ * lives in ledger/accounts.h, who meets whom in matching/book.h; here live accounts' rights, ids,
+ * providers, jobs, subtasks, leases and attempts.
  *
  * Lifecycles, each one enum and one table of moves (exchange/lifecycle.h):
  *   job      OPEN -> DONE | FAILED | CANCELLED
@@ -20,7 +22,7 @@
 #include "base/id.h"
 #include "base/rate.h"
 #include "base/requirement.h"
-#include "exchange/remedy.h"
+#include "exchange/view/remedy.h"
 #include "ledger/record.h"
 
 #include <stdbool.h>
@@ -85,8 +87,9 @@ enum exchange_command_type {
     EXCHANGE_GOODBYE,
     EXCHANGE_SUBMIT,
     EXCHANGE_CANCEL_JOB,
-    EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes, not what stands */
-    EXCHANGE_EPOCH, /* the broker's own: dice of another secret from here on */
+    EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes,
+                        not what stands */
+    EXCHANGE_EPOCH,  /* the broker's own: dice of another secret from here on */
     EXCHANGE_REPLACE,
     EXCHANGE_BANDS,
     EXCHANGE_OWNER,
@@ -101,9 +104,9 @@ struct exchange_genesis_account {
 };
 struct exchange_genesis {
     struct id128 cluster;
-    uint32_t fee_ppm; /* of each capture, rounded down, to ACCOUNT_FEES */
-    int64_t
-        price_band_micro; /* highest price per slot-hour of any order, until EXCHANGE_BANDS sets another */
+    uint32_t fee_ppm;         /* of each capture, rounded down, to ACCOUNT_FEES */
+    int64_t price_band_micro; /* highest price per slot-hour of any order, until EXCHANGE_BANDS sets
+                                 another */
     const struct exchange_genesis_account *accounts;
     size_t account_count;
 };
@@ -170,11 +173,12 @@ struct exchange_ask_account { /* by its key, else its name */
 };
 /* What becomes of an order when it arrives. */
 enum exchange_order_type {
-    EXCHANGE_LIMIT,     /* what is not filled at once rests */
-    EXCHANGE_IOC,       /* what is not filled at once is cancelled */
-    EXCHANGE_FOK,       /* BID: all at once, or the job is cancelled */
-    EXCHANGE_POST_ONLY, /* rests; refused when it would trade at once */
-    EXCHANGE_ALL_OR_NONE, /* BID: waits, and blocks nobody, until all can be filled at once; then a limit order */
+    EXCHANGE_LIMIT,       /* what is not filled at once rests */
+    EXCHANGE_IOC,         /* what is not filled at once is cancelled */
+    EXCHANGE_FOK,         /* BID: all at once, or the job is cancelled */
+    EXCHANGE_POST_ONLY,   /* rests; refused when it would trade at once */
+    EXCHANGE_ALL_OR_NONE, /* BID: waits, and blocks nobody, until all can be filled at once; then a
+                             limit order */
 };
 enum { EXCHANGE_WHOLE_LANES_MOST = 1024 }; /* subtasks at a time of an ALL_OR_NONE job */
 /* What leases of an ask are: firm, or such that another bid may take them. */
@@ -309,8 +313,8 @@ struct exchange_submit {
     uint32_t subtasks; /* of all parts; the first has those that the others leave */
     int64_t budget_micro;
     int64_t cap_micro; /* -1: market price */
-    uint32_t
-        rate; /* enum rate: the cap is the value of a unit of its work; RATE_NONE: it is per slot-hour */
+    uint32_t rate; /* enum rate: the cap is the value of a unit of its work; RATE_NONE: it is per
+                      slot-hour */
     const struct requirement *needs;
     uint32_t slots;   /* width of one subtask */
     uint32_t at_most; /* slots at a time; 0: ready subtasks */
@@ -399,8 +403,10 @@ enum exchange_effect_type {
     EFFECT_DISPATCH,  /* to the provider; neighbours of one lease travel in one message */
     EFFECT_WITHDRAW,  /* likewise */
     EFFECT_JOB,       /* the job changed: push its row to sessions that watch it */
-    EFFECT_ASK, /* to the provider: one of its asks was placed, cancelled by itself, or its time is up */
-    EFFECT_LEASE_NOTICE, /* to the provider: another takes the lease, which ends after its term as it is now */
+    EFFECT_ASK, /* to the provider: one of its asks was placed, cancelled by itself, or its time is
+                   up */
+    EFFECT_LEASE_NOTICE, /* to the provider: another takes the lease, which ends after its term as
+                            it is now */
 };
 
 struct exchange_reject {
@@ -528,8 +534,8 @@ struct exchange_totals exchange_totals(const struct exchange *exchange);
 
 /* ---------------------------------------------------------------- reads: pure, no trace */
 
-/* Steps of all reads so far: what one read took is the difference. A step is one thing looked at, or
- * one predicate of a requirement on one device, or what takes as long: 131,072 steps are about a
+/* Steps of all reads so far: what one read took is the difference. A step is one thing looked at,
+ * or one predicate of a requirement on one device, or what takes as long: 131,072 steps are about a
  * millisecond of a processor's time. The same read of the same state takes the same steps, on every
  * machine. In no hash and no snapshot. */
 uint64_t exchange_steps(const struct exchange *exchange);
@@ -694,8 +700,8 @@ struct exchange_need {
     uint32_t account, subtasks, slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
     enum rate rate; /* the cap is the value of a unit of its work; NONE: it is per slot-hour */
-    bool
-        apart; /* the cheapest account is not the one to take it: nothing counts below the next one's price */
+    bool apart;     /* the cheapest account is not the one to take it: nothing counts below the next
+                       one's price */
     int64_t budget_micro; /* 0: not said, or */
     bool holds_nothing;   /* it is 0: only what is given away is for it */
     uint8_t type;         /* enum exchange_order_type */
@@ -739,8 +745,8 @@ struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
-    uint32_t
-        beyond; /* of the asking: above its limit, and above any that an order may have now, which is: */
+    uint32_t beyond; /* of the asking: above its limit, and above any that an order may have now,
+                        which is: */
     int64_t band_most_micro;
     uint32_t uncovered;  /* of the free: a term of one subtask there is more than its budget */
     int64_t cover_micro; /* the least that such a term takes */
@@ -756,12 +762,12 @@ struct exchange_explanation {
     /* Of the devices, and not asked for: they are passed over, and fail at no predicate; and of
      * these that would fit. */
     uint32_t simulated, simulated_fitting;
-    uint32_t
-        avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
+    uint32_t avoided; /* of the affordable, of providers that failed this job a moment ago: not free
+                         to it */
     int64_t avoided_ns; /* the first of these is tried again after so long */
     uint32_t own; /* of the affordable, of providers that made all that waits to be checked here */
-    bool
-        is_own_leases; /* all that is leased of the affordable is leased to jobs of this account: it takes none of these */
+    bool is_own_leases; /* all that is leased of the affordable is leased to jobs of this account:
+                           it takes none of these */
     uint32_t
         own_devices; /* would fit, and are of this account: no order trades with one of its owner */
     /* Of what is not there yet: the code with which it would be refused (0: it would not), of whose
@@ -781,10 +787,10 @@ struct exchange_explanation {
         int64_t limit_micro;
         bool is_of_budget; /* the limit is what the budget covers for all of it, not the cap */
     } whole;
-    uint32_t
-        interruptible; /* of the affordable, where leases may be taken: this job has borne all that it may */
-    uint32_t quiet_agents; /* that are connected, and offer no device */
-    struct {               /* of a job's part, while the job is open */
+    uint32_t interruptible; /* of the affordable, where leases may be taken: this job has borne all
+                               that it may */
+    uint32_t quiet_agents;  /* that are connected, and offer no device */
+    struct {                /* of a job's part, while the job is open */
         bool is_filed;
         bool is_all;     /* the job has no other part */
         bool is_closing; /* the job buys nothing more, and waits for what runs */

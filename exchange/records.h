@@ -1,9 +1,10 @@
-/* exchange/records.h - what the exchange remembers: accounts, providers, asks, jobs, leases, and the exchange itself.
+/* exchange/records.h - what the exchange remembers: accounts, providers, asks, jobs, leases, and
+ * the exchange itself.
  *
  * Every entity begins with a `struct tracked`: it belongs to the multiset hash and to the snapshot.
- * Whoever changes an entity calls touch() on it; the hash is brought up to date when it is asked for.
- * Order always comes from numbers and lists (accounts by number, jobs and leases by age), never from
- * addresses. Not for use outside exchange/. */
+ * Whoever changes an entity calls touch() on it; the hash is brought up to date when it is asked
+ * for. Order always comes from numbers and lists (accounts by number, jobs and leases by age),
+ * never from addresses. Not for use outside exchange/. */
 #ifndef BOURSE_EXCHANGE_RECORDS_H
 #define BOURSE_EXCHANGE_RECORDS_H
 
@@ -60,8 +61,8 @@ struct class_use {
     uint32_t class_id, parts; /* no parts: the place is free */
 };
 
-struct
-    member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
+struct member { /* an account's rights; its money is in exchange->accounts, and is part of this
+                   record */
     struct tracked tracked;
     struct key32 key;
     uint32_t number;
@@ -269,8 +270,8 @@ struct graph {
     struct job *job;
     uint32_t *rank;      /* of each subtask; NULL: by expect_ms, and without that all are equal */
     uint32_t *expect_ms; /* likewise; 0: nothing is known of it. NULL: those of a part are alike */
-    uint32_t *
-        first_after; /* what subtask i waits for: after[first_after[i]] .. after[first_after[i + 1] - 1] */
+    uint32_t *first_after; /* what subtask i waits for: after[first_after[i]] .. after[first_after[i
+                              + 1] - 1] */
     uint32_t *after;
     /* not recorded */
     uint32_t *first_next, *next; /* the same from the other end: what waits for it */
@@ -465,8 +466,8 @@ struct lease {
     uint32_t accepted, failures_in_row;
     int64_t paid_ns; /* slot-time: lane time x width */
     int64_t charged_micro, reserved_micro;
-    int64_t
-        promised_ns; /* slot-time that it may use yet, at price 0 or of a device whose days are counted */
+    int64_t promised_ns; /* slot-time that it may use yet, at price 0 or of a device whose days are
+                            counted */
     int64_t idle_since_ns; /* INT64_MAX while it has work */
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */

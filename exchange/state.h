@@ -3,9 +3,9 @@
 #ifndef BOURSE_EXCHANGE_STATE_H
 #define BOURSE_EXCHANGE_STATE_H
 
-#include "exchange/effort.h"
 #include "exchange/lifecycle.h"
 #include "exchange/records.h"
+#include "exchange/view/effort.h"
 #include "planner/schedule/online.h"
 
 /* ---- what reads took: exchange_steps */

@@ -1,4 +1,5 @@
-/* exchange/table.h - finds an element by the fixed-size key inside it: open addressing, linear probing.
+/* exchange/table.h - finds an element by the fixed-size key inside it: open addressing, linear
+ * probing.
  *
  * The table borrows the elements. It is never iterated: order in the exchange comes from lists and
  * numbers, never from where a hash put something. Pure. */

@@ -1,7 +1,7 @@
 #include "provider/transfer.h"
 
 #include "base/text.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 

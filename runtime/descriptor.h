@@ -1,8 +1,10 @@
-/* runtime/descriptor.h - open files handed to another process of this machine, each for a ticket of 16 random bytes.
+/* runtime/descriptor.h - open files handed to another process of this machine, each for a ticket of
+ * 16 random bytes.
  *
- * Who holds a ticket sends it as one datagram to a unix socket and gets one back, with the descriptor or without. There
- * are no connections: whoever sends something else, or nothing, holds nothing here, and no more than 16 bytes are read of
- * anybody. Rights are not looked at here: a ticket is given where identity is known, over CURVE. */
+ * Who holds a ticket sends it as one datagram to a unix socket and gets one back, with the
+ * descriptor or without. There are no connections: whoever sends something else, or nothing, holds
+ * nothing here, and no more than 16 bytes are read of anybody. Rights are not looked at here: a
+ * ticket is given where identity is known, over CURVE. */
 #ifndef BOURSE_RUNTIME_DESCRIPTOR_H
 #define BOURSE_RUNTIME_DESCRIPTOR_H
 

@@ -1,8 +1,9 @@
-/* runtime/hasher.h - SHA-256 of bytes on a thread of its own, beside what the caller does with the same bytes.
+/* runtime/hasher.h - SHA-256 of bytes on a thread of its own, beside what the caller does with the
+ * same bytes.
  *
- * To hash a large file takes as long as to write it: where a processor is free, both take as long as one. Pieces that
- * are too small to be worth it are hashed by the caller, as all are where no thread can be had. One owner, one piece at
- * a time. */
+ * To hash a large file takes as long as to write it: where a processor is free, both take as long
+ * as one. Pieces that are too small to be worth it are hashed by the caller, as all are where no
+ * thread can be had. One owner, one piece at a time. */
 #ifndef BOURSE_RUNTIME_HASHER_H
 #define BOURSE_RUNTIME_HASHER_H
 

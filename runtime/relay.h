@@ -1,7 +1,7 @@
 /* runtime/relay.h - many bytes from one place to another, hashed on the way, by two threads.
  *
- * While one thread writes a piece, the other reads and hashes the next one, and so on in turns. Where memory is new to a
- * machine, writing takes longest. */
+ * While one thread writes a piece, the other reads and hashes the next one, and so on in turns.
+ * Where memory is new to a machine, writing takes longest. */
 #ifndef BOURSE_RUNTIME_RELAY_H
 #define BOURSE_RUNTIME_RELAY_H
 

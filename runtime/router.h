@@ -5,10 +5,11 @@
  * state keeps it by key. Clients may not choose their routing id, and messages of several parts are
  * dropped; both are counted. zap_start must have run. Used by one thread.
  *
- * Memory is bounded by bytes, not by messages. What is sent and has not left yet is counted for all clients together
- * and for each client key, whatever number of connections it has: beyond either a send is FULL. A key of which nothing
- * is waiting may always be sent one message, so that nobody is shut out by others. What is received waits in at most
- * `receive_queue` messages of a connection; then its sender has to wait. */
+ * Memory is bounded by bytes, not by messages. What is sent and has not left yet is counted for all
+ * clients together and for each client key, whatever number of connections it has: beyond either a
+ * send is FULL. A key of which nothing is waiting may always be sent one message, so that nobody is
+ * shut out by others. What is received waits in at most `receive_queue` messages of a connection;
+ * then its sender has to wait. */
 #ifndef BOURSE_RUNTIME_ROUTER_H
 #define BOURSE_RUNTIME_ROUTER_H
 

@@ -16,7 +16,7 @@ fail() {
 }
 
 # Nothing but the pure rooms and the broker's way back from an entry to a command.
-sources=(base/*.c protocol/*.c matching/*.c ledger/*.c planner/*/*.c exchange/*.c
+sources=(base/*.c protocol/*.c matching/*.c ledger/*.c planner/*/*.c exchange/*.c exchange/*/*.c
     broker/entry.c broker/translate.c broker/arena.c broker/replay.c
     tests/support/journal_digest.c tests/golden/golden_replay.c "$generated/protocol/bourse.pb-c.c")
 

@@ -25,7 +25,7 @@ protocol:protocol/*.c
 matching:matching/*.c
 ledger:ledger/*.c
 planner:planner/*/*.c
-exchange:exchange/*.c
+exchange:exchange/*.c exchange/*/*.c
 provider_session:provider/session*.c
 consumer_session:consumer/session*.c
 "

@@ -13,7 +13,7 @@
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
 
 #include <arpa/inet.h>

@@ -6,7 +6,7 @@
  */
 #include "base/sha256.h"
 #include "base/text.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 

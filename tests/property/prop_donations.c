@@ -1,6 +1,6 @@
 /* Random scripts around the donation queue, from a printed seed: two accounts that always want more
  * share what is given away, and what each has had is what the ledger says, faded as
- * exchange/donations.c writes it. */
+ * exchange/market/donations.c writes it. */
 #include "base/random.h"
 #include "tests/support/hand_market.h"
 

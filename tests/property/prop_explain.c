@@ -6,8 +6,8 @@
  * what is foretold of one that is not there yet comes true when it comes. */
 #include "base/random.h"
 #include "exchange/lifecycle.h"
-#include "exchange/listings.h"
-#include "exchange/why.h"
+#include "exchange/view/listings.h"
+#include "exchange/view/why.h"
 #include "formats/requirement.h"
 #include "matching/book.h"
 #include "protocol/message.h"

@@ -1,7 +1,7 @@
 /* Who follows the feed of a random market has its book: several readers, with pages of different
  * sizes and some lazier than others, put together what they are told, and it is what the exchange
  * lists; every fill is told once, in order, and bars add them up. */
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "tests/support/market_model.h"
 
 #include <check.h>

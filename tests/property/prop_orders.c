@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/random.h"
 #include "exchange/exchange.h"
-#include "exchange/listings.h"
+#include "exchange/view/listings.h"
 #include "ledger/accounts.h"
 #include "protocol/reject.h"
 #include "tests/support/slow_market.h"

@@ -9,7 +9,7 @@
 #include "broker/replay.h"
 #include "broker/snapshots.h"
 #include "broker/verify.h"
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"

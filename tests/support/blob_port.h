@@ -4,7 +4,7 @@
 #define BOURSE_TESTS_BLOB_PORT_H
 
 #include "protocol/envelope.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/router.h"
 #include "runtime/zap.h"
 

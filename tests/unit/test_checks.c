@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "exchange/state.h"
-#include "exchange/why.h"
+#include "exchange/view/why.h"
 #include "protocol/message.h"
 
 #include <check.h>

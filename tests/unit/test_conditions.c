@@ -1,8 +1,8 @@
 /* Asks for some, and at some hours: who gets them, and when, by log time alone. */
 #include "tests/support/hand_market.h"
 
-#include "exchange/listings.h"
-#include "exchange/why.h"
+#include "exchange/view/listings.h"
+#include "exchange/view/why.h"
 
 #include <check.h>
 #include <string.h>

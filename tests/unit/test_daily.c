@@ -1,8 +1,8 @@
 /* Asks that give so many slot-hours a day: when they are filled, and what counts. */
 #include "tests/support/hand_market.h"
 
-#include "exchange/listings.h"
-#include "exchange/why.h"
+#include "exchange/view/listings.h"
+#include "exchange/view/why.h"
 
 #include <check.h>
 #include <string.h>

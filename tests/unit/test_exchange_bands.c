@@ -2,7 +2,7 @@
  * what stays. */
 #include "tests/support/hand_market.h"
 
-#include "exchange/why.h"
+#include "exchange/view/why.h"
 #include "protocol/message.h"
 
 #include <check.h>

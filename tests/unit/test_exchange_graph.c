@@ -2,8 +2,8 @@
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
-#include "exchange/listings.h"
 #include "exchange/state.h"
+#include "exchange/view/listings.h"
 #include "planner/schedule/online.h"
 #include "protocol/message.h"
 

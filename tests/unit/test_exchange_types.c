@@ -1,6 +1,6 @@
 /* What becomes of orders that do not simply rest: immediate or cancel, fill or kill, post-only, all
  * or none. */
-#include "exchange/listings.h"
+#include "exchange/view/listings.h"
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"

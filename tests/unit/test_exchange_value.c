@@ -1,8 +1,8 @@
 /* Bids that say what a unit of work is worth: who wins, what is paid, held and refused, and what is
  * told of them. */
 #include "broker/remedy.h"
-#include "exchange/listings.h"
-#include "exchange/why.h"
+#include "exchange/view/listings.h"
+#include "exchange/view/why.h"
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"

@@ -1,6 +1,6 @@
 /* The market as it changes: what a level says, what is told to whom, and what cannot be told any
  * more. */
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 
 #include "tests/support/hand_market.h"
 

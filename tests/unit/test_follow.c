@@ -1,7 +1,7 @@
 /* Who waits for the market: one place a session, answers when they are due, and a bound. */
 #include "broker/follow.h"
 
-#include "exchange/feed.h"
+#include "exchange/view/feed.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "tests/support/hand_market.h"

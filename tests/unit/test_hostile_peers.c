@@ -6,7 +6,7 @@
 #include "broker/handover.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
-#include "runtime/blob_client.h"
+#include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
 

@@ -1,6 +1,6 @@
 /* What the market looks like, page by page: everything once, in one order, and a bounded step at a
  * time. */
-#include "exchange/listings.h"
+#include "exchange/view/listings.h"
 
 #include "base/checked.h"
 #include "tests/support/hand_market.h"

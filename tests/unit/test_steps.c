@@ -1,7 +1,7 @@
 /* What reads take in steps: the same for the same state, in proportion to what there is to look
  * at, and nothing for handles that nobody has. */
-#include "exchange/listings.h"
-#include "exchange/why.h"
+#include "exchange/view/listings.h"
+#include "exchange/view/why.h"
 
 #include "tests/support/hand_market.h"
 

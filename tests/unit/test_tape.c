@@ -1,5 +1,5 @@
 /* What was paid lately: bars, the usual price, and that what is oldest goes. */
-#include "exchange/tape.h"
+#include "exchange/view/tape.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Why no work comes: the demand of a market, seen from one ask. */
-#include "exchange/why.h"
+#include "exchange/view/why.h"
 
 #include "base/problem.h"
 #include "exchange/lifecycle.h"

@@ -1,0 +1,207 @@
+/* What a device gives on a day, where its ask bounds that: so many slot-hours, of all its leases
+ * together.
+ *
+ * Counted is slot-time that was settled, on the day on which it was, and what leases may yet use:
+ * no lease is granted or renewed for longer than what is left, so that no day gives more than its
+ * bound. The day is one of the clock that the ask names. How many slots are free follows from what
+ * is left and the longest term of the ask: whoever finds them free may have them for any term that
+ * it allows, so that nothing else in the market has to know of days.
+ *
+ * What a device gave is kept by its provider and outlives both the ask and the device: an agent
+ * that comes back, or one that was paused, does not begin another day. It is forgotten when room is
+ * needed and its day is over. */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct provider *provider_of(const struct exchange *exchange, uint32_t number)
+{
+    return member_by_number(exchange, number)->provider;
+}
+
+static struct day_use *find(const struct provider *provider, const struct id128 *device)
+{
+    for (struct list_link *at = provider->day_uses.next; at != &provider->day_uses; at = at->next) {
+        struct day_use *use = LIST_ELEMENT(at, struct day_use, of_provider);
+        if (id128_equal(&use->device, device)) {
+            return use;
+        }
+    }
+    return NULL;
+}
+
+static struct device *device_of(const struct exchange *exchange, const struct provider *provider,
+                                const struct day_use *use)
+{
+    const struct device_key key = {.device = use->device, .provider = provider->number};
+    return table_find(&exchange->devices, &key);
+}
+
+static void drop(struct provider *provider, struct day_use *use)
+{
+    list_remove(&use->of_provider);
+    provider->day_use_count--;
+    free(use);
+}
+
+/* The oldest of a day that is over, of a device that is not there. False: there is none such. */
+static bool forget_one(struct exchange *exchange, struct provider *provider)
+{
+    for (struct list_link *at = provider->day_uses.next; at != &provider->day_uses; at = at->next) {
+        struct day_use *use = LIST_ELEMENT(at, struct day_use, of_provider);
+        if (use->day < hours_day(use->offset_min, exchange->now_ns) &&
+            device_of(exchange, provider, use) == NULL) {
+            drop(provider, use);
+            return true;
+        }
+    }
+    return false;
+}
+
+void daily_put(struct provider *provider, struct day_use *use)
+{
+    list_append(&provider->day_uses, &use->of_provider);
+    provider->day_use_count++;
+}
+
+void daily_destroy(struct provider *provider)
+{
+    while (!list_empty(&provider->day_uses)) {
+        drop(provider, LIST_ELEMENT(provider->day_uses.next, struct day_use, of_provider));
+    }
+}
+
+void daily_recall(struct exchange *exchange, struct device *device)
+{
+    device->day_use = find(provider_of(exchange, device->key.provider), &device->key.device);
+}
+
+/* What its leases may use yet counts from here on, too. */
+static void count_leases(struct exchange *exchange, struct device *device)
+{
+    const struct provider *provider = provider_of(exchange, device->key.provider);
+    for (struct list_link *at = provider->leases.next; at != &provider->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_provider);
+        if (lease->device == device) {
+            device->promised_ns += lease->promised_ns;
+            donation_promise(exchange, lease);
+            touch(exchange, &lease->tracked);
+        }
+    }
+}
+
+bool daily_begin(struct exchange *exchange, const struct ask *ask)
+{
+    struct device *device = ask->device;
+    struct provider *provider = provider_of(exchange, device->key.provider);
+    const int32_t offset_min = ask->hours.offset_min;
+    if (ask->daily_ns == 0) {
+        return true;
+    }
+    if (device->day_use !=
+        NULL) { /* on another clock, perhaps: then what it gave today counts there */
+        struct day_use *use = device->day_use;
+        const int64_t used_ns = daily_used_ns(exchange, device);
+        use->offset_min = offset_min;
+        use->day = hours_day(offset_min, exchange->now_ns);
+        use->used_ns = used_ns;
+        touch(exchange, &provider->tracked);
+        return true;
+    }
+    struct day_use *use = allocate(exchange, sizeof *use);
+    if (use == NULL) {
+        return false;
+    }
+    while (provider->day_use_count >= exchange->limits.devices_per_provider &&
+           forget_one(exchange, provider)) {
+    }
+    use->device = device->key.device;
+    use->offset_min = offset_min;
+    use->day = hours_day(offset_min, exchange->now_ns);
+    daily_put(provider, use);
+    device->day_use = use;
+    count_leases(exchange, device);
+    touch(exchange, &provider->tracked);
+    return true;
+}
+
+void daily_promise(struct exchange *exchange, struct device *device, int128 more_ns)
+{
+    if (device->day_use != NULL) {
+        device->promised_ns += more_ns;
+        assert(device->promised_ns >= 0);
+        device_slots_changed(exchange, device);
+    }
+}
+
+void daily_settle(struct exchange *exchange, const struct lease *lease, int64_t paid_ns)
+{
+    struct provider *provider = provider_of(exchange, lease->provider);
+    struct day_use *use =
+        lease->device != NULL ? lease->device->day_use : find(provider, &lease->device_id);
+    if (use == NULL) {
+        return;
+    }
+    const int64_t day = hours_day(use->offset_min, exchange->now_ns);
+    const int64_t before_ns = use->day == day ? use->used_ns : 0;
+    use->used_ns = paid_ns < INT64_MAX - before_ns ? before_ns + paid_ns : INT64_MAX;
+    use->day = day;
+    touch(exchange, &provider->tracked);
+    if (lease->device ==
+        NULL) { /* what was promised of it is no more, and it used some all the same */
+        struct device *device = device_of(exchange, provider, use);
+        if (device != NULL) {
+            device_slots_changed(exchange, device);
+        }
+    }
+}
+
+int64_t daily_used_ns(const struct exchange *exchange, const struct device *device)
+{
+    const struct day_use *use = device->day_use;
+    return use != NULL && use->day == hours_day(use->offset_min, exchange->now_ns) ? use->used_ns
+                                                                                   : 0;
+}
+
+/* Of an ask that is the first with a bound there, and has not been let in yet: nobody has counted
+ * so far. */
+static int128 promised_ns(const struct exchange *exchange, const struct device *device)
+{
+    int128 sum_ns = device->promised_ns;
+    if (device->day_use != NULL) {
+        return sum_ns;
+    }
+    const struct provider *provider = provider_of(exchange, device->key.provider);
+    for (struct list_link *at = provider->leases.next; at != &provider->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_provider);
+        if (lease->device == device) {
+            sum_ns += donation_promised_till(exchange, lease, lease->term_end_ns);
+        }
+    }
+    return sum_ns;
+}
+
+int64_t daily_left_ns(const struct exchange *exchange, const struct ask *ask)
+{
+    if (ask->daily_ns == 0) {
+        return INT64_MAX;
+    }
+    const int128 left_ns = (int128)ask->daily_ns - daily_used_ns(exchange, ask->device) -
+                           promised_ns(exchange, ask->device);
+    return left_ns > 0 ? (int64_t)left_ns : 0;
+}
+
+uint32_t daily_slots(const struct exchange *exchange, const struct ask *ask)
+{
+    if (ask->daily_ns == 0) {
+        return UINT32_MAX;
+    }
+    const int64_t slots = daily_left_ns(exchange, ask) / ask->max_term_ns;
+    return slots > UINT32_MAX ? UINT32_MAX : (uint32_t)slots;
+}
+
+bool ask_is_spent(const struct exchange *exchange, const struct ask *ask)
+{
+    return daily_slots(exchange, ask) == 0;
+}

@@ -1,0 +1,169 @@
+/* The donation queue: who has had how much for nothing, and who is next.
+ *
+ * Donated use is the slot-time that an account's jobs were settled at price 0. It fades: at every
+ * midnight (UTC, by the log) to what is left of it after a day, so that half is left after seven.
+ * With d days gone since it was last counted, use U is
+ *
+ *     floor(U x FADED[d mod 7] / 2^32) / 2^(d div 7), rounded down,    FADED[k] = floor(2^32 x 2^(-k / 7))
+ *
+ * and the day it is counted for becomes the present one. All accounts fade at the same moments and
+ * by the same numbers, so that of two the one with less stays the one with no more.
+ *
+ * What leases may yet use counts for the days of a device in the same way: see daily.c.
+ *
+ * A lease at 0 is granted for a term, and what it may yet use counts as if it were used, until it
+ * is settled or the lease ends: else whoever is first in the queue would take all that is free
+ * before anything of it is counted. The sum of both is the account's rank. */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+
+#define DAY_NS (24 * NS_PER_HOUR)
+enum { FADED_BITS = 32, HALF_LIFE_DAYS = 7 };
+
+static const uint64_t faded[HALF_LIFE_DAYS] = {
+    UINT64_C(4294967296), UINT64_C(3890053517), UINT64_C(3523313525), UINT64_C(3191148436),
+    UINT64_C(2890298655), UINT64_C(2617811889), UINT64_C(2371014176)};
+
+static int64_t today(const struct exchange *exchange)
+{
+    return exchange->now_ns / DAY_NS;
+}
+
+int64_t donated_after(int64_t donated_ns, int64_t days)
+{
+    assert(donated_ns >= 0 && days >= 0);
+    if (days / HALF_LIFE_DAYS >= 63) {
+        return 0;
+    }
+    uint128 left = (uint128)donated_ns * faded[days % HALF_LIFE_DAYS] >> FADED_BITS;
+    return (int64_t)left >> days / HALF_LIFE_DAYS;
+}
+
+int64_t member_donated_ns(const struct exchange *exchange, const struct member *member)
+{
+    return donated_after(member->donated_ns, today(exchange) - member->donated_day);
+}
+
+int64_t donation_rank(const struct exchange *exchange, uint32_t account)
+{
+    const struct member *member = member_by_number(exchange, account);
+    int128 rank = (int128)member_donated_ns(exchange, member) + member->promised_ns;
+    return rank > INT64_MAX ? INT64_MAX : (int64_t)rank;
+}
+
+static void set_promise(struct exchange *exchange, struct lease *lease, int64_t promised_ns)
+{
+    const int128 more_ns = (int128)promised_ns - lease->promised_ns;
+    lease->promised_ns = promised_ns;
+    if (lease->price_micro == 0) {
+        struct member *owner = member_by_number(exchange, lease->job->owner);
+        owner->promised_ns += more_ns;
+        assert(owner->promised_ns >= 0);
+    }
+    if (lease->device != NULL) {
+        daily_promise(exchange, lease->device, more_ns);
+    }
+}
+
+/* Slot-time that it has run and that is not settled yet. */
+static int128 running_ns(const struct exchange *exchange, struct lease *lease)
+{
+    int128 sum = 0;
+    lease_find_unbilled(exchange, lease);
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        sum += exchange->now_ns - lease->lanes[i].unbilled_from_ns;
+    }
+    return sum * lease->part->width;
+}
+
+int64_t donation_promised_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
+{
+    /* Beyond its term, what runs there still. */
+    const int64_t left_ns = end_ns > exchange->now_ns ? end_ns - exchange->now_ns : 0;
+    const int128 most = (int128)left_ns * lease->slots + running_ns(exchange, lease);
+    return most > INT64_MAX ? INT64_MAX : (int64_t)most;
+}
+
+void donation_promise(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->price_micro == 0 || lease->device->day_use != NULL) {
+        set_promise(exchange, lease, donation_promised_till(exchange, lease, lease->term_end_ns));
+    }
+}
+
+int64_t donation_rank_without(const struct exchange *exchange, struct lease *lease)
+{
+    int128 rank = (int128)donation_rank(exchange, lease->job->owner) - lease->promised_ns +
+                  running_ns(exchange, lease);
+    return rank > INT64_MAX ? INT64_MAX : (int64_t)rank;
+}
+
+void donation_ended(struct exchange *exchange, struct lease *lease)
+{
+    set_promise(exchange, lease, 0);
+}
+
+static int64_t at_most_all(int64_t before_ns, int64_t more_ns)
+{
+    return more_ns < INT64_MAX - before_ns ? before_ns + more_ns : INT64_MAX;
+}
+
+void donation_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
+{
+    if (paid_ns == 0) {
+        return;
+    }
+    if (lease->price_micro == 0) {
+        struct member *owner = member_by_number(exchange, lease->job->owner);
+        struct member *giver = member_by_number(exchange, lease->provider);
+        owner->donated_ns = at_most_all(member_donated_ns(exchange, owner), paid_ns);
+        owner->donated_day = today(exchange);
+        giver->given_ns = at_most_all(giver->given_ns, paid_ns);
+        touch(exchange, &owner->tracked);
+        touch(exchange, &giver->tracked);
+    }
+    daily_settle(exchange, lease, paid_ns);
+    set_promise(exchange, lease, lease->promised_ns > paid_ns ? lease->promised_ns - paid_ns : 0);
+}
+
+/* The lowest sequence of each account's bids that want slots, or 0. NULL: memory is short. */
+static uint64_t *first_bids(const struct exchange *exchange)
+{
+    uint64_t *first = calloc(exchange->member_count, sizeof *first);
+    for (uint32_t handle = book_next(exchange->book, 0); first != NULL && handle != BOOK_NONE;
+         handle = book_next(exchange->book, handle + 1)) {
+        struct book_bid bid;
+        steps_add(exchange, 2);
+        if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
+            !bid_waits_for_all(exchange, handle) &&
+            (first[bid.owner] == 0 || bid.sequence < first[bid.owner])) {
+            first[bid.owner] = bid.sequence;
+        }
+    }
+    return first;
+}
+
+bool exchange_donated(const struct exchange *exchange, uint32_t account,
+                      struct exchange_donated *ret_donated)
+{
+    const struct member *member = member_by_number(exchange, account);
+    uint64_t *first = member == NULL ? NULL : first_bids(exchange);
+    if (first == NULL) {
+        return false;
+    }
+    const int64_t rank = donation_rank(exchange, account);
+    *ret_donated = (struct exchange_donated){.used_ns = member_donated_ns(exchange, member),
+                                             .is_waiting = first[account] != 0,
+                                             .given_ns = member->given_ns};
+    ret_donated->promised_ns = rank - ret_donated->used_ns;
+    for (uint32_t i = 0; i < exchange->member_count; i++) {
+        int64_t other = first[i] == 0 ? 0 : donation_rank(exchange, i);
+        steps_add(exchange, first[i] == 0 ? 1 : 4);
+        bool is_before = other < rank || (other == rank && first[i] < first[account]);
+        ret_donated->waiting += first[i] != 0;
+        ret_donated->before += first[i] != 0 && first[account] != 0 && i != account && is_before;
+    }
+    free(first);
+    return true;
+}

@@ -1,0 +1,207 @@
+/* Bids that are filled all at once or not at all: of a job that is to have everything now or
+ * nothing, and of one that waits until it can. What would fill them is planned first, on the asks
+ * as they rest: part by part, the scarcest first, each from the best ask on. Only a plan for all of
+ * it becomes leases.
+ *
+ * Bids that wait like that rest in the book, in their place, and are passed over as long as there
+ * is no such plan: so they block nobody, and are served before who comes behind them.
+ *
+ * They are tried again when slots come, not when some go. With the parts in the same order fewer
+ * slots make no plan that more did not: each part is left what the parts before it did not take, at
+ * no lower prices. But which part is the scarcest can change, and with that who chooses first. A
+ * plan that would come of this alone has to wait for slots: to look for it after every fill and
+ * every withdrawal would be to plan for every such job each time. */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct planned_fill {
+    struct part *part;
+    struct ask *ask;
+    uint32_t slots;
+    int64_t price_micro;
+};
+
+struct planning {
+    struct exchange *exchange;
+    const struct part *part;
+    int64_t free_micro; /* of the budget */
+    bool is_counting;   /* of what there is for that part alone, each ask once */
+    bool is_outbid;     /* an ask was left to a better bid, which has yet to take it */
+};
+
+static bool skip_ask(void *context, uint32_t handle)
+{
+    struct planning *planning = context;
+    struct exchange *exchange = planning->exchange;
+    const struct part *part = planning->part;
+    struct ask *ask = exchange->orders_by_handle[handle];
+    const uint32_t provider = ask->device->key.provider;
+    const bool is_used = planning->is_counting
+                             ? ask->counted == exchange->counts
+                             : book_slots(exchange->book, handle) - ask->planned < part->width;
+    if (is_used || provider == part->job->owner || !part_may_take(exchange, part, ask) ||
+        escrow_micro(price_between(exchange, part, ask), part->width, part->term_ns) >
+            planning->free_micro) {
+        return true;
+    }
+    const bool is_outbid = ask_is_spoken_for(exchange, ask, part);
+    planning->is_outbid = planning->is_outbid || is_outbid;
+    return is_outbid;
+}
+
+/* Slots that there are for the part alone, counted until they are `plenty`. */
+static uint64_t count_supply(struct planning *planning, uint64_t plenty)
+{
+    struct exchange *exchange = planning->exchange;
+    struct book_order order = part_order(planning->part);
+    struct book_match match;
+    uint64_t slots = 0;
+    order.slots = UINT32_MAX;
+    planning->is_counting = true;
+    exchange->counts++;
+    while (slots < plenty && book_match(exchange->book, &order, skip_ask, planning, &match)) {
+        struct ask *ask = exchange->orders_by_handle[match.handle];
+        ask->counted = exchange->counts;
+        slots += match.slots;
+    }
+    planning->is_counting = false;
+    return slots;
+}
+
+static void plan_drop(struct exchange *exchange)
+{
+    while (exchange->plan_count > 0) {
+        exchange->plan[--exchange->plan_count].ask->planned = 0;
+    }
+}
+
+static bool plan_add(struct exchange *exchange, const struct planned_fill *fill)
+{
+    if (exchange->plan_count == exchange->plan_capacity) {
+        const uint32_t capacity = exchange->plan_capacity == 0 ? 64 : 2 * exchange->plan_capacity;
+        struct planned_fill *plan = realloc(exchange->plan, capacity * sizeof *plan);
+        if (plan == NULL) {
+            exchange->is_out_of_memory = true;
+            return false;
+        }
+        exchange->plan = plan;
+        exchange->plan_capacity = capacity;
+    }
+    exchange->plan[exchange->plan_count++] = *fill;
+    fill->ask->planned += fill->slots;
+    return true;
+}
+
+static bool plan_part(struct planning *planning, struct part *part)
+{
+    struct exchange *exchange = planning->exchange;
+    struct book_order order = part_order(part);
+    planning->part = part;
+    while (order.slots > 0) {
+        struct book_match match;
+        if (!book_match(exchange->book, &order, skip_ask, planning, &match)) {
+            return false;
+        }
+        struct ask *ask = exchange->orders_by_handle[match.handle];
+        const uint32_t left = book_slots(exchange->book, match.handle) - ask->planned;
+        uint32_t slots = left < order.slots ? left : order.slots;
+        slots -= slots % part->width;
+        const struct planned_fill fill = {.part = part,
+                                          .ask = ask,
+                                          .slots = slots,
+                                          .price_micro = price_between(exchange, part, ask)};
+        const int64_t escrow = escrow_micro(fill.price_micro, slots, part->term_ns);
+        if (escrow > planning->free_micro || !plan_add(exchange, &fill)) {
+            return false;
+        }
+        planning->free_micro -= escrow;
+        order.slots -= slots;
+    }
+    return true;
+}
+
+struct need {
+    struct part *part;
+    uint64_t over; /* slots that there are for it beyond those that it wants */
+};
+
+/* How scarce each part is; false with what it lacks at least, in slots, when one cannot be filled
+ * even alone. */
+static bool find_needs(struct planning *planning, struct job *job,
+                       struct need ret_needs[PARTS_MOST], uint64_t *ret_missing)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        all += part_order(&job->parts[i]).slots;
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part *part = &job->parts[i];
+        const uint32_t wanted = part_order(part).slots;
+        planning->part = part;
+        const uint64_t supply = count_supply(planning, all);
+        if (supply < wanted) {
+            *ret_missing = (wanted - supply) / part->width; /* one slot more may make a width */
+            return false;
+        }
+        uint32_t at = i;
+        for (; at > 0 && supply - wanted < ret_needs[at - 1].over; at--) {
+            ret_needs[at] = ret_needs[at - 1];
+        }
+        ret_needs[at] = (struct need){part, supply - wanted};
+    }
+    return true;
+}
+
+static bool plan_make(struct exchange *exchange, struct job *job)
+{
+    struct planning planning = {.exchange = exchange, .free_micro = job_free_micro(job)};
+    struct need needs[PARTS_MOST];
+    uint64_t missing = 1;
+    bool is_good = find_needs(&planning, job, needs, &missing);
+    for (uint32_t i = 0; is_good && i < job->part_count; i++) {
+        is_good = plan_part(&planning, needs[i].part);
+    }
+    if (is_good && exchange->lease_count + exchange->plan_count > exchange->limits.leases) {
+        leases_make_room(exchange);
+        is_good = exchange->lease_count + exchange->plan_count <= exchange->limits.leases;
+    }
+    if (is_good) {
+        return true;
+    }
+    plan_drop(exchange);
+    job->try_again_at = planning.is_outbid ? 0 : exchange->slots_freed + missing;
+    struct part *first = &job->parts[0];
+    const bool others_may_buy = exchange->lease_count < exchange->limits.leases;
+    if (planning.is_outbid && others_may_buy && job_waits_for_all(job) &&
+        list_empty(&first->wanting)) {
+        list_append(&exchange->wanting_parts, &first->wanting); /* once they have */
+    }
+    return false;
+}
+
+bool job_can_fill_whole(struct exchange *exchange, struct job *job)
+{
+    bool can = exchange->slots_freed >= job->try_again_at && plan_make(exchange, job);
+    plan_drop(exchange);
+    return can;
+}
+
+bool job_fill_whole(struct exchange *exchange, struct job *job)
+{
+    if (!plan_make(exchange, job)) {
+        return false;
+    }
+    if (job_waits_for_all(job)) {
+        job->type = EXCHANGE_LIMIT;
+        exchange->wholes--;
+    }
+    for (uint32_t i = 0; i < exchange->plan_count && !exchange->is_out_of_memory; i++) {
+        const struct planned_fill *fill = &exchange->plan[i];
+        (void)lease_grant(exchange, fill->part, fill->ask, fill->slots, fill->price_micro,
+                          NULL); /* NULL: memory is short, which the step says */
+    }
+    plan_drop(exchange);
+    return true;
+}

@@ -1,0 +1,57 @@
+/* exchange/snapshot/snapshot_load.h - inside of loading a snapshot: what its files share. Pure.
+ *
+ * A snapshot comes from a file that may be damaged: whatever does not fit is an answer, never an
+ * assert. Records come in the order written, so that what one refers to is there. */
+#ifndef BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
+#define BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
+
+#include "exchange/state.h"
+
+#include "base/cursor.h"
+
+#include <string.h>
+
+#define SNAPSHOT_MAGIC "BS12" /* snapshot.c has the form */
+
+#define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
+
+static inline bool get_bool(struct reader *in)
+{
+    uint8_t value = reader_u8(in);
+    in->failed = in->failed || value > 1;
+    return value == 1;
+}
+
+static inline void get_name(struct reader *in, char *ret_text, size_t size)
+{
+    reader_bytes(in, ret_text, size);
+    in->failed = in->failed || memchr(ret_text, '\0', size) == NULL;
+}
+
+static inline uint8_t get_small(struct reader *in, uint8_t most)
+{
+    uint8_t value = reader_u8(in);
+    in->failed = in->failed || value > most;
+    return in->failed ? 0 : value;
+}
+
+/* A moment or a time of ours, to which days may be added; INT64_MAX stands for never. */
+static inline int64_t get_ns(struct reader *in)
+{
+    int64_t value = reader_i64(in);
+    in->failed = in->failed || value < 0 || (value > INT64_MAX / 2 && value != INT64_MAX);
+    return in->failed ? 0 : value;
+}
+
+/* One record each, of jobs and their leases. False: it does not fit, or out of memory. */
+bool load_job(struct exchange *exchange, struct reader *in);
+bool load_graph(struct exchange *exchange, struct reader *in);
+bool load_given(struct exchange *exchange, struct reader *in);
+bool load_saved(struct exchange *exchange, struct reader *in);
+bool load_accusation(struct exchange *exchange, struct reader *in);
+bool load_jury(struct exchange *exchange, struct reader *in);
+bool load_held(struct exchange *exchange, struct reader *in);
+bool load_page(struct exchange *exchange, struct reader *in);
+bool load_lease(struct exchange *exchange, struct reader *in);
+
+#endif

@@ -1,0 +1,700 @@
+/* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the
+ * rest ask, who comes first. The smallest change that would fill it is remedy.c. A read: pure, no
+ * trace. */
+#include "exchange/view/effort.h"
+#include "exchange/view/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
+{
+    static const char *const signs[] = {
+        [REQUIREMENT_EQ] = "=",  [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
+        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">",  [REQUIREMENT_GE] = ">=",
+    };
+    const struct attribute *value = &node->attribute;
+    if (value->is_text) {
+        (void)snprintf(ret_text, size, "%s %s \"%s\"", value->name, signs[node->op], value->text);
+    } else {
+        (void)snprintf(ret_text, size, "%s %s %lld", value->name, signs[node->op],
+                       (long long)value->number);
+    }
+}
+
+/* "region in ("fr", "de")"; what does not fit is left out, and said to be. */
+static void list_text(const struct requirement_node *first, uint32_t count, char *ret_text,
+                      size_t size)
+{
+    size_t used = (size_t)snprintf(ret_text, size, "%s in (", first->attribute.name);
+    for (uint32_t i = 0; i < count; i++) {
+        char item[ATTRIBUTE_TEXT_SIZE + 8];
+        const struct attribute *value = &first[i].attribute;
+        const char *comma = i == 0 ? "" : ", ";
+        if (value->is_text) {
+            (void)snprintf(item, sizeof item, "%s\"%s\"", comma, value->text);
+        } else {
+            (void)snprintf(item, sizeof item, "%s%lld", comma, (long long)value->number);
+        }
+        if (used + strlen(item) + sizeof ", ...)" > size) {
+            used += (size_t)snprintf(ret_text + used, size - used, "%s...", comma);
+            break;
+        }
+        used += (size_t)snprintf(ret_text + used, size - used, "%s", item);
+    }
+    (void)snprintf(ret_text + used, size - used, ")");
+}
+
+/* Nodes that make a list whole: `or` behind nothing but the same attribute, each time equal to
+ * something. One of its values is nothing that a device fails on. */
+static uint64_t find_lists(const struct requirement *needs, uint64_t negated, uint64_t *ret_items)
+{
+    uint64_t lists = 0;
+    *ret_items = 0;
+    for (uint32_t i = 0; i < needs->count; i++) {
+        const uint32_t arity = needs->nodes[i].arity;
+        bool is_list = needs->nodes[i].op == REQUIREMENT_OR && arity <= i;
+        for (uint32_t k = is_list ? i - arity : i; k < i && is_list; k++) {
+            const struct requirement_node *node = &needs->nodes[k];
+            is_list = node->op == REQUIREMENT_EQ && (negated >> k & 1) == 0 &&
+                      strcmp(node->attribute.name, needs->nodes[i - arity].attribute.name) == 0;
+        }
+        if (is_list) {
+            lists |= UINT64_C(1) << i;
+            *ret_items |= ((UINT64_C(1) << arity) - 1) << (i - arity);
+        }
+    }
+    return lists;
+}
+
+/* What has to hold where the predicate stands under `not`. */
+static struct requirement_node turned_over(const struct requirement_node *node)
+{
+    static const enum requirement_op opposites[] = {
+        [REQUIREMENT_EQ] = REQUIREMENT_NE, [REQUIREMENT_NE] = REQUIREMENT_EQ,
+        [REQUIREMENT_LT] = REQUIREMENT_GE, [REQUIREMENT_LE] = REQUIREMENT_GT,
+        [REQUIREMENT_GT] = REQUIREMENT_LE, [REQUIREMENT_GE] = REQUIREMENT_LT,
+    };
+    struct requirement_node turned = *node;
+    turned.op = opposites[node->op];
+    return turned;
+}
+
+/* One call. */
+struct explaining {
+    struct search search; /* of what was seen so far */
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    const struct part *part;
+    struct requirement_plan plan;
+    uint64_t negated;       /* predicates that are not to hold */
+    uint64_t lists, items;  /* nodes that are lists, and predicates in them */
+    struct explained *seen; /* NULL: memory is short, and there will be no remedy */
+    struct exchange_explanation *why;
+    uint32_t unrated; /* devices without the rate of a need by value */
+};
+
+/* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and
+ * >=, the smallest for < and <=. */
+static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
+                      const struct attribute_digest *digests, size_t first, size_t count,
+                      bool *has_best, int64_t *best)
+{
+    bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
+    for (size_t i = first;
+         i < count && (i == first || (digests[i].name == digests[first].name &&
+                                      strcmp(attributes[i].name, node->attribute.name) == 0));
+         i++) {
+        const int64_t have = (int64_t)digests[i].value;
+        if (!digests[i].is_text && (!*has_best || (wants_more ? have > *best : have < *best))) {
+            *has_best = true;
+            *best = have;
+        }
+    }
+}
+
+static bool is_name(const struct requirement_node *node)
+{
+    static const char *const names[] = {"instrument", "kind", "label", "simulated"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(node->attribute.name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a device that fails at these, bit by bit. */
+static void count_named(struct exchange_explanation *why, uint64_t failing)
+{
+    for (uint32_t i = 0; i < why->predicate_count; i++) {
+        if (why->predicates[i].is_name && (failing >> i & 1) != 0) {
+            return;
+        }
+    }
+    why->named++;
+    for (uint32_t i = 0; i < why->predicate_count; i++) {
+        why->predicates[i].named_failing += (failing >> i & 1) != 0;
+    }
+}
+
+/* What is passed over as simulated is counted apart: it fails at nothing, and is no best. */
+static uint32_t explain_predicates(const struct explaining *explaining,
+                                   const struct attribute *attributes,
+                                   const struct attribute_digest *digests, size_t count,
+                                   bool is_simulated, uint64_t *ret_truth)
+{
+    size_t first[REQUIREMENT_NODES_MAX];
+    const struct requirement *needs = explaining->need->needs;
+    struct exchange_explanation *why = explaining->why;
+    uint32_t at = 0; /* every device meets the same predicates in the same order */
+    uint64_t failing = 0;
+    *ret_truth = requirement_truth(&explaining->plan, attributes, digests, count, first);
+    for (uint32_t i = 0; i < needs->count; i++) {
+        if ((explaining->lists >> i & 1) != 0) {
+            const uint32_t arity = needs->nodes[i].arity;
+            const uint64_t items = ((UINT64_C(1) << arity) - 1) << (i - arity);
+            if (at == why->predicate_count) {
+                why->predicate_count++;
+                list_text(&needs->nodes[i - arity], arity, why->predicates[at].text,
+                          sizeof why->predicates[at].text);
+                why->predicates[at].is_name = is_name(&needs->nodes[i - arity]);
+            }
+            failing |= (uint64_t)((*ret_truth & items) == 0) << at;
+            at++;
+        }
+        if (needs->nodes[i].op < REQUIREMENT_EQ || (explaining->items >> i & 1) != 0) {
+            continue;
+        }
+        const uint64_t is_negated = explaining->negated >> i & 1;
+        const struct requirement_node asked =
+            is_negated ? turned_over(&needs->nodes[i]) : needs->nodes[i];
+        if (at == why->predicate_count) {
+            why->predicate_count++;
+            predicate_text(&asked, why->predicates[at].text, sizeof why->predicates[at].text);
+            why->predicates[at].is_name = is_name(&asked);
+        }
+        failing |= (uint64_t)((*ret_truth >> i & 1) == is_negated) << at;
+        if (!is_simulated && !asked.attribute.is_text && asked.op != REQUIREMENT_EQ &&
+            asked.op != REQUIREMENT_NE) {
+            keep_best(&asked, attributes, digests, first[i], count, &why->predicates[at].has_best,
+                      &why->predicates[at].best);
+        }
+        at++;
+    }
+    for (uint32_t i = 0; i < at && !is_simulated; i++) {
+        why->predicates[i].failing += (failing >> i & 1) != 0;
+    }
+    if (!is_simulated) {
+        count_named(why, failing);
+    }
+    return at;
+}
+
+/* A subtask's slots are all on one device: one with fewer never fits, however idle it is. */
+static bool is_wide_enough(const struct exchange_need *need, const struct device *device,
+                           bool is_simulated, struct exchange_explanation *why, uint32_t at)
+{
+    bool fits = device->slots >= need->slots;
+    if (need->slots > 1 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count = at + 1;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "slots >= %u",
+                       need->slots);
+        why->predicates[at].failing += !is_simulated && !fits;
+        if (!is_simulated &&
+            (!why->predicates[at].has_best || device->slots > why->predicates[at].best)) {
+            why->predicates[at].has_best = true;
+            why->predicates[at].best = device->slots;
+        }
+    }
+    return fits;
+}
+
+/* What is offered to others, or at other hours, is not on offer now. */
+static bool is_conditional(const struct exchange *exchange, const struct exchange_need *need,
+                           const struct ask *ask, struct exchange_explanation *why)
+{
+    bool is_for_it = ask_is_for(ask, need->account);
+    why->for_others += !is_for_it;
+    const int64_t opens_ns = ask_opens_in_ns(exchange, ask);
+    if (is_for_it && opens_ns > 0) {
+        why->spent += ask->is_open;
+        why->withdrawn +=
+            account_withdrawn_until_ns(exchange, ask->device->key.provider) > exchange->now_ns;
+        why->opens_ns = why->closed == 0 || opens_ns < why->opens_ns ? opens_ns : why->opens_ns;
+        why->closed++;
+    }
+    return !is_for_it || opens_ns > 0;
+}
+
+static bool is_brief(const struct exchange_need *need, const struct book_ask *ask,
+                     struct exchange_explanation *why)
+{
+    const bool is = ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns;
+    if (is) {
+        why->brief++;
+        why->brief_term_ns =
+            ask->max_term_ns > why->brief_term_ns ? ask->max_term_ns : why->brief_term_ns;
+    }
+    return is;
+}
+
+static void see(struct explaining *explaining, const struct explained *seen)
+{
+    if (explaining->seen != NULL) {
+        explaining->seen[explaining->search.count++] = *seen;
+    }
+}
+
+/* Of what is free to it, with the escrow of a term there. */
+static void count_uncovered(const struct part *part, int64_t escrow,
+                            struct exchange_explanation *why)
+{
+    if (escrow > job_free_micro(part->job)) {
+        why->cover_micro =
+            why->uncovered == 0 || escrow < why->cover_micro ? escrow : why->cover_micro;
+        why->uncovered++;
+    }
+}
+
+static void explain_device(struct explaining *explaining, const struct device *device)
+{
+    const struct exchange *exchange = explaining->exchange;
+    const struct exchange_need *need = explaining->need;
+    const struct part *part = explaining->part;
+    struct exchange_explanation *why = explaining->why;
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
+    why->devices++;
+    steps_add(exchange, 8 + 2 * steps_of_needs(need->needs));
+    struct explained seen = {.device = device};
+    bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
+                        requirement_passes_over(need->needs, attributes, count);
+    uint32_t at =
+        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
+                           count, is_simulated, &seen.truth);
+    bool is_wide = is_wide_enough(need, device, is_simulated, why, at);
+    int64_t operations =
+        need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
+    seen.is_passed_over = is_simulated || operations == 0;
+    seen.effort = effort_of(need->needs, seen.truth);
+    see(explaining, &seen);
+    why->simulated += is_simulated;
+    why->simulated_fitting += is_simulated && is_wide && operations > 0 && seen.effort.hold == 0 &&
+                              device->key.provider != need->account;
+    explaining->unrated += !is_simulated && operations == 0;
+    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0) {
+        return;
+    }
+    if (device->key.provider == need->account) {
+        why->own_devices++;
+        return;
+    }
+    why->fitting++;
+    struct book_ask resting;
+    const struct book_ask *ask = &resting;
+    if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
+        device->ask->slots < need->slots || is_conditional(exchange, need, device->ask, why) ||
+        is_brief(need, ask, why)) {
+        return;
+    }
+    why->asking++;
+    const int64_t limit_micro =
+        need->cap_micro < 0 ? exchange->price_band_micro
+                            : book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
+    const bool is_affordable = ask->price_micro <= limit_micro;
+    const bool is_beyond = !is_affordable && ask->price_micro > exchange->price_band_micro;
+    why->beyond += is_beyond;
+    const int64_t avoided_ns = job_avoids_for_ns(exchange, part->job, device->key.provider);
+    bool is_avoided = avoided_ns > 0;
+    bool is_own = part->waiting > 0 && part_choice(exchange, part, device->key.provider) == 0;
+    const bool is_unsteady =
+        device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
+    bool is_free = ask->slots >= need->slots && !is_avoided && !is_own && !is_unsteady;
+    why->interruptible += is_affordable && is_unsteady;
+    why->own += is_affordable && is_own;
+    if (is_affordable && is_avoided) {
+        why->avoided_ns =
+            why->avoided == 0 || avoided_ns < why->avoided_ns ? avoided_ns : why->avoided_ns;
+        why->avoided++;
+    }
+    why->affordable += is_affordable;
+    why->donated += is_affordable && ask->price_micro == 0;
+    why->free += is_affordable && is_free;
+    if (is_affordable && is_free) {
+        count_uncovered(part, escrow_micro(ask->price_micro, need->slots, need->term_ns), why);
+    }
+    int64_t fills_micro =
+        is_affordable ? ask->price_micro : price_bound(exchange, ask->price_micro);
+    bool has_limit = !is_beyond && (need->rate == RATE_NONE ||
+                                    rate_value_for(ask->price_micro, operations, &fills_micro));
+    if (is_free && has_limit && (why->fills_at_micro < 0 || fills_micro < why->fills_at_micro)) {
+        why->fills_at_micro = fills_micro;
+    }
+}
+
+/* A predicate that a need has without saying so, where there is a device to fail it. */
+static void explain_rate(struct exchange_explanation *why, uint32_t unrated)
+{
+    uint32_t at = why->predicate_count;
+    if (unrated > 0 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count++;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "%s > 0",
+                       rate_name(why->rate));
+        why->predicates[at].failing = unrated;
+    }
+}
+
+static size_t count_devices(const struct exchange *exchange)
+{
+    size_t count = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Whether all that is leased of the devices in reach is leased to jobs of the part's account. */
+static bool are_own_leases(const struct exchange *exchange, const struct part *part)
+{
+    uint64_t leased = 0;
+    uint64_t own = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            leased += part_is_in_reach(exchange, part, device) ? device->leased : 0;
+        }
+    }
+    const struct member *owner = member_by_number(exchange, part->job->owner);
+    for (const struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
+        for (const struct list_link *link = job->leases.next; link != &job->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            own += lease->device != NULL && lease->state != LEASE_ENDED &&
+                           lease->state != LEASE_PROMISED &&
+                           part_is_in_reach(exchange, part, lease->device)
+                       ? lease->slots
+                       : 0;
+        }
+    }
+    return own > 0 && own == leased;
+}
+
+/* A lease that stands to be taken satisfies what its device does. */
+static void see_leases(struct explaining *explaining)
+{
+    const struct exchange *exchange = explaining->exchange;
+    const struct requirement *needs = explaining->need->needs;
+    for (uint32_t handle = 0; handle < spot_bound(exchange); handle++) {
+        size_t count;
+        const struct lease *lease = spot_lease(exchange, handle);
+        if (lease == NULL) {
+            continue;
+        }
+        const uint32_t cell = lease->device->cell;
+        const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+        struct explained seen = {.device = lease->device, .lease = lease};
+        steps_add(exchange, 4 + steps_of_needs(needs));
+        seen.truth = requirement_truth(&explaining->plan, attributes,
+                                       book_cell_digests(exchange->book, cell), count, NULL);
+        seen.effort = effort_of(needs, seen.truth);
+        seen.is_passed_over = requirement_passes_over(needs, attributes, count) ||
+                              (explaining->need->rate != RATE_NONE &&
+                               book_cell_rate(exchange->book, cell, explaining->need->rate) == 0);
+        see(explaining, &seen);
+    }
+}
+
+static void see_devices(struct explaining *explaining)
+{
+    const struct exchange *exchange = explaining->exchange;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            if (device->is_advertised) {
+                explain_device(explaining, device);
+            }
+        }
+    }
+    see_leases(explaining);
+}
+
+/* Whether the market would not take it at all. */
+static bool foretell_bands(const struct search *search, struct exchange_explanation *why)
+{
+    const struct exchange *exchange = search->exchange;
+    const struct part *part = search->part;
+    const int64_t budget_micro = search_budget(search->need, search->need->budget_micro);
+    const int64_t notional_most_micro = exchange->notional_most_micro;
+    if (part->rate == RATE_NONE && part->cap_micro >= 0 &&
+        price_bound(exchange, part->cap_micro) != part->cap_micro) {
+        why->refusal = XREJECT_PRICE;
+        why->refused_at_micro = price_bound(exchange, part->cap_micro);
+    } else if (notional_most_micro > 0 && part->term_ns > 0 &&
+               part_notional(exchange, part, budget_micro) > notional_most_micro) {
+        why->refusal = XREJECT_NOTIONAL;
+        why->refused_at_micro = notional_most_micro;
+    }
+    return why->refusal != 0;
+}
+
+/* What becomes of it when it comes now. */
+static void foretell(const struct search *search, const struct whole *whole,
+                     struct exchange_explanation *why)
+{
+    const struct altered as_it_is = search_unaltered(search);
+    const struct meeting meeting = search_meet(search, &as_it_is);
+    why->is_asked = true;
+    if (foretell_bands(search, why)) {
+        return;
+    }
+    if (meeting.is_own || (meeting.meets && as_it_is.type == EXCHANGE_POST_ONLY)) {
+        const int64_t escrow =
+            escrow_micro(meeting.first_micro, search->part->width, search->part->term_ns);
+        const bool is_short = !meeting.is_own && escrow > job_free_micro(search->part->job);
+        why->refusal = meeting.is_own ? XREJECT_SELF_MATCH
+                       : is_short     ? XREJECT_BUDGET
+                                      : XREJECT_WOULD_TRADE;
+        copy_name(why->refused_at, meeting.first->device->label);
+        why->refused_at_micro = is_short ? escrow : meeting.first_micro;
+    } else if (whole != NULL) {
+        why->starts_at_micro = whole->fills ? whole->price_micro : -1;
+    } else if (meeting.from != NULL) {
+        why->starts_at_micro = meeting.price_micro;
+        why->starts_with_lease = meeting.from->lease != NULL;
+    }
+}
+
+/* Whether a bid that waits, with that limit, would meet its own account's asks first, and be
+ * refused. */
+static bool meets_own_first(const struct search *search, int64_t limit_micro,
+                            struct exchange_explanation *why)
+{
+    struct altered altered = search_unaltered(search);
+    altered.cap_micro = limit_micro;
+    const struct meeting meeting = search_meet(search, &altered);
+    if (meeting.is_own) {
+        why->past_own_micro = limit_micro;
+        copy_name(why->own_device, meeting.first->device->label);
+        why->own_device_micro = meeting.first_micro;
+    }
+    return meeting.is_own;
+}
+
+/* A bid that is filled all at once: what one more slot costs is not the question. */
+static void explain_whole(const struct search *search, struct exchange_explanation *why)
+{
+    struct whole whole;
+    why->fills_at_micro = -1;
+    if (!search_whole(search, &whole)) {
+        return;
+    }
+    const struct part *part = search->part;
+    why->whole.slots = whole.wanted;
+    why->whole.free = whole.free;
+    why->whole.limit_micro = part->bid_micro;
+    why->whole.is_of_budget = part_limit_is_of_budget(part);
+    if (!search->is_filed && !search->exchange->is_halted) {
+        foretell(search, &whole, why);
+    }
+    if (whole.is_there && !whole.fills && part->job->part_count == 1 &&
+        !search->exchange->is_halted && why->refusal == 0 &&
+        !meets_own_first(search, whole.limit_micro, why)) {
+        remedy_whole(search, &whole, &why->remedy);
+    }
+}
+
+static void explain_lanes(const struct search *search, struct exchange_explanation *why)
+{
+    const struct part *part = search->part;
+    const bool is_halted = search->exchange->is_halted;
+    if (part->job->type == EXCHANGE_POST_ONLY) {
+        why->fills_at_micro = -1; /* no limit meets anybody */
+    }
+    if (part->waiting > 0 && !is_halted && why->free == 0) {
+        int64_t takes_at_micro;
+        search_takes(search, &takes_at_micro, &why->takes_budget_micro);
+        why->takes_at_micro =
+            takes_at_micro > part->bid_micro &&
+                    (why->fills_at_micro < 0 || takes_at_micro < why->fills_at_micro)
+                ? takes_at_micro
+                : -1;
+    }
+    if (!search->is_filed && !is_halted) {
+        foretell(search, NULL, why);
+    }
+    if (why->refusal != 0) {
+        why->fills_at_micro = why->takes_at_micro = -1; /* with one's own it is not the limit */
+    }
+    if (why->fills_at_micro > part->bid_micro &&
+        meets_own_first(search, why->fills_at_micro, why)) {
+        why->fills_at_micro = -1;
+    }
+    if (why->takes_at_micro >= 0 && meets_own_first(search, why->takes_at_micro, why)) {
+        why->takes_at_micro = -1;
+    }
+    if (why->free == 0 && why->affordable > 0) {
+        why->is_own_leases = search->is_filed && are_own_leases(search->exchange, part);
+    }
+    if (why->free == 0 && why->asking > 0) {
+        queue_find(search, why);
+    }
+    if (!is_halted && part->waiting > 0 && why->starts_at_micro < 0 &&
+        why->refusal != XREJECT_SELF_MATCH) {
+        remedy_find(search, &why->remedy);
+    }
+}
+
+static uint32_t count_quiet(const struct exchange *exchange)
+{
+    uint32_t count = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        count += provider->state == PROVIDER_PRESENT && list_empty(&provider->devices);
+    }
+    return count;
+}
+
+static void explain_work(const struct part *part, struct exchange_explanation *why)
+{
+    const struct job *job = part->job;
+    const uint32_t open = part->end - part->first - part->decided;
+    const uint32_t known = part->waiting + part->running + part->checking;
+    why->work.is_filed = true;
+    why->work.is_all = job->part_count == 1;
+    why->work.is_closing = job->is_closing;
+    why->work.has_order = part->handle != BOOK_NONE;
+    why->work.running = part->running;
+    why->work.queued = job_queued(job, part);
+    why->work.waiting = part->waiting;
+    why->work.checking = part->checking;
+    why->work.blocked = open > known ? open - known : 0;
+    why->work.lanes = part->lanes;
+    why->work.is_sated =
+        job->is_closing || part->handle == BOOK_NONE || part_order(part).slots == 0;
+}
+
+/* `part` NULL: of a need that is only asked about. */
+static void explain(const struct exchange *exchange, const struct exchange_need *need,
+                    const struct part *part, struct exchange_explanation *ret_explanation)
+{
+    struct job asked;
+    memset(ret_explanation, 0, sizeof *ret_explanation);
+    ret_explanation->fills_at_micro = ret_explanation->takes_at_micro =
+        ret_explanation->takes_budget_micro = ret_explanation->starts_at_micro =
+            ret_explanation->past_own_micro = -1;
+    ret_explanation->rate = need->rate;
+    ret_explanation->holds_nothing = need->holds_nothing;
+    ret_explanation->is_halted = exchange->is_halted;
+    ret_explanation->band_most_micro = exchange->price_band_micro;
+    ret_explanation->quiet_agents = count_quiet(exchange);
+    if (!requirement_well_formed(need->needs)) {
+        return;
+    }
+    const bool is_filed = part != NULL;
+    struct exchange_need bidding = *need;
+    part = is_filed ? part : search_asked(exchange, need, &asked);
+    if (need->budget_micro > 0 || need->holds_nothing || need->cap_micro < 0) {
+        bidding.cap_micro = part->bid_micro; /* what the budget covers, or the band allows */
+    }
+    need = &bidding;
+    ret_explanation->type = part->job->type;
+    struct explained *seen =
+        calloc(count_devices(exchange) + spot_bound(exchange) + 1, sizeof *seen);
+    struct explaining explaining = {
+        .search =
+            {.exchange = exchange, .need = need, .part = part, .is_filed = is_filed, .seen = seen},
+        .exchange = exchange,
+        .need = need,
+        .part = part,
+        .plan = requirement_plan(need->needs),
+        .negated = requirement_negated(need->needs),
+        .seen = seen,
+        .why = ret_explanation,
+    };
+    explaining.lists = find_lists(need->needs, explaining.negated, &explaining.items);
+    see_devices(&explaining);
+    explain_rate(ret_explanation, explaining.unrated);
+    if (is_filed) {
+        explain_work(part, ret_explanation);
+    }
+    if (seen == NULL || ret_explanation->work.is_sated) {
+        ret_explanation->fills_at_micro = -1;
+    } else if (search_is_whole(&explaining.search)) {
+        explain_whole(&explaining.search, ret_explanation);
+    } else {
+        explain_lanes(&explaining.search, ret_explanation);
+    }
+    steps_add(exchange, count_devices(exchange) + spot_bound(exchange));
+    free(seen);
+}
+
+void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
+                      struct exchange_explanation *ret_explanation)
+{
+    explain(exchange, need, NULL, ret_explanation);
+}
+
+static const struct part *part_to_explain(const struct exchange *exchange, const struct job *job,
+                                          uint32_t number)
+{
+    uint8_t reason;
+    if (number != EXCHANGE_ANY_PART) {
+        return &job->parts[number];
+    }
+    return job->is_closing ? &job->parts[0] : job_tightest_part(exchange, job, &reason);
+}
+
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id, uint32_t number,
+                          struct exchange_explanation *ret_explanation)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL || (number != EXCHANGE_ANY_PART && number >= job->part_count)) {
+        return false;
+    }
+    if (job->phase != JOB_PHASE_OPEN) { /* nothing would start it */
+        *ret_explanation = (struct exchange_explanation){
+            .has_ended = true,
+            .fills_at_micro = -1,
+            .takes_at_micro = -1,
+            .takes_budget_micro = -1,
+            .starts_at_micro = -1,
+            .past_own_micro = -1,
+        };
+        return true;
+    }
+    static const struct requirement anything; /* a job without a bid has none left */
+    const struct part *part = part_to_explain(exchange, job, number);
+    const struct exchange_need need = {
+        .needs = part->class_id == NO_CLASS
+                     ? &anything
+                     : book_class_requirement(exchange->book, part->class_id),
+        .account = job->owner,
+        .subtasks = part->end - part->first,
+        .slots = part->width,
+        .at_most = part->at_most,
+        .cap_micro = part->bid_micro,
+        .rate = (enum rate)part->rate,
+        .limit_ns = part->limit_ns,
+        .term_ns = part->term_ns,
+        .budget_micro = job->hold.amount_micro,
+        .holds_nothing = job->hold.amount_micro == 0,
+    };
+    explain(exchange, &need, part, ret_explanation);
+    ret_explanation->part = part->number;
+    return true;
+}

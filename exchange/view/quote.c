@@ -1,0 +1,365 @@
+/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes, and for the
+ * rest of its lanes the leases that it would take; when there is none of either, what is leased, as
+ * if it were idle. A read: pure, no trace. */
+#include "exchange/view/search.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct quoting {
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    struct exchange_quote *quote;
+    int64_t limit_micro;
+    int64_t floor_micro;     /* no lane counts for less */
+    bool as_if_idle;         /* count what is leased too: the price of waiting for it */
+    const struct part *part; /* as the need would bid */
+    uint32_t lanes_left;     /* that the job could use at once */
+    uint32_t lanes_taken;
+    uint64_t lanes_met;                            /* within the limit */
+    int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
+    int128 escrow_sum;                             /* what a term of them holds */
+    int64_t first_escrow_micro, last_escrow_micro; /* a term of the cheapest, of the dearest */
+    uint64_t *asking;                              /* a bit for each account: in its last level */
+    size_t asking_words;
+};
+
+/* Of the last level; a provider counts once, whatever it has there. */
+static void count_provider(struct quoting *quoting, uint32_t account)
+{
+    uint64_t *word = &quoting->asking[account / 64];
+    const uint64_t bit = UINT64_C(1) << account % 64;
+    quoting->quote->levels[quoting->quote->level_count - 1].providers += (*word & bit) == 0;
+    *word |= bit;
+}
+
+/* Of a need by value, unlike devices stand apart: each has a limit of its own. */
+static void quote_level(struct quoting *quoting, const struct book_ask *ask, int64_t limit_micro,
+                        uint32_t slots)
+{
+    struct exchange_quote *quote = quoting->quote;
+    bool is_by_value = quoting->need->rate != RATE_NONE;
+    uint32_t last = quote->level_count;
+    if (last > 0 && quote->levels[last - 1].price_micro == ask->price_micro &&
+        (!is_by_value || quote->levels[last - 1].cell == ask->cell)) {
+        quote->levels[last - 1].slots += slots;
+        count_provider(quoting, ask->owner);
+    } else if (last < EXCHANGE_QUOTE_LEVELS) {
+        quote->levels[last].price_micro = ask->price_micro;
+        quote->levels[last].slots = slots;
+        quote->level_count++;
+        memset(quoting->asking, 0, quoting->asking_words * sizeof *quoting->asking);
+        count_provider(quoting, ask->owner);
+        if (is_by_value) {
+            quote->levels[last].limit_micro = limit_micro;
+            quote->levels[last].cell = ask->cell;
+            cell_instrument(quoting->exchange, ask->cell, quote->levels[last].instrument);
+        }
+    }
+}
+
+static void quote_lanes(struct quoting *quoting, int64_t price_micro, uint32_t lanes)
+{
+    const struct exchange_need *need = quoting->need;
+    uint32_t taken = lanes < quoting->lanes_left ? lanes : quoting->lanes_left;
+    if (taken == 0) {
+        return;
+    }
+    price_micro = price_micro > quoting->floor_micro ? price_micro : quoting->floor_micro;
+    int64_t escrow = escrow_micro(price_micro, need->slots, need->term_ns);
+    quoting->first_escrow_micro = quoting->lanes_taken == 0 ? escrow : quoting->first_escrow_micro;
+    quoting->last_escrow_micro = escrow;
+    quoting->escrow_sum += (int128)escrow * taken;
+    quoting->slot_price_sum += (int128)price_micro * taken;
+    quoting->lanes_left -= taken;
+    quoting->lanes_taken += taken;
+}
+
+static uint32_t slots_if_idle(const struct ask *ask)
+{
+    return ask->slots < ask->device->slots ? ask->slots : ask->device->slots;
+}
+
+/* Side by side on that ask, now or as if it were idle; 0: it is none for this need. */
+static uint32_t lanes_of(const struct exchange *exchange, const struct exchange_need *need,
+                         uint32_t handle, const struct book_ask *ask, bool as_if_idle)
+{
+    const struct ask *standing = exchange->orders_by_handle[handle];
+    bool is_for_it = ask->owner != need->account && ask_is_for(standing, need->account) &&
+                     (ask->max_term_ns == 0 || ask->max_term_ns >= need->term_ns);
+    uint32_t slots = as_if_idle ? slots_if_idle(standing) : ask->slots;
+    return is_for_it && (!need->is_firm_only || !standing->terms.is_interruptible)
+               ? slots / need->slots
+               : 0;
+}
+
+struct rivals { /* the two accounts that ask least */
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    uint32_t first;
+    int64_t second_micro; /* -1: not yet */
+};
+
+static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct rivals *rivals = context;
+    steps_add(rivals->exchange, 4);
+    if (lanes_of(rivals->exchange, rivals->need, handle, ask, true) == 0) {
+        return true;
+    }
+    if (rivals->first == EXCHANGE_NO_ACCOUNT) {
+        rivals->first = ask->owner;
+    }
+    rivals->second_micro = ask->owner != rivals->first ? ask->price_micro : -1;
+    return rivals->second_micro < 0;
+}
+
+/* False: none after this one is within its limit. */
+static bool quote_ask(struct quoting *quoting, uint32_t handle, const struct book_ask *ask)
+{
+    const struct exchange_need *need = quoting->need;
+    int64_t limit_micro =
+        book_limit(quoting->exchange->book, need->rate, quoting->limit_micro, ask->cell);
+    bool is_within = ask->price_micro <= limit_micro;
+    if (!is_within && need->rate == RATE_NONE) {
+        return false;
+    }
+    uint32_t lanes = lanes_of(quoting->exchange, need, handle, ask, quoting->as_if_idle);
+    if (lanes == 0) {
+        return true;
+    }
+    quote_level(quoting, ask, limit_micro, lanes * need->slots);
+    if (!is_within) {
+        return true; /* what it would have to be worth is told, and nothing else */
+    }
+    struct exchange_quote *quote = quoting->quote;
+    bool is_first = quoting->lanes_met == 0;
+    quoting->lanes_met += lanes;
+    quote->price_low_micro = is_first || ask->price_micro < quote->price_low_micro
+                                 ? ask->price_micro
+                                 : quote->price_low_micro;
+    quote->price_high_micro = is_first || ask->price_micro > quote->price_high_micro
+                                  ? ask->price_micro
+                                  : quote->price_high_micro;
+    quote->slots_now += quoting->as_if_idle ? 0 : lanes * need->slots;
+    quote_lanes(quoting, ask->price_micro, lanes);
+    return true;
+}
+
+/* One walk for all that is asked. */
+struct quoting_asks {
+    struct quoting now, idle; /* the second until the first finds something */
+    struct rivals rivals;
+    bool seeks_rivals, is_within; /* still */
+    uint32_t elsewhere_left;      /* lanes of what is not given away, where something is */
+};
+
+static void quote_elsewhere(struct quoting_asks *asks, uint32_t handle, const struct book_ask *ask)
+{
+    const struct quoting *now = &asks->now;
+    struct exchange_quote *quote = now->quote;
+    const bool is_met = now->lanes_met > 0 && quote->price_low_micro == 0 && ask->price_micro > 0;
+    if (!is_met || asks->elsewhere_left == 0 ||
+        ask->price_micro >
+            book_limit(now->exchange->book, now->need->rate, now->limit_micro, ask->cell)) {
+        return;
+    }
+    const uint32_t lanes = lanes_of(now->exchange, now->need, handle, ask, true);
+    const uint32_t taken = lanes < asks->elsewhere_left ? lanes : asks->elsewhere_left;
+    if (taken > 0) {
+        quote->elsewhere_micro =
+            ask->price_micro > quote->elsewhere_micro ? ask->price_micro : quote->elsewhere_micro;
+        quote->elsewhere_slots += taken * now->need->slots;
+        asks->elsewhere_left -= taken;
+    }
+}
+
+static bool quote_asks(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct quoting_asks *asks = context;
+    steps_add(asks->now.exchange, 4);
+    asks->seeks_rivals = asks->seeks_rivals && find_rivals(&asks->rivals, handle, ask);
+    asks->is_within = asks->is_within && quote_ask(&asks->now, handle, ask);
+    quote_elsewhere(asks, handle, ask);
+    if (asks->is_within && asks->now.lanes_met == 0) {
+        (void)quote_ask(&asks->idle, handle, ask); /* has the same limit */
+    }
+    return asks->seeks_rivals || asks->is_within;
+}
+
+/* Those of what it does not get of what is free. */
+static bool quote_lease(void *context, uint32_t handle, const struct book_ask *exposed)
+{
+    struct quoting *quoting = context;
+    steps_add(quoting->exchange, 8);
+    struct exchange_quote *quote = quoting->quote;
+    const struct exchange *exchange = quoting->exchange;
+    const struct exchange_need *need = quoting->need;
+    const struct lease *lease = spot_lease(exchange, handle);
+    const struct ask *ask = lease->device->ask;
+    const int128 lane_ns = (int128)need->term_ns * need->slots;
+    if (exposed->price_micro >
+            book_limit(exchange->book, need->rate, quoting->limit_micro, exposed->cell) ||
+        !lease_may_be_taken(exchange, quoting->part, lease) ||
+        (exposed->max_term_ns != 0 && exposed->max_term_ns < need->term_ns) ||
+        (ask->daily_ns != 0 && daily_left_ns(exchange, ask) < lane_ns)) {
+        return true;
+    }
+    const uint32_t room = exposed->slots / need->slots;
+    const uint32_t lanes = room < quoting->lanes_left ? room : quoting->lanes_left;
+    const int64_t price_micro = exposed->price_micro;
+    if (lanes > 0) {
+        const bool is_first = quote->slots_taken == 0;
+        quote->taken_low_micro =
+            is_first || price_micro < quote->taken_low_micro ? price_micro : quote->taken_low_micro;
+        quote->taken_high_micro =
+            price_micro > quote->taken_high_micro ? price_micro : quote->taken_high_micro;
+        quote->slots_taken += lanes * need->slots;
+        quote_lanes(quoting, price_micro, lanes);
+    }
+    return quoting->lanes_left > 0;
+}
+
+static int64_t clamp_micro(int128 value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* busy_ns x price_sum / lanes, per hour, rounded up; INT64_MAX when it is more than anybody has. */
+static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
+{
+    int128 divisor = (int128)NS_PER_HOUR * lanes;
+    int128 product;
+    if (__builtin_mul_overflow(busy_ns, price_sum, &product) ||
+        __builtin_add_overflow(product, divisor - 1, &product)) {
+        return INT64_MAX;
+    }
+    return clamp_micro(product / divisor);
+}
+
+/* The work is spread over the cheapest lanes that fit, each taking an equal share of the
+ * subtasks. */
+static void quote_cost(const struct quoting *quoting)
+{
+    const struct exchange_need *need = quoting->need;
+    struct exchange_quote *quote = quoting->quote;
+    int128 busy_ns = (int128)need->subtasks * need->expect_ns * need->slots;
+    quote->expected_micro = cost_micro(busy_ns, quoting->slot_price_sum, quoting->lanes_taken);
+    uint32_t rounds = (need->subtasks + quoting->lanes_taken - 1) / quoting->lanes_taken;
+    quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
+    quote->minimum_micro = quoting->first_escrow_micro;
+    int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
+    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer
+     * lanes. And one more, at the dearest price in use: a lease whose provider is lost holds its
+     * own until the term is over. */
+    quote->suggested_micro = clamp_micro((int128)quote->expected_micro + half +
+                                         quoting->escrow_sum + quoting->last_escrow_micro);
+    quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
+}
+
+/* What it would wait for, and then pay what they ask; what a lease is taken for it pays now. */
+static void adopt_idle(const struct quoting *idle, struct quoting *quoting)
+{
+    struct exchange_quote *quote = quoting->quote;
+    quote->level_count = idle->quote->level_count;
+    memcpy(quote->levels, idle->quote->levels, sizeof quote->levels);
+    if (quote->slots_taken == 0) {
+        quote->price_low_micro = idle->quote->price_low_micro;
+        quote->price_high_micro = idle->quote->price_high_micro;
+        *quoting = *idle;
+        quoting->quote = quote;
+    }
+}
+
+/* When the cheapest account is not the one to take it, nothing counts below the next one's price:
+ * that is found first. */
+static void set_floor(struct quoting_asks *asks)
+{
+    const struct exchange_need *need = asks->now.need;
+    struct rivals *rivals = &asks->rivals;
+    if (need->apart && need->rate == RATE_NONE) {
+        book_walk_asks(asks->now.exchange->book, need->needs, need->rate, find_rivals, rivals);
+        asks->seeks_rivals = false;
+        if (rivals->second_micro <= asks->now.limit_micro) {
+            asks->now.floor_micro = asks->idle.floor_micro = rivals->second_micro;
+        }
+    }
+}
+
+static void quote_all_asks(struct quoting_asks *asks)
+{
+    const struct exchange *exchange = asks->now.exchange;
+    const struct exchange_need *need = asks->now.need;
+    /* The walk opens each cell that has an ask. */
+    steps_add(exchange, (2 + steps_of_needs(need->needs)) * book_cell_bound(exchange->book));
+    set_floor(asks);
+    book_walk_asks(exchange->book, need->needs, need->rate, quote_asks, asks);
+    if (need->type == EXCHANGE_LIMIT && !exchange->is_halted) {
+        spot_walk(exchange, need->needs, need->rate, quote_lease, &asks->now);
+    }
+    if (asks->now.lanes_met == 0) {
+        adopt_idle(&asks->idle, &asks->now);
+    }
+}
+
+bool exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
+                    struct exchange_quote *ret_quote)
+{
+    const size_t words = accounts_count(exchange->accounts) / 64 + 1;
+    uint64_t *asking = calloc(words, 2 * sizeof *asking);
+    memset(ret_quote, 0, sizeof *ret_quote);
+    assert(need->slots > 0);
+    steps_add(exchange, words / 8 + 64);
+    if (asking == NULL) {
+        return false;
+    }
+    uint32_t most = need->at_most == 0 ? UINT32_MAX : need->at_most / need->slots;
+    struct exchange_quote if_idle = {0};
+    struct quoting quoting = {
+        .exchange = exchange,
+        .need = need,
+        .quote = ret_quote,
+        .limit_micro = need->holds_nothing    ? 0 /* whatever its cap */
+                       : need->cap_micro >= 0 ? need->cap_micro
+                                              : exchange->price_band_micro,
+        .lanes_left = need->subtasks < most ? need->subtasks : most,
+        .asking = asking,
+        .asking_words = words,
+    };
+    struct job asked;
+    quoting.part = search_asked(exchange, need, &asked);
+    struct quoting_asks asks = {
+        .now = quoting,
+        .idle = quoting,
+        .rivals = {exchange, need, EXCHANGE_NO_ACCOUNT, -1},
+        .seeks_rivals = true,
+        .is_within = true,
+        .elsewhere_left = quoting.lanes_left,
+    };
+    asks.idle.quote = &if_idle;
+    asks.idle.as_if_idle = true;
+    asks.idle.asking = asking + words;
+    if (requirement_well_formed(need->needs)) {
+        quote_all_asks(&asks);
+    }
+    ret_quote->second_micro = asks.rivals.second_micro;
+    ret_quote->is_asked = asks.rivals.first != EXCHANGE_NO_ACCOUNT;
+    if (ret_quote->is_asked) {
+        ret_quote->first = member_by_number(exchange, asks.rivals.first)->key;
+    }
+    if (ret_quote->slots_now == 0 && ret_quote->slots_taken > 0) {
+        ret_quote->price_low_micro = ret_quote->taken_low_micro;
+        ret_quote->price_high_micro = ret_quote->taken_high_micro;
+    }
+    if (asks.now.lanes_taken == 0 && need->cap_micro >= 0 && !need->holds_nothing &&
+        need->rate == RATE_NONE) { /* all that is known of its price */
+        quote_lanes(&asks.now, need->cap_micro, 1);
+    }
+    if (asks.now.lanes_taken > 0) {
+        quote_cost(&asks.now);
+    }
+    free(asking);
+    return true;
+}

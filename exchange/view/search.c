@@ -1,0 +1,347 @@
+#include "exchange/view/search.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- who asks */
+
+int64_t search_budget(const struct exchange_need *need, int64_t budget_micro)
+{
+    return budget_micro > 0 || need->holds_nothing ? budget_micro : INT64_MAX;
+}
+
+const struct part *search_asked(const struct exchange *exchange, const struct exchange_need *need,
+                                struct job *ret_job)
+{
+    struct job *job = ret_job;
+    struct part *part = &job->only_part;
+    *job = (struct job){
+        .owner = need->account,
+        .type = need->type,
+        .phase = JOB_PHASE_OPEN,
+        .parts = part,
+        .part_count = 1,
+        .hold = {.account = need->account,
+                 .amount_micro = search_budget(need, need->budget_micro),
+                 .is_open = true},
+        .interruptions_left = need->is_firm_only ? 0 : UINT32_MAX,
+    };
+    list_init(&job->leases);
+    part_init(part, job, 0);
+    part->end = part->waiting = need->subtasks > 0 ? need->subtasks : 1;
+    part->width = need->slots;
+    part->at_most = need->at_most;
+    part->cap_micro = need->cap_micro;
+    part->rate = (uint8_t)need->rate;
+    part->limit_ns = need->limit_ns;
+    part->term_ns = need->term_ns;
+    part->expect_ns = need->expect_ns > 0 ? need->expect_ns : 0;
+    part->sequence = exchange->sequence;
+    const bool is_bounded = (need->budget_micro > 0 || need->holds_nothing) && need->term_ns > 0;
+    part->bid_micro = is_bounded ? part_limit(exchange, part, need->cap_micro, need->budget_micro)
+                      : need->cap_micro >= 0 ? need->cap_micro
+                                             : exchange->price_band_micro;
+    return part;
+}
+
+bool search_is_whole(const struct search *search)
+{
+    const struct job *job = search->part->job;
+    return search->is_filed ? job_waits_for_all(job)
+                            : job->type == EXCHANGE_FOK || job->type == EXCHANGE_ALL_OR_NONE;
+}
+
+/* ---------------------------------------------------------------- what is offered */
+
+bool search_offer(const struct search *search, const struct explained *seen,
+                  struct offer *ret_offer)
+{
+    const struct exchange *exchange = search->exchange;
+    const struct device *device = seen->device;
+    const struct ask *ask = device->ask;
+    struct book_ask resting;
+    if (ask == NULL || !ask_suits(ask, search->part->job)) {
+        return false;
+    }
+    if (seen->lease != NULL) {
+        *ret_offer = (struct offer){
+            .from = seen,
+            .price_micro = seen->lease->exposed_micro,
+            .max_term_ns = ask->max_term_ns,
+            .day_ns = ask->daily_ns == 0 ? INT64_MAX : daily_left_ns(exchange, ask),
+            .sequence = seen->lease->id,
+            .slots = seen->lease->slots,
+            .is_taken = true,
+        };
+        return lease_may_be_taken(exchange, search->part, seen->lease);
+    }
+    if (!book_ask(exchange->book, ask->handle, &resting) || resting.slots == 0) {
+        return false;
+    }
+    *ret_offer = (struct offer){
+        .from = seen,
+        .price_micro = resting.price_micro,
+        .max_term_ns = resting.max_term_ns,
+        .day_ns = INT64_MAX, /* its free slots are within that */
+        .sequence = resting.sequence,
+        .slots = resting.slots,
+        .is_own = device->key.provider == search->part->job->owner,
+    };
+    return true;
+}
+
+bool search_may_take(const struct search *search, const struct offer *offer)
+{
+    return !offer->is_own &&
+           part_may_take(search->exchange, search->part, offer->from->device->ask);
+}
+
+int64_t search_limit_in(const struct search *search, int64_t cap_micro, uint32_t cell)
+{
+    return book_limit(search->exchange->book, search->need->rate, cap_micro, cell);
+}
+
+bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t cell,
+                    int64_t *ret_cap_micro)
+{
+    const enum rate rate = search->need->rate;
+    *ret_cap_micro = price_bound(search->exchange, price_micro);
+    if (*ret_cap_micro < price_micro) {
+        return false; /* no order pays that any more */
+    }
+    if (rate == RATE_NONE) {
+        return true;
+    }
+    const int64_t operations = book_cell_rate(search->exchange->book, cell, rate);
+    return operations > 0 && rate_value_for(price_micro, operations, ret_cap_micro);
+}
+
+/* ---------------------------------------------------------------- what it meets first */
+
+struct altered search_unaltered(const struct search *search)
+{
+    const int64_t cap_micro = search->need->cap_micro;
+    return (struct altered){.slots = search->need->slots,
+                            .cap_micro = cap_micro >= 0 ? cap_micro : search->part->bid_micro,
+                            .term_ns = search->need->term_ns,
+                            .type = search->part->job->type};
+}
+
+/* Of two that it could have, the one that it gets: what is free before what is taken; then by
+ * price, or price for its work, then time. */
+static bool comes_first(const struct search *search, const struct offer *a, const struct offer *b)
+{
+    const struct book *book = search->exchange->book;
+    const enum rate rate = search->need->rate;
+    if (a->is_taken != b->is_taken) {
+        return b->is_taken;
+    }
+    const int64_t in_a = rate == RATE_NONE ? 1 : book_cell_rate(book, a->from->device->cell, rate);
+    const int64_t in_b = rate == RATE_NONE ? 1 : book_cell_rate(book, b->from->device->cell, rate);
+    const int128 here = rate_worth(a->price_micro, in_b);
+    const int128 there = rate_worth(b->price_micro, in_a);
+    return here != there ? here < there : a->sequence < b->sequence;
+}
+
+static bool is_met(const struct search *search, const struct altered *altered,
+                   const struct offer *offer)
+{
+    const struct explained *seen = offer->from;
+    return offer->slots >= altered->slots &&
+           (altered->cap_micro < 0 ||
+            offer->price_micro <=
+                search_limit_in(search, altered->cap_micro, seen->device->cell)) &&
+           (offer->max_term_ns == 0 || offer->max_term_ns >= altered->term_ns) &&
+           (int128)altered->term_ns * altered->slots <= offer->day_ns &&
+           (altered->turns ? altered->satisfies(altered->context, seen)
+                           : seen->effort.hold == 0 && !seen->is_passed_over);
+}
+
+/* By value, what comes first may cost more than what comes behind it. */
+static bool is_covered(const struct search *search, const struct altered *altered,
+                       int64_t price_micro)
+{
+    return escrow_micro(price_micro, altered->slots, altered->term_ns) - altered->more_micro <=
+           job_free_micro(search->part->job);
+}
+
+struct meeting search_meet(const struct search *search, const struct altered *altered)
+{
+    /* Of the asks, one's own too: whose it is does not ask for the budget. */
+    struct offer first = {.from = NULL};
+    struct offer best = {.from = NULL};
+    steps_add(search->exchange, 4 * search->count);
+    for (size_t i = 0; i < search->count; i++) {
+        struct offer offer;
+        if (!search_offer(search, &search->seen[i], &offer) ||
+            (offer.is_taken && altered->type != EXCHANGE_LIMIT)) {
+            continue;
+        }
+        const bool is_first =
+            !offer.is_taken && (first.from == NULL || comes_first(search, &offer, &first));
+        const bool is_best = (best.from == NULL || comes_first(search, &offer, &best)) &&
+                             is_covered(search, altered, offer.price_micro) &&
+                             search_may_take(search, &offer);
+        if ((!is_first && !is_best) || !is_met(search, altered, &offer)) {
+            continue;
+        }
+        first = is_first ? offer : first;
+        best = is_best ? offer : best;
+    }
+    const bool fills = best.from != NULL && altered->type != EXCHANGE_POST_ONLY;
+    return (struct meeting){.is_own = first.from != NULL && first.is_own,
+                            .meets = first.from != NULL,
+                            .first = first.from,
+                            .first_micro = first.price_micro,
+                            .from = fills ? best.from : NULL,
+                            .price_micro = best.price_micro};
+}
+
+/* ---------------------------------------------------------------- leases that may be taken */
+
+static int64_t lesser(int64_t figure, int64_t so_far)
+{
+    return figure >= 0 && (so_far < 0 || figure < so_far) ? figure : so_far;
+}
+
+/* Of its job, so that it covers a term of one lane at that price. -1: there is no such, or the
+ * budget is not what it lacks. */
+static int64_t budget_to_take(const struct part *part, int64_t price_micro)
+{
+    const int64_t escrow = escrow_micro(price_micro, part->width, part->term_ns);
+    const int64_t short_micro = escrow - job_free_micro(part->job);
+    int64_t budget_micro;
+    return short_micro > 0 && checked_add(part->job->hold.amount_micro, short_micro, &budget_micro)
+               ? budget_micro
+               : -1;
+}
+
+void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t *ret_budget_micro)
+{
+    const struct part *part = search->part;
+    struct altered any = search_unaltered(search);
+    any.cap_micro = -1;
+    *ret_limit_micro = *ret_budget_micro = -1;
+    if (part->job->type != EXCHANGE_LIMIT || part_order(part).slots == 0) {
+        return; /* or it has all the lanes that it can use */
+    }
+    steps_add(search->exchange, 4 * search->count);
+    for (size_t i = 0; i < search->count; i++) {
+        struct offer offer;
+        int64_t limit_micro;
+        const struct explained *seen = &search->seen[i];
+        if (seen->lease == NULL || !search_offer(search, seen, &offer) ||
+            !is_met(search, &any, &offer) ||
+            !search_cap_for(search, offer.price_micro, seen->device->cell, &limit_micro)) {
+            continue;
+        }
+        if (is_covered(search, &any, offer.price_micro)) {
+            *ret_limit_micro = lesser(limit_micro, *ret_limit_micro);
+        } else if (limit_micro <= part->bid_micro) {
+            *ret_budget_micro = lesser(budget_to_take(part, offer.price_micro), *ret_budget_micro);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- all at once */
+
+struct choice { /* an ask, and what it takes to have it */
+    struct offer offer;
+    int64_t cap_micro;
+    uint32_t lanes;
+};
+
+static int compare_choices(const void *left, const void *right)
+{
+    const struct choice *a = left;
+    const struct choice *b = right;
+    if (a->cap_micro != b->cap_micro) { /* it is the price, or the price for so much work */
+        return a->cap_micro < b->cap_micro ? -1 : 1;
+    }
+    return (a->offer.sequence > b->offer.sequence) - (a->offer.sequence < b->offer.sequence);
+}
+
+/* The limit that such a choice takes; of the one that it has, the price. */
+static bool cap_for_choice(const struct search *search, struct choice *choice)
+{
+    const uint32_t cell = choice->offer.from->device->cell;
+    const int64_t price_micro = choice->offer.price_micro;
+    choice->cap_micro = price_micro;
+    return (search->need->rate == RATE_NONE && price_micro <= search->part->bid_micro) ||
+           search_cap_for(search, price_micro, cell, &choice->cap_micro);
+}
+
+/* Whatever they ask, best first. */
+static size_t find_choices(const struct search *search, struct choice *ret_choices)
+{
+    size_t count = 0;
+    struct altered any = search_unaltered(search);
+    any.cap_micro = -1;
+    steps_add(search->exchange, 8 * search->count);
+    for (size_t i = 0; i < search->count; i++) {
+        struct choice choice = {.lanes = 0};
+        if (search->seen[i].lease != NULL ||
+            !search_offer(search, &search->seen[i], &choice.offer) ||
+            !is_met(search, &any, &choice.offer) || !search_may_take(search, &choice.offer) ||
+            !cap_for_choice(search, &choice)) {
+            continue;
+        }
+        choice.lanes = choice.offer.slots / search->need->slots;
+        ret_choices[count++] = choice;
+    }
+    if (count > 0) {
+        qsort(ret_choices, count, sizeof *ret_choices, compare_choices);
+    }
+    return count;
+}
+
+/* As plan_part of whole.c goes from ask to ask: at the limit and the budget that it has, or at
+ * any. */
+static uint32_t fill_from(const struct search *search, const struct choice *choices, size_t count,
+                          bool at_any, struct whole *whole)
+{
+    const uint32_t width = search->need->slots;
+    const int64_t free_micro = at_any ? INT64_MAX : job_free_micro(search->part->job);
+    uint32_t slots = 0;
+    int64_t spent_micro = 0;
+    bool is_short = false;
+    for (size_t i = 0; i < count && slots < whole->wanted; i++) {
+        const struct choice *choice = &choices[i];
+        const int64_t price_micro = choice->offer.price_micro;
+        const int64_t left_micro = free_micro - spent_micro;
+        if (!at_any && (price_micro > search_limit_in(search, search->part->bid_micro,
+                                                      choice->offer.from->device->cell) ||
+                        escrow_micro(price_micro, width, search->need->term_ns) > left_micro)) {
+            continue;
+        }
+        const uint32_t wanted = whole->wanted - slots;
+        const uint32_t taken = choice->lanes * width < wanted ? choice->lanes * width : wanted;
+        const int64_t escrow = escrow_micro(price_micro, taken, search->need->term_ns);
+        is_short = is_short || escrow > left_micro;
+        spent_micro = escrow > left_micro ? free_micro : spent_micro + escrow;
+        slots += taken;
+        int64_t *dearest = at_any ? &whole->dearest_micro : &whole->price_micro;
+        *dearest = price_micro > *dearest ? price_micro : *dearest;
+        if (at_any) {
+            whole->limit_micro = choice->cap_micro;
+            whole->escrow_micro = spent_micro;
+        }
+    }
+    if (!at_any) {
+        whole->fills = slots >= whole->wanted && !is_short;
+    }
+    return slots;
+}
+
+bool search_whole(const struct search *search, struct whole *ret_whole)
+{
+    struct choice *choices = calloc(search->count + 1, sizeof *choices);
+    *ret_whole = (struct whole){.wanted = part_order(search->part).slots};
+    if (choices == NULL) {
+        return false;
+    }
+    const size_t count = find_choices(search, choices);
+    ret_whole->free = fill_from(search, choices, count, false, ret_whole);
+    ret_whole->is_there = fill_from(search, choices, count, true, ret_whole) >= ret_whole->wanted;
+    free(choices);
+    return true;
+}

@@ -1,0 +1,478 @@
+/* Who judged a subtask of a job with checks, and whom its job asks no more. Whoever judged what a
+ * subtask left never makes that subtask, and a referee that was overruled gets no more checks of
+ * that job: both by owner. A jury is kept until its subtask is decided.
+ *
+ * provider_may_run decides who may run what, and everything that places a subtask asks it. Two
+ * indexes follow from the juries of what waits, so that many judged subtasks cost a dispatch no
+ * more than few do: the bars of a part say how much of that each owner may not make, and how far
+ * its queue of retries is known to hold nothing for the owner; the looks of a job are its juries in
+ * the order in which they are due. */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- records */
+
+static struct jury **place_of(const struct job *job, uint32_t index)
+{
+    return index == NO_SUBTASK ? &job->checks->overruled : &job->checks->juries[index];
+}
+
+static struct jury *first_look(const struct job *job)
+{
+    const struct list_link *looks = &job->checks->looks;
+    return list_empty(looks) ? NULL : LIST_ELEMENT(looks->next, struct jury, looks);
+}
+
+/* A job has a timer for the look that is due first. When that look goes, the next one gets its
+ * timer here, unless both are due at once. A closing job looks no more. */
+static void look_take_off(struct exchange *exchange, struct jury *jury)
+{
+    const struct job *job = jury->job;
+    const bool was_first = !job->is_closing && !list_empty(&jury->looks) && first_look(job) == jury;
+    list_remove(&jury->looks);
+    const struct jury *first = was_first ? first_look(job) : NULL;
+    if (first != NULL && first->look_ns != jury->look_ns) {
+        timer_arm(exchange, TIMER_JOB, &job->id, first->look_ns);
+    }
+}
+
+static void jury_drop(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct jury **place = place_of(job, index);
+    if (*place != NULL) {
+        look_take_off(exchange, *place);
+        list_remove(&(*place)->all);
+        untrack(exchange, &(*place)->tracked);
+        free(*place);
+        *place = NULL;
+    }
+}
+
+void jury_dismiss(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    if (job_checks(job, index)) {
+        jury_drop(exchange, job, index);
+    }
+}
+
+void juries_drop(struct exchange *exchange, struct job *job)
+{
+    while (job->checks != NULL && !list_empty(&job->checks->all_juries)) {
+        jury_drop(exchange, job,
+                  LIST_ELEMENT(job->checks->all_juries.next, struct jury, all)->index);
+    }
+}
+
+struct jury *jury_put(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct jury **place = place_of(job, index);
+    if (*place == NULL) {
+        struct jury *jury = allocate(exchange, sizeof *jury);
+        if (jury == NULL) {
+            return NULL;
+        }
+        jury->job = job;
+        jury->index = index;
+        list_init(&jury->looks);
+        list_append(&job->checks->all_juries, &jury->all);
+        track(exchange, &jury->tracked, RECORD_JURY);
+        *place = jury;
+    }
+    return *place;
+}
+
+static bool has_member(const struct exchange *exchange, const struct jury *jury, uint32_t account)
+{
+    bool has = false;
+    for (uint32_t i = 0; jury != NULL && !has && i < jury->count; i++) {
+        has = have_one_owner(exchange, jury->accounts[i], account);
+    }
+    return has;
+}
+
+/* With the list full, the oldest makes room: a subtask is given up before that, and of the
+ * overruled the first has been left out for longest. */
+static void add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t account)
+{
+    struct jury *jury = jury_put(exchange, job, index);
+    for (uint32_t i = 0; jury != NULL && i < jury->count; i++) {
+        if (jury->accounts[i] == account) {
+            return;
+        }
+    }
+    if (jury == NULL) {
+        return;
+    }
+    if (jury->count == JUDGES_MOST) {
+        memmove(&jury->accounts[0], &jury->accounts[1],
+                (JUDGES_MOST - 1) * sizeof jury->accounts[0]);
+        jury->count--;
+    }
+    jury->accounts[jury->count++] = account;
+    touch(exchange, &jury->tracked);
+}
+
+/* ---------------------------------------------------------------- judges do not make */
+
+void jury_add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t referee)
+{
+    add(exchange, job, index, referee);
+}
+
+bool jury_is_full(const struct job *job, uint32_t index)
+{
+    const struct jury *jury = job->checks->juries[index];
+    return jury != NULL && jury->count == JUDGES_MOST;
+}
+
+bool job_has_juries(const struct job *job)
+{
+    return job->checks != NULL && !list_empty(&job->checks->all_juries);
+}
+
+bool provider_may_run(const struct exchange *exchange, const struct job *job, uint32_t index,
+                      uint32_t provider)
+{
+    if (job->checks == NULL) {
+        return true;
+    }
+    return job_checks(job, index) ? !has_member(exchange, job->checks->juries[index], provider)
+                                  : check_is_for(exchange, job, index, provider);
+}
+
+void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee)
+{
+    add(exchange, job, NO_SUBTASK, referee);
+    account_overruled(exchange, referee);
+}
+
+bool job_has_overruled(const struct job *job)
+{
+    return job->checks->overruled != NULL && job->checks->overruled->count > 0;
+}
+
+bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee)
+{
+    return has_member(exchange, job->checks->overruled, referee);
+}
+
+/* ---------------------------------------------------------------- whom what waits is not for */
+
+/* NULL: the owner may make all that waits in the part. */
+static struct bar *bar_of(const struct exchange *exchange, const struct part *part,
+                          uint32_t account)
+{
+    const struct checks *checks = part->job->checks;
+    const struct list_link *bars = checks == NULL ? NULL : &checks->bars[part->number];
+    for (struct list_link *at = bars == NULL ? NULL : bars->next; at != bars; at = at->next) {
+        struct bar *bar = LIST_ELEMENT(at, struct bar, of_part);
+        if (have_one_owner(exchange, bar->account, account)) {
+            return bar;
+        }
+    }
+    return NULL;
+}
+
+static struct bar *bar_put(struct exchange *exchange, const struct part *part, uint32_t account)
+{
+    struct bar *bar = bar_of(exchange, part, account);
+    if (bar != NULL) {
+        return bar;
+    }
+    bar = allocate(exchange, sizeof *bar);
+    if (bar != NULL) {
+        *bar = (struct bar){.account = account, .passed = NO_SUBTASK};
+        list_append(&part->job->checks->bars[part->number], &bar->of_part);
+    }
+    return bar;
+}
+
+/* Two accounts of one owner count once. */
+static bool is_first_of_owner(const struct exchange *exchange, const struct jury *jury, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++) {
+        if (have_one_owner(exchange, jury->accounts[i], jury->accounts[at])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void bars_add(struct exchange *exchange, const struct jury *jury)
+{
+    const struct part *part = part_of(jury->job, jury->index);
+    for (uint32_t i = 0; i < jury->count; i++) {
+        if (is_first_of_owner(exchange, jury, i)) {
+            struct bar *bar = bar_put(exchange, part, jury->accounts[i]);
+            if (bar != NULL) {
+                bar->waiting++;
+            }
+        }
+    }
+}
+
+static void bar_free(struct bar *bar)
+{
+    list_remove(&bar->of_part);
+    free(bar);
+}
+
+static void bars_take_off(const struct exchange *exchange, const struct jury *jury)
+{
+    const struct part *part = part_of(jury->job, jury->index);
+    for (uint32_t i = 0; i < jury->count; i++) {
+        struct bar *bar =
+            is_first_of_owner(exchange, jury, i) ? bar_of(exchange, part, jury->accounts[i]) : NULL;
+        if (bar != NULL && --bar->waiting == 0) {
+            bar_free(bar);
+        }
+    }
+}
+
+static void bars_free(struct job *job)
+{
+    for (uint32_t i = 0; job->checks->bars != NULL && i < job->part_count; i++) {
+        while (!list_empty(&job->checks->bars[i])) {
+            bar_free(LIST_ELEMENT(job->checks->bars[i].next, struct bar, of_part));
+        }
+    }
+}
+
+static bool waits(const struct jury *jury)
+{
+    const uint32_t index = jury->index;
+    const struct page *page = index == NO_SUBTASK ? NULL : jury->job->pages[index / PAGE_SUBTASKS];
+    return page != NULL && page->subtasks[index % PAGE_SUBTASKS].state == SUBTASK_WAITING;
+}
+
+static void bars_count(struct exchange *exchange, struct job *job)
+{
+    bars_free(job);
+    for (const struct list_link *at = job->checks->all_juries.next; at != &job->checks->all_juries;
+         at = at->next) {
+        const struct jury *jury = LIST_ELEMENT(at, struct jury, all);
+        if (waits(jury)) {
+            bars_add(exchange, jury);
+        }
+    }
+}
+
+void juries_regroup(struct exchange *exchange, struct job *job)
+{
+    if (job->checks != NULL) {
+        bars_count(exchange, job);
+    }
+}
+
+uint32_t part_barred(const struct exchange *exchange, const struct part *part, uint32_t provider)
+{
+    const struct bar *bar = bar_of(exchange, part, provider);
+    return bar == NULL ? 0 : bar->waiting;
+}
+
+uint32_t retries_passed(const struct exchange *exchange, const struct part *part, uint32_t provider)
+{
+    const struct bar *bar = bar_of(exchange, part, provider);
+    return bar == NULL ? NO_SUBTASK : bar->passed;
+}
+
+void retries_pass(const struct exchange *exchange, const struct part *part, uint32_t provider,
+                  uint32_t last)
+{
+    struct bar *bar = bar_of(exchange, part, provider);
+    if (bar != NULL) {
+        bar->passed = last;
+    }
+}
+
+void retry_unlinked(const struct part *part, uint32_t index, uint32_t before)
+{
+    const struct checks *checks = part->job->checks;
+    const struct list_link *bars = checks == NULL ? NULL : &checks->bars[part->number];
+    for (struct list_link *at = bars == NULL ? NULL : bars->next; at != bars; at = at->next) {
+        struct bar *bar = LIST_ELEMENT(at, struct bar, of_part);
+        bar->passed = bar->passed == index ? before : bar->passed;
+    }
+}
+
+/* ---------------------------------------------------------------- where nobody is left to make it
+ */
+
+bool provider_fits(const struct exchange *exchange, const struct provider *provider,
+                   const struct part *part)
+{
+    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
+         at = at->next) {
+        const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        if (device->is_advertised && device->slots >= part->width &&
+            book_class_accepts(exchange->book, part->class_id, device->cell)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whatever it asks, and whether it is free or not: prices change, and who is avoided comes back. */
+static bool has_maker(const struct exchange *exchange, const struct job *job, uint32_t index)
+{
+    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        if (provider->number != job->owner &&
+            provider_may_run(exchange, job, index, provider->number) &&
+            !member_by_number(exchange, provider->number)->is_frozen &&
+            provider_fits(exchange, provider, part_of(job, index))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_due_before(const struct jury *a, const struct jury *b)
+{
+    return a->look_ns != b->look_ns ? a->look_ns < b->look_ns : a->index < b->index;
+}
+
+/* The time of a look is as long from now each time, so the place is at the end, or near it. */
+static void look_put(struct exchange *exchange, struct jury *jury)
+{
+    struct list_link *looks = &jury->job->checks->looks;
+    struct list_link *behind = looks->previous;
+    while (behind != looks && is_due_before(jury, LIST_ELEMENT(behind, struct jury, looks))) {
+        behind = behind->previous;
+    }
+    list_insert_before(behind->next, &jury->looks);
+    if (first_look(jury->job) == jury) {
+        timer_arm(exchange, TIMER_JOB, &jury->job->id, jury->look_ns);
+    }
+}
+
+void jury_forget_look(struct exchange *exchange, struct jury *jury)
+{
+    look_take_off(exchange, jury);
+    jury->look_ns = 0;
+    touch(exchange, &jury->tracked);
+}
+
+static void look_later(struct exchange *exchange, struct jury *jury)
+{
+    jury_forget_look(exchange, jury);
+    jury->look_ns = exchange->now_ns + NOBODY_LEFT_NS;
+    look_put(exchange, jury);
+}
+
+void jury_waits(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct jury *jury = job_checks(job, index) ? job->checks->juries[index] : NULL;
+    if (jury != NULL) {
+        bars_add(exchange, jury);
+        look_later(exchange, jury);
+    }
+}
+
+void jury_waits_no_more(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct jury *jury = job_checks(job, index) ? job->checks->juries[index] : NULL;
+    if (jury != NULL) {
+        bars_take_off(exchange, jury);
+        jury_forget_look(exchange, jury);
+    }
+}
+
+bool job_lacks_maker(const struct job *job)
+{
+    return job->checks != NULL && job->checks->overruled != NULL &&
+           job->checks->overruled->unmade > 0;
+}
+
+bool juries_await(const struct job *job, int64_t at_ns)
+{
+    const struct jury *first = job->checks == NULL ? NULL : first_look(job);
+    return first != NULL && first->look_ns == at_ns;
+}
+
+/* Nobody has taken the subtask for so long. Where all who could make it have judged it, it has
+ * failed. */
+static void look(struct exchange *exchange, struct job *job, struct jury *jury)
+{
+    const uint32_t index = jury->index;
+    if (!waits(jury)) { /* before rules 19 a look outlived the waiting */
+        jury_forget_look(exchange, jury);
+        return;
+    }
+    if (has_maker(exchange, job, index)) {
+        look_later(exchange, jury);
+        return;
+    }
+    struct jury *all = jury_put(exchange, job, NO_SUBTASK);
+    if (all != NULL) {
+        all->unmade++;
+        touch(exchange, &all->tracked);
+    }
+    subtask_decide(exchange, job, index, SUBTASK_FAILED); /* the jury is gone */
+}
+
+void juries_due(struct exchange *exchange, struct job *job, int64_t at_ns)
+{
+    for (struct jury *jury = first_look(job); jury != NULL && jury->look_ns <= at_ns;
+         jury = first_look(job)) {
+        look(exchange, job, jury);
+    }
+}
+
+void juries_resume(struct exchange *exchange, struct job *job)
+{
+    for (const struct list_link *at = job_has_juries(job) ? job->checks->all_juries.next : NULL;
+         at != NULL && at != &job->checks->all_juries; at = at->next) {
+        struct jury *jury = LIST_ELEMENT(at, struct jury, all);
+        if (waits(jury) && jury->look_ns == 0) {
+            look_later(exchange, jury);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- from a snapshot */
+
+static int compare_looks(const void *left, const void *right)
+{
+    const struct jury *const *a = left;
+    const struct jury *const *b = right;
+    return is_due_before(*b, *a) - is_due_before(*a, *b);
+}
+
+void juries_restore(struct exchange *exchange, struct job *job)
+{
+    struct jury **due = allocate(exchange, job->subtasks * sizeof *due);
+    size_t count = 0;
+    for (struct list_link *at = job->checks->all_juries.next;
+         due != NULL && at != &job->checks->all_juries; at = at->next) {
+        struct jury *jury = LIST_ELEMENT(at, struct jury, all);
+        if (jury->look_ns != 0) {
+            due[count++] = jury;
+        }
+    }
+    if (count > 0) {
+        qsort(due, count, sizeof *due, compare_looks);
+    }
+    for (size_t i = 0; i < count; i++) {
+        look_put(exchange, due[i]);
+    }
+    free(due);
+    bars_count(exchange, job);
+}
+
+void juries_free(struct job *job)
+{
+    struct checks *checks = job->checks;
+    bars_free(job);
+    free(checks->bars);
+    while (!list_empty(&checks->all_juries)) {
+        struct jury *jury = LIST_ELEMENT(checks->all_juries.next, struct jury, all);
+        list_remove(&jury->all);
+        list_remove(&jury->looks);
+        free(jury);
+    }
+    free(checks->juries);
+}

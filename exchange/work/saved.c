@@ -1,0 +1,162 @@
+/* Checkpoints: what an attempt that was told to end has saved, kept for the next attempt of its
+ * subtask, wherever that runs.
+ *
+ * The newest of a subtask is kept until it is decided. What goes on from it may find that it is not
+ * there, or fail because of what it says: whoever saved it may have lied. So a checkpoint that is
+ * missing twice, or from which a program fails, is given up, and the subtask begins anew; neither
+ * counts against it. */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct saved *kept(const struct job *job, uint32_t index)
+{
+    return job->saved == NULL ? NULL : job->saved[index];
+}
+
+bool saved_is_new(const struct job *job, uint32_t index, const struct exchange_result *result)
+{
+    const struct saved *before = kept(job, index);
+    return job->has_checkpoints && result->saved_length > 0 &&
+           result->saved_length <= SAVED_BYTES_MOST &&
+           (before == NULL || before->length != result->saved_length ||
+            memcmp(before->bytes, result->saved, result->saved_length) != 0);
+}
+
+void saved_drop(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct saved *saved = kept(job, index);
+    if (saved != NULL) {
+        untrack(exchange, &saved->tracked);
+        free(saved);
+        job->saved[index] = NULL;
+        job->saved_count--;
+    }
+}
+
+bool saved_put(struct exchange *exchange, struct job *job, const struct saved *fields,
+               const uint8_t *bytes)
+{
+    if (job->saved == NULL) {
+        job->saved = allocate(exchange, job->subtasks * sizeof(struct saved *));
+    }
+    struct saved *saved =
+        job->saved == NULL ? NULL : allocate(exchange, sizeof *saved + fields->length);
+    if (saved == NULL) {
+        return false;
+    }
+    saved_drop(exchange, job, fields->index);
+    saved->job = job;
+    saved->index = fields->index;
+    saved->attempt = fields->attempt;
+    saved->length = fields->length;
+    saved->missing = fields->missing;
+    memcpy(saved->bytes, bytes, fields->length);
+    job->saved[fields->index] = saved;
+    job->saved_count++;
+    track(exchange, &saved->tracked, RECORD_SAVED);
+    return true;
+}
+
+void saved_keep(struct exchange *exchange, const struct attempt *attempt,
+                const struct exchange_result *result)
+{
+    struct job *job = attempt->lease->job;
+    if (saved_is_new(job, attempt->key.index, result)) {
+        const struct saved fields = {.index = attempt->key.index,
+                                     .attempt = attempt->key.attempt,
+                                     .length = result->saved_length};
+        (void)saved_put(exchange, job, &fields, result->saved); /* out of memory stops the step */
+    }
+}
+
+void saved_give(struct exchange *exchange, struct attempt *attempt, struct exchange_work *work)
+{
+    const struct saved *saved = kept(attempt->lease->job, attempt->key.index);
+    attempt->restored = saved == NULL ? 0 : saved->attempt;
+    if (saved == NULL) {
+        return;
+    }
+    struct exchange_block *block = allocate(exchange, sizeof *block + saved->length);
+    if (block == NULL) {
+        return;
+    }
+    block->next = exchange->effects->blocks;
+    exchange->effects->blocks = block;
+    memcpy(block + 1, saved->bytes, saved->length);
+    work->saved =
+        (struct exchange_given){.bytes = (const uint8_t *)(block + 1), .length = saved->length};
+    work->saved_by = saved->attempt;
+}
+
+/* What the attempt went on from, if that is still what is kept. */
+static struct saved *went_on_from(const struct attempt *attempt)
+{
+    struct saved *saved = kept(attempt->lease->job, attempt->key.index);
+    return saved != NULL && attempt->restored == saved->attempt ? saved : NULL;
+}
+
+bool saved_misled(struct exchange *exchange, const struct attempt *attempt)
+{
+    const bool has_saved = went_on_from(attempt) != NULL;
+    if (has_saved) {
+        saved_drop(exchange, attempt->lease->job, attempt->key.index);
+    }
+    return has_saved;
+}
+
+bool saved_missing(struct exchange *exchange, const struct attempt *attempt)
+{
+    struct saved *saved = went_on_from(attempt);
+    if (saved == NULL) {
+        return false;
+    }
+    if (++saved->missing >= SAVED_MISSING) {
+        saved_drop(exchange, attempt->lease->job, attempt->key.index);
+    } else {
+        touch(exchange, &saved->tracked);
+    }
+    return true;
+}
+
+void saved_drop_all(struct exchange *exchange, struct job *job)
+{
+    for (uint32_t i = 0; job->saved != NULL && i < job->subtasks; i++) {
+        saved_drop(exchange, job, i);
+    }
+    free(job->saved);
+    job->saved = NULL;
+}
+
+void saved_free(struct job *job)
+{
+    for (uint32_t i = 0; job->saved != NULL && i < job->subtasks; i++) {
+        free(job->saved[i]);
+    }
+    free(job->saved);
+    job->saved = NULL;
+}
+
+bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *visit, void *context)
+{
+    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
+         at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (const struct list_link *link = job->leases.next;
+             job->saved != NULL && link != &job->leases; link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            for (const struct list_link *of = lease->attempts.next;
+                 lease->state != LEASE_ENDED && of != &lease->attempts; of = of->next) {
+                const struct saved *saved =
+                    went_on_from(LIST_ELEMENT(of, struct attempt, of_lease));
+                const struct exchange_given given = {.bytes = saved == NULL ? NULL : saved->bytes,
+                                                     .length = saved == NULL ? 0 : saved->length};
+                if (given.length > 0 && !visit(context, lease->id, &given)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}

@@ -15,6 +15,7 @@
 #include "planner/cost/device_set.h"
 #include "planner/layout/plan.h"
 #include "planner/schedule/online.h"
+#include "planner/templates/template_list.h"
 
 #include <jansson.h>
 #include <string.h>

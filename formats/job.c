@@ -2,7 +2,7 @@
 #include "formats/job.h"
 
 #include "base/text.h"
-#include "formats/job_check.h"
+#include "formats/job_internal.h"
 #include "formats/limits.h"
 
 #include <assert.h>

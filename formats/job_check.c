@@ -1,4 +1,4 @@
-#include "formats/job_check.h"
+#include "formats/job_internal.h"
 
 #include "base/text.h"
 #include "formats/limits.h"

@@ -2,7 +2,7 @@
 #include "formats/job.h"
 
 #include "base/cleanup.h"
-#include "formats/job_check.h"
+#include "formats/job_internal.h"
 #include "formats/job_keys.h"
 #include "formats/limits.h"
 #include "formats/moment.h"

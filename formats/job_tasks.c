@@ -4,7 +4,7 @@
 #include "formats/job_keys.h"
 
 #include "base/text.h"
-#include "formats/job_check.h"
+#include "formats/job_internal.h"
 #include "formats/limits.h"
 #include "formats/requirement.h"
 

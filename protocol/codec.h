@@ -10,6 +10,7 @@
 
 #include "base/id.h"
 #include "base/requirement.h"
+#include "protocol/codec_error.h"
 #include "protocol/message.h"
 
 #include "protocol/bourse.pb-c.h"
@@ -24,12 +25,6 @@ enum codec_status {
     CODEC_TOO_LARGE,
     CODEC_MALFORMED,
     CODEC_OUT_OF_MEMORY
-};
-
-struct codec_error {
-    char field[64]; /* "devices.slots"; "" when the body does not parse at all */
-    int64_t value;
-    int64_t limit;
 };
 
 /* Decodes the body of a message of `type` (`body` may be NULL when `length` is 0). On OK, *ret_body
@@ -70,17 +65,5 @@ void codec_attribute_from_wire(const Bourse__V1__Attribute *wire, struct attribu
 struct id128 codec_id(ProtobufCBinaryData data);
 struct key32 codec_key(ProtobufCBinaryData data);
 struct hash32 codec_hash(ProtobufCBinaryData data);
-
-/* Whether a message of this type must be signed, and which roles (bits of account_role) may send
- * it; 0 roles means that only the broker does; ROLE_ANYONE includes anonymous. */
-enum { ROLE_ANYONE = 1 << 16 };
-bool message_must_be_signed(enum message_type type);
-unsigned message_roles(enum message_type type);
-const char *message_name(enum message_type type); /* "submit-job", for logs; "unknown" */
-/* What answers a request under its id, if not Reject: Accepted for commands, a reply's type for
- * reads, Welcome for Hello. 0 for what is not answered. */
-enum message_type message_answer(enum message_type type);
-/* Largest body of the type, 0 for an unknown one. */
-uint32_t message_body_cap(enum message_type type);
 
 #endif

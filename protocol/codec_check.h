@@ -7,7 +7,10 @@
 #ifndef BOURSE_PROTOCOL_CODEC_CHECK_H
 #define BOURSE_PROTOCOL_CODEC_CHECK_H
 
-#include "protocol/codec.h"
+#include "protocol/codec_error.h"
+#include "protocol/message.h"
+
+#include "protocol/bourse.pb-c.h"
 
 #include <stdbool.h>
 #include <stddef.h>

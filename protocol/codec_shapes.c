@@ -1,6 +1,7 @@
 /* The rules of every field of bourse.proto, and the table of message types. docs/protocol.md
  * sections 5, 6 and 10 say the same in words. A field that the schema gains needs its rule here: a
  * test compares. */
+#include "base/requirement.h"
 #include "protocol/codec_check.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"

@@ -173,17 +173,21 @@ enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns,
         return DIALOGUE_FULL;
     }
     struct request *request;
-    enum dialogue_status status = pending_create(type, id, body, &request);
-    if (status != DIALOGUE_OK) {
-        return status;
+    switch (requests_make(type, id, body, &request)) {
+    case REQUEST_OK:
+        break;
+    case REQUEST_TOO_LARGE:
+        return DIALOGUE_TOO_LARGE;
+    case REQUEST_OUT_OF_MEMORY:
+        return DIALOGUE_OUT_OF_MEMORY;
     }
     size_t bytes_left = dialogue->config.pending_bytes_max - dialogue->requests.bytes;
     if (request->body_length > bytes_left) {
-        pending_destroy(&request);
+        requests_free(&request);
         return DIALOGUE_FULL;
     }
     if (!stamp_early(dialogue, request, now_ns)) {
-        pending_destroy(&request);
+        requests_free(&request);
         return DIALOGUE_OUT_OF_MEMORY;
     }
     requests_add(&dialogue->requests, request);

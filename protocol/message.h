@@ -6,6 +6,7 @@
 #define BOURSE_PROTOCOL_MESSAGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum message_type {
     /* session */
@@ -210,5 +211,17 @@ enum lease_end_reason {
     LEASE_END_REVOKED = 5,    /* account frozen or market halted by the operator */
     LEASE_END_PREEMPTED = 19, /* another bid has taken it */
 };
+
+/* Whether a message of this type must be signed, and which roles (bits of account_role) may send
+ * it; 0 roles means that only the broker does; ROLE_ANYONE includes anonymous. */
+enum { ROLE_ANYONE = 1 << 16 };
+bool message_must_be_signed(enum message_type type);
+unsigned message_roles(enum message_type type);
+const char *message_name(enum message_type type); /* "submit-job", for logs; "unknown" */
+/* What answers a request under its id, if not Reject: Accepted for commands, a reply's type for
+ * reads, Welcome for Hello. 0 for what is not answered. */
+enum message_type message_answer(enum message_type type);
+/* Largest body of the type, 0 for an unknown one. */
+uint32_t message_body_cap(enum message_type type);
 
 #endif

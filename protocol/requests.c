@@ -7,31 +7,31 @@
 
 /* ---- one ---- */
 
-enum dialogue_status pending_create(enum message_type type, const struct id128 *id,
-                                    const ProtobufCMessage *body, struct request **ret_request)
+enum request_status requests_make(enum message_type type, const struct id128 *id,
+                                  const ProtobufCMessage *body, struct request **ret_request)
 {
     size_t length = protobuf_c_message_get_packed_size(body);
     if (length > message_body_cap(type)) {
-        return DIALOGUE_TOO_LARGE;
+        return REQUEST_TOO_LARGE;
     }
     struct request *request = calloc(1, sizeof *request);
     if (request == NULL) {
-        return DIALOGUE_OUT_OF_MEMORY;
+        return REQUEST_OUT_OF_MEMORY;
     }
     list_init(&request->link);
     request->body = codec_encode(body, &length);
     if (request->body == NULL) {
-        pending_destroy(&request);
-        return DIALOGUE_OUT_OF_MEMORY;
+        requests_free(&request);
+        return REQUEST_OUT_OF_MEMORY;
     }
     request->body_length = (uint32_t)length; /* at most the cap */
     request->id = *id;
     request->type = type;
     *ret_request = request;
-    return DIALOGUE_OK;
+    return REQUEST_OK;
 }
 
-void pending_destroy(struct request **self)
+void requests_free(struct request **self)
 {
     struct request *request = *self;
     if (request != NULL) {
@@ -105,7 +105,7 @@ void requests_drop(struct requests *requests, struct request *request)
     list_remove(&request->link);
     requests->count--;
     requests->bytes -= request->body_length;
-    pending_destroy(&request);
+    requests_free(&request);
 }
 
 struct request *requests_find(const struct requests *requests, const struct id128 *id)

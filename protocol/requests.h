@@ -6,8 +6,10 @@
 #define BOURSE_PROTOCOL_REQUESTS_H
 
 #include "base/list.h"
-#include "protocol/dialogue.h"
+#include "protocol/codec.h"
 #include "protocol/envelope.h"
+#include "protocol/identity.h"
+#include "protocol/message.h"
 
 struct request {
     struct list_link link;
@@ -22,11 +24,13 @@ struct request {
     uint32_t body_length;
 };
 
+enum request_status { REQUEST_OK, REQUEST_TOO_LARGE, REQUEST_OUT_OF_MEMORY };
+
 /* Encodes the body. Any status but OK leaves *ret_request alone. */
-enum dialogue_status pending_create(enum message_type type, const struct id128 *id,
-                                    const ProtobufCMessage *body, struct request **ret_request);
-/* Of one that is in no list. */
-void pending_destroy(struct request **self);
+enum request_status requests_make(enum message_type type, const struct id128 *id,
+                                  const ProtobufCMessage *body, struct request **ret_request);
+/* Frees a request that is in no list. */
+void requests_free(struct request **self);
 /* The envelope, without session and sequence; the body stays the request's. */
 struct envelope request_envelope(const struct request *request);
 /* Fixes what a resend repeats, unless it is fixed. False when out of memory. */

@@ -3,7 +3,7 @@
 #include "consumer/command/output.h"
 #include "planner/cost/catalogue.h"
 #include "planner/cost/operations.h"
-#include "planner/templates/template.h"
+#include "planner/templates/template_list.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "consumer/command/plan_work.h"
 
 #include "consumer/command/output.h"
+#include "planner/templates/template_list.h"
 
 #include <inttypes.h>
 #include <string.h>

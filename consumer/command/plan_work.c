@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "consumer/command/output.h"
 #include "consumer/command/picture.h"
+#include "planner/templates/template_list.h"
 #include "runtime/files.h"
 
 #include <assert.h>

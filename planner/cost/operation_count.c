@@ -1,5 +1,5 @@
 /* The formulas of docs/operations.md, kind by kind, in its order and with its names. */
-#include "planner/cost/operation_facts.h"
+#include "planner/cost/operations_internal.h"
 
 #include <assert.h>
 

@@ -1,5 +1,5 @@
 /* An operation as a line of text, and back: operations.h shows one. */
-#include "planner/cost/operation_facts.h"
+#include "planner/cost/operations_internal.h"
 
 #include "base/text.h"
 

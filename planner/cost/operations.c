@@ -1,6 +1,6 @@
 #include "planner/cost/operations.h"
 
-#include "planner/cost/operation_facts.h"
+#include "planner/cost/operations_internal.h"
 
 #include <assert.h>
 #include <string.h>

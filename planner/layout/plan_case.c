@@ -1,4 +1,4 @@
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 #include "planner/layout/plan_team.h"
 

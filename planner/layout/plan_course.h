@@ -32,7 +32,7 @@
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_COURSE_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_COURSE_H
 
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 enum { PLAN_MEETINGS = 72 }; /* what comes after so many counts as if it were in the last */
 

@@ -24,7 +24,7 @@
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_LINE_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_LINE_H
 
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 #include "planner/layout/plan_team.h"
 #include "planner/layout/stages.h"
 

@@ -2,7 +2,7 @@
  * other, with times that are lines through those of one item and of more. What crosses a cut goes
  * over its link, whatever stage it is for. Then every number of micro-batches is worked out by the
  * rules of plan.h, with the times of just that micro-batch, and the best is taken. */
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 #include "planner/layout/pipeline.h"
 

@@ -1,7 +1,7 @@
 /* Searches find the best they come by, not the best there is: with a device more they may come by
  * worse. So some of the devices are planned for alone, as if there were no others, and what that
  * gives counts too. Devices of one kind are taken together where there are many. */
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * taken the cheaper of two equal plans already (plan_outcome_is_better); what is left is where no
  * price is known, or equal ones, and energy differs, and what these searches did not come by. Steps
  * are moved one at a time, for as long as that helps. */
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

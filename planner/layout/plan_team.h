@@ -18,7 +18,7 @@
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_TEAM_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_TEAM_H
 
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 enum {
     TEAM_MOST = 8,   /* devices */

@@ -65,9 +65,6 @@ struct template
                                       struct steps **ret_steps, struct problem *ret_problem);
 };
 
-size_t template_count(void);
-const struct template *template_at(size_t index);        /* below the count */
-const struct template *template_named(const char *name); /* NULL: none is called so */
 size_t
 template_parameters(const struct template *template); /* how many: at most TEMPLATE_PARAMETERS */
 /* Which parameter is called so; TEMPLATE_NO_PARAMETER: none. */

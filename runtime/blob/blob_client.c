@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
-#include "runtime/blob/blob_flight.h"
+#include "runtime/blob/blob_client_internal.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
 #include "runtime/link.h"

@@ -1,7 +1,7 @@
 /* What the broker has lost of the sender's own blobs, and is asked for. */
 #include "runtime/blob/blob_client.h"
 
-#include "runtime/blob/blob_flight.h"
+#include "runtime/blob/blob_client_internal.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * at a time: each can be hashed by one processor only. Whatever does not come whole in one answer
  * or out of a file is fetched alone afterwards (blob_get.c), and that judges it. */
 #include "base/sha256.h"
-#include "runtime/blob/blob_flight.h"
+#include "runtime/blob/blob_client_internal.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #ifndef BOURSE_RUNTIME_BLOB_BLOB_SENDING_H
 #define BOURSE_RUNTIME_BLOB_BLOB_SENDING_H
 
-#include "runtime/blob/blob_flight.h"
+#include "runtime/blob/blob_client_internal.h"
 
 struct item {
     bool is_done;

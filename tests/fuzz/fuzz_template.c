@@ -1,7 +1,7 @@
 /* Templates as text, "name" and then lines "parameter=value": what is set makes steps or is refused
  * by a reason, and a device takes some time for each of them, or says why not. */
 #include "planner/cost/catalogue.h"
-#include "planner/templates/template.h"
+#include "planner/templates/template_list.h"
 
 #include <assert.h>
 #include <math.h>

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "planner/cost/device_set.h"
+#include "planner/templates/template_list.h"
 
 #include <check.h>
 #include <math.h>

@@ -2,6 +2,7 @@
  * anything needs no less. */
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

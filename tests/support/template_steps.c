@@ -1,3 +1,4 @@
+#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

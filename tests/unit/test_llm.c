@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "planner/cost/catalogue.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

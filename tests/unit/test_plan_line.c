@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "planner/cost/catalogue.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/sample_work.h"
 
 #include <check.h>

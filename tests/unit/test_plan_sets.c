@@ -1,6 +1,6 @@
 /* Which devices are taken together when some of them are planned for alone. Inside of the planner:
  * what a wrong kind does to a plan depends on how far a search gets. */
-#include "planner/layout/plan_inner.h"
+#include "planner/layout/plan_internal.h"
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "planner/cost/device_set.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/sample_work.h"
 
 #include <check.h>

@@ -4,6 +4,7 @@
 #include "planner/cost/calibrate.h"
 #include "planner/cost/device_set.h"
 #include "planner/layout/plan.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

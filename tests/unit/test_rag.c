@@ -1,6 +1,7 @@
 /* Answers from passages that are looked up, as steps: against published parameters, and figures
  * worked out by hand. */
 #include "base/cleanup.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* The table of templates: what is in it holds together, and values come from text or are refused by
  * what may stand there. */
-#include "planner/templates/template.h"
+#include "planner/templates/template_list.h"
 
 #include "base/cleanup.h"
 

@@ -1,6 +1,7 @@
 /* An iteration of training as steps: against what is published of operations, activations and
  * memory, and figures worked out by hand. */
 #include "base/cleanup.h"
+#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>

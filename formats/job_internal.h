@@ -1,7 +1,7 @@
-/* formats/job_check.h - the rules across the fields of a job, and what its readers share. For
+/* formats/job_internal.h - the rules across the fields of a job, and what its readers share. For
  * formats/job*.c only. */
-#ifndef BOURSE_FORMATS_JOB_CHECK_H
-#define BOURSE_FORMATS_JOB_CHECK_H
+#ifndef BOURSE_FORMATS_JOB_INTERNAL_H
+#define BOURSE_FORMATS_JOB_INTERNAL_H
 
 #include "base/problem.h"
 #include "formats/job.h"

@@ -1,7 +1,7 @@
-/* runtime/blob/blob_flight.h - requests of the blob port on their way: what puts and gets have in
+/* runtime/blob/blob_client_internal.h - requests of the blob port on their way: what puts and gets have in
  * common. Inner to the blob client. */
-#ifndef BOURSE_RUNTIME_BLOB_BLOB_FLIGHT_H
-#define BOURSE_RUNTIME_BLOB_BLOB_FLIGHT_H
+#ifndef BOURSE_RUNTIME_BLOB_BLOB_CLIENT_INTERNAL_H
+#define BOURSE_RUNTIME_BLOB_BLOB_CLIENT_INTERNAL_H
 
 #include "runtime/blob/blob_client.h"
 

@@ -1,8 +1,8 @@
-/* planner/layout/plan_inner.h - what the files of plan.h share. A case is a graph of steps with
+/* planner/layout/plan_internal.h - what the files of plan.h share. A case is a graph of steps with
  * what each takes on each device: the work, or a share of its batch. A trial is a case with a
  * device for each step, and the times that follow. Of the planner's own files. Pure. */
-#ifndef BOURSE_PLANNER_LAYOUT_PLAN_INNER_H
-#define BOURSE_PLANNER_LAYOUT_PLAN_INNER_H
+#ifndef BOURSE_PLANNER_LAYOUT_PLAN_INTERNAL_H
+#define BOURSE_PLANNER_LAYOUT_PLAN_INTERNAL_H
 
 #include "planner/layout/plan.h"
 

@@ -1,7 +1,7 @@
-/* planner/cost/operation_facts.h - what the files of operations.h share: each kind's dimensions and
+/* planner/cost/operations_internal.h - what the files of operations.h share: each kind's dimensions and
  * formula. */
-#ifndef BOURSE_PLANNER_COST_OPERATION_FACTS_H
-#define BOURSE_PLANNER_COST_OPERATION_FACTS_H
+#ifndef BOURSE_PLANNER_COST_OPERATIONS_INTERNAL_H
+#define BOURSE_PLANNER_COST_OPERATIONS_INTERNAL_H
 
 #include "planner/cost/operations.h"
 

@@ -457,6 +457,28 @@ static enum blob_status is_stored_by(struct blob_store *store, uint32_t account,
                : status;
 }
 
+/* Looks for the file of a blob that should have one. A disk that does not answer proves nothing. */
+static enum blob_status look_at_file(struct blob_store *store, const struct hash32 *hash)
+{
+    char path[PATH_SIZE];
+    struct stat file;
+    sqlite3_stmt *statement = fresh(store, FIND);
+    bind_hash(statement, 1, hash);
+    enum blob_status status = look_up(store, statement);
+    const bool is_file = status == BLOB_OK && sqlite3_column_type(statement, 1) == SQLITE_NULL;
+    const sqlite3_int64 size = is_file ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    if (!is_file) {
+        return status;
+    }
+    blob_path(store, hash, path);
+    if (stat(path, &file) != 0) {
+        return errno == ENOENT ? lose(store, hash, strerror(ENOENT)) : BLOB_OK;
+    }
+    return (sqlite3_int64)file.st_size == size ? BLOB_OK
+                                               : lose(store, hash, "not as long as it was");
+}
+
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash)
 {
@@ -466,7 +488,7 @@ enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
     }
     switch (health_of(store, hash)) {
     case BLOB_HEALTH_GOOD:
-        return BLOB_OK;
+        return look_at_file(store, hash);
     case BLOB_HEALTH_LOST:
     case BLOB_HEALTH_DOUBTED:
         return BLOB_NOT_FOUND; /* whoever has it may send it */

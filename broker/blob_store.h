@@ -99,7 +99,8 @@ enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, b
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
 /* The same of what need not be sent: what the account owns, or the provider has stored for the
- * lease's job (NULL: none), but for what is lost. */
+ * lease's job (NULL: none), but for what is lost. A file that is gone or has another size is lost
+ * from now on: LOST the first time, and NOT_FOUND later. */
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash);
 /* OK: it is the account's, or somebody has stored it for a job of the account's. */

@@ -488,7 +488,7 @@ static void tell_lost(struct blobs *blobs, const struct asked *asked)
     for (size_t i = 0; i < UNREAD_TOLD; i++) {
         struct unread *told = &blobs->unread[i];
         if (told->until_ns > now_ns && blob_store_owns(store, account, &told->hash) == BLOB_OK &&
-            blob_store_has(store, account, NULL, &told->hash) == BLOB_NOT_FOUND) {
+            blob_store_has(store, account, NULL, &told->hash) != BLOB_OK) {
             lost[answer.n_hashes++] =
                 (ProtobufCBinaryData){sizeof told->hash.bytes, told->hash.bytes};
         }
@@ -520,7 +520,10 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
     for (size_t i = 0; i < body->n_hashes; i++) {
         struct hash32 hash = codec_hash(body->hashes[i]);
         enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
-        if (status == BLOB_NOT_FOUND) {
+        if (status == BLOB_LOST) {
+            log_unread(blobs, &hash); /* found only now */
+        }
+        if (status == BLOB_NOT_FOUND || status == BLOB_LOST) {
             missing[answer.n_hashes++] = body->hashes[i];
         } else if (status != BLOB_OK) {
             free(missing);
@@ -619,8 +622,11 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
 {
     struct hash32 hash = codec_hash(body->hash);
     bool asks = body->has_by_stream && body->by_stream;
-    if ((!asks && !body->has_ticket) || body->data.len > 0 ||
-        blob_store_has(blobs->config.store, owner, lease, &hash) != BLOB_NOT_FOUND) {
+    if ((!asks && !body->has_ticket) || body->data.len > 0) {
+        return false;
+    }
+    const enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
+    if (status != BLOB_NOT_FOUND && status != BLOB_LOST) {
         return false; /* what cannot be looked at now is told like for any put */
     }
     if (body->has_ticket) {

@@ -415,6 +415,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
     if (results == NULL || leaves == NULL || !make_room_for_wire(ret, wire->n_results)) {
         return REJECT_BUSY;
     }
+    ret->can_store_again = wire->has_can_store_again && wire->can_store_again;
     for (size_t i = 0; i < wire->n_results; i++) {
         Bourse__V1__Result *result = NULL;
         switch (codec_decode_result(wire->results[i].data, wire->results[i].len, &result, error)) {

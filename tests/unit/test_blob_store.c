@@ -408,6 +408,26 @@ START_TEST(a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again)
 }
 END_TEST
 
+START_TEST(what_is_said_to_be_here_has_its_file)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    char path[256];
+    put_large(ALICE, &hash, bytes);
+    path_of(&hash, path);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_OK);
+    ck_assert_int_eq(truncate(path, LARGE - 8), 0);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_LOST);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_NOT_FOUND);
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_LOST);
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_OK);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_OK);
+}
+END_TEST
+
 START_TEST(a_file_put_in_the_place_of_a_lost_one_is_checked_first)
 {
     struct hash32 hash;
@@ -803,6 +823,7 @@ int main(void)
     tcase_add_test(tests, a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again);
     tcase_add_test(tests, who_sends_what_was_lost_mends_it_for_all);
     tcase_add_test(tests, a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again);
+    tcase_add_test(tests, what_is_said_to_be_here_has_its_file);
     tcase_add_test(tests, a_file_put_in_the_place_of_a_lost_one_is_checked_first);
     tcase_add_test(tests, bytes_of_another_hash_are_refused_and_leave_nothing);
     tcase_add_test(tests, a_large_blob_comes_in_chunks_and_says_where_to_go_on);

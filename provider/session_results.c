@@ -292,14 +292,25 @@ static void note_refusal(struct agent_session *session, const struct dialogue_ev
                          bool is_of_many)
 {
     if (event->reject == REJECT_OUTPUT_NOT_STORED) {
-        session_note(session, "a result counts for nothing: %s: %s", reject_name(event->reject),
-                     event->text);
+        session_note(session, "%s: %s: %s",
+                     event->limit > 1 ? "some results count for nothing"
+                                      : "a result counts for nothing",
+                     reject_name(event->reject), event->text);
     } else if (is_of_many) {
         session_note(session, "a group of results was refused, each is sent alone: %s",
                      event->text);
     } else if (event->reject != REJECT_OUTPUT_LOST) {
         session_note(session, "a result was refused: %s", event->text);
     }
+}
+
+/* All results of a message are decided. So many of them count for nothing as the broker says. */
+static void count_decided(struct agent_session *session, uint64_t results, int64_t lacking)
+{
+    uint64_t refused = lacking > 1 ? (uint64_t)lacking : 1;
+    refused = refused < results ? refused : results;
+    session->counts.refused += refused;
+    session->counts.accepted += results - refused;
 }
 
 void results_rejected(struct agent_session *session, int64_t now_ns,
@@ -315,6 +326,7 @@ void results_rejected(struct agent_session *session, int64_t now_ns,
     const bool is_decided = code == REJECT_OUTPUT_NOT_STORED;
     const bool passes = results_may_pass_later(code);
     const bool many = carried(session, work->result_link.next, &event->id) != NULL;
+    uint64_t decided = 0;
     if (passes) {
         wait_before_retry(session, now_ns);
     } else {
@@ -324,7 +336,10 @@ void results_rejected(struct agent_session *session, int64_t now_ns,
         link = work->result_link.next;
         if (passes) {
             become_ready(session, now_ns, work);
-        } else if (many && !is_decided) {
+        } else if (is_decided) {
+            decided++;
+            work_done(session, work);
+        } else if (many) {
             work->alone = true; /* one bad result does not take its neighbours along */
             become_ready(session, now_ns, work);
         } else if (code == REJECT_OUTPUT_LOST && work->names_files) {
@@ -333,6 +348,9 @@ void results_rejected(struct agent_session *session, int64_t now_ns,
             session->counts.refused++;
             work_done(session, work);
         }
+    }
+    if (is_decided) {
+        count_decided(session, decided, event->limit);
     }
     results_flush(session, now_ns);
 }

@@ -172,13 +172,22 @@ static inline void accept(struct play *play, const struct seen *seen)
     say(play, MESSAGE_ACCEPTED, &id, &body.base);
 }
 
-static inline void reject(struct play *play, const struct seen *seen, enum reject_code code)
+/* The refusal says which limit; 0: none. */
+static inline void reject_of(struct play *play, const struct seen *seen, enum reject_code code,
+                             int64_t limit)
 {
     struct id128 id = seen->id;
     Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
     body.code = code;
     body.text = (char *)(uintptr_t) "no";
+    body.has_limit = limit != 0;
+    body.limit = limit;
     say(play, MESSAGE_REJECT, &id, &body.base);
+}
+
+static inline void reject(struct play *play, const struct seen *seen, enum reject_code code)
+{
+    reject_of(play, seen, code, 0);
 }
 
 static inline void welcome(struct play *play, const struct id128 *market)

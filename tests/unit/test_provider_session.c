@@ -674,6 +674,37 @@ START_TEST(one_bad_result_does_not_take_its_neighbour_along)
 }
 END_TEST
 
+/* Three results of one message are answered: so many count for nothing. */
+static void check_counts(int64_t lacking, uint64_t accepted, uint64_t refused)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 3, 60000);
+    for (uint32_t i = 0; i < 3; i++) {
+        dispatch(&play, 1, i, i);
+    }
+    dispatch(&play, 1, 3, 0); /* goes on, so that the others wait for company */
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)finish_with_file(&play, 1, i);
+    }
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
+    reject_of(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_OUTPUT_NOT_STORED, lacking);
+    ck_assert_uint_eq(agent_session_counts(play.session).owed, 0);
+    ck_assert_uint_eq(agent_session_counts(play.session).accepted, accepted);
+    ck_assert_uint_eq(agent_session_counts(play.session).refused, refused);
+}
+
+START_TEST(only_results_whose_files_are_not_stored_count_as_refused)
+{
+    check_counts(1, 2, 1);
+    check_counts(2, 1, 2);
+    check_counts(9, 0, 3); /* more than were sent */
+    check_counts(0, 2, 1); /* the broker does not say how many */
+}
+END_TEST
+
 /* One result with a file is sent, and waits for its answer. */
 static void send_with_file(struct play *play)
 {
@@ -859,6 +890,7 @@ int main(void)
     tcase_add_test(tcase, work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back);
     tcase_add_test(tcase, a_busy_broker_gets_the_results_again);
     tcase_add_test(tcase, one_bad_result_does_not_take_its_neighbour_along);
+    tcase_add_test(tcase, only_results_whose_files_are_not_stored_count_as_refused);
     tcase_add_test(tcase, what_the_broker_lost_is_stored_again_and_the_same_result_sent_again);
     tcase_add_test(tcase, what_is_lost_again_and_again_is_nobodys_fault);
     tcase_add_test(tcase, what_cannot_be_stored_again_is_nobodys_fault_either);

@@ -1,5 +1,6 @@
 #include "broker/blobs.h"
 
+#include "base/text.h"
 #include "broker/allowance.h"
 #include "broker/blob_check.h"
 #include "broker/fatal.h"
@@ -50,6 +51,7 @@ struct blobs {
     struct blobs_config config;
     pthread_t thread;
     bool in_batch;
+    bool is_swept; /* no file without a row is looked for any more */
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
     uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
@@ -997,6 +999,33 @@ static void drop_unnamed(struct blobs *blobs, int64_t now_ns)
     }
 }
 
+/* One folder a call, so that others wait little for their answers. */
+static void sweep(struct blobs *blobs)
+{
+    size_t removed = 0;
+    if (blobs->is_swept) {
+        return;
+    }
+    end_batch(blobs);
+    switch (blob_store_sweep(blobs->config.store, &removed)) {
+    case BLOB_SWEEP_GOES_ON:
+        return;
+    case BLOB_SWEEP_ENDED:
+        if (removed > 0) {
+            log_info("%zu blob%s that a broker had left without a row %s removed", removed,
+                     text_plural(removed), removed == 1 ? "is" : "are");
+        }
+        break;
+    case BLOB_SWEEP_GAVE_UP:
+        log_warning("the folder of the blobs holds files that blobs.db does not name; %zu were "
+                    "removed, the rest stays. If blobs.db is of an old backup, stop the broker and "
+                    "put back the one that belongs to these files",
+                    removed);
+        break;
+    }
+    blobs->is_swept = true;
+}
+
 static void learn_all(struct blobs *blobs)
 {
     for (struct queue_link *link; (link = queue_pop(blobs->config.notes, 0)) != NULL;) {
@@ -1105,6 +1134,7 @@ static void *run(void *argument)
             if (write_names(blobs)) {
                 drop_unnamed(blobs, now_ns);
             }
+            sweep(blobs);
             next_expiry_ns = now_ns + EXPIRE_MS * NS_PER_MS;
             yields = yields || yield_to_orders();
         }
@@ -1120,6 +1150,7 @@ struct blobs *blobs_start(const struct blobs_config *config)
         fatal("the blob port cannot start: out of memory");
     }
     blobs->config = *config;
+    blobs->is_swept = blob_store_is_empty(config->store); /* a new blobs.db knows no file */
     blobs->handover.port = config->file_port;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
     blobs->intakes = intakes_create(config->room);

@@ -105,6 +105,9 @@ bool blob_client_get_many(struct blob_client *client, const struct blob_want *wa
 enum { BLOB_LOST_MAX = 64 }; /* the broker tells no more at a time */
 bool blob_client_lost(struct blob_client *client, struct hash32 *ret_hashes, size_t limit,
                       size_t *ret_count, struct problem *ret_problem);
+/* Which of these blobs the sender would have to store: ret_lacks[i] is of hashes[i]. */
+bool blob_client_lacks(struct blob_client *client, const struct hash32 *hashes, size_t count,
+                       bool *ret_lacks, struct problem *ret_problem);
 /* Another thread asks a blocking call to give up soon; it then fails, and so does every later one.
  */
 void blob_client_interrupt(struct blob_client *client);

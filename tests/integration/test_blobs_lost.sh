@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Inputs whose files the broker lost, or that have other bytes, before an agent asked for them: the job ends after the tries that
 # it has and says which input is missing, is charged nothing and holds no device; the broker's log has each of them once a minute at most.
-# Whoever submits the same file again mends it; a client that waits for its job does so by itself. The same of images.
+# Whoever resumes the job or submits the same file again mends it; a client that waits for its job does so by itself. The same of images.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin blobs-lost "$1" bourse-tensor bourse-audit
@@ -30,6 +30,13 @@ for way in $ways; do
 done
 file sound.npy sound
 submit_product sound sound.npy
+mkdir deep
+for name in deep/one two; do
+    file "$name.bin" "resumed $name"
+done
+printf '%s\n' 'name: resumed' 'files: [deep/one.bin, two.bin, b.npy]' 'budget: 1.00' 'cap: 1.00' \
+    "run: [sh, -c, 'cat deep/one.bin two.bin >/dev/null']" >resumed.yaml
+"$bourse" submit resumed.yaml -y --quiet --anyway >resumed.id 2>submit.log || fail "submit: $(cat submit.log)"
 # Images: file systems in a tar, as unlike as one file makes them.
 mkdir -p root/bin
 cp -L /bin/sh root/bin/
@@ -61,6 +68,8 @@ for way in $ways; do
     damage "$way.bin" "$way"
 done
 damage rotten.tar other
+damage deep/one.bin other
+damage two.bin gone
 
 began_ms=$(now_ms)
 agent_start "$market/provider"
@@ -86,6 +95,25 @@ until_true 180 is_over image failed || fail "image: $(cat ps.json; "$bourse" exp
 grep -qE '^ +0 +failed +3 .* image missing: ' ps.txt || fail "image: $(cat ps.txt)"
 grep -q '"charged_micro":0,' ps.json || fail "image was charged: $(cat ps.json)"
 grep -q "provider's fault" ps.txt ps.json && fail "the provider is blamed for the image: $(cat ps.txt ps.json)"
+# Who resumes the job sends what is still here, and hears which file is not.
+until_true 180 is_over resumed failed || fail "resumed: $(cat ps.json)"
+mv two.bin moved.bin
+if "$bourse" resume "$(cat resumed.id)" -y --cap 1.00 >resume.out 2>resume.log; then fail "a file that is not here is not missed: $(cat resume.log)"; fi
+has "$(cat resume.log)" 'the broker lost two.bin, and it cannot be sent again: two.bin: No such file or directory'
+has "$(cat resume.log)" '1 file that the job needs is lost and cannot be sent'
+cp b.npy two.bin # as long, and with other bytes
+if "$bourse" resume "$(cat resumed.id)" -y --cap 1.00 >resume.out 2>resume.log; then fail "another file was sent: $(cat resume.log)"; fi
+has "$(cat resume.log)" 'two.bin: is another file than the job had'
+mkdir elsewhere
+mv deep elsewhere/deep
+mv moved.bin elsewhere/two.bin
+"$bourse" resume "$(cat resumed.id)" -y --quiet --cap 1.00 --files elsewhere >resumed-on.id 2>resume.log || fail "resume: $(cat resume.log)"
+[ ! -s resume.log ] || fail "resume complains: $(cat resume.log)"
+until_true 180 is_over resumed-on "done" || fail "what was sent again does not run: $(cat ps.json)"
+if "$bourse" resume "$(cat image.id)" -y --cap 1.00 >resume.out 2>resume.log; then fail "a lost image is not missed: $(cat resume.log)"; fi
+has "$(cat resume.log)" 'the broker lost the image'
+"$bourse" resume "$(cat image.id)" -y --quiet --cap 1.00 --image rotten.tar >image-on.id 2>resume.log || fail "resume: $(cat resume.log)"
+until_true 180 is_over image-on "done" || fail "the image that was sent again does not run: $(cat ps.json)"
 # Whoever has the file sends it again: the right bytes take the place of the others.
 for way in $ways; do
     submit_product "again-$way" "$way.npy"

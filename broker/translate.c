@@ -322,6 +322,7 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
         .hash = sha256_of(encoded.data, encoded.len),
         .bytes = encoded.data,
         .length = (uint32_t)encoded.len,
+        .lacks_factor = wire->has_lacks_factor && wire->lacks_factor,
         .verdict = (uint8_t)wire->verdict,
         .seed = wire->has_seed ? codec_hash(wire->seed) : (struct hash32){{0}},
     };

@@ -181,6 +181,8 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
         ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
     }
+    ret_result->has_lacks_factor = ret_result->lacks_factor =
+        outcome->lacks_factor && outcome->result == OUTCOME_INPUT_MISSING;
     if (outcome->verdict != VERDICT_NONE) {
         ret_result->has_verdict = true;
         ret_result->verdict = outcome->verdict;

@@ -58,6 +58,7 @@ struct outcome {
     bool ran;          /* exit_code and signal mean something */
     int exit_code;
     int signal;
+    bool lacks_factor;           /* of a check: an input is missing that it does not judge */
     enum result_verdict verdict; /* of a check that came to one; its seed is among what was given */
     char detail[LIMIT_TEXT_BYTES];
     struct kept standard_output, standard_error;

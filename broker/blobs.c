@@ -70,6 +70,11 @@ struct blobs {
         uint32_t account;
         int64_t until_ns;
     } keepers[BLOBS_KEEPERS_MAX];
+    struct lender { /* a provider that may have files of a job that it serves */
+        uint32_t provider;
+        struct id128 job;
+        int64_t until_ns; /* 0: free */
+    } lenders[BLOBS_KEEPERS_MAX];
 };
 
 struct asked { /* one message with its sender */
@@ -406,14 +411,58 @@ static struct keeper *keeper_of(struct blobs *blobs, uint32_t account)
     return first;
 }
 
-/* Whether a client of its owner, which is there, has heard of it just now and may send it again. */
-static bool may_come_back(struct blobs *blobs, uint32_t owner, const struct hash32 *hash)
+/* Its own place, or that which is over first. */
+static struct lender *lender_of(struct blobs *blobs, uint32_t provider, const struct id128 *job)
+{
+    struct lender *first = &blobs->lenders[0];
+    for (size_t i = 0; i < BLOBS_KEEPERS_MAX; i++) {
+        struct lender *lender = &blobs->lenders[i];
+        if (lender->provider == provider && lender->until_ns > 0 &&
+            id128_equal(&lender->job, job)) {
+            return lender;
+        }
+        first = lender->until_ns < first->until_ns ? lender : first;
+    }
+    return first;
+}
+
+/* Whether the sender may read the blob of a job that it serves. */
+static bool is_of_job(const struct blobs *blobs, uint32_t provider, const struct served_job *served,
+                      const struct hash32 *hash)
+{
+    return served_job_names(served, hash) ||
+           serves_gave(blobs->config.serves, provider, served, hash);
+}
+
+/* Whether another provider than the sender serves a job with this blob, and asked lately. */
+static bool has_lender(struct blobs *blobs, uint32_t sender, const struct hash32 *hash,
+                       int64_t now_ns)
+{
+    for (size_t i = 0; i < BLOBS_KEEPERS_MAX; i++) {
+        const struct lender *lender = &blobs->lenders[i];
+        if (lender->until_ns <= now_ns || lender->provider == sender) {
+            continue;
+        }
+        const struct served_job *served =
+            serves_find(blobs->config.serves, lender->provider, &lender->job, now_ns);
+        if (served != NULL && is_of_job(blobs, lender->provider, served, hash)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether somebody else, who is there, has heard of it just now and may send it again: a client of
+ * its owner, or a provider. */
+static bool may_come_back(struct blobs *blobs, uint32_t owner, uint32_t sender,
+                          const struct hash32 *hash)
 {
     const int64_t now_ns = clock_monotonic_ns();
     const struct keeper *keeper = keeper_of(blobs, owner);
     const int64_t since_ns = unread_of(blobs, hash)->until_ns - UNREAD_QUIET_NS;
-    return keeper->account == owner && keeper->until_ns > now_ns &&
-           now_ns - since_ns < BLOBS_KEEPER_TIME_S * NS_PER_S;
+    return now_ns - since_ns < BLOBS_KEEPER_TIME_S * NS_PER_S &&
+           ((keeper->account == owner && keeper->until_ns > now_ns) ||
+            has_lender(blobs, sender, hash, now_ns));
 }
 
 /* Nothing is said of what could not be looked at; what is lost is not found, now and later, unless
@@ -422,7 +471,7 @@ static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum b
                           uint32_t owner, const struct hash32 *hash)
 {
     log_unread(blobs, hash);
-    if (status == BLOB_LOST && !may_come_back(blobs, owner, hash)) {
+    if (status == BLOB_LOST && !may_come_back(blobs, owner, asked->account->number, hash)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
     } else {
         refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
@@ -476,21 +525,29 @@ static void end_checks(struct blobs *blobs)
 
 /* ---------------------------------------------------------------- messages */
 
-/* The sender has its files still, and asks which of them are wanted again: those that were lost and
- * asked for lately. */
-static void tell_lost(struct blobs *blobs, const struct asked *asked)
+/* The sender may have some files still, and asks which of them are wanted again: those that were
+ * lost and asked for lately. Of a job that it serves, those that it may read. */
+static void tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t owner,
+                      struct served_job *served)
 {
-    const uint32_t account = asked->account->number;
+    const uint32_t sender = asked->account->number;
     const int64_t now_ns = clock_monotonic_ns();
+    const int64_t until_ns = now_ns + BLOBS_KEEPER_S * NS_PER_S;
     struct blob_store *store = blobs->config.store;
     Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
     ProtobufCBinaryData lost[UNREAD_TOLD];
-    *keeper_of(blobs, account) =
-        (struct keeper){.account = account, .until_ns = now_ns + BLOBS_KEEPER_S * NS_PER_S};
+    if (served == NULL) {
+        *keeper_of(blobs, owner) = (struct keeper){.account = owner, .until_ns = until_ns};
+    } else {
+        *lender_of(blobs, sender, &served->job) =
+            (struct lender){.provider = sender, .job = served->job, .until_ns = until_ns};
+    }
     for (size_t i = 0; i < UNREAD_TOLD; i++) {
         struct unread *told = &blobs->unread[i];
-        if (told->until_ns > now_ns && blob_store_owns(store, account, &told->hash) == BLOB_OK &&
-            blob_store_has(store, account, NULL, &told->hash) != BLOB_OK) {
+        if (told->until_ns > now_ns &&
+            (served == NULL || is_of_job(blobs, sender, served, &told->hash)) &&
+            blob_store_owns(store, owner, &told->hash) == BLOB_OK &&
+            blob_store_has(store, owner, NULL, &told->hash) != BLOB_OK) {
             lost[answer.n_hashes++] =
                 (ProtobufCBinaryData){sizeof told->hash.bytes, told->hash.bytes};
         }
@@ -503,16 +560,17 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
 {
     uint32_t owner;
     struct served_job *served;
-    if (body->has_lost && body->lost) {
-        tell_lost(blobs, asked);
-        return;
-    }
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return;
     }
     struct blob_lease bounds;
-    const struct blob_lease *lease = lease_of(blobs, asked, served, &bounds);
+    const struct blob_lease *lease =
+        lease_of(blobs, asked, served, &bounds); /* reads what it names */
+    if (body->has_lost && body->lost) {
+        tell_lost(blobs, asked, owner, served);
+        return;
+    }
     end_batch(blobs); /* "have" is a promise too: of what is durable */
     Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
     ProtobufCBinaryData *missing = calloc(body->n_hashes + 1, sizeof *missing);

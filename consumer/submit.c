@@ -394,7 +394,7 @@ bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
     struct problem problem = {.text = ""};
     struct blob_client *blobs = client_blobs_begin(bourse, error);
     const bool is_told =
-        blobs != NULL && blob_client_lost(blobs, lost, BLOB_LOST_MAX, &count, &problem);
+        blobs != NULL && blob_client_lost(blobs, NULL, lost, BLOB_LOST_MAX, &count, &problem);
     client_blobs_end(bourse);
     if (!is_told) {
         return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);

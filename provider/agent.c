@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/lanes.h"
+#include "provider/mender.h"
 #include "provider/owner.h"
 #include "provider/room.h"
 #include "provider/session.h"
@@ -47,6 +48,7 @@ struct agent {
     struct transfer *transfer;
     struct store *store;
     struct images *images;
+    struct mender *mender;
     struct lanes *lanes;
     struct owner *owner;
     struct reports reports;
@@ -373,10 +375,12 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         if (!lanes_begin(agent->lanes, &action->grant)) {
             log_error("out of memory: a lease cannot be served");
         }
+        mender_begin(agent->mender, action->grant.lease, &action->grant.job);
         break;
     case AGENT_LEASE_END:
         log_info("lease %llu ended", (unsigned long long)action->work.lease);
         lanes_end(agent->lanes, action->work.lease);
+        mender_end(agent->mender, action->work.lease);
         break;
     case AGENT_PREPARE:
         lanes_prepare(agent->lanes, &action->work,
@@ -691,8 +695,18 @@ static bool open_blobs(struct agent *agent, struct problem *problem)
         .worker_path = setup->worker_path,
         .cgroups = setup->cgroups,
     };
-    return store_open(&store, &agent->store, problem) &&
-           images_open(&unpacked, &agent->images, problem);
+    if (!store_open(&store, &agent->store, problem)) {
+        return false;
+    }
+    const struct mender_config mender = {
+        .zmq = agent->zmq,
+        .endpoint = setup->market->blobs,
+        .server = setup->market->server,
+        .identity = setup->identity,
+        .store = agent->store,
+    };
+    return images_open(&unpacked, &agent->images, problem) &&
+           mender_open(&mender, &agent->mender, problem);
 }
 
 static bool open_lanes(struct agent *agent, struct problem *problem)
@@ -743,6 +757,7 @@ static void close_all(struct agent *agent)
     if (agent->transfer != NULL) {
         transfer_stop(agent->transfer);
     }
+    mender_close(&agent->mender);
     if (agent->store != NULL) {
         store_stop(agent->store);
     }

@@ -1,4 +1,4 @@
-/* Tells what the broker has lost of the sender's own blobs, and which blobs it does not have. */
+/* Tells what the broker has lost and wants again, and which blobs it does not have. */
 #include "runtime/blob_client.h"
 
 #include "protocol/limits.h"
@@ -50,11 +50,16 @@ static ProtobufCMessage *ask(struct blob_client *client, const Bourse__V1__BlobH
     return NULL;
 }
 
-bool blob_client_lost(struct blob_client *client, struct hash32 *ret_hashes, size_t limit,
-                      size_t *ret_count, struct problem *ret_problem)
+bool blob_client_lost(struct blob_client *client, const struct id128 *job,
+                      struct hash32 *ret_hashes, size_t limit, size_t *ret_count,
+                      struct problem *ret_problem)
 {
     Bourse__V1__BlobHave have = BOURSE__V1__BLOB_HAVE__INIT;
     have.has_lost = have.lost = true;
+    if (job != NULL) {
+        have.has_job = true;
+        have.job = (ProtobufCBinaryData){sizeof job->bytes, (uint8_t *)(uintptr_t)job->bytes};
+    }
     *ret_count = 0;
     ProtobufCMessage *missing = ask(client, &have, ret_problem);
     if (missing != NULL) {

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/blob_damage.h"
+#include "broker/blob_leftovers.h"
 #include "ledger/store/sqlite_code.h"
 #include "ledger/store/sqlite_wal.h"
 #include "runtime/files.h"
@@ -75,6 +76,7 @@ struct blob_store {
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct blob_damage *damage;
     struct blob_pending *pending;
+    struct blob_leftovers *leftovers;
     struct partial partials[BLOB_PARTIALS_MAX];
     struct hashed_file {
         struct hash32 hash;
@@ -193,7 +195,8 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     }
     store->damage = good ? blob_damage_create(store->database) : NULL;
     store->pending = good ? blob_pending_create(store->database) : NULL;
-    if (store->damage == NULL || store->pending == NULL) {
+    store->leftovers = good ? blob_leftovers_create(store->database, store->folder) : NULL;
+    if (store->damage == NULL || store->pending == NULL || store->leftovers == NULL) {
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
                         ? ""
@@ -267,6 +270,7 @@ void blob_store_close(struct blob_store **self)
         }
         blob_damage_destroy(&store->damage);
         blob_pending_destroy(&store->pending);
+        blob_leftovers_destroy(&store->leftovers);
         (void)sqlite3_close(store->database); /* committed data is safe either way */
         hasher_destroy(&store->hasher);
         free(store);
@@ -305,6 +309,7 @@ enum blob_status blob_store_begin(struct blob_store *store)
 enum blob_status blob_store_commit(struct blob_store *store)
 {
     if (sqlite3_get_autocommit(store->database)) {
+        blob_leftovers_rolled_back(store->leftovers);
         (void)blob_pending_reload(store->pending); /* else it holds less than it could */
         return BLOB_DISK_FULL; /* SQLite rolled back by itself when a statement met the full disk */
     }
@@ -314,7 +319,10 @@ enum blob_status blob_store_commit(struct blob_store *store)
                   fresh(store, ROLLBACK)); /* nothing more can be done about a failure here */
     }
     if (status != BLOB_OK) {
+        blob_leftovers_rolled_back(store->leftovers);
         (void)blob_pending_reload(store->pending); /* else it holds less than it could */
+    } else {
+        blob_leftovers_committed(store->leftovers);
     }
     if (status == BLOB_OK && wal_checkpoint_when_due(&store->wal) != SQLITE_OK) {
         (void)sqlite_failed(store);
@@ -457,6 +465,28 @@ static enum blob_status is_stored_by(struct blob_store *store, uint32_t account,
                : status;
 }
 
+/* Looks for the file of a blob that should have one. A disk that does not answer proves nothing. */
+static enum blob_status look_at_file(struct blob_store *store, const struct hash32 *hash)
+{
+    char path[PATH_SIZE];
+    struct stat file;
+    sqlite3_stmt *statement = fresh(store, FIND);
+    bind_hash(statement, 1, hash);
+    enum blob_status status = look_up(store, statement);
+    const bool is_file = status == BLOB_OK && sqlite3_column_type(statement, 1) == SQLITE_NULL;
+    const sqlite3_int64 size = is_file ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    if (!is_file) {
+        return status;
+    }
+    blob_path(store, hash, path);
+    if (stat(path, &file) != 0) {
+        return errno == ENOENT ? lose(store, hash, strerror(ENOENT)) : BLOB_OK;
+    }
+    return (sqlite3_int64)file.st_size == size ? BLOB_OK
+                                               : lose(store, hash, "not as long as it was");
+}
+
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash)
 {
@@ -466,7 +496,7 @@ enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
     }
     switch (health_of(store, hash)) {
     case BLOB_HEALTH_GOOD:
-        return BLOB_OK;
+        return look_at_file(store, hash);
     case BLOB_HEALTH_LOST:
     case BLOB_HEALTH_DOUBTED:
         return BLOB_NOT_FOUND; /* whoever has it may send it */
@@ -518,9 +548,7 @@ static enum blob_status insert(struct blob_store *store, uint32_t account,
     }
     enum blob_status status = run(store, statement);
     if (status == BLOB_OK && was_lost && bytes != NULL) {
-        char path[PATH_SIZE];
-        blob_path(store, hash, path);
-        (void)unlink(path); /* of wrong bytes, if there is one */
+        blob_leftovers_add(store->leftovers, hash); /* of wrong bytes, if there is one */
     }
     if (status == BLOB_OK && was_lost) {
         status = blob_damage_mend(store->damage, hash) ? BLOB_OK : sqlite_failed(store);
@@ -553,7 +581,6 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
 /* The blob goes when nobody owns it and no other provider has stored it. */
 static enum blob_status forget(struct blob_store *store, const struct hash32 *hash)
 {
-    char path[PATH_SIZE];
     enum blob_status status = of_pending(store, blob_pending_for(store->pending, UINT32_MAX, hash));
     if (status != BLOB_NOT_FOUND) {
         return status;
@@ -562,8 +589,7 @@ static enum blob_status forget(struct blob_store *store, const struct hash32 *ha
     bind_hash(statement, 1, hash);
     status = run(store, statement);
     if (status == BLOB_OK && sqlite3_changes(store->database) > 0) {
-        blob_path(store, hash, path);
-        (void)unlink(path); /* a row has none; what is left is replaced when the blob comes again */
+        blob_leftovers_add(store->leftovers, hash);
         status = blob_damage_mend(store->damage, hash) ? BLOB_OK : sqlite_failed(store);
     }
     return status;
@@ -585,6 +611,12 @@ enum blob_status blob_store_drop(struct blob_store *store, const struct blob_hol
         status = status == BLOB_OK ? forget(store, &hash) : status;
     }
     return status == BLOB_NOT_FOUND ? BLOB_OK : status;
+}
+
+enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed)
+{
+    assert(sqlite3_get_autocommit(store->database)); /* else a rollback could bring a row back */
+    return blob_leftovers_sweep(store->leftovers, ret_removed);
 }
 
 size_t blob_store_holdings(const struct blob_store *store)

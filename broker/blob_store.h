@@ -13,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/problem.h"
+#include "broker/blob_leftovers.h"
 #include "broker/blob_pending.h"
 
 #include <stdbool.h>
@@ -99,7 +100,8 @@ enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, b
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
 /* The same of what need not be sent: what the account owns, or the provider has stored for the
- * lease's job (NULL: none), but for what is lost. */
+ * lease's job (NULL: none), but for what is lost. A file that is gone or has another size is lost
+ * from now on: LOST the first time, and NOT_FOUND later. */
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash);
 /* OK: it is the account's, or somebody has stored it for a job of the account's. */
@@ -112,6 +114,9 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
  * goes, `most` of it at a time. */
 enum blob_status blob_store_drop(struct blob_store *store, const struct blob_holder *holder,
                                  size_t most);
+/* Outside of begin and commit. Removes files that a crash has left without a row, a part of them
+ * with each call until it has ended: broker/blob_leftovers.h. */
+enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed);
 /* Who has stored what no result names. */
 size_t blob_store_holdings(const struct blob_store *store);
 struct blob_holding blob_store_holding(const struct blob_store *store, size_t index);

@@ -1,5 +1,6 @@
 #include "broker/blobs.h"
 
+#include "base/text.h"
 #include "broker/allowance.h"
 #include "broker/blob_check.h"
 #include "broker/fatal.h"
@@ -50,6 +51,7 @@ struct blobs {
     struct blobs_config config;
     pthread_t thread;
     bool in_batch;
+    bool is_swept; /* no file without a row is looked for any more */
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
     uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
@@ -68,6 +70,11 @@ struct blobs {
         uint32_t account;
         int64_t until_ns;
     } keepers[BLOBS_KEEPERS_MAX];
+    struct lender { /* a provider that may have files of a job that it serves */
+        uint32_t provider;
+        struct id128 job;
+        int64_t until_ns; /* 0: free */
+    } lenders[BLOBS_KEEPERS_MAX];
 };
 
 struct asked { /* one message with its sender */
@@ -404,14 +411,58 @@ static struct keeper *keeper_of(struct blobs *blobs, uint32_t account)
     return first;
 }
 
-/* Whether a client of its owner, which is there, has heard of it just now and may send it again. */
-static bool may_come_back(struct blobs *blobs, uint32_t owner, const struct hash32 *hash)
+/* Its own place, or that which is over first. */
+static struct lender *lender_of(struct blobs *blobs, uint32_t provider, const struct id128 *job)
+{
+    struct lender *first = &blobs->lenders[0];
+    for (size_t i = 0; i < BLOBS_KEEPERS_MAX; i++) {
+        struct lender *lender = &blobs->lenders[i];
+        if (lender->provider == provider && lender->until_ns > 0 &&
+            id128_equal(&lender->job, job)) {
+            return lender;
+        }
+        first = lender->until_ns < first->until_ns ? lender : first;
+    }
+    return first;
+}
+
+/* Whether the sender may read the blob of a job that it serves. */
+static bool is_of_job(const struct blobs *blobs, uint32_t provider, const struct served_job *served,
+                      const struct hash32 *hash)
+{
+    return served_job_names(served, hash) ||
+           serves_gave(blobs->config.serves, provider, served, hash);
+}
+
+/* Whether another provider than the sender serves a job with this blob, and asked lately. */
+static bool has_lender(struct blobs *blobs, uint32_t sender, const struct hash32 *hash,
+                       int64_t now_ns)
+{
+    for (size_t i = 0; i < BLOBS_KEEPERS_MAX; i++) {
+        const struct lender *lender = &blobs->lenders[i];
+        if (lender->until_ns <= now_ns || lender->provider == sender) {
+            continue;
+        }
+        const struct served_job *served =
+            serves_find(blobs->config.serves, lender->provider, &lender->job, now_ns);
+        if (served != NULL && is_of_job(blobs, lender->provider, served, hash)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether somebody else, who is there, has heard of it just now and may send it again: a client of
+ * its owner, or a provider. */
+static bool may_come_back(struct blobs *blobs, uint32_t owner, uint32_t sender,
+                          const struct hash32 *hash)
 {
     const int64_t now_ns = clock_monotonic_ns();
     const struct keeper *keeper = keeper_of(blobs, owner);
     const int64_t since_ns = unread_of(blobs, hash)->until_ns - UNREAD_QUIET_NS;
-    return keeper->account == owner && keeper->until_ns > now_ns &&
-           now_ns - since_ns < BLOBS_KEEPER_TIME_S * NS_PER_S;
+    return now_ns - since_ns < BLOBS_KEEPER_TIME_S * NS_PER_S &&
+           ((keeper->account == owner && keeper->until_ns > now_ns) ||
+            has_lender(blobs, sender, hash, now_ns));
 }
 
 /* Nothing is said of what could not be looked at; what is lost is not found, now and later, unless
@@ -420,7 +471,7 @@ static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum b
                           uint32_t owner, const struct hash32 *hash)
 {
     log_unread(blobs, hash);
-    if (status == BLOB_LOST && !may_come_back(blobs, owner, hash)) {
+    if (status == BLOB_LOST && !may_come_back(blobs, owner, asked->account->number, hash)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
     } else {
         refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
@@ -474,21 +525,29 @@ static void end_checks(struct blobs *blobs)
 
 /* ---------------------------------------------------------------- messages */
 
-/* The sender has its files still, and asks which of them are wanted again: those that were lost and
- * asked for lately. */
-static void tell_lost(struct blobs *blobs, const struct asked *asked)
+/* The sender may have some files still, and asks which of them are wanted again: those that were
+ * lost and asked for lately. Of a job that it serves, those that it may read. */
+static void tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t owner,
+                      struct served_job *served)
 {
-    const uint32_t account = asked->account->number;
+    const uint32_t sender = asked->account->number;
     const int64_t now_ns = clock_monotonic_ns();
+    const int64_t until_ns = now_ns + BLOBS_KEEPER_S * NS_PER_S;
     struct blob_store *store = blobs->config.store;
     Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
     ProtobufCBinaryData lost[UNREAD_TOLD];
-    *keeper_of(blobs, account) =
-        (struct keeper){.account = account, .until_ns = now_ns + BLOBS_KEEPER_S * NS_PER_S};
+    if (served == NULL) {
+        *keeper_of(blobs, owner) = (struct keeper){.account = owner, .until_ns = until_ns};
+    } else {
+        *lender_of(blobs, sender, &served->job) =
+            (struct lender){.provider = sender, .job = served->job, .until_ns = until_ns};
+    }
     for (size_t i = 0; i < UNREAD_TOLD; i++) {
         struct unread *told = &blobs->unread[i];
-        if (told->until_ns > now_ns && blob_store_owns(store, account, &told->hash) == BLOB_OK &&
-            blob_store_has(store, account, NULL, &told->hash) == BLOB_NOT_FOUND) {
+        if (told->until_ns > now_ns &&
+            (served == NULL || is_of_job(blobs, sender, served, &told->hash)) &&
+            blob_store_owns(store, owner, &told->hash) == BLOB_OK &&
+            blob_store_has(store, owner, NULL, &told->hash) != BLOB_OK) {
             lost[answer.n_hashes++] =
                 (ProtobufCBinaryData){sizeof told->hash.bytes, told->hash.bytes};
         }
@@ -501,16 +560,17 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
 {
     uint32_t owner;
     struct served_job *served;
-    if (body->has_lost && body->lost) {
-        tell_lost(blobs, asked);
-        return;
-    }
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return;
     }
     struct blob_lease bounds;
-    const struct blob_lease *lease = lease_of(blobs, asked, served, &bounds);
+    const struct blob_lease *lease =
+        lease_of(blobs, asked, served, &bounds); /* reads what it names */
+    if (body->has_lost && body->lost) {
+        tell_lost(blobs, asked, owner, served);
+        return;
+    }
     end_batch(blobs); /* "have" is a promise too: of what is durable */
     Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
     ProtobufCBinaryData *missing = calloc(body->n_hashes + 1, sizeof *missing);
@@ -520,7 +580,10 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
     for (size_t i = 0; i < body->n_hashes; i++) {
         struct hash32 hash = codec_hash(body->hashes[i]);
         enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
-        if (status == BLOB_NOT_FOUND) {
+        if (status == BLOB_LOST) {
+            log_unread(blobs, &hash); /* found only now */
+        }
+        if (status == BLOB_NOT_FOUND || status == BLOB_LOST) {
             missing[answer.n_hashes++] = body->hashes[i];
         } else if (status != BLOB_OK) {
             free(missing);
@@ -619,8 +682,11 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
 {
     struct hash32 hash = codec_hash(body->hash);
     bool asks = body->has_by_stream && body->by_stream;
-    if ((!asks && !body->has_ticket) || body->data.len > 0 ||
-        blob_store_has(blobs->config.store, owner, lease, &hash) != BLOB_NOT_FOUND) {
+    if ((!asks && !body->has_ticket) || body->data.len > 0) {
+        return false;
+    }
+    const enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
+    if (status != BLOB_NOT_FOUND && status != BLOB_LOST) {
         return false; /* what cannot be looked at now is told like for any put */
     }
     if (body->has_ticket) {
@@ -991,6 +1057,33 @@ static void drop_unnamed(struct blobs *blobs, int64_t now_ns)
     }
 }
 
+/* One folder a call, so that others wait little for their answers. */
+static void sweep(struct blobs *blobs)
+{
+    size_t removed = 0;
+    if (blobs->is_swept) {
+        return;
+    }
+    end_batch(blobs);
+    switch (blob_store_sweep(blobs->config.store, &removed)) {
+    case BLOB_SWEEP_GOES_ON:
+        return;
+    case BLOB_SWEEP_ENDED:
+        if (removed > 0) {
+            log_info("%zu blob%s that a broker had left without a row %s removed", removed,
+                     text_plural(removed), removed == 1 ? "is" : "are");
+        }
+        break;
+    case BLOB_SWEEP_GAVE_UP:
+        log_warning("the folder of the blobs holds files that blobs.db does not name; %zu were "
+                    "removed, the rest stays. If blobs.db is of an old backup, stop the broker and "
+                    "put back the one that belongs to these files",
+                    removed);
+        break;
+    }
+    blobs->is_swept = true;
+}
+
 static void learn_all(struct blobs *blobs)
 {
     for (struct queue_link *link; (link = queue_pop(blobs->config.notes, 0)) != NULL;) {
@@ -1099,6 +1192,7 @@ static void *run(void *argument)
             if (write_names(blobs)) {
                 drop_unnamed(blobs, now_ns);
             }
+            sweep(blobs);
             next_expiry_ns = now_ns + EXPIRE_MS * NS_PER_MS;
             yields = yields || yield_to_orders();
         }
@@ -1114,6 +1208,7 @@ struct blobs *blobs_start(const struct blobs_config *config)
         fatal("the blob port cannot start: out of memory");
     }
     blobs->config = *config;
+    blobs->is_swept = blob_store_is_empty(config->store); /* a new blobs.db knows no file */
     blobs->handover.port = config->file_port;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
     blobs->intakes = intakes_create(config->room);

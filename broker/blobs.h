@@ -32,8 +32,9 @@ enum {
     BLOBS_STREAMS_BYTES = 64 << 20, /* standard output and errors of one try */
     BLOBS_NAMES_MAX = 4096,         /* hashes that results named, before they are written down */
     BLOBS_DROPPED_AT_ONCE = 256,    /* blobs of a lease that has ended */
-    BLOBS_KEEPERS_MAX = 256,        /* accounts of which a client waits that has its files still */
-    BLOBS_KEEPER_S = 6,             /* after it last asked what is lost */
+    /* Accounts of which a client waits that has its files still, and as many providers. */
+    BLOBS_KEEPERS_MAX = 256,
+    BLOBS_KEEPER_S = 6,        /* after it last asked what is lost */
     BLOBS_KEEPER_TIME_S = 8,   /* that it has to send a lost blob again, before it is not found */
     BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
 };

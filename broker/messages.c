@@ -85,7 +85,7 @@ static void reject_text(enum reject_code code, const char *field, int64_t value,
     const int shown = is_money ? name : (int)strlen(field);
     if (code == REJECT_SELF_MATCH) {
         (void)snprintf(ret_text, capacity, "%.*s: %s", shown, field, advice);
-    } else if (code == REJECT_OUTPUT_NOT_STORED) {
+    } else if (code == REJECT_OUTPUT_NOT_STORED || code == REJECT_OUTPUT_LOST) {
         (void)snprintf(ret_text, capacity, "%s of subtask %lld: %s", field, (long long)value,
                        advice);
     } else if (code == REJECT_PRICE && limit == 0 && value != 0) { /* it is none for any */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, BUCKETS = 4096, BUSY_MS = 2000 };
@@ -214,10 +215,30 @@ static enum outputs_verdict find_blob(struct outputs *outputs, const struct leas
     }
 }
 
-/* Of the row at which the statement stands. */
-static bool is_lost(const struct outputs *outputs)
+static void file_path(const struct outputs *outputs, const struct hash32 *hash,
+                      char ret_path[PATH_SIZE])
 {
-    return sqlite3_column_int64(outputs->select, 2) != 0;
+    char hex[2 * sizeof hash->bytes + 1];
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    (void)snprintf(ret_path, PATH_SIZE, "%s/%.2s/%s", outputs->folder, hex, hex); /* it fits */
+}
+
+/* Whether the row at which the statement stands is marked as lost, or has lost its file. A file
+ * that the disk does not show now counts as there: nobody knows. */
+static bool is_lost(const struct outputs *outputs, const struct hash32 *hash)
+{
+    char path[PATH_SIZE];
+    struct stat file;
+    if (sqlite3_column_int64(outputs->select, 2) != 0) {
+        return true;
+    }
+    if (sqlite3_column_type(outputs->select, 1) != SQLITE_NULL) {
+        return false;
+    }
+    file_path(outputs, hash, path);
+    return stat(path, &file) == 0
+               ? (sqlite3_int64)file.st_size != sqlite3_column_int64(outputs->select, 0)
+               : errno == ENOENT;
 }
 
 static enum outputs_verdict file_is_stored(struct outputs *outputs, const struct lease *lease,
@@ -229,9 +250,13 @@ static enum outputs_verdict file_is_stored(struct outputs *outputs, const struct
         return OUTPUTS_STORED; /* nobody sends that */
     }
     enum outputs_verdict verdict = find_blob(outputs, lease, &hash);
-    if (verdict == OUTPUTS_STORED &&
-        ((uint64_t)sqlite3_column_int64(outputs->select, 0) != file->size || is_lost(outputs))) {
+    if (verdict == OUTPUTS_MISSING) {
+        verdict = OUTPUTS_UNSTORED;
+    } else if (verdict == OUTPUTS_STORED &&
+               (uint64_t)sqlite3_column_int64(outputs->select, 0) != file->size) {
         verdict = OUTPUTS_MISSING;
+    } else if (verdict == OUTPUTS_STORED && is_lost(outputs, &hash)) {
+        verdict = OUTPUTS_UNSTORED;
     }
     (void)sqlite3_reset(outputs->select); /* repeats the step's code */
     return verdict;
@@ -252,9 +277,7 @@ static enum outputs_verdict files_are_stored(struct outputs *outputs, const stru
 static uint8_t *read_file(const struct outputs *outputs, const struct hash32 *hash, size_t size)
 {
     char path[PATH_SIZE];
-    char hex[2 * sizeof hash->bytes + 1];
-    text_hex(hash->bytes, sizeof hash->bytes, hex);
-    (void)snprintf(path, sizeof path, "%s/%.2s/%s", outputs->folder, hex, hex); /* fits: folder */
+    file_path(outputs, hash, path);
     uint8_t *bytes = malloc(size + 1);
     int fd = bytes == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     size_t done = 0;
@@ -286,7 +309,7 @@ static enum outputs_verdict read_bytes(struct outputs *outputs, const struct lea
         const void *row = sqlite3_column_blob(outputs->select, 1);
         if (size <= 0 || size > LIMIT_MANIFEST_BYTES) {
             verdict = OUTPUTS_MISSING; /* no agent takes it for a manifest */
-        } else if (is_lost(outputs)) {
+        } else if (is_lost(outputs, hash)) {
             verdict = OUTPUTS_UNREAD;
         } else {
             *ret_size = (size_t)size;

@@ -3,8 +3,9 @@
  *
  * A result of outcome `ok` has to leave every output that its job's manifest declares for its
  * subtask, and every file that the result names. Each has the hash and the size that the result
- * says. The job's owner has it, or the provider has stored it for the job; a lost blob is missing. A preempted result that names a checkpoint has to leave that.
- * No bytes are read: the blob store has checked their hash.
+ * says. The job's owner has it, or the provider has stored it for the job; a lost blob is unstored. A preempted result that names a checkpoint has to leave that.
+ * No bytes are read: the blob store has checked their hash. A file that is gone or has another size
+ * is unstored, too.
  *
  * The committer says which lease is of which job before an agent hears of the lease, and never waits
  * for a look. The first result of a lease reads the manifest once, whatever the manifest holds. What the manifest declares is kept while a lease of it
@@ -21,8 +22,9 @@
 
 enum outputs_verdict {
     OUTPUTS_STORED,
-    OUTPUTS_MISSING,
-    OUTPUTS_UNREAD, /* nobody can tell now: later */
+    OUTPUTS_MISSING,  /* storing again does not mend the result */
+    OUTPUTS_UNSTORED, /* a file that the result names is not there: it may be stored again */
+    OUTPUTS_UNREAD,   /* nobody can tell now: later */
 };
 
 struct outputs;

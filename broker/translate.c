@@ -322,6 +322,7 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
         .hash = sha256_of(encoded.data, encoded.len),
         .bytes = encoded.data,
         .length = (uint32_t)encoded.len,
+        .lacks_factor = wire->has_lacks_factor && wire->lacks_factor,
         .verdict = (uint8_t)wire->verdict,
         .seed = wire->has_seed ? codec_hash(wire->seed) : (struct hash32){{0}},
     };
@@ -415,6 +416,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
     if (results == NULL || leaves == NULL || !make_room_for_wire(ret, wire->n_results)) {
         return REJECT_BUSY;
     }
+    ret->can_store_again = wire->has_can_store_again && wire->can_store_again;
     for (size_t i = 0; i < wire->n_results; i++) {
         Bourse__V1__Result *result = NULL;
         switch (codec_decode_result(wire->results[i].data, wire->results[i].len, &result, error)) {

@@ -29,6 +29,7 @@ struct translation {
     struct exchange_result
         *results; /* those of the command, to say what the broker found of them */
     /* As they came, where the caller asked for them; owned. */
+    bool can_store_again; /* the sender of the results says so */
     bool keeps_wire;
     Bourse__V1__Result **results_wire;
 };

@@ -8,6 +8,7 @@
 #include "runtime/process.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct verify_worker {
@@ -60,12 +61,15 @@ enum reject_code verify_request(struct request *request, const struct id128 *clu
     return REJECT_NONE;
 }
 
-/* Of each result, whether what it has to leave is stored: after its signature, so that nobody else
- * has anything looked up. */
-static enum reject_code look_at_outputs(const struct verify_worker *worker, struct request *request)
+/* Looks for what each result has to leave, after its signature, so that nobody else has anything
+ * looked up. A sender that can store again hears of it before anything is decided. */
+static enum reject_code look_at_outputs(const struct verify_worker *worker, struct request *request,
+                                        struct codec_error *ret_error)
 {
     struct translation *translation = &request->translation;
     enum reject_code code = REJECT_NONE;
+    uint32_t first = 0; /* subtask of the first result that may be stored again */
+    int64_t lost = 0;
     for (uint32_t i = 0; i < translation->results_count && code == REJECT_NONE; i++) {
         switch (worker->config.look(worker->config.context, request->account,
                                     translation->results_wire[i])) {
@@ -74,12 +78,22 @@ static enum reject_code look_at_outputs(const struct verify_worker *worker, stru
         case OUTPUTS_MISSING:
             translation->results[i].is_missing = true;
             break;
+        case OUTPUTS_UNSTORED:
+            translation->results[i].is_missing = true;
+            first = lost == 0 ? translation->results[i].index : first;
+            lost++;
+            break;
         case OUTPUTS_UNREAD:
             code = REJECT_UNAVAILABLE;
             break;
         }
     }
     translation_drop_wire(translation);
+    if (code == REJECT_NONE && lost > 0 && translation->can_store_again) {
+        *ret_error = (struct codec_error){.value = first, .limit = lost};
+        (void)snprintf(ret_error->field, sizeof ret_error->field, "outputs");
+        code = REJECT_OUTPUT_LOST;
+    }
     return code;
 }
 
@@ -92,7 +106,7 @@ static void handle(struct verify_worker *worker, struct request *request)
         code = verify_request(request, &worker->config.cluster, &error);
     }
     if (code == REJECT_NONE && request->translation.results_wire != NULL) {
-        code = look_at_outputs(worker, request);
+        code = look_at_outputs(worker, request, &error);
     }
     if (code == REJECT_NONE) {
         if (!queue_push(worker->config.core, &request->link)) {

@@ -117,6 +117,20 @@ bool bourse_job_parse(const char *text, size_t length, const char *folder,
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro, const char *value,
                        int64_t good_for_ms, struct bourse_job **ret_job,
                        struct bourse_error *ret_error);
+/* Which files of such a job the broker has not, or has no more. Those that lie in `folder` under
+ * the names that the job gives them, with the same bytes, are sent with the job; `image` (may be
+ * NULL) is where its image lies. `visitor` is told of each other one. */
+struct bourse_absent {
+    bool is_image;
+    const char *name;             /* in the job; "" for the image */
+    char hash[BOURSE_HEX32_SIZE]; /* of the bytes that the job had */
+    uint64_t size;
+    const char *why; /* it cannot be sent: "data.csv: No such file or directory" */
+};
+typedef void bourse_absent_visitor(void *context, const struct bourse_absent *absent);
+bool bourse_job_look_for_files(struct bourse *bourse, struct bourse_job *job, const char *folder,
+                               const char *image, bourse_absent_visitor *visitor, void *context,
+                               struct bourse_error *ret_error);
 void bourse_job_destroy(struct bourse_job **self);
 
 struct bourse_job_summary {

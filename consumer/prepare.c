@@ -33,6 +33,7 @@ void bourse_job_destroy(struct bourse_job **self)
         input_list_fini(&job->own);
         input_list_fini(&job->shared);
         input_list_fini(&job->image);
+        input_list_fini(&job->found);
         free(job->made.items);
         order_graph_fini(&job->graph);
         free(job->expect_ns);

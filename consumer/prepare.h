@@ -45,6 +45,7 @@ struct bourse_job {
         *own_of; /* of each task of the file: where its files begin in `own`; NULL without tasks */
     struct input_list shared; /* `files:` */
     struct input_list image;  /* none or one */
+    struct input_list found;  /* of a resumed job: what the broker lost, and is still here */
     struct made_blobs made;   /* of a job that is no file's */
     uint64_t subtasks;        /* checks included */
     uint32_t checks;          /* the last of them (cheap.h) */

@@ -103,14 +103,18 @@ static int by_hash(const void *a, const void *b)
 /* Every file of the job once by content, sorted by hash; NULL when out of memory. */
 static struct input_file **unique_files(const struct bourse_job *job, size_t *ret_count)
 {
-    const struct input_list *lists[] = {&job->own, &job->shared, &job->image};
+    const struct input_list *lists[] = {&job->own, &job->shared, &job->image, &job->found};
+    const size_t list_count = sizeof lists / sizeof lists[0];
     size_t count = 0;
-    struct input_file **files =
-        calloc(lists[0]->count + lists[1]->count + lists[2]->count + 1, sizeof *files);
+    for (size_t l = 0; l < list_count; l++) {
+        count += lists[l]->count;
+    }
+    struct input_file **files = calloc(count + 1, sizeof *files);
     if (files == NULL) {
         return NULL;
     }
-    for (size_t l = 0; l < 3; l++) {
+    count = 0;
+    for (size_t l = 0; l < list_count; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             files[count++] = &lists[l]->items[i];
         }
@@ -344,8 +348,9 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
 void submit_keep(struct bourse *bourse, const struct bourse_job *job)
 {
     const bool has_files =
-        job != NULL && job->own.count + job->shared.count + job->image.count + job->made.count >
-                           0; /* what is left of another job has none */
+        job != NULL &&
+        job->own.count + job->shared.count + job->image.count + job->found.count + job->made.count >
+            0; /* what is left of another job has those that were found */
     bourse->kept = has_files ? job : NULL;
 }
 
@@ -389,7 +394,7 @@ bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
     struct problem problem = {.text = ""};
     struct blob_client *blobs = client_blobs_begin(bourse, error);
     const bool is_told =
-        blobs != NULL && blob_client_lost(blobs, lost, BLOB_LOST_MAX, &count, &problem);
+        blobs != NULL && blob_client_lost(blobs, NULL, lost, BLOB_LOST_MAX, &count, &problem);
     client_blobs_end(bourse);
     if (!is_told) {
         return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);

@@ -264,6 +264,7 @@ struct exchange_result {
     /* The broker found, before the command was sequenced, that the result's outputs are not all
      * stored as the job declares and the result says, or that its checkpoint is not. */
     bool is_missing;
+    bool lacks_factor;  /* of a check of outcome input missing: its product was there */
     uint8_t verdict;    /* enum result_verdict: what a check found */
     struct hash32 seed; /* of a check: what it says it was given */
 };

@@ -240,7 +240,8 @@ static const struct rule result_rules[] = {ID,
                                            HASH,
                                            NESTED(saved),
                                            NUMBER(1, UINT32_MAX),
-                                           COUNT};
+                                           COUNT,
+                                           FLAG};
 const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result_rules,
                                          LENGTH(result_rules), NULL};
 
@@ -249,7 +250,7 @@ static bool check_results(const struct sighting *sighting, struct codec_error *r
     return sighting->counts[1] > 0 || refuse(ret_error, "results", 0, 1);
 }
 SHAPE_CHECKED(results, results, check_results, SIGNATURE,
-              MANY_SIZED(1, LIMIT_RESULT_BYTES, LIMIT_RESULTS));
+              MANY_SIZED(1, LIMIT_RESULT_BYTES, LIMIT_RESULTS), FLAG);
 
 /* ---- consumer ---- */
 

@@ -108,6 +108,10 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
          "Store every output that the job declares, and what else the result names, before the "
          "result is sent: the attempt counts for nothing.",
          EXIT_REFUSED},
+    [REJECT_OUTPUT_LOST] = {"OUTPUT_LOST",
+                            "Store what the result names once more, then send the result again: "
+                            "nothing has been decided.",
+                            EXIT_REFUSED},
     [REJECT_STORAGE_FULL] = {"STORAGE_FULL", "The operator must free disk space; then try again.",
                              EXIT_UNREACHABLE},
 };

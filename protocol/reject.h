@@ -45,6 +45,7 @@ enum reject_code {
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */
     REJECT_STORAGE_FULL = 43,
     REJECT_OUTPUT_NOT_STORED = 44, /* of `limit` results; `value` is the subtask of the first */
+    REJECT_OUTPUT_LOST = 45,       /* likewise, and nothing is decided: they may be sent again */
     REJECT_CODE_COUNT
 };
 

@@ -3,10 +3,12 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/lanes.h"
+#include "provider/mender.h"
 #include "provider/owner.h"
 #include "provider/room.h"
 #include "provider/session.h"
 #include "provider/transfer.h"
+#include "provider/unaccepted.h"
 #include "runtime/clock.h"
 #include "runtime/link.h"
 #include "runtime/log.h"
@@ -46,13 +48,14 @@ struct agent {
     struct transfer *transfer;
     struct store *store;
     struct images *images;
+    struct mender *mender;
     struct lanes *lanes;
     struct owner *owner;
     struct reports reports;
-    /* Outcomes: what they keep goes once their results were offered to the connection. */
-    struct list_link settled;
-    int64_t reconnect_ns;   /* INT64_MAX: connected, or trying */
-    int64_t drain_began_ns; /* 0: not draining */
+    struct unaccepted unaccepted;
+    struct list_link settled; /* outcomes that nobody asks for: they go when nothing else waits */
+    int64_t reconnect_ns;     /* INT64_MAX: connected, or trying */
+    int64_t drain_began_ns;   /* 0: not draining */
     bool cancelled_running;
     bool blocked;          /* a message waits until the connection takes it */
     bool crowded;          /* the disk is full: nothing is offered */
@@ -180,6 +183,8 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
         ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
     }
+    ret_result->has_lacks_factor = ret_result->lacks_factor =
+        outcome->lacks_factor && outcome->result == OUTCOME_INPUT_MISSING;
     if (outcome->verdict != VERDICT_NONE) {
         ret_result->has_verdict = true;
         ret_result->verdict = outcome->verdict;
@@ -212,7 +217,23 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
     }
 }
 
-static void settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *outcome)
+static bool keeps_files(const struct outcome *outcome)
+{
+    const struct outcome_size size = outcome_measure(outcome);
+    return size.files > 0 || size.memory_bytes > 0;
+}
+
+/* Holds what the result names until the broker has accepted the result. */
+static void hold_outcome(struct agent *agent, struct outcome *outcome, bool is_owed)
+{
+    if (is_owed && keeps_files(outcome)) {
+        unaccepted_add(&agent->unaccepted, outcome);
+    } else {
+        list_append(&agent->settled, &outcome->link);
+    }
+}
+
+static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *outcome)
 {
     static struct wire_outcome wire; /* large, and only this thread settles */
     Bourse__V1__Result facts;
@@ -229,6 +250,16 @@ static void settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
     }
     log_debug("subtask %u, attempt %u: outcome %d%s%s", outcome->work.index, outcome->work.attempt,
               (int)outcome->result, outcome->detail[0] == '\0' ? "" : ", ", outcome->detail);
+    return status == AGENT_OK;
+}
+
+/* What the broker had lost was stored again, or could not be. */
+static bool settle_again(struct agent *agent, int64_t now_ns, const struct outcome *outcome)
+{
+    const bool is_stored = !outcome->is_unstored;
+    return agent_session_stored(agent->session, now_ns, &outcome->work, is_stored,
+                                outcome->detail) == AGENT_OK &&
+           is_stored;
 }
 
 static void take_reports(struct agent *agent, int64_t now_ns)
@@ -247,10 +278,13 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     list_init(&done);
     list_append_all(&done, &reports->done);
     pthread_mutex_unlock(&reports->mutex);
-    for (struct list_link *link = done.next; link != &done; link = link->next) {
-        settle_outcome(agent, now_ns, LIST_ELEMENT(link, struct outcome, link));
+    while (!list_empty(&done)) {
+        struct outcome *outcome = LIST_ELEMENT(done.next, struct outcome, link);
+        list_remove(&outcome->link);
+        hold_outcome(agent, outcome,
+                     outcome->is_again ? settle_again(agent, now_ns, outcome)
+                                       : settle_outcome(agent, now_ns, outcome));
     }
-    list_append_all(&agent->settled, &done);
 }
 
 /* Of a tile that stayed in its jail that takes 0.15 ms a MiB. */
@@ -272,6 +306,30 @@ static void fail_start(struct agent *agent, int64_t now_ns, const struct agent_w
     facts.started_ms = clock_wall_ns() / NS_PER_MS;
     facts.detail = (char *)(uintptr_t) "the provider is out of memory or threads";
     (void)agent_session_finished(agent->session, now_ns, work, &facts);
+}
+
+static void store_again(struct agent *agent, int64_t now_ns, const struct agent_work *work)
+{
+    struct outcome *outcome = unaccepted_take(&agent->unaccepted, work);
+    if (outcome == NULL) {
+        (void)agent_session_stored(agent->session, now_ns, work, false,
+                                   "the broker lost what was left, and the provider holds no copy");
+        return;
+    }
+    struct list_link again;
+    list_init(&again);
+    list_append(&again, &outcome->link);
+    outcome->is_again = true;
+    transfer_submit(agent->transfer, &again);
+}
+
+static void let_outcome_go(struct agent *agent, const struct agent_work *work)
+{
+    struct outcome *outcome = unaccepted_take(&agent->unaccepted, work);
+    if (outcome != NULL) {
+        outcome_let_go(outcome);
+        list_append(&agent->settled, &outcome->link);
+    }
 }
 
 static void note_lease(const struct agent_grant *grant)
@@ -317,10 +375,12 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         if (!lanes_begin(agent->lanes, &action->grant)) {
             log_error("out of memory: a lease cannot be served");
         }
+        mender_begin(agent->mender, action->grant.lease, &action->grant.job);
         break;
     case AGENT_LEASE_END:
         log_info("lease %llu ended", (unsigned long long)action->work.lease);
         lanes_end(agent->lanes, action->work.lease);
+        mender_end(agent->mender, action->work.lease);
         break;
     case AGENT_PREPARE:
         lanes_prepare(agent->lanes, &action->work,
@@ -337,6 +397,12 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         break;
     case AGENT_NOTICE:
         lanes_notice(agent->lanes, &action->work);
+        break;
+    case AGENT_STORE:
+        store_again(agent, now_ns, &action->work);
+        break;
+    case AGENT_SETTLED:
+        let_outcome_go(agent, &action->work);
         break;
     case AGENT_RECONNECT:
         warn(agent, "the broker is silent; trying again");
@@ -571,6 +637,7 @@ static bool open_session(struct agent *agent, struct problem *problem)
         .identity = setup->identity,
         .program = "bourse-provider " BOURSE_VERSION,
         .cluster = setup->market->cluster,
+        .can_store_again = true,
     };
     entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
     agent->session = agent_session_create(&config);
@@ -628,8 +695,18 @@ static bool open_blobs(struct agent *agent, struct problem *problem)
         .worker_path = setup->worker_path,
         .cgroups = setup->cgroups,
     };
-    return store_open(&store, &agent->store, problem) &&
-           images_open(&unpacked, &agent->images, problem);
+    if (!store_open(&store, &agent->store, problem)) {
+        return false;
+    }
+    const struct mender_config mender = {
+        .zmq = agent->zmq,
+        .endpoint = setup->market->blobs,
+        .server = setup->market->server,
+        .identity = setup->identity,
+        .store = agent->store,
+    };
+    return images_open(&unpacked, &agent->images, problem) &&
+           mender_open(&mender, &agent->mender, problem);
 }
 
 static bool open_lanes(struct agent *agent, struct problem *problem)
@@ -680,6 +757,7 @@ static void close_all(struct agent *agent)
     if (agent->transfer != NULL) {
         transfer_stop(agent->transfer);
     }
+    mender_close(&agent->mender);
     if (agent->store != NULL) {
         store_stop(agent->store);
     }
@@ -695,6 +773,7 @@ static void close_all(struct agent *agent)
     agent_session_destroy(&agent->session);
     drop_outcomes(&agent->reports.done);
     drop_outcomes(&agent->settled);
+    unaccepted_fini(&agent->unaccepted);
     free(agent->reports.left);
     if (agent->reports.event >= 0) {
         close(agent->reports.event);
@@ -710,6 +789,7 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX, .started_ms = wall_ms()};
     list_init(&agent.reports.done);
     list_init(&agent.settled);
+    unaccepted_init(&agent.unaccepted);
     pthread_mutex_init(&agent.reports.mutex, NULL);
     agent.reports.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent.zmq = zmq_ctx_new();

@@ -267,10 +267,7 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
             const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
             bool may_lend = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
-            if (!good && outcome->given.has_seed && outcome->result == OUTCOME_INPUT_MISSING) {
-                /* Only what the checked subtask left is for its provider to answer for. */
-                outcome->result = OUTCOME_PROGRAM_FAILED;
-            }
+            outcome->lacks_factor = !good && outcome->given.has_seed;
         } else if (i < named + taken) {
             good = take_given(lane, command_taken(manifest, index, i - named), outcome, &inputs[i]);
         } else {
@@ -413,6 +410,7 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     outcome->started_ms = clock_wall_ns() / 1000000;
     if (!holding_load(lane->holding, &lane->cancel, &failure, &problem)) {
         outcome_fail(outcome, failure, "%s", problem.text);
+        outcome->lacks_factor = outcome->given.has_seed; /* its manifest is no product */
         return;
     }
     if (outcome->work.index >= holding_manifest(lane->holding)->subtask_count) {

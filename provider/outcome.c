@@ -121,6 +121,52 @@ void outcome_destroy(struct outcome **self)
     }
 }
 
+static void add_size(const struct kept *kept, struct outcome_size *size)
+{
+    if (kept->name == NULL || kept->size == 0) {
+        return; /* of no bytes nothing is kept */
+    }
+    if (kept->fd >= 0) {
+        size->files++;
+        size->file_bytes += kept->size;
+    } else {
+        size->memory_bytes += kept->size;
+    }
+}
+
+struct outcome_size outcome_measure(const struct outcome *outcome)
+{
+    struct outcome_size size = {0};
+    add_size(&outcome->standard_output, &size);
+    add_size(&outcome->standard_error, &size);
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        add_size(&outcome->outputs[i], &size);
+    }
+    for (size_t i = 0; i < outcome->saved_count; i++) {
+        add_size(&outcome->saved[i], &size);
+    }
+    return size;
+}
+
+static void let_go(struct kept *kept)
+{
+    if (kept->rest != NULL) {
+        pthread_mutex_lock(&kept->rest->mutex);
+        list_remove(&kept->link);
+        pthread_mutex_unlock(&kept->rest->mutex);
+    }
+}
+
+void outcome_let_go(struct outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        let_go(&outcome->outputs[i]);
+    }
+    for (size_t i = 0; i < outcome->saved_count; i++) {
+        let_go(&outcome->saved[i]);
+    }
+}
+
 void outcome_fail(struct outcome *outcome, enum result_outcome result, const char *format, ...)
 {
     char text[LIMIT_TEXT_BYTES];

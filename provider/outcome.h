@@ -58,6 +58,7 @@ struct outcome {
     bool ran;          /* exit_code and signal mean something */
     int exit_code;
     int signal;
+    bool lacks_factor;           /* of a check: an input is missing that it does not judge */
     enum result_verdict verdict; /* of a check that came to one; its seed is among what was given */
     char detail[LIMIT_TEXT_BYTES];
     struct kept standard_output, standard_error;
@@ -65,6 +66,8 @@ struct outcome {
     size_t output_count;
     struct kept *saved; /* the checkpoint; outcome_reserve_saved makes room */
     size_t saved_count;
+    bool is_again;    /* stored once before: its result was sent, and the broker had lost a file */
+    bool is_unstored; /* its files could not be stored: the detail says why */
 };
 
 struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);
@@ -74,6 +77,15 @@ void outcome_destroy(struct outcome **self);
 bool outcome_reserve(struct outcome *outcome, size_t count);
 bool outcome_reserve_saved(struct outcome *outcome,
                            size_t count); /* likewise, for the checkpoint */
+
+/* What the files take that an outcome keeps; those in memory are no files. */
+struct outcome_size {
+    size_t files;
+    uint64_t file_bytes, memory_bytes;
+};
+struct outcome_size outcome_measure(const struct outcome *outcome);
+/* No run of its jail waits any more for what it left there. */
+void outcome_let_go(struct outcome *outcome);
 
 /* Ends as `result` with a line for people; what was kept is dropped. */
 __attribute__((format(printf, 3, 4))) void

@@ -195,7 +195,7 @@ static void request_rejected(struct agent_session *session, int64_t now_ns,
                              const struct dialogue_event *event)
 {
     if (event->request_type == MESSAGE_RESULTS) {
-        results_rejected(session, now_ns, &event->id, event->reject, event->text);
+        results_rejected(session, now_ns, event);
     } else {
         offers_rejected(session, now_ns, event);
     }

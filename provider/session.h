@@ -8,6 +8,7 @@
  * Welcome both sides compare: the agent states all that it holds, the broker answers with what differs.
  *
  *   work:  QUEUED -> RUNNING -> LEFT (lane free, outputs on their way) -> READY -> SENT -> accepted, gone
+ *                                        lost by the broker: SENT -> LEFT, to be stored again
  *                                        withdrawn before it ran: QUEUED -> READY
  *   lease: ACTIVE -> OVER (no more starts) -> gone when its last result is accepted
  *
@@ -37,6 +38,7 @@ enum {
     AGENT_BATCH_BYTES = LIMIT_MESSAGE_BYTES / 2, /* encoded results in one message */
     AGENT_RESULT_BYTES_MAX = LIMIT_RESULT_BYTES,
     AGENT_REMEMBERED = 256, /* accepted attempts a lease remembers, against late duplicates */
+    AGENT_STORE_TRIES = 3,  /* what one result names is stored again so often, when it was lost */
     AGENT_ASKS_MAX = LIMIT_DEVICES,
 };
 
@@ -47,6 +49,8 @@ struct agent_session_config {
     const char *program;             /* "bourse-provider 0.1.0", borrowed */
     struct id128 cluster;            /* the market expected; zero: whichever answers */
     struct hash32 dice;              /* 32 random bytes: request ids are drawn from them */
+    /* The shell holds what a result names until AGENT_SETTLED, and stores it again when asked to. */
+    bool can_store_again;
 };
 
 struct agent_device {
@@ -116,6 +120,9 @@ enum agent_action_type {
     AGENT_START,       /* `work`: its lane is free, run it */
     AGENT_CANCEL,      /* `work` runs: end it soon, then agent_session_finished as always */
     AGENT_NOTICE,      /* `work` runs, and its lease has been taken: tell its program to end */
+    AGENT_STORE,       /* `work` is done, and the broker lost what its result names: store it again,
+                        * then agent_session_stored */
+    AGENT_SETTLED,     /* `work`: nobody asks any more for what its result names */
     AGENT_RECONNECT,   /* make a new connection after `wait_ns`, then agent_session_connected */
     AGENT_READY,       /* the broker said Welcome */
     AGENT_NOTE,        /* `text`: worth a line in the log */
@@ -201,6 +208,13 @@ const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
 enum agent_status agent_session_finished(struct agent_session *session, int64_t now_ns,
                                          const struct agent_work *work,
                                          const Bourse__V1__Result *facts);
+
+/* Ends an AGENT_STORE. The result is sent again as it was. Or, with `is_stored` false, it goes
+ * without files, as one that nobody can help and that is not paid; `detail` says why to people.
+ * UNKNOWN: the lease is gone, and nobody asks any more. */
+enum agent_status agent_session_stored(struct agent_session *session, int64_t now_ns,
+                                       const struct agent_work *work, bool is_stored,
+                                       const char *detail);
 
 /* Cancels the asks, answers queued work as cancelled and, with `cancel_running`, asks to end what
  * runs; without it running work finishes, but for programs that save their state, which are told to

@@ -27,7 +27,9 @@ struct work {
     bool alone;              /* its batch was refused: try it by itself */
     uint8_t *result;         /* encoded, from READY on */
     size_t result_length;
-    struct id128 batch; /* id of the Results that carries it, when SENT */
+    bool names_files;     /* the result does */
+    uint32_t store_tries; /* so often it was asked to be stored again */
+    struct id128 batch;   /* id of the Results that carries it, when SENT */
 };
 
 struct remembered {
@@ -179,6 +181,8 @@ void work_give_back(struct agent_session *session, int64_t now_ns, struct lease 
 /* Terms that ended, and leases with nothing left. */
 void work_tick(struct agent_session *session, int64_t now_ns);
 int64_t work_next_deadline_ns(const struct agent_session *session);
+/* Asks the shell to do something about a work. */
+void work_act(struct agent_session *session, enum agent_action_type type, const struct work *work);
 /* The only place where the state of a work changes. */
 void work_move(struct agent_session *session, struct work *work, enum work_state to);
 void work_destroy(struct agent_session *session, struct work *work);
@@ -199,8 +203,11 @@ void results_flush(struct agent_session *session, int64_t now_ns);
 /* Whether what was refused with this code may be accepted in a while. */
 bool results_may_pass_later(enum reject_code code);
 void results_accepted(struct agent_session *session, const struct id128 *batch);
-void results_rejected(struct agent_session *session, int64_t now_ns, const struct id128 *batch,
-                      enum reject_code code, const char *text);
+void results_rejected(struct agent_session *session, int64_t now_ns,
+                      const struct dialogue_event *event);
+/* The work is LEFT, and its result is sent as it was, or without the files that it names. */
+enum agent_status results_stored(struct agent_session *session, int64_t now_ns, struct work *work,
+                                 bool is_stored, const char *detail);
 int64_t results_next_deadline_ns(const struct agent_session *session);
 
 #endif

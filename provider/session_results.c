@@ -32,6 +32,12 @@ static void become_ready(struct agent_session *session, int64_t now_ns, struct w
     work_move(session, work, WORK_READY);
 }
 
+static bool names_files(const Bourse__V1__Result *result)
+{
+    return result->n_outputs > 0 || result->standard_output != NULL ||
+           result->standard_error != NULL || (result->saved != NULL && result->saved->n_files > 0);
+}
+
 enum agent_status results_owe(struct agent_session *session, int64_t now_ns, struct work *work,
                               const Bourse__V1__Result *facts)
 {
@@ -59,8 +65,10 @@ enum agent_status results_owe(struct agent_session *session, int64_t now_ns, str
         free(bytes);
         return AGENT_BAD;
     }
+    free(work->result); /* of an earlier try */
     work->result = bytes;
     work->result_length = length;
+    work->names_files = names_files(facts);
     become_ready(session, now_ns, work);
     return AGENT_OK;
 }
@@ -113,6 +121,8 @@ static bool send_batch(struct agent_session *session, int64_t now_ns, size_t cou
         results_sign(session->config.identity, &session->config.cluster, &root);
     Bourse__V1__Results body = BOURSE__V1__RESULTS__INIT;
     body.signature = view(signature.bytes, sizeof signature.bytes);
+    body.has_can_store_again = session->config.can_store_again;
+    body.can_store_again = session->config.can_store_again;
     body.n_results = count;
     body.results = results;
     struct id128 id = session_draw_id(session);
@@ -230,38 +240,128 @@ static void wait_before_retry(struct agent_session *session, int64_t now_ns)
     session->retry_ns = now_ns + (wait_ns < RETRY_LONGEST_NS ? wait_ns : RETRY_LONGEST_NS);
 }
 
-void results_rejected(struct agent_session *session, int64_t now_ns, const struct id128 *batch,
-                      enum reject_code code, const char *text)
+/* The result as it was, without any file. */
+static enum agent_status owe_without_files(struct agent_session *session, int64_t now_ns,
+                                           struct work *work, const char *detail)
 {
+    Bourse__V1__Result *was = NULL;
+    switch (codec_decode_result(work->result, work->result_length, &was, NULL)) {
+    case CODEC_OK:
+        break;
+    case CODEC_OUT_OF_MEMORY:
+        session->counts.out_of_memory = true;
+        return AGENT_OUT_OF_MEMORY;
+    case CODEC_TOO_LARGE:
+    case CODEC_UNKNOWN_TYPE:
+    case CODEC_MALFORMED:
+        return AGENT_BAD; /* it was encoded here */
+    }
+    work_act(session, AGENT_SETTLED, work);
+    Bourse__V1__Result facts = *was;
+    facts.n_outputs = 0;
+    facts.standard_output = NULL;
+    facts.standard_error = NULL;
+    facts.saved = NULL;
+    facts.detail = (char *)(uintptr_t)detail;
+    if (facts.outcome == OUTCOME_OK) {
+        facts.outcome = OUTCOME_INPUT_MISSING;
+        facts.has_lacks_factor = facts.lacks_factor = work->given != NULL && work->given->has_seed;
+        facts.has_exit_code = false;
+    }
+    enum agent_status status = results_owe(session, now_ns, work, &facts);
+    codec_result_free(&was);
+    return status;
+}
+
+/* Nothing is decided of the result that was refused alone. */
+static void store_again(struct agent_session *session, int64_t now_ns, struct work *work)
+{
+    list_remove(&work->result_link);
+    work_move(session, work, WORK_LEFT);
+    if (work->store_tries < AGENT_STORE_TRIES) {
+        work->store_tries++;
+        session_note(session, "the broker lost what the result of subtask %u names: stored again",
+                     work->index);
+        work_act(session, AGENT_STORE, work);
+        return;
+    }
+    (void)owe_without_files(session, now_ns, work, "the broker lost what was left, each time");
+}
+
+/* Says once what a refused message means. */
+static void note_refusal(struct agent_session *session, const struct dialogue_event *event,
+                         bool is_of_many)
+{
+    if (event->reject == REJECT_OUTPUT_NOT_STORED) {
+        session_note(session, "%s: %s: %s",
+                     event->limit > 1 ? "some results count for nothing"
+                                      : "a result counts for nothing",
+                     reject_name(event->reject), event->text);
+    } else if (is_of_many) {
+        session_note(session, "a group of results was refused, each is sent alone: %s",
+                     event->text);
+    } else if (event->reject != REJECT_OUTPUT_LOST) {
+        session_note(session, "a result was refused: %s", event->text);
+    }
+}
+
+/* All results of a message are decided. So many of them count for nothing as the broker says. */
+static void count_decided(struct agent_session *session, uint64_t results, int64_t lacking)
+{
+    uint64_t refused = lacking > 1 ? (uint64_t)lacking : 1;
+    refused = refused < results ? refused : results;
+    session->counts.refused += refused;
+    session->counts.accepted += results - refused;
+}
+
+void results_rejected(struct agent_session *session, int64_t now_ns,
+                      const struct dialogue_event *event)
+{
+    const enum reject_code code = event->reject;
     struct list_link *link = session->sent.next;
-    struct work *work = carried(session, link, batch);
+    struct work *work = carried(session, link, &event->id);
     if (work == NULL) {
         return;
     }
     session->batches--;
-    bool many = carried(session, work->result_link.next, batch) != NULL;
-    /* The others count: all are decided. */
     const bool is_decided = code == REJECT_OUTPUT_NOT_STORED;
-    if (is_decided) {
-        session_note(session, "a result counts for nothing: %s: %s", reject_name(code), text);
-    } else if (results_may_pass_later(code)) {
+    const bool passes = results_may_pass_later(code);
+    const bool many = carried(session, work->result_link.next, &event->id) != NULL;
+    uint64_t decided = 0;
+    if (passes) {
         wait_before_retry(session, now_ns);
-    } else if (many) {
-        session_note(session, "a group of results was refused, each is sent alone: %s", text);
     } else {
-        session_note(session, "a result was refused: %s", text);
+        note_refusal(session, event, many);
     }
-    while ((work = carried(session, link, batch)) != NULL) {
+    while ((work = carried(session, link, &event->id)) != NULL) {
         link = work->result_link.next;
-        if (results_may_pass_later(code)) {
+        if (passes) {
             become_ready(session, now_ns, work);
-        } else if (many && !is_decided) {
+        } else if (is_decided) {
+            decided++;
+            work_done(session, work);
+        } else if (many) {
             work->alone = true; /* one bad result does not take its neighbours along */
             become_ready(session, now_ns, work);
+        } else if (code == REJECT_OUTPUT_LOST && work->names_files) {
+            store_again(session, now_ns, work);
         } else {
             session->counts.refused++;
             work_done(session, work);
         }
     }
+    if (is_decided) {
+        count_decided(session, decided, event->limit);
+    }
     results_flush(session, now_ns);
+}
+
+enum agent_status results_stored(struct agent_session *session, int64_t now_ns, struct work *work,
+                                 bool is_stored, const char *detail)
+{
+    if (!is_stored) {
+        return owe_without_files(session, now_ns, work, detail);
+    }
+    become_ready(session, now_ns, work);
+    return AGENT_OK;
 }

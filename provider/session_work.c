@@ -93,8 +93,7 @@ static struct agent_work named(const struct work *work)
                                .lane = work->lane};
 }
 
-static void act_on(struct agent_session *session, enum agent_action_type type,
-                   const struct work *work)
+void work_act(struct agent_session *session, enum agent_action_type type, const struct work *work)
 {
     session_act(session, &(struct agent_action){.type = type, .work = named(work)});
 }
@@ -152,11 +151,11 @@ static void advance_lane(struct agent_session *session, struct lease *lease, uin
     struct work *work;
     while ((work = first_queued(lane)) != NULL && lane->running < lease->depth) {
         work_move(session, work, WORK_RUNNING);
-        act_on(session, AGENT_START, work);
+        work_act(session, AGENT_START, work);
     }
     if (work != NULL && !work->prepared) {
         work->prepared = true;
-        act_on(session, AGENT_PREPARE, work);
+        work_act(session, AGENT_PREPARE, work);
     }
 }
 
@@ -179,7 +178,7 @@ static void cancel_running(struct agent_session *session, struct work *work, uin
     if (!work->cancelling) {
         work->cancelling = true;
         work->cancel_outcome = outcome;
-        act_on(session, AGENT_CANCEL, work);
+        work_act(session, AGENT_CANCEL, work);
     }
 }
 
@@ -327,7 +326,7 @@ static void tell_programs(struct agent_session *session, const struct lease *lea
          link = link->next) {
         const struct work *work = LIST_ELEMENT(link, struct work, link);
         if (work->state == WORK_RUNNING) {
-            act_on(session, AGENT_NOTICE, work);
+            work_act(session, AGENT_NOTICE, work);
         }
     }
 }
@@ -546,7 +545,8 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
                                          const Bourse__V1__Result *facts)
 {
     struct work *work = known(session, name);
-    if (work == NULL || (work->state != WORK_RUNNING && work->state != WORK_LEFT)) {
+    if (work == NULL || (work->state != WORK_RUNNING && work->state != WORK_LEFT) ||
+        work->result != NULL) {
         return AGENT_UNKNOWN;
     }
     struct lease *lease = work->lease;
@@ -570,6 +570,23 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
     return status;
 }
 
+enum agent_status agent_session_stored(struct agent_session *session, int64_t now_ns,
+                                       const struct agent_work *name, bool is_stored,
+                                       const char *detail)
+{
+    struct work *work = known(session, name);
+    if (work == NULL || work->state != WORK_LEFT || work->result == NULL) {
+        return AGENT_UNKNOWN;
+    }
+    struct lease *lease = work->lease;
+    enum agent_status status = results_stored(session, now_ns, work, is_stored, detail);
+    if (status == AGENT_OK) {
+        work_settle(session, lease);
+        results_flush(session, now_ns);
+    }
+    return status;
+}
+
 void work_done(struct agent_session *session, struct work *work)
 {
     struct lease *lease = work->lease;
@@ -581,6 +598,9 @@ void work_done(struct agent_session *session, struct work *work)
 
 void work_destroy(struct agent_session *session, struct work *work)
 {
+    if (session->config.can_store_again && work->names_files) {
+        work_act(session, AGENT_SETTLED, work);
+    }
     session->work_in[work->state]--;
     work->lease->active -= is_active(work->state);
     take_work(work->lease, work);

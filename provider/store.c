@@ -765,6 +765,26 @@ enum store_status store_take_lent(struct store *store, const struct hash32 *hash
     return take(store, hash, &taking, ret_blob, ret_problem);
 }
 
+bool store_find(struct store *store, const struct hash32 *hash, struct store_blob *ret_blob)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&store->mutex);
+    struct entry *entry = find_entry(store, hash);
+    if (entry != NULL && entry->state == ENTRY_HERE && !store->stopping) {
+        int fd;
+        entry->users++;
+        entry->verified = false;
+        is_found = open_entry(store, entry, &fd) == STORE_OK;
+        if (is_found) {
+            *ret_blob = (struct store_blob){.hash = *hash, .size = entry->size, .fd = fd};
+        } else {
+            leave(store, entry);
+        }
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return is_found;
+}
+
 /* What a taker of what is lent says of it. */
 static void hear(struct entry *entry, const struct store_blob *blob)
 {

@@ -96,6 +96,9 @@ enum store_status store_take(struct store *store, const struct hash32 *hash,
 enum store_status store_take_lent(struct store *store, const struct hash32 *hash,
                                   const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                                   struct store_blob *ret_blob, struct problem *ret_problem);
+/* A blob of which a file of our own is at hand, after it was hashed anew. Nothing is fetched, and
+ * nobody waits for others. False: there is none. */
+bool store_find(struct store *store, const struct hash32 *hash, struct store_blob *ret_blob);
 void store_release(struct store *store, struct store_blob *blob);
 /* Asks for a blob without waiting; a hint, dropped when STORE_WANTED_MAX are wanted already. */
 void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,

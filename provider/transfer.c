@@ -185,6 +185,7 @@ static size_t sources_of(const struct outcome *outcome, struct blob_source *sour
 static void refused(struct outcome *outcome, enum reject_code code, const struct problem *problem)
 {
     bool quota = code == REJECT_BLOB_QUOTA || code == REJECT_TOO_LARGE;
+    outcome->is_unstored = true;
     if (outcome->saved_count > 0) { /* it ends as it did, and has saved nothing */
         outcome_fail(outcome, outcome->result, "nothing was saved: it could not be stored: %s",
                      problem->text);

@@ -38,8 +38,9 @@ struct audit_report {
     int64_t minted_micro, charged_micro, fees_micro, held_micro;
     char root[65]; /* of the checkpoint */
     char origin[64];
-    char head[16]; /* "ok", or "missing": a backup has none */
-    uint64_t acts; /* records of the audit log, all chained */
+    char head[16];         /* "ok", or "missing": a backup has none */
+    uint32_t head_damaged; /* marks in HEAD whose copy is damaged, which is no finding */
+    uint64_t acts;         /* records of the audit log, all chained */
 };
 
 /* Audits the market in `folder` (ledger.db, HEAD), read only; a broker may be running.

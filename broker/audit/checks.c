@@ -185,12 +185,13 @@ static bool note_check(struct audit *audit, const struct audit_lease *lease,
                                   .provider_number = lease->provider_number,
                                   .outcome = row->outcome,
                                   .status = row->status,
+                                  .lacks_factor = result->has_lacks_factor && result->lacks_factor,
                                   .verdict = result->has_verdict ? result->verdict : VERDICT_NONE};
     if (result->has_seed) {
         check->seed = codec_hash(result->seed);
     }
     struct audit_held *held = lease->job->held_now[row->index - lease->job->checked];
-    if (held != NULL && row->outcome == OUTCOME_INPUT_MISSING) {
+    if (held != NULL && audit_lacks_product(check)) {
         held->missing++;
     }
     return held == NULL || audit_note_verdict(audit, lease, held, check, result);
@@ -215,7 +216,7 @@ static bool bears_out(const struct audit *audit, const struct audit_held *held,
 {
     const struct audit_row *row = &audit->rows.row;
     const bool is_confirmed = held->is_confirmed || !audit_two_refute(audit);
-    const bool is_missing = check->outcome == OUTCOME_INPUT_MISSING;
+    const bool is_missing = audit_lacks_product(check);
     const bool may_refute = !audit_two_refute(audit) && held->missing >= MISSING_TO_REFUTE;
     const bool is_doubted = audit_two_refute(audit) && held->doubts >= DOUBTS_TO_REDO;
     const bool is_paid = check->status == ATTEMPT_FAILED_PAID;

@@ -10,7 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD_SLOTS = 4, HEAD_SLOT = 512, HEAD_BYTES = HEAD_SLOTS * HEAD_SLOT };
+enum {
+    HEAD_SLOTS = 4,
+    HEAD_SLOT = 512,
+    HEAD_BYTES = HEAD_SLOTS * HEAD_SLOT,
+    HEAD_COPY = 2, /* a mark is also in the slot so many further on */
+    HEAD_READS = 3,
+};
 
 struct link { /* where the chain stands */
     uint64_t entry, next_command;
@@ -35,29 +41,71 @@ static bool read_mark(const uint8_t slot[HEAD_SLOT], struct audit_mark *ret_mark
     return true;
 }
 
-bool audit_read_head(struct audit *audit, const char *path)
+struct marks { /* what HEAD says, read once */
+    struct audit_mark newest;
+    bool has_mark;
+    size_t length;
+    uint32_t damaged;
+};
+
+/* False with errno. */
+static bool read_bytes(const char *path, uint8_t ret_bytes[HEAD_BYTES], size_t *ret_length)
 {
-    uint8_t bytes[HEAD_BYTES] = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) {
-        return true;
-    }
-    ssize_t length = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
+    ssize_t length = fd < 0 ? -1 : read(fd, ret_bytes, HEAD_BYTES);
+    int error = errno;
     if (fd >= 0) {
         (void)close(fd); /* read only */
     }
-    if (length < 0) {
-        return audit_unreadable(audit, "%s cannot be read: %s", path, strerror(errno));
+    errno = error;
+    *ret_length = length < 0 ? 0 : (size_t)length;
+    return length >= 0;
+}
+
+/* Whether something was ever written there: zeros are no mark while no mark had this place. */
+static bool was_written(const uint8_t *bytes, size_t slot, const struct marks *marks)
+{
+    static const uint8_t zeros[HEAD_SLOT];
+    const bool has_copies = marks->length > HEAD_COPY * HEAD_SLOT;
+    return memcmp(bytes + slot * HEAD_SLOT, zeros, HEAD_SLOT) != 0 ||
+           (has_copies && slot * HEAD_SLOT < marks->length && marks->newest.counter >= HEAD_COPY);
+}
+
+static bool read_marks(const char *path, struct marks *marks)
+{
+    uint8_t bytes[HEAD_BYTES] = {0}; /* slots that the file lacks are zeros */
+    bool is_whole[HEAD_SLOTS];
+    *marks = (struct marks){.has_mark = false};
+    if (!read_bytes(path, bytes, &marks->length)) {
+        return false;
     }
-    for (size_t i = 0; i < HEAD_SLOTS; i++) { /* those that the file lacks are zeros */
+    for (size_t i = 0; i < HEAD_SLOTS; i++) {
         struct audit_mark mark;
-        if (read_mark(bytes + i * HEAD_SLOT, &mark) &&
-            (!audit->has_mark || mark.counter > audit->mark.counter)) {
-            audit->mark = mark;
-            audit->has_mark = true;
+        is_whole[i] = read_mark(bytes + i * HEAD_SLOT, &mark);
+        if (is_whole[i] && (!marks->has_mark || mark.counter > marks->newest.counter)) {
+            marks->newest = mark;
+            marks->has_mark = true;
         }
     }
-    return audit->has_mark || length == 0 ||
+    for (size_t i = 0; i < HEAD_SLOTS; i++) {
+        marks->damaged += !is_whole[i] && was_written(bytes, i, marks);
+    }
+    return true;
+}
+
+bool audit_read_head(struct audit *audit, const char *path)
+{
+    struct marks marks = {.damaged = 1};
+    for (int i = 0; i < HEAD_READS && marks.damaged > 0; i++) { /* a write may be under way */
+        if (!read_marks(path, &marks)) {
+            return errno == ENOENT ||
+                   audit_unreadable(audit, "%s cannot be read: %s", path, strerror(errno));
+        }
+    }
+    audit->mark = marks.newest;
+    audit->has_mark = marks.has_mark;
+    audit->report->head_damaged = marks.damaged;
+    return marks.has_mark || marks.length == 0 ||
            audit_finding(audit, "HEAD", 0, "none of its marks is whole");
 }
 

@@ -118,8 +118,8 @@ bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
                         struct audit_held *held, const struct audit_check *check,
                         const Bourse__V1__Result *result)
 {
-    const bool is_missing = check->outcome == OUTCOME_INPUT_MISSING &&
-                            check->status == ATTEMPT_FAILED_UNPAID && is_honest(lease, result);
+    const bool is_missing = audit_lacks_product(check) && check->status == ATTEMPT_FAILED_UNPAID &&
+                            is_honest(lease, result);
     const bool is_verdict = check->outcome == OUTCOME_OK && check->status == ATTEMPT_FAILED_PAID;
     const bool rejects = is_verdict && check->verdict == VERDICT_REJECT;
     const uint32_t referee = check->provider_number;

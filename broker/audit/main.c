@@ -34,6 +34,17 @@ static void print_counted(uint64_t count, const char *one, const char *many, con
     printf("%" PRIu64 " %s%s", count, count == 1 ? one : many, after);
 }
 
+/* A damaged copy hides nothing, so that it is no finding. A start says the same. */
+static void warn_of_head(const struct audit_report *report)
+{
+    if (report->head_damaged > 0 && report->verdict != AUDIT_UNREADABLE) {
+        fprintf(stderr,
+                "audit: warning: HEAD: %" PRIu32 " of its copies of a mark %s damaged; the newest "
+                "that is whole was used. Look at the disk, unless its power was cut\n",
+                report->head_damaged, report->head_damaged == 1 ? "is" : "are");
+    }
+}
+
 static void print_text(const struct audit_report *report)
 {
     if (report->verdict == AUDIT_UNREADABLE) {
@@ -85,6 +96,7 @@ static json_t *verdict_of(const struct audit_report *report)
                                   json_string(report->what)); /* a NULL json shows at the dump */
         return json;
     }
+    (void)json_object_set_new(json, "head_damaged", json_integer(report->head_damaged));
     if (report->verdict == AUDIT_FINDING) {
         (void)json_object_update_new(
             json, json_pack("{s:s, s:I, s:s, s:s, s:s}", "table", report->table, "entry",
@@ -276,6 +288,7 @@ int main(int argc, char **argv)
             print_text(&report);
         }
     }
+    warn_of_head(&report);
     if (!printed) {
         fputs("audit: the verdict cannot be written\n", stderr);
         return EXIT_UNREADABLE;

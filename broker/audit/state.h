@@ -11,6 +11,7 @@
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/genesis.h"
+#include "protocol/message.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -234,9 +235,15 @@ struct audit_check { /* what a check said */
     struct audit_job *job;
     uint32_t index, attempt, provider_number;
     uint8_t outcome, status;
+    bool lacks_factor;
     uint32_t verdict;
     struct hash32 seed;
 };
+/* Whether the check found no bytes of the product that it judges. */
+static inline bool audit_lacks_product(const struct audit_check *check)
+{
+    return check->outcome == OUTCOME_INPUT_MISSING && !check->lacks_factor;
+}
 
 enum { AUDIT_JUDGES = 64 }; /* more than the rules let judge one subtask */
 struct audit_jury {         /* of a subtask */

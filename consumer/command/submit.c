@@ -315,6 +315,50 @@ int command_submit(struct invocation *invocation)
     return connect_broker(invocation, &status) ? submit_and_wait(invocation, job) : status;
 }
 
+struct absence {
+    struct invocation *invocation;
+    size_t count;
+    char first[256]; /* why the first one cannot be sent */
+};
+
+static void say_absent(void *context, const struct bourse_absent *absent)
+{
+    struct absence *absence = context;
+    const char *kind = absent->is_image ? "the image" : plain_text(absent->name);
+    if (absence->count++ == 0) {
+        (void)snprintf(absence->first, sizeof absence->first, "%s", plain_text(absent->why));
+    }
+    if (!absence->invocation->json) {
+        (void)fprintf(stderr, "bourse: the broker lost %s, and it cannot be sent again: ", kind);
+        (void)fprintf(stderr, "%s\n        (SHA-256 %s, %s)\n", plain_text(absent->why),
+                      absent->hash, bytes_text(absent->size));
+    }
+}
+
+/* What the broker lost and is still here goes with the job. False: some of it is not here. */
+static bool look_for_files(struct invocation *invocation, struct bourse_job *job, int *ret_status)
+{
+    struct absence absence = {.invocation = invocation};
+    struct bourse_error error;
+    if (!bourse_job_look_for_files(invocation->bourse, job, option_text(invocation, "files", "."),
+                                   option_text(invocation, "image", NULL), say_absent, &absence,
+                                   &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    if (absence.count == 0 || option_given(invocation, "anyway")) {
+        return true;
+    }
+    *ret_status =
+        complain(invocation, BOURSE_LOCAL,
+                 "%zu file%s that the job needs %s lost and cannot be sent (%s%s); say "
+                 "with --files where the job's files are, or with --image its image; "
+                 "with --anyway what needs none of them is run",
+                 absence.count, text_plural(absence.count), absence.count == 1 ? "is" : "are",
+                 absence.first, absence.count == 1 ? "" : ", ...");
+    return false;
+}
+
 int command_resume(struct invocation *invocation)
 {
     int status = 0;
@@ -338,7 +382,7 @@ int command_resume(struct invocation *invocation)
                            option_text(invocation, "value", NULL), good_for_ms, &job, &error)) {
         return complain_with(invocation, &error);
     }
-    return submit_and_wait(invocation, job);
+    return look_for_files(invocation, job, &status) ? submit_and_wait(invocation, job) : status;
 }
 
 /* ---------------------------------------------------------------- run */

@@ -729,6 +729,9 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     if (held == NULL || (outcome != XOUTCOME_OK && outcome != XOUTCOME_INPUT_MISSING)) {
         return false;
     }
+    if (outcome == XOUTCOME_INPUT_MISSING && result->lacks_factor) {
+        return false; /* it says nothing of the product: the check is tried again, as any subtask */
+    }
     const struct decision decision = decision_of(result, outcome);
     if (!check_counts(exchange, lease, attempt->key.index)) { /* it was begun before it became so */
         check_again(exchange, job, held, held->shy_of);

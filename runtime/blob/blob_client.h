@@ -100,12 +100,16 @@ struct blob_want {
 bool blob_client_get_many(struct blob_client *client, const struct blob_want *wants, size_t count,
                           const struct id128 *job, blob_take *take, size_t *ret_failed,
                           enum reject_code *ret_reject, struct problem *ret_problem);
-/* Which of the sender's own blobs the broker has lost while somebody asks for them: `limit` at
- * most. Who asks has told the broker that it may send them again. False: no answer to one question.
- */
+/* Which blobs the broker has lost while somebody asks for them: `limit` at most, of the sender's
+ * own (`job` NULL), or of those that a lease of the job lets it read. Who asks has told the broker
+ * that it may send them again. False: no answer to one question. */
 enum { BLOB_LOST_MAX = 64 }; /* the broker tells no more at a time */
-bool blob_client_lost(struct blob_client *client, struct hash32 *ret_hashes, size_t limit,
-                      size_t *ret_count, struct problem *ret_problem);
+bool blob_client_lost(struct blob_client *client, const struct id128 *job,
+                      struct hash32 *ret_hashes, size_t limit, size_t *ret_count,
+                      struct problem *ret_problem);
+/* Which of these blobs the sender would have to store: ret_lacks[i] is of hashes[i]. */
+bool blob_client_lacks(struct blob_client *client, const struct hash32 *hashes, size_t count,
+                       bool *ret_lacks, struct problem *ret_problem);
 /* Another thread asks a blocking call to give up soon; it then fails, and so does every later one.
  */
 void blob_client_interrupt(struct blob_client *client);

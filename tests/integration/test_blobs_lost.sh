@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Inputs whose files the broker lost, or that have other bytes, before an agent asked for them: the job ends after the tries that
 # it has and says which input is missing, is charged nothing and holds no device; the broker's log has each of them once a minute at most.
-# Whoever submits the same file again mends it; a client that waits for its job does so by itself. The same of images.
+# Whoever resumes the job or submits the same file again mends it; a client that waits for its job does so by itself. The same of images.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
-fire_begin blobs-lost "$1" bourse-tensor bourse-audit
+fire_begin blobs-lost "$1" bourse-tensor bourse-audit junk-storer
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
 market_up --credits 100 --slots 1
@@ -30,6 +30,13 @@ for way in $ways; do
 done
 file sound.npy sound
 submit_product sound sound.npy
+mkdir deep
+for name in deep/one two; do
+    file "$name.bin" "resumed $name"
+done
+printf '%s\n' 'name: resumed' 'files: [deep/one.bin, two.bin, b.npy]' 'budget: 1.00' 'cap: 1.00' \
+    "run: [sh, -c, 'cat deep/one.bin two.bin >/dev/null']" >resumed.yaml
+"$bourse" submit resumed.yaml -y --quiet --anyway >resumed.id 2>submit.log || fail "submit: $(cat submit.log)"
 # Images: file systems in a tar, as unlike as one file makes them.
 mkdir -p root/bin
 cp -L /bin/sh root/bin/
@@ -61,6 +68,8 @@ for way in $ways; do
     damage "$way.bin" "$way"
 done
 damage rotten.tar other
+damage deep/one.bin other
+damage two.bin gone
 
 began_ms=$(now_ms)
 agent_start "$market/provider"
@@ -86,6 +95,25 @@ until_true 180 is_over image failed || fail "image: $(cat ps.json; "$bourse" exp
 grep -qE '^ +0 +failed +3 .* image missing: ' ps.txt || fail "image: $(cat ps.txt)"
 grep -q '"charged_micro":0,' ps.json || fail "image was charged: $(cat ps.json)"
 grep -q "provider's fault" ps.txt ps.json && fail "the provider is blamed for the image: $(cat ps.txt ps.json)"
+# Who resumes the job sends what is still here, and hears which file is not.
+until_true 180 is_over resumed failed || fail "resumed: $(cat ps.json)"
+mv two.bin moved.bin
+if "$bourse" resume "$(cat resumed.id)" -y --cap 1.00 >resume.out 2>resume.log; then fail "a file that is not here is not missed: $(cat resume.log)"; fi
+has "$(cat resume.log)" 'the broker lost two.bin, and it cannot be sent again: two.bin: No such file or directory'
+has "$(cat resume.log)" '1 file that the job needs is lost and cannot be sent'
+cp b.npy two.bin # as long, and with other bytes
+if "$bourse" resume "$(cat resumed.id)" -y --cap 1.00 >resume.out 2>resume.log; then fail "another file was sent: $(cat resume.log)"; fi
+has "$(cat resume.log)" 'two.bin: is another file than the job had'
+mkdir elsewhere
+mv deep elsewhere/deep
+mv moved.bin elsewhere/two.bin
+"$bourse" resume "$(cat resumed.id)" -y --quiet --cap 1.00 --files elsewhere >resumed-on.id 2>resume.log || fail "resume: $(cat resume.log)"
+[ ! -s resume.log ] || fail "resume complains: $(cat resume.log)"
+until_true 180 is_over resumed-on "done" || fail "what was sent again does not run: $(cat ps.json)"
+if "$bourse" resume "$(cat image.id)" -y --cap 1.00 >resume.out 2>resume.log; then fail "a lost image is not missed: $(cat resume.log)"; fi
+has "$(cat resume.log)" 'the broker lost the image'
+"$bourse" resume "$(cat image.id)" -y --quiet --cap 1.00 --image rotten.tar >image-on.id 2>resume.log || fail "resume: $(cat resume.log)"
+until_true 180 is_over image-on "done" || fail "the image that was sent again does not run: $(cat ps.json)"
 # Whoever has the file sends it again: the right bytes take the place of the others.
 for way in $ways; do
     submit_product "again-$way" "$way.npy"
@@ -133,6 +161,65 @@ for name in $(printf 'kept-%s.npy ' $ways) kept.tar; do
     grep -q "a blob could not be read: .*$hash" "$market/broker.log" || fail "$name was never lost: $(tail -n 20 "$market/broker.log")"
     sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$name is not mended"
 done
+
+# Nobody waits for this job. The agent that runs a part of it has its input and image still, and gives them back to the broker.
+file shared.bin shared
+cp -L "$(command -v sleep)" root/bin/
+ldd "$(command -v sleep)" | grep -oE '/[^ ]+' | while read -r library; do
+    mkdir -p "root$(dirname "$library")"
+    cp -L "$library" "root$library"
+done
+image held
+cat >held.yaml <<'END'
+name: held
+image: held.tar
+files: [shared.bin]
+array: 0-1
+run: [sh, -c, 'read -r name </name && [ "$name" = held ] && [ -s shared.bin ] && ([ {index} = 1 ] || sleep 600)']
+limit: 15m
+budget: 5.00
+cap: 1.00
+END
+"$bourse" submit held.yaml -y --quiet --anyway >held.id 2>submit.log || fail "submit: $(cat submit.log)"
+cached() { # FILE: the agent has it
+    local hash
+    hash=$(sha256sum <"$1" | cut -d' ' -f1)
+    [ -s "$market/provider/cache/${hash:0:2}/$hash" ]
+}
+are_cached() { cached shared.bin && cached held.tar; }
+until_true 60 are_cached || fail "the agent does not fetch the files of its job: $("$bourse" ps "$(cat held.id)" 2>&1)"
+damage shared.bin gone
+damage held.tar other
+agent_join "$work/other" --name other <<<'programs: [sh, sleep]'
+sed -i '/^slots:/d' other/provider.yaml
+echo 'slots: 1' >>other/provider.yaml
+holder=$agent
+# Only who has a lease of the job hears which of its files are lost, and nothing of other jobs.
+mkdir -m 700 keys
+cp "$market/provider/provider.key" keys/holder.key && chmod 600 keys/holder.key && chown -R "$(id -u)" keys
+damage gone.npy gone
+if "$bourse" resume "$(cat product-gone.id)" -y --cap 1.00 --files keys >resume.out 2>resume.log; then fail "a file that is not there was sent: $(cat resume.log)"; fi
+lost_of() { "$bin/junk-storer" "$market/market.yaml" "$@" lost 2>lost.log || fail "junk-storer: $(cat lost.log)"; }
+gone=$(sha256sum <gone.npy | cut -d' ' -f1)
+has "$(lost_of "$market/owner.key" -)" "$gone" # its owner hears of it
+[ "$(lost_of "$work/other/provider.key" "$(cat held.id)")" = refused ] || fail "who has no lease of the job hears what it lost"
+of_holder=$(lost_of keys/holder.key "$(cat held.id)")
+case $of_holder in *"$gone"* | refused) fail "who has a lease hears of another job's file, or of nothing: $of_holder" ;; esac
+agent_start "$work/other"
+started+=("$agent")
+one_accepted() { "$bourse" ps "$(cat held.id)" --json >ps.json 2>/dev/null && [ "$(number accepted ps.json)" = 1 ]; }
+until_true 120 one_accepted || fail "what the agent has still does not come back: $(cat ps.json; "$bourse" ps "$(cat held.id)" 2>&1; tail -n 5 agent-*.log)"
+! grep -q 'input missing\|image missing' ps.json || fail "a try failed meanwhile: $(cat ps.json)"
+for name in shared.bin held.tar; do
+    hash=$(sha256sum <"$name" | cut -d' ' -f1)
+    grep -q "a blob could not be read: .*$hash" "$market/broker.log" || fail "$name was never lost: $(tail -n 20 "$market/broker.log")"
+    sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$name is not mended"
+done
+[ "$(grep -c 'it has it again from here' agent-provider.log)" -ge 2 ] || fail "the agent did not send them: $(cat agent-provider.log)"
+"$bourse" cancel "$(cat held.id)" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
+kill "$agent"
+ended "$agent" 60 || fail "the other agent does not end"
+agent=$holder
 
 keeps_none() {
     local file

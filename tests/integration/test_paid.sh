@@ -97,6 +97,32 @@ until_true 60 job_is '"state":"done"' || fail "what was stored does not count: $
 [ "$(cat stored.d/left)" = left ] || fail "what was fetched: $(find stored.d)"
 [ "$(ended_as liar 0 0)" = 1 ] || fail "what was stored was not paid: $("$bourse" ps last)"
 
+# ---------------------------------------------------------------- what the store lost before the result came is stored again
+
+# The honest result waits; meanwhile the broker loses the file that the result names.
+lie held-back 1
+job lost 'outputs: large' 'run: [sh, -c, "head -c 300000 /dev/zero >large"]'
+"$bourse" submit lost.yaml -y --quiet >log 2>&1 || fail "submit: $(cat log)"
+until_true 60 test -e hold/on || fail "nothing was stored: $(cat agent-liar.log)"
+hash=$(head -c 300000 /dev/zero | sha256sum | cut -d' ' -f1)
+rm "$market/blobs/${hash:0:2}/$hash" || fail "the broker has no file of the output"
+rm hold/on
+until_true 60 job_is '"state":"done"' || fail "what the broker lost makes the result count for nothing: $(cat ps.json; tail agent-liar.log)"
+[ "$(ended_as liar 0 0)" = 1 ] || fail "what the broker lost was not paid: $("$bourse" ps last)"
+grep -q 'the broker lost what the result of subtask 0 names: stored again' agent-liar.log || fail "nothing was stored again: $(cat agent-liar.log)"
+"$bourse" fetch last -o lost.d >log 2>&1 || fail "fetch: $(cat log)"
+[ "$(sha256sum <lost.d/large | cut -d' ' -f1)" = "$hash" ] || fail "other bytes were fetched"
+
+# Who says that he can store again, and never does, is not paid either.
+before=$(balance_of liar)
+lie stalling 1
+leaves stalling 'crash_limit: 0'
+status=0
+"$bourse" submit stalling.yaml -y --wait -o stalling.d >log 2>&1 || status=$?
+[ "$status" -eq 1 ] || fail "a lie told again and again: submit --wait ends with $status: $(cat log)"
+[ "$(ended_as liar 10 2)" = 1 ] || fail "a lie told again and again: $("$bourse" ps last)"
+[ "$(balance_of liar)" = "$before" ] || fail "a lie told again and again was paid"
+
 # ---------------------------------------------------------------- where nobody else is there
 
 before=$(balance_of liar)
@@ -118,4 +144,4 @@ job plain 'run: [sh, -c, "true"]'
 market_audit
 "$bin/bourse-broker" audit "$market" --json >audit.json || fail "audit"
 [ "$(field rules audit.json)" -ge 18 ] || fail "the rules: $(cat audit.json)"
-echo "six lies and one alone, none paid: ok"
+echo "seven lies and one alone, none paid; what the store lost is stored again and paid: ok"

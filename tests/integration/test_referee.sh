@@ -292,7 +292,9 @@ sqlite3 "$market/blobs/blobs.db" "PRAGMA busy_timeout = 10000; UPDATE blob SET b
     fail "blobs.db: $(cat sqlite.log)"
 agent_start "$market/provider"
 started+=("$agent")
+first=$agent
 agent_start "$work/second"
+second=$agent
 await missing
 [ "$(field state ps.json)" = "done" ] || fail "missing: its work was not done again: $(cat ps.json)"
 [ "$(ended_as third 1)" = 1 ] && [ "$(ended_as third 0)" -ge 1 ] || fail "missing: who was paid: $("$bourse" ps "$id" 2>&1)"
@@ -300,6 +302,29 @@ await missing
 sha256sum <mended/A5.npy.c | grep -q "^$hash" || fail "missing: the product is not mended"
 grep -q "a blob could not be read: .*$hash" "$market/broker.log" || fail "missing: the log does not say so"
 "$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+
+# The broker loses a factor before the check: the referees lack it, are neither paid nor blamed, and the maker is paid.
+kill -TERM "$first" "$second"
+ended "$first" 60 && ended "$second" 60 || fail "the other agents do not end"
+until_true 60 multiplying 1 || fail "what the other ones offered still stands"
+"$maker" A6.npy 96 64 10
+job factor 'each: A6.npy'
+submit factor
+until_true 60 is_held || fail "factor: the result is not held: $(cat ps.json)"
+hash=$(sha256sum <A6.npy | cut -d' ' -f1)
+sqlite3 "$market/blobs/blobs.db" "PRAGMA busy_timeout = 10000; UPDATE blob SET bytes = zeroblob(size) WHERE hash = x'$hash';" >sqlite.log ||
+    fail "blobs.db: $(cat sqlite.log)"
+agent_start "$market/provider"
+started+=("$agent")
+agent_start "$work/second"
+started+=("$agent")
+await factor
+"$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+grep -qE '^check of subtask 0 +failed +3 .* input missing: input A6.npy: the broker does not have blob' ps.txt || fail "factor: $(cat ps.txt)"
+[ "$(ended_as third 1)" = 1 ] || fail "factor: the maker was not paid: $(cat ps.txt)"
+[ "$(ended_as third 2)$(ended_as third 4)" = 00 ] || fail "factor: the maker is blamed: $(cat ps.txt)"
+paid=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM results WHERE hex(job) LIKE '$(echo "$id" | tr a-f A-F)%' AND idx = 1 AND status <> 2;")
+[ "$paid" = 0 ] || fail "factor: a referee that found nothing was paid: $(cat ps.txt)"
 
 # The honest ones were never accused.
 refuted=$(sqlite3 -readonly "$market/ledger.db" "

@@ -136,6 +136,9 @@ start
 stop || fail "a clean stop after a kill"
 copy "$wal"
 flip "$dir/HEAD" 1000
+"$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "a damaged copy is a finding: $(cat audit.json)"
+has "$(cat audit.err)" "audit: warning: HEAD: 1 of its copies of a mark is damaged"
+[ "$(field head_damaged audit.json)" = 1 ] || fail "the audit does not count the damaged copy: $(cat audit.json)"
 start
 has "$(cat "$work/broker.log")" "1 of its copies of a mark are damaged, and are written anew"
 stop || fail "a clean stop with a damaged copy of a mark"

@@ -3,6 +3,10 @@
  *     junk-storer MARKET KEY JOB COUNT BYTES
  *         Stores COUNT blobs of BYTES bytes each for the job, under the provider's key, and prints
  *         how many were taken and the code of the refusal that ended it (0: none).
+ *
+ *     junk-storer MARKET KEY JOB lost
+ *         Asks which blobs of the job are lost, or with JOB "-" which of the key's own. Prints one
+ *         hash a line, or "refused".
  */
 #include "base/sha256.h"
 #include "base/text.h"
@@ -46,6 +50,23 @@ static int store(struct blob_client *client, const struct id128 *job, unsigned l
     return 0;
 }
 
+static int ask_lost(struct blob_client *client, const struct id128 *job)
+{
+    struct problem problem = {.text = ""};
+    struct hash32 lost[BLOB_LOST_MAX];
+    size_t count = 0;
+    if (!blob_client_lost(client, job, lost, BLOB_LOST_MAX, &count, &problem)) {
+        (void)puts("refused");
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char hex[65];
+        text_hex(lost[i].bytes, sizeof lost[i].bytes, hex);
+        (void)puts(hex);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct problem problem = {.text = ""};
@@ -53,8 +74,12 @@ int main(int argc, char **argv)
     struct identity *identity = NULL;
     struct blob_client *client = NULL;
     struct id128 job;
-    if (argc != 6 || !text_unhex(argv[3], job.bytes, sizeof job.bytes)) {
-        (void)fputs("usage: junk-storer MARKET KEY JOB COUNT BYTES\n", stderr);
+    const bool asks = argc == 5 && strcmp(argv[4], "lost") == 0;
+    const bool has_job = argc > 3 && strcmp(argv[3], "-") != 0;
+    if ((!asks && argc != 6) || (!asks && !has_job) ||
+        (has_job && !text_unhex(argv[3], job.bytes, sizeof job.bytes))) {
+        (void)fputs("usage: junk-storer MARKET KEY JOB COUNT BYTES | MARKET KEY JOB|- lost\n",
+                    stderr);
         return 2;
     }
     if (sodium_init() < 0) {
@@ -64,9 +89,14 @@ int main(int argc, char **argv)
         return fail(argv[1], &problem);
     }
     void *zmq = zmq_ctx_new();
-    int status = blob_client_open(zmq, market.blobs, &market.server, identity, &client, &problem)
-                     ? store(client, &job, strtoul(argv[4], NULL, 10), strtoul(argv[5], NULL, 10))
-                     : fail(market.blobs, &problem);
+    int status = 0;
+    if (!blob_client_open(zmq, market.blobs, &market.server, identity, &client, &problem)) {
+        status = fail(market.blobs, &problem);
+    } else if (asks) {
+        status = ask_lost(client, has_job ? &job : NULL);
+    } else {
+        status = store(client, &job, strtoul(argv[4], NULL, 10), strtoul(argv[5], NULL, 10));
+    }
     blob_client_close(&client);
     (void)zmq_ctx_term(zmq);
     identity_destroy(&identity);

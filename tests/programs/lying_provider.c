@@ -11,6 +11,9 @@
  *     no-log       the standard output has a hash that nobody stored
  *     checkpoint   so has a file of the checkpoint, of what was told to end
  *     held-back    none: the true result waits until the file BOURSE_TEST_HOLD is gone
+ *     stalling     as never-sent; and it says that it can store again, which never mends a lie
+ *
+ * But for the last two it does not say that it can store again.
  *
  * Linked with --wrap=agent_session_finished, it stands between the program that has stored the
  * outputs and the session that signs the result. */
@@ -30,6 +33,9 @@ enum agent_status __real_agent_session_finished(struct agent_session *session, i
 enum agent_status __wrap_agent_session_finished(struct agent_session *session, int64_t now_ns,
                                                 const struct agent_work *work,
                                                 const Bourse__V1__Result *facts);
+
+struct agent_session *__real_agent_session_create(const struct agent_session_config *config);
+struct agent_session *__wrap_agent_session_create(const struct agent_session_config *config);
 
 static bool tells(const char *lie)
 {
@@ -63,7 +69,7 @@ static void lie_of_output(Bourse__V1__Output *output)
     static char other_name[] = "another";
     if (tells("renamed")) {
         output->name = other_name;
-    } else if (tells("never-sent")) {
+    } else if (tells("never-sent") || tells("stalling")) {
         invent_hash(output);
     } else if (tells("of-another") && getenv("BOURSE_TEST_HASH") != NULL &&
                text_unhex(getenv("BOURSE_TEST_HASH"), hash, sizeof hash)) {
@@ -95,4 +101,11 @@ enum agent_status __wrap_agent_session_finished(struct agent_session *session, i
         hold_back();
     }
     return __real_agent_session_finished(session, now_ns, work, &told);
+}
+
+struct agent_session *__wrap_agent_session_create(const struct agent_session_config *config)
+{
+    struct agent_session_config told = *config;
+    told.can_store_again = tells("held-back") || tells("stalling");
+    return __real_agent_session_create(&told);
 }

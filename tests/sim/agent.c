@@ -199,6 +199,8 @@ static void act(struct agent *agent, const struct agent_action *action)
     case AGENT_CANCEL:
         cancel_work(agent, &action->work);
         break;
+    case AGENT_STORE: /* it keeps nothing, and the session knows */
+    case AGENT_SETTLED:
     case AGENT_NOTICE: /* its programs end when they end */
         break;
     case AGENT_RECONNECT:

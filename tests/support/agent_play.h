@@ -56,8 +56,11 @@ static inline void play_start(struct play *play)
     static const uint8_t seed[32] = {5};
     ck_assert_int_ge(sodium_init(), 0);
     *play = (struct play){.identity = identity_create(seed), .now_ns = NS_PER_S};
-    struct agent_session_config config = {
-        .identity = play->identity, .program = "test 1", .cluster = cluster, .dice = {{9}}};
+    struct agent_session_config config = {.identity = play->identity,
+                                          .program = "test 1",
+                                          .cluster = cluster,
+                                          .dice = {{9}},
+                                          .can_store_again = true};
     play->session = agent_session_create(&config);
     static const struct attribute attributes[] = {{.name = "kind", .is_text = true, .text = "cpu"},
                                                   {.name = "memory", .number = 1 << 30}};
@@ -169,13 +172,22 @@ static inline void accept(struct play *play, const struct seen *seen)
     say(play, MESSAGE_ACCEPTED, &id, &body.base);
 }
 
-static inline void reject(struct play *play, const struct seen *seen, enum reject_code code)
+/* The refusal says which limit; 0: none. */
+static inline void reject_of(struct play *play, const struct seen *seen, enum reject_code code,
+                             int64_t limit)
 {
     struct id128 id = seen->id;
     Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
     body.code = code;
     body.text = (char *)(uintptr_t) "no";
+    body.has_limit = limit != 0;
+    body.limit = limit;
     say(play, MESSAGE_REJECT, &id, &body.base);
+}
+
+static inline void reject(struct play *play, const struct seen *seen, enum reject_code code)
+{
+    reject_of(play, seen, code, 0);
 }
 
 static inline void welcome(struct play *play, const struct id128 *market)
@@ -322,6 +334,26 @@ static inline enum agent_status finish(struct play *play, uint64_t lease, uint32
     return agent_session_finished(play->session, play->now_ns, &work, &facts);
 }
 
+/* The same of a result that names a file. */
+static inline enum agent_status finish_with_file(struct play *play, uint64_t lease, uint32_t index)
+{
+    static const uint8_t hash[32] = {0x99};
+    struct agent_work work = {.lease = lease, .index = index, .attempt = 1};
+    Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *files[] = {&file};
+    Bourse__V1__Result facts = BOURSE__V1__RESULT__INIT;
+    file.name = (char *)(uintptr_t) "out";
+    file.hash = view(hash, sizeof hash);
+    file.size = 12;
+    facts.outcome = OUTCOME_OK;
+    facts.started_ms = 1;
+    facts.busy_ns = 1000;
+    facts.has_exit_code = true;
+    facts.n_outputs = 1;
+    facts.outputs = files;
+    return agent_session_finished(play->session, play->now_ns, &work, &facts);
+}
+
 /* The actions that wait, as a line: "begin 1, start 1/0, prepare 1/1". Leases and work by
  * number. */
 static inline const char *actions(struct play *play)
@@ -333,10 +365,9 @@ static inline const char *actions(struct play *play)
         size_t at = strlen(line);
         const char *comma = at == 0 ? "" : ", ";
         unsigned long long lease = action.work.lease;
-        static const char *const names[] = {[AGENT_PREPARE] = "prepare",
-                                            [AGENT_START] = "start",
-                                            [AGENT_CANCEL] = "cancel",
-                                            [AGENT_NOTICE] = "notice"};
+        static const char *const names[] = {
+            [AGENT_PREPARE] = "prepare", [AGENT_START] = "start", [AGENT_CANCEL] = "cancel",
+            [AGENT_NOTICE] = "notice",   [AGENT_STORE] = "store", [AGENT_SETTLED] = "settled"};
         switch (action.type) {
         case AGENT_LEASE_BEGIN:
             (void)snprintf(line + at, sizeof line - at, "%sbegin %llu", comma,
@@ -349,6 +380,8 @@ static inline const char *actions(struct play *play)
         case AGENT_START:
         case AGENT_CANCEL:
         case AGENT_NOTICE:
+        case AGENT_STORE:
+        case AGENT_SETTLED:
             (void)snprintf(line + at, sizeof line - at, "%s%s %llu/%u", comma, names[action.type],
                            lease, action.work.index);
             break;

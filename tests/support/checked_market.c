@@ -289,6 +289,7 @@ static void add_result(struct story *story, const struct side *side, uint32_t in
     result.busy_ns = RESULT_NS;
     if (seed != NULL && verdict == VERDICT_NONE) {
         result.outcome = OUTCOME_INPUT_MISSING;
+        result.has_lacks_factor = result.lacks_factor = story->told->loss == LOSS_FACTOR;
     } else if (seed != NULL) {
         result.has_verdict = true;
         result.verdict = verdict;
@@ -410,9 +411,10 @@ static void check(struct story *story, struct side *by, uint32_t about, uint32_t
                   uint32_t about_attempt, uint32_t verdict)
 {
     const struct hash32 hash = say(story, by, about, attempt, verdict);
-    const uint8_t status = verdict == VERDICT_ACCEPT        ? ATTEMPT_ACCEPTED
-                           : story->told->loss == LOSS_PAID ? ATTEMPT_FAILED_PAID
-                                                            : ATTEMPT_REFUTED;
+    const uint8_t status = verdict == VERDICT_ACCEPT ? ATTEMPT_ACCEPTED
+                           : story->told->loss == LOSS_PAID || story->told->loss == LOSS_FACTOR
+                               ? ATTEMPT_FAILED_PAID
+                               : ATTEMPT_REFUTED;
     struct ledger_record *record = settle(story, &story->maker, about, about_attempt, status);
     record->hash = story->held[about];
     record->result = story->held_bytes[about];

@@ -26,6 +26,7 @@ enum checked_loss {
     LOSS_NONE,
     LOSS_PAID,    /* the result is paid as failed, and made again */
     LOSS_REFUTED, /* the result is refuted */
+    LOSS_FACTOR,  /* as PAID, though the checks say that they lack a factor: no rules say so */
 };
 
 struct checked_market {

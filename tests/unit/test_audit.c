@@ -370,6 +370,43 @@ START_TEST(head_and_journal_must_agree)
 }
 END_TEST
 
+/* Writes junk over one slot of HEAD. */
+static void damage_slot(const struct small_market *market, long slot)
+{
+    FILE *file = fopen(market->head, "r+b");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, slot * HEAD_SLOT_BYTES + 100, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite("junk", 1, 4, file), 4);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(a_damaged_copy_of_a_mark_is_said_and_is_no_finding)
+{
+    struct small_market market;
+    struct audit_report report;
+    struct head head;
+    struct head_file *file;
+    struct problem problem;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_int_eq(head_open(market.head, &file, &head, &problem), HEAD_OK);
+    for (int i = 0; i < 2; i++) { /* every slot has a mark now */
+        ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    }
+    head_close(&file);
+    audit_run(market.folder, &report);
+    ck_assert_int_eq(report.verdict, AUDIT_OK);
+    ck_assert_uint_eq(report.head_damaged, 0);
+    for (long slot = 0; slot < 3; slot++) {
+        damage_slot(&market, slot);
+        audit_run(market.folder, &report);
+        ck_assert_msg(report.verdict == AUDIT_OK, "%s: %s", report.table, report.what);
+        ck_assert_str_eq(report.head, "ok");
+        ck_assert_int_eq((long)report.head_damaged, slot + 1);
+    }
+    small_market_destroy(&market);
+}
+END_TEST
+
 START_TEST(a_head_ahead_of_the_journal_is_found)
 {
     struct small_market market;
@@ -463,6 +500,7 @@ int main(void)
     tcase_add_test(tests, a_fill_past_the_better_ask_is_caught);
     tcase_add_test(tests, an_accepted_result_of_a_simulated_device_says_so);
     tcase_add_test(tests, head_and_journal_must_agree);
+    tcase_add_test(tests, a_damaged_copy_of_a_mark_is_said_and_is_no_finding);
     tcase_add_test(tests, a_head_ahead_of_the_journal_is_found);
     tcase_add_test(tests, what_is_no_market_has_no_verdict);
     suite_add_tcase(suite, tests);

@@ -177,7 +177,7 @@ static const struct {
 } losses[] = {
     {true, LIE_NONE, LOSS_PAID, true},     {true, LIE_ALONE, LOSS_PAID, false},
     {true, LIE_NONE, LOSS_REFUTED, false}, {false, LIE_NONE, LOSS_REFUTED, true},
-    {false, LIE_NONE, LOSS_PAID, false},
+    {false, LIE_NONE, LOSS_PAID, false},   {true, LIE_NONE, LOSS_FACTOR, false},
 };
 enum { LOSSES = sizeof losses / sizeof losses[0] };
 

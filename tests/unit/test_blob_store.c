@@ -408,6 +408,26 @@ START_TEST(a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again)
 }
 END_TEST
 
+START_TEST(what_is_said_to_be_here_has_its_file)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    char path[256];
+    put_large(ALICE, &hash, bytes);
+    path_of(&hash, path);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_OK);
+    ck_assert_int_eq(truncate(path, LARGE - 8), 0);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_LOST);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_NOT_FOUND);
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_LOST);
+    put_large(ALICE, &hash, bytes);
+    ck_assert_int_eq(blob_store_has(store, ALICE, NULL, &hash), BLOB_OK);
+    ck_assert_int_eq(read_all(&hash, LARGE), BLOB_OK);
+}
+END_TEST
+
 START_TEST(a_file_put_in_the_place_of_a_lost_one_is_checked_first)
 {
     struct hash32 hash;
@@ -713,6 +733,120 @@ START_TEST(a_damaged_table_of_owners_is_a_failure)
 }
 END_TEST
 
+/* A broker that drops what the lease stored, and is killed before the commit. */
+static void drop_and_die(const struct blob_holder *holder)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct problem problem;
+        struct blob_store *other = NULL;
+        const struct blob_store_config config = {
+            .folder = folder, .quota_bytes = 1 << 20, .size_bytes = 1 << 20};
+        _exit(blob_store_open(&config, &other, &problem) && blob_store_begin(other) == BLOB_OK &&
+                      blob_store_drop(other, holder, 100) == BLOB_OK
+                  ? 0
+                  : 1);
+    }
+    int status = 1;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+
+START_TEST(a_kill_before_the_commit_leaves_a_dropped_blob_whole)
+{
+    struct hash32 large;
+    const struct blob_lease lease = lease_of(PROVIDER, 1);
+    const uint8_t *bytes = large_bytes(&large);
+    reopen(1 << 20);
+    ck_assert_int_eq(put_for(&lease, bytes, LARGE, &large), BLOB_OK);
+    blob_store_close(&store);
+    drop_and_die(&lease.holder);
+    reopen(1 << 20);
+    ck_assert_uint_eq(blob_store_holdings(store), 1);
+    ck_assert_int_eq(read_all(&large, LARGE), BLOB_OK);
+}
+END_TEST
+
+START_TEST(a_rollback_leaves_a_dropped_blob_whole)
+{
+    struct hash32 large;
+    const struct blob_lease lease = lease_of(PROVIDER, 1);
+    const uint8_t *bytes = large_bytes(&large);
+    reopen(1 << 20);
+    ck_assert_int_eq(put_for(&lease, bytes, LARGE, &large), BLOB_OK);
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    ck_assert_int_eq(blob_store_drop(store, &lease.holder, 100), BLOB_OK);
+    blob_store_close(&store); /* as a broker does that stops without the commit */
+    reopen(1 << 20);
+    ck_assert_int_eq(read_all(&large, LARGE), BLOB_OK);
+}
+END_TEST
+
+static enum blob_sweep sweep_all(size_t *ret_removed)
+{
+    enum blob_sweep state = BLOB_SWEEP_GOES_ON;
+    while (state == BLOB_SWEEP_GOES_ON) {
+        state = blob_store_sweep(store, ret_removed);
+    }
+    return state;
+}
+
+/* A file with that name and nothing in it. */
+static void leave_file(const struct hash32 *hash)
+{
+    char path[256];
+    path_of(hash, path);
+    *strrchr(path, '/') = '\0';
+    (void)mkdir(path, 0700); /* it may be there */
+    path_of(hash, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+START_TEST(files_without_a_row_are_swept_and_others_stay)
+{
+    struct hash32 large;
+    struct hash32 small = sha256_of("small", 5);
+    const struct hash32 left = {{0x12, 0x34}};
+    const uint8_t *bytes = large_bytes(&large);
+    uint64_t stored = 0;
+    bool complete = false;
+    char path[256];
+    size_t removed = 0;
+    put_large(ALICE, &large, bytes);
+    ck_assert_int_eq(put(ALICE, small, (const uint8_t *)"small", 5, 0, 5, &stored, &complete),
+                     BLOB_OK);
+    leave_file(&left);
+    leave_file(&small); /* its bytes are in its row */
+    (void)snprintf(path, sizeof path, "%s/12/notes", folder);
+    FILE *other = fopen(path, "w");
+    ck_assert_ptr_nonnull(other);
+    (void)fclose(other);
+    ck_assert_int_eq(sweep_all(&removed), BLOB_SWEEP_ENDED);
+    ck_assert_uint_eq(removed, 2);
+    ck_assert_int_eq(access(path, F_OK), 0); /* no blob's name */
+    path_of(&left, path);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(read_all(&large, LARGE), BLOB_OK);
+    ck_assert_int_eq(read_one(&small), BLOB_OK);
+}
+END_TEST
+
+START_TEST(a_sweep_gives_up_where_many_files_have_no_row)
+{
+    size_t removed = 0;
+    for (uint32_t i = 0; i <= BLOB_LEFTOVERS_MAX; i++) {
+        const struct hash32 hash = {{(uint8_t)(i % 3), (uint8_t)(i >> 8), (uint8_t)i}};
+        leave_file(&hash);
+    }
+    ck_assert_int_eq(sweep_all(&removed), BLOB_SWEEP_GAVE_UP);
+    ck_assert_uint_eq(removed, BLOB_LEFTOVERS_MAX);
+    ck_assert_int_eq(blob_store_sweep(store, &removed), BLOB_SWEEP_ENDED); /* nothing more goes */
+    ck_assert_uint_eq(removed, BLOB_LEFTOVERS_MAX);
+}
+END_TEST
+
 START_TEST(leftovers_of_a_crash_are_removed_at_the_next_start)
 {
     char path[128];
@@ -803,6 +937,7 @@ int main(void)
     tcase_add_test(tests, a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again);
     tcase_add_test(tests, who_sends_what_was_lost_mends_it_for_all);
     tcase_add_test(tests, a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again);
+    tcase_add_test(tests, what_is_said_to_be_here_has_its_file);
     tcase_add_test(tests, a_file_put_in_the_place_of_a_lost_one_is_checked_first);
     tcase_add_test(tests, bytes_of_another_hash_are_refused_and_leave_nothing);
     tcase_add_test(tests, a_large_blob_comes_in_chunks_and_says_where_to_go_on);
@@ -817,6 +952,10 @@ int main(void)
     tcase_add_test(tests, a_lent_file_that_is_not_whole_leaves_nothing);
     tcase_add_test(tests, what_is_lent_counts_like_any_upload);
     tcase_add_test(tests, a_damaged_table_of_owners_is_a_failure);
+    tcase_add_test(tests, a_kill_before_the_commit_leaves_a_dropped_blob_whole);
+    tcase_add_test(tests, a_rollback_leaves_a_dropped_blob_whole);
+    tcase_add_test(tests, files_without_a_row_are_swept_and_others_stay);
+    tcase_add_test(tests, a_sweep_gives_up_where_many_files_have_no_row);
     tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
     tcase_add_test(tests, who_has_the_lease_may_read_what_was_given_with_its_work);
     tcase_add_test(tests, a_provider_serves_while_its_lease_stands_and_a_minute_more);

@@ -136,11 +136,14 @@ static void check_choice(struct id128 id)
     }
 }
 
+static bool lacks_factor; /* the next answers say so */
+
 /* A second of work, unless a test says otherwise. */
 static struct hash32 answer(uint32_t provider, struct id128 job, struct exchange_work work,
                             uint8_t outcome, uint8_t verdict)
 {
     struct exchange_result one = {
+        .lacks_factor = lacks_factor,
         .job = job,
         .index = work.index,
         .attempt = work.attempt,
@@ -1176,6 +1179,51 @@ START_TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_an
 }
 END_TEST
 
+/* What a check lacks besides the product says nothing of the product: the check is tried again. */
+START_TEST(a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    lacks_factor = true;
+    struct exchange_work check = held.check;
+    uint32_t by = REFEREE;
+    for (int i = 0; i < CHECKS_UNSURE; i++) { /* so often a lost product would be made again */
+        (void)answer(by, held.job, check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+        ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
+        ck_assert_uint_eq(job_row(held.job).checking, 1);
+        by = is_sent_to(SECOND) ? SECOND : REFEREE;
+        check = sent_to(by);
+        reload();
+    }
+    ck_assert_uint_eq(check.index, 1);
+    lacks_factor = false; /* it is there again */
+    (void)answer(by, held.job, check, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(a_factor_that_is_lost_for_good_leaves_the_result_paid)
+{
+    struct held_case held = hold_one();
+    struct exchange_work check = held.check;
+    lacks_factor = true;
+    while (job_row(held.job).state == JOB_OPEN) {
+        (void)answer(REFEREE, held.job, check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+        check = is_sent_to(REFEREE) ? sent_to(REFEREE) : check;
+    }
+    lacks_factor = false;
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_NONE);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(REFEREE).available_micro, 0);
+    ck_assert_uint_eq(job_row(held.job).reason, JOB_REASON_NO_VERDICT);
+    reload();
+}
+END_TEST
+
 /* One who rejects a result and one who does not find it are no two who reject it. */
 START_TEST(what_is_accused_and_then_lost_is_paid)
 {
@@ -1560,6 +1608,8 @@ int main(void)
     tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
     tcase_add_test(tests,
                    what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody);
+    tcase_add_test(tests, a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again);
+    tcase_add_test(tests, a_factor_that_is_lost_for_good_leaves_the_result_paid);
     tcase_add_test(tests, what_is_accused_and_then_lost_is_paid);
     tcase_add_test(tests, a_check_that_fails_for_good_proves_nothing);
     tcase_add_test(tests, who_cancels_pays_for_what_is_held);

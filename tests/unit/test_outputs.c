@@ -1,6 +1,7 @@
 /* What a job declares for each subtask, and whether it is stored for the job's owner with that
  * hash and size. */
 #include "base/sha256.h"
+#include "base/text.h"
 #include "broker/blob_store.h"
 #include "broker/declared.h"
 #include "broker/outputs.h"
@@ -213,17 +214,17 @@ START_TEST(what_is_declared_is_there_with_its_hash_and_size)
     ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
     lie = good;
     lie.hashes[0].bytes[3] ^= 1; /* never stored */
-    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_UNSTORED);
     lie = good;
     lie.hashes[0] = of_bob; /* stored, and not for the job's owner */
     lie.sizes[0] = 6;
-    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_UNSTORED);
     lie = good;
     lie.sizes[0] = UINT64_C(1) << 50;
     ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
     lie = good;
     lie.names[2] = "more"; /* beyond what is declared: it is named, so it has to be there */
-    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_UNSTORED);
     lie.hashes[2] = empty; /* which nobody sends */
     ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_STORED);
 
@@ -253,11 +254,11 @@ START_TEST(what_the_provider_stored_for_the_job_is_there_before_a_result_names_i
     struct claim lie = good;
     lie.hashes[1] = elsewhere; /* another provider's, which goes when that one's leases are over */
     lie.sizes[1] = 2;
-    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_MISSING);
+    ck_assert_int_eq(look(&lie, LEASE), OUTPUTS_UNSTORED);
 }
 END_TEST
 
-START_TEST(a_lost_blob_is_missing)
+START_TEST(a_lost_blob_is_not_stored)
 {
     static uint8_t large[LARGE];
     const struct hash32 manifest = store_manifest(2);
@@ -268,8 +269,20 @@ START_TEST(a_lost_blob_is_missing)
         .index = 1, .names = {"a.txt.xz", "log-1"}, .hashes = {small, file}, .sizes = {3, LARGE}};
     ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
     ck_assert_int_eq(blob_store_checked(store, &file, false), BLOB_LOST);
-    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_MISSING);
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_UNSTORED);
     (void)put(ALICE, large, LARGE); /* sent again */
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
+
+    /* Nobody has noticed yet that its file is shorter, or gone. */
+    char path[256];
+    char hex[2 * sizeof file.bytes + 1];
+    text_hex(file.bytes, sizeof file.bytes, hex);
+    (void)snprintf(path, sizeof path, "%s/%.2s/%s", folder, hex, hex);
+    ck_assert_int_eq(truncate(path, LARGE - 1), 0);
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_UNSTORED);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(look(&good, LEASE), OUTPUTS_UNSTORED);
+    (void)put(ALICE, large, LARGE); /* which the store does not take for stored either */
     ck_assert_int_eq(look(&good, LEASE), OUTPUTS_STORED);
 }
 END_TEST
@@ -350,7 +363,7 @@ int main(void)
     tcase_add_test(tests, names_are_those_that_the_agent_makes);
     tcase_add_test(tests, what_is_declared_is_there_with_its_hash_and_size);
     tcase_add_test(tests, what_the_provider_stored_for_the_job_is_there_before_a_result_names_it);
-    tcase_add_test(tests, a_lost_blob_is_missing);
+    tcase_add_test(tests, a_lost_blob_is_not_stored);
     tcase_add_test(tests, a_lost_manifest_declares_what_it_did_and_is_asked_for_later);
     tcase_add_test(tests, a_lease_is_looked_at_for_its_provider_alone);
     tcase_add_test(tests, a_job_that_leaves_nothing_has_nothing_to_store);

@@ -631,6 +631,40 @@ START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
 }
 END_TEST
 
+START_TEST(what_is_here_is_found_and_hashed_anew_and_nothing_is_fetched)
+{
+    struct play play;
+    struct store_blob blob;
+    struct problem problem;
+    char path[160];
+    char hex[65];
+    play_start(&play, 1 << 20);
+    const struct hash32 *hash = &play.source.hashes[3];
+    ck_assert(!store_find(play.store, hash, &blob));
+    ck_assert_uint_eq(play.source.fetches, 0);
+    ck_assert_int_eq(store_take(play.store, hash, &job, BLOB_BYTES, NULL, &blob, &problem),
+                     STORE_OK);
+    store_release(play.store, &blob);
+    ck_assert(store_find(play.store, hash, &blob));
+    ck_assert_uint_eq(blob.size, BLOB_BYTES);
+    store_release(play.store, &blob);
+
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    (void)snprintf(path, sizeof path, "%s/%.2s/%s", play.folder, hex, hex);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 5), 1); /* the disk changes it */
+    ck_assert_int_eq(close(fd), 0);
+    ck_assert(!store_find(play.store, hash, &blob));
+    ck_assert_uint_eq(play.source.fetches, 1);
+    ck_assert_int_eq(store_take(play.store, hash, &job, BLOB_BYTES, NULL, &blob, &problem),
+                     STORE_OK); /* and so the next taker gets it fetched anew */
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(play.source.fetches, 2);
+    play_end(&play);
+}
+END_TEST
+
 START_TEST(the_hash_of_nothing_needs_no_fetch)
 {
     CLEANUP(play_end) struct play play;
@@ -710,6 +744,7 @@ int main(void)
     tcase_add_test(tcase, a_disk_that_has_room_and_takes_nothing_ends_the_tries);
     tcase_add_test(tcase, room_is_made_from_what_nobody_uses);
     tcase_add_test(tcase, the_next_run_finds_whole_files_and_fetches_damaged_ones_anew);
+    tcase_add_test(tcase, what_is_here_is_found_and_hashed_anew_and_nothing_is_fetched);
     tcase_add_test(tcase, the_hash_of_nothing_needs_no_fetch);
     tcase_add_test(tcase, a_wait_can_be_given_up);
     tcase_add_test(tcase, a_folder_open_to_others_is_refused);

@@ -7,6 +7,7 @@
 #include "broker/handover.h"
 #include "broker/intake.h"
 #include "broker/messages.h"
+#include "broker/turns.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/blob/blob_client.h"
@@ -24,6 +25,7 @@
 
 enum {
     BATCH_MESSAGES = 128,
+    RECEIVED_AT_ONCE = 256, /* messages, before those that wait are answered */
     BATCH_BYTES = 16 << 20,
     EXPIRE_MS = 1000,
     UNREAD_TOLD =
@@ -56,6 +58,14 @@ struct blobs {
     size_t answer_count;
     uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
     struct allowances allowances, reads; /* requests; KiB read */
+    struct turns turns;                  /* of messages: struct asked */
+    struct paused {
+        int descriptor;
+        uint32_t account;
+        int64_t until_ns;
+    } paused[BLOBS_PAUSED_MAX]; /* connections that nothing is read from */
+    size_t paused_count;
+    uint64_t steps; /* that the message being answered has cost so far */
     struct handover handover;
     struct intakes *intakes;
     struct blob_checks *checks;
@@ -77,11 +87,26 @@ struct blobs {
     } lenders[BLOBS_KEEPERS_MAX];
 };
 
-struct asked { /* one message with its sender */
+struct asked { /* one message with its sender, from when it comes until it is answered */
+    struct turn turn;
+    struct router_kept *kept; /* owns the message's bytes; NULL while it is the router's */
     struct router_message message;
+    bool is_local;
     struct envelope envelope;
-    const struct directory_account *account;
+    const struct directory_account *account; /* looked up anew when it is its turn */
+    ProtobufCMessage *body;                  /* NULL until it is its turn; owned */
+    ProtobufCBinaryData *missing;            /* of a BlobHave, so far; owned */
+    size_t missing_count, looked_up;
+    int64_t behind_ns; /* a BlobGet stays behind since then; 0: it does not */
 };
+
+static void asked_free(struct asked *asked)
+{
+    codec_free(&asked->body);
+    router_kept_free(&asked->kept);
+    free(asked->missing);
+    free(asked);
+}
 
 /* ---------------------------------------------------------------- sending */
 
@@ -507,6 +532,7 @@ static bool recheck(struct blobs *blobs, const struct hash32 *hash)
         size <= BLOB_ROW_BYTES) { /* which are hashed whenever they are read */
         return false;
     }
+    blobs->steps += size / BLOBS_BYTES_PER_STEP;
     return check_file(blobs, hash);
 }
 
@@ -556,44 +582,53 @@ static void tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t o
     reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_MISSING, &answer.base));
 }
 
-static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobHave *body)
+/* Looks up the next hashes. False: some are left, and it goes on in its account's next turn. */
+static bool have(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobHave *body)
 {
     uint32_t owner;
     struct served_job *served;
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
-        return;
+        return true;
     }
     struct blob_lease bounds;
     const struct blob_lease *lease =
         lease_of(blobs, asked, served, &bounds); /* reads what it names */
     if (body->has_lost && body->lost) {
+        blobs->steps += 2 * UNREAD_TOLD * BLOBS_LOOK_STEPS;
         tell_lost(blobs, asked, owner, served);
-        return;
+        return true;
     }
     end_batch(blobs); /* "have" is a promise too: of what is durable */
-    Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
-    ProtobufCBinaryData *missing = calloc(body->n_hashes + 1, sizeof *missing);
-    if (missing == NULL) {
-        fatal("out of memory");
+    if (asked->missing == NULL) {
+        asked->missing = calloc(body->n_hashes + 1, sizeof *asked->missing);
+        if (asked->missing == NULL) {
+            fatal("out of memory");
+        }
     }
-    for (size_t i = 0; i < body->n_hashes; i++) {
-        struct hash32 hash = codec_hash(body->hashes[i]);
+    for (size_t i = 0; i < BLOBS_SLICE_HASHES && asked->looked_up < body->n_hashes; i++) {
+        const ProtobufCBinaryData asked_for = body->hashes[asked->looked_up++];
+        struct hash32 hash = codec_hash(asked_for);
         enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
+        blobs->steps += BLOBS_LOOK_STEPS;
         if (status == BLOB_LOST) {
             log_unread(blobs, &hash); /* found only now */
         }
         if (status == BLOB_NOT_FOUND || status == BLOB_LOST) {
-            missing[answer.n_hashes++] = body->hashes[i];
+            asked->missing[asked->missing_count++] = asked_for;
         } else if (status != BLOB_OK) {
-            free(missing);
             refuse_unread(blobs, asked, status, owner, &hash);
-            return;
+            return true;
         }
     }
-    answer.hashes = missing;
+    if (asked->looked_up < body->n_hashes) {
+        return false;
+    }
+    Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
+    answer.n_hashes = asked->missing_count;
+    answer.hashes = asked->missing;
     reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_MISSING, &answer.base));
-    free(missing);
+    return true;
 }
 
 static struct outgoing *put_refusal(const struct blobs *blobs, const struct asked *asked,
@@ -658,7 +693,7 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
     struct intake_facts facts = {
         .token = entropy_id(), .account = asked->account->number, .hash = *hash, .size = size};
     int end;
-    if (!router_is_local(blobs->config.router) || size <= BLOB_ROW_BYTES ||
+    if (!asked->is_local || size <= BLOB_ROW_BYTES ||
         !intakes_have_room(blobs->intakes, facts.account) ||
         blob_store_lend(store, owner, lease, hash, size, &facts.upload, &facts.fd) != BLOB_OK) {
         return false;
@@ -701,6 +736,7 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
     }
     struct id128 token;
     bool is_open = open_stream(blobs, asked, owner, lease, &hash, body->size, &token);
+    blobs->steps += is_open ? BLOBS_UPLOAD_STEPS + BLOBS_FILE_STEPS : 0;
     hold_back(blobs, asked, stored_answer(&hash, 0, false, is_open ? &token : NULL));
     return true;
 }
@@ -731,6 +767,16 @@ static void end_intakes(struct blobs *blobs)
     end_batch(blobs);
 }
 
+/* What the disk is asked for beside its bytes. */
+static uint64_t steps_of(const struct blob_chunk *chunk, bool is_complete)
+{
+    if (chunk->size <= BLOB_ROW_BYTES) {
+        return BLOBS_ROW_STEPS;
+    }
+    return (uint64_t)(chunk->offset == 0 ? BLOBS_UPLOAD_STEPS : 0) +
+           (uint64_t)(is_complete ? BLOBS_FILE_STEPS : 0);
+}
+
 static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobPut *body)
 {
     uint32_t owner;
@@ -746,6 +792,7 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     struct blob_lease bounds;
     const struct blob_lease *lease = lease_of(blobs, asked, served, &bounds);
     begin_batch(blobs);
+    blobs->steps += 3 * BLOBS_LOOK_STEPS;
     if (put_by_stream(blobs, asked, body, owner, lease)) {
         return;
     }
@@ -769,6 +816,7 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         hold_back(blobs, asked, refusal);
         return;
     }
+    blobs->steps += steps_of(&chunk, is_complete);
     hold_back(blobs, asked, stored_answer(&chunk.hash, stored, is_complete, NULL));
 }
 
@@ -822,7 +870,7 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
 {
     size_t length = 0;
     uint64_t size = 0;
-    if (!body->by_file || body->offset != 0 || !router_is_local(blobs->config.router) ||
+    if (!body->by_file || body->offset != 0 || !asked->is_local ||
         blob_store_get(blobs->config.store, hash, 0, 0, NULL, &length, &size) != BLOB_OK ||
         size <= BLOB_ROW_BYTES || size <= body->length) {
         return false;
@@ -841,7 +889,21 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
     return true;
 }
 
-static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobGet *body)
+/* Whether so much waits to leave for the sender that the answers to others would come after it. */
+static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    if (waiting <= BLOBS_SEND_SHARED_BYTES ||
+        !turns_are_contended(&blobs->turns, asked->account->number,
+                             now_ns - BLOBS_OTHERS_MS * NS_PER_MS)) {
+        return false;
+    }
+    asked->behind_ns = asked->behind_ns == 0 ? now_ns : asked->behind_ns;
+    return now_ns - asked->behind_ns < BLOBS_BEHIND_MS * NS_PER_MS;
+}
+
+/* False: it stays behind, for now. */
+static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobGet *body)
 {
     uint32_t owner;
     struct served_job *served;
@@ -852,36 +914,42 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         /* Before anything is looked up for it. What is left of the room is for refusals. */
         refuse(blobs, asked, REJECT_BUSY, "waiting_bytes", (int64_t)waiting,
                BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
-        return;
+        return true;
     }
+    if (stays_behind(blobs, asked, waiting + wanted)) {
+        turns_put_off(&blobs->turns, asked->account->number, clock_monotonic_ns() + NS_PER_MS);
+        return false;
+    }
+    blobs->steps += 3 * BLOBS_LOOK_STEPS;
     enum blob_status readable = BLOB_NOT_FOUND;
     if (owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         readable = may_read(blobs, asked, owner, served, &hash);
     }
     if (readable == BLOB_NOT_FOUND) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
-        return;
+        return true;
     }
     if (readable != BLOB_OK) {
         refuse_unread(blobs, asked, readable, owner, &hash);
-        return;
+        return true;
     }
     if (body->has_check && body->check && recheck(blobs, &hash)) {
         refuse(blobs, asked, REJECT_BUSY, "checks", BLOB_CHECKS_MAX, BLOB_CHECKS_MAX);
-        return;
+        return true;
     }
     struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
     if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, (uint32_t)(wanted >> 10) + 1,
                                               clock_monotonic_ns())) {
         refuse(blobs, asked, REJECT_BUSY, "bytes_per_second", (int64_t)wanted,
                (int64_t)BLOBS_READ_KIB << 10);
-        return;
+        return true;
     }
     if (send_ticket(blobs, asked, body, &hash)) {
-        return;
+        return true;
     }
     uint64_t size = 0;
     enum blob_status status = send_data(blobs, asked, &hash, body->offset, wanted, &size);
+    blobs->steps += (size < wanted ? size : wanted) / BLOBS_BYTES_PER_STEP;
     if (status == BLOB_WRONG_OFFSET) {
         refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);
     } else if (status == BLOB_UNCHECKED && check_file(blobs, &hash)) {
@@ -889,55 +957,67 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     } else if (status != BLOB_OK) {
         refuse_unread(blobs, asked, status, owner, &hash);
     }
+    return true;
 }
 
-static void dispatch(struct blobs *blobs, const struct asked *asked)
+/* False: it was refused. */
+static bool decode(struct blobs *blobs, struct asked *asked)
 {
     enum message_type type = (enum message_type)asked->envelope.type;
     unsigned roles = message_roles(type);
     if (roles == 0 || !message_is_of_blobs(type)) {
         refuse(blobs, asked, REJECT_TYPE, "type", asked->envelope.type, 0);
-        return;
+        return false;
     }
     if ((asked->account->roles & roles) == 0) {
         refuse(blobs, asked, REJECT_ROLE, "type", 0, 0);
-        return;
+        return false;
     }
     if (asked->account->frozen && type == MESSAGE_BLOB_PUT) {
         refuse(blobs, asked, REJECT_FROZEN, "account", 0, 0);
-        return;
+        return false;
     }
-    ProtobufCMessage *body = NULL;
     struct codec_error error = {0};
-    switch (codec_decode(type, asked->envelope.body, asked->envelope.body_length, &body, &error)) {
+    switch (codec_decode(type, asked->envelope.body, asked->envelope.body_length, &asked->body,
+                         &error)) {
     case CODEC_OK:
-        break;
+        return true;
     case CODEC_TOO_LARGE:
         refuse(blobs, asked, REJECT_TOO_LARGE, "body", error.value, error.limit);
-        return;
+        return false;
     case CODEC_OUT_OF_MEMORY:
         refuse(blobs, asked, REJECT_BUSY, "", 0, 0);
-        return;
+        return false;
     case CODEC_UNKNOWN_TYPE:
     case CODEC_MALFORMED:
         refuse(blobs, asked, REJECT_MALFORMED, error.field, error.value, error.limit);
-        return;
+        return false;
     }
-    switch ((int)type) {
+    return false;
+}
+
+/* Answers the message, or a slice of it. False: it is not answered yet, and stays the first of its
+ * account. */
+static bool dispatch(struct blobs *blobs, struct asked *asked)
+{
+    if (asked->body == NULL) {
+        blobs->steps += BLOBS_MESSAGE_STEPS + asked->message.length / BLOBS_BYTES_PER_STEP;
+        if (!decode(blobs, asked)) {
+            return true;
+        }
+    }
+    switch ((int)asked->envelope.type) {
     case MESSAGE_BLOB_HAVE:
-        have(blobs, asked, (const void *)body);
-        break;
+        return have(blobs, asked, (const void *)asked->body);
     case MESSAGE_BLOB_PUT:
-        put(blobs, asked, (const void *)body);
-        break;
+        put(blobs, asked, (const void *)asked->body);
+        return true;
     case MESSAGE_BLOB_GET:
-        get(blobs, asked, (const void *)body);
-        break;
+        return get(blobs, asked, (const void *)asked->body);
     default:
-        refuse(blobs, asked, REJECT_TYPE, "type", type, 0);
-        break;
+        refuse(blobs, asked, REJECT_TYPE, "type", asked->envelope.type, 0);
+        return true;
     }
-    codec_free(&body);
 }
 
 /* ---------------------------------------------------------------- the loop */
@@ -1097,11 +1177,73 @@ static void learn_all(struct blobs *blobs)
     }
 }
 
+static bool is_ahead(const struct blobs *blobs, uint32_t account, size_t most, int64_t now_ns)
+{
+    return turns_bytes(&blobs->turns, account) > most &&
+           turns_are_contended(&blobs->turns, account, now_ns - BLOBS_OTHERS_MS * NS_PER_MS);
+}
+
+/* An account whose messages come faster than its turns has to wait with them. */
+static void pause_sender(struct blobs *blobs, uint32_t account, int descriptor, int64_t now_ns)
+{
+    bool is_paused = false; /* by a message that came before */
+    for (size_t i = 0; i < blobs->paused_count && !is_paused; i++) {
+        is_paused = blobs->paused[i].descriptor == descriptor;
+    }
+    if (descriptor < 0 || is_paused || blobs->paused_count == BLOBS_PAUSED_MAX ||
+        !is_ahead(blobs, account, BLOBS_WAITING_SHARED_BYTES, now_ns)) {
+        return;
+    }
+    router_pause(descriptor, true);
+    blobs->paused[blobs->paused_count++] =
+        (struct paused){.descriptor = descriptor,
+                        .account = account,
+                        .until_ns = now_ns + BLOBS_PAUSED_MS * NS_PER_MS};
+}
+
+static void resume_senders(struct blobs *blobs, int64_t now_ns)
+{
+    for (size_t i = blobs->paused_count; i-- > 0;) {
+        const struct paused paused = blobs->paused[i];
+        if (now_ns >= paused.until_ns ||
+            !is_ahead(blobs, paused.account, BLOBS_WAITING_SHARED_BYTES / 2, now_ns)) {
+            router_pause(paused.descriptor, false);
+            blobs->paused[i] = blobs->paused[--blobs->paused_count];
+        }
+    }
+}
+
+/* The message waits for its account's turn. */
+static void queue_up(struct blobs *blobs, const struct asked *received, int64_t now_ns)
+{
+    struct asked *asked = malloc(sizeof *asked);
+    if (asked == NULL) {
+        refuse(blobs, received, REJECT_BUSY, "", 0, 0);
+        return;
+    }
+    *asked = *received;
+    if (!turns_put(&blobs->turns, &asked->turn, asked->account->number, asked->message.length,
+                   now_ns)) {
+        free(asked);
+        refuse(blobs, received, REJECT_BUSY, "waiting_requests", TURNS_EACH + 1, TURNS_EACH);
+        return;
+    }
+    pause_sender(blobs, asked->account->number, router_descriptor(blobs->config.router), now_ns);
+    asked->kept = router_keep(blobs->config.router, &asked->message);
+    if (asked->kept == NULL) {
+        fatal("out of memory");
+    }
+    /* The same once more: its body is where the bytes are now. */
+    (void)envelope_read(asked->message.bytes, asked->message.length, LIMIT_BLOB_MESSAGE_BYTES,
+                        &asked->envelope);
+}
+
 static void receive(struct blobs *blobs, const struct router_message *message)
 {
     /* After the message came: a right that its sender may know of is among the notes by now. */
     learn_all(blobs);
     struct asked asked = {.message = *message,
+                          .is_local = router_is_local(blobs->config.router),
                           .account =
                               directory_transport(blobs->config.directory, &message->client)};
     if (asked.account == NULL) {
@@ -1122,7 +1264,7 @@ static void receive(struct blobs *blobs, const struct router_message *message)
     switch (
         envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES, &asked.envelope)) {
     case ENVELOPE_OK:
-        dispatch(blobs, &asked);
+        queue_up(blobs, &asked, now_ns);
         return;
     case ENVELOPE_BAD_VERSION:
         refuse(blobs, &asked, REJECT_VERSION, "version", 0, ENVELOPE_VERSION);
@@ -1137,18 +1279,50 @@ static void receive(struct blobs *blobs, const struct router_message *message)
     }
 }
 
-static void receive_batch(struct blobs *blobs)
+static void receive_all(struct blobs *blobs)
 {
-    size_t bytes = 0;
     struct router_message message;
-    for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
-        if (router_receive(blobs->config.router, 0, &message) != 1) {
-            break;
-        }
-        bytes += message.length;
+    for (int i = 0; i < RECEIVED_AT_ONCE && router_receive(blobs->config.router, 0, &message) == 1;
+         i++) {
         receive(blobs, &message);
     }
+}
+
+/* Answers those whose turn it is, and makes durable what they stored. */
+static void answer_batch(struct blobs *blobs)
+{
+    size_t bytes = 0;
+    uint64_t steps = 0;
+    for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
+        const int64_t now_ns = clock_monotonic_ns();
+        struct turn *turn = turns_first(&blobs->turns, now_ns);
+        if (turn == NULL || (steps >= BLOBS_BATCH_STEPS &&
+                             turns_are_contended(&blobs->turns, turn->account,
+                                                 now_ns - BLOBS_OTHERS_MS * NS_PER_MS))) {
+            break;
+        }
+        struct asked *asked = (struct asked *)(void *)turn; /* its first member */
+        asked->account = directory_transport(blobs->config.directory, &asked->message.client);
+        blobs->steps = 0;
+        const bool is_answered = asked->account == NULL || dispatch(blobs, asked);
+        turns_charge(&blobs->turns, turn->account, blobs->steps);
+        steps += blobs->steps;
+        if (is_answered) {
+            bytes += asked->message.length;
+            turns_take(&blobs->turns, turn);
+            asked_free(asked);
+        }
+    }
     end_batch(blobs);
+}
+
+/* How long the thread may wait for what comes. */
+static long waits_ms(struct blobs *blobs)
+{
+    if (blobs->turns.count == 0) {
+        return EXPIRE_MS;
+    }
+    return turns_first(&blobs->turns, clock_monotonic_ns()) == NULL ? 1 : 0;
 }
 
 /* Bytes wait for orders: reading and sealing large blobs is all that a member can make the broker
@@ -1174,11 +1348,13 @@ static void *run(void *argument)
     int64_t next_expiry_ns = 0;
     bool yields = false;
     while (!queue_finished(blobs->config.notes)) {
-        if (zmq_poll(items, item_count, EXPIRE_MS) < 0 && errno != EINTR) {
+        if (zmq_poll(items, item_count, waits_ms(blobs)) < 0 && errno != EINTR) {
             fatal("the blob port cannot be polled: %s", zmq_strerror(errno));
         }
         learn_all(blobs);
-        receive_batch(blobs);
+        receive_all(blobs);
+        answer_batch(blobs);
+        resume_senders(blobs, clock_monotonic_ns());
         end_intakes(blobs);
         end_checks(blobs);
         int64_t now_ns = clock_monotonic_ns();
@@ -1226,6 +1402,9 @@ void blobs_stop(struct blobs **self)
     if (blobs != NULL) {
         queue_close(blobs->config.notes);
         pthread_join(blobs->thread, NULL);
+        for (struct turn *turn; (turn = turns_take_any(&blobs->turns)) != NULL;) {
+            asked_free((struct asked *)(void *)turn);
+        }
         handover_fini(&blobs->handover);
         intakes_destroy(&blobs->intakes); /* they write to files of the store */
         blob_checks_destroy(&blobs->checks);

@@ -3,7 +3,10 @@
  * Accounts read what they own. A provider that serves a job reads what the job's manifest names, as far as the
  * job's owner owns it, and stores outputs for that owner. A put is acknowledged only when it is durable:
  * puts that arrive together share one commit. Large blobs travel in chunks, so that none delays others. There are
- * no sessions here: every message stands alone, under the connection's key. */
+ * no sessions here: every message stands alone, under the connection's key.
+ *
+ * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to make durable. The
+ * account that was charged least is answered next (broker/turns.h). What takes long is answered in slices. */
 #ifndef BOURSE_BROKER_BLOBS_H
 #define BOURSE_BROKER_BLOBS_H
 
@@ -37,6 +40,26 @@ enum {
     BLOBS_KEEPER_S = 6,        /* after it last asked what is lost */
     BLOBS_KEEPER_TIME_S = 8,   /* that it has to send a lost blob again, before it is not found */
     BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
+
+    /* Steps, as in broker/budget.h: about 8 ns of the thread. */
+    BLOBS_MESSAGE_STEPS = 1000, /* of any message */
+    BLOBS_BYTES_PER_STEP = 4,   /* of data that comes or goes: hashed, copied, sealed */
+    BLOBS_LOOK_STEPS = 500,     /* of a look-up in the database */
+    BLOBS_ROW_STEPS = 4000, /* of a small blob that is stored: its rows, and its part of a commit */
+    BLOBS_UPLOAD_STEPS = 8000,  /* of a file that is made */
+    BLOBS_FILE_STEPS = 500000,  /* of a file that is made durable */
+    BLOBS_SLICE_HASHES = 128,   /* of a BlobHave, before others have their turn */
+    BLOBS_BATCH_STEPS = 500000, /* before a commit, while others ask */
+    BLOBS_OTHERS_MS = 2000,     /* others ask, if they did so just now */
+    /* Bytes of one account that wait for their turn while others ask: then nothing more is read from
+     * its connections for a while, so that what others send comes before. */
+    BLOBS_WAITING_SHARED_BYTES = 4 << 20,
+    BLOBS_PAUSED_MAX = 256, /* connections at a time */
+    BLOBS_PAUSED_MS = 1000,
+    /* Bytes that wait to leave for one key while others ask, and how long a BlobGet stays behind
+     * for that. So an answer to the others does not leave after many. */
+    BLOBS_SEND_SHARED_BYTES = 5 << 20,
+    BLOBS_BEHIND_MS = 100,
 };
 #define BLOBS_THREAD "blobs"
 #define BLOBS_IO_THREAD "ZMQbg/IO/1" /* as libzmq calls it */

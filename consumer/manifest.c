@@ -546,11 +546,24 @@ static bool need_room(struct bourse_job *job, const Bourse__V1__Manifest *manife
     return true;
 }
 
+/* Nothing is sent where its image would not be unpacked. */
+static bool need_image(struct bourse_job *job, struct bourse_error *error)
+{
+    bool good = true;
+    for (size_t i = 0; i < job->part_count && good; i++) {
+        good = order_add_image(&job->parts[i].needs, job->image_has.entries, job->image_has.bytes);
+    }
+    return good || client_fail(error, BOURSE_USAGE,
+                               "needs: at most %d terms besides the room for its image",
+                               REQUIREMENT_NODES_MAX - 6);
+}
+
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error)
 {
     CLEANUP(cheap_destroy) struct cheap_checks *checks = NULL;
-    if (!cheap_add(job, manifest, &checks, error) || !need_room(job, manifest, error)) {
+    if (!cheap_add(job, manifest, &checks, error) || !need_image(job, error) ||
+        !need_room(job, manifest, error)) {
         return false;
     }
     struct terms *terms = calloc(1, sizeof *terms);

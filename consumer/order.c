@@ -1,6 +1,7 @@
 #include "consumer/order.h"
 
 #include "base/checked.h"
+#include "protocol/limits.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -37,15 +38,21 @@ struct ordering { /* while it is made */
 
 /* ---------------------------------------------------------------- needs */
 
-static bool add_node(struct requirement *needs, struct requirement_node node, const char *name)
+/* Adds "and NAME ...", or "and not NAME ...". */
+static bool add_predicate(struct requirement *needs, bool is_negated, struct requirement_node node,
+                          const char *name)
 {
     assert(strlen(name) < ATTRIBUTE_NAME_SIZE);
     memcpy(node.attribute.name, name, strlen(name) + 1);
-    bool alone = needs->count == 0;
-    if (needs->count + (alone ? 1 : 2) > REQUIREMENT_NODES_MAX) {
+    const bool alone = needs->count == 0;
+    const uint32_t more = 1U + (is_negated ? 1U : 0U) + (alone ? 0U : 1U);
+    if (needs->count + more > REQUIREMENT_NODES_MAX) {
         return false;
     }
     needs->nodes[needs->count++] = node;
+    if (is_negated) {
+        needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_NOT};
+    }
     if (!alone) {
         needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
     }
@@ -57,13 +64,33 @@ bool order_add_need(struct requirement *needs, const char *name, const char *tex
     struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
     assert(strlen(text) < ATTRIBUTE_TEXT_SIZE);
     memcpy(node.attribute.text, text, strlen(text) + 1);
-    return add_node(needs, node, name);
+    return add_predicate(needs, false, node, name);
 }
 
 bool order_add_least(struct requirement *needs, const char *name, int64_t least)
 {
     const struct requirement_node node = {.op = REQUIREMENT_GE, .attribute = {.number = least}};
-    return add_node(needs, node, name);
+    return add_predicate(needs, false, node, name);
+}
+
+bool order_add_not_less(struct requirement *needs, const char *name, int64_t least)
+{
+    const struct requirement_node node = {.op = REQUIREMENT_LT, .attribute = {.number = least}};
+    return add_predicate(needs, true, node, name);
+}
+
+bool order_add_image(struct requirement *needs, uint64_t entries, uint64_t bytes)
+{
+    const uint64_t mib = 1 << 20; /* of so much nobody has to ask: every owner takes it */
+    const int64_t least = bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
+    if (entries > 0 && !order_add_not_less(needs, "image_files", (int64_t)entries)) {
+        return false;
+    }
+    if (entries == 0 || bytes <= mib) {
+        return true;
+    }
+    return bytes > LIMIT_IMAGE_MIB * mib ? order_add_least(needs, "image_size", least)
+                                         : order_add_not_less(needs, "image_size", least);
 }
 
 const char *order_program(const struct job_file *job, const struct job_strings *run)

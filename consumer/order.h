@@ -66,6 +66,11 @@ int64_t order_longest_ms(const struct order_graph *graph);
 bool order_add_need(struct requirement *needs, const char *name, const char *text);
 /* Likewise "and NAME >= least". */
 bool order_add_least(struct requirement *needs, const char *name, int64_t least);
+/* Likewise "and not NAME < least": it holds where the device does not say NAME, too. */
+bool order_add_not_less(struct requirement *needs, const char *name, int64_t least);
+/* What a device must unpack for an image of so many entries (0: there is none), with so many bytes.
+ * A device that says no bound has the default one. */
+bool order_add_image(struct requirement *needs, uint64_t entries, uint64_t bytes);
 /* The executor that a device must have, as not every agent does; NULL: all run programs. */
 const char *order_executor(const struct job_file *job);
 /* The program that a device must offer, or NULL: an image brings it, or the subtask's own file is

@@ -134,8 +134,9 @@ static bool read_image(void *context, uint64_t offset, uint8_t *ret_bytes, size_
 }
 
 /* What no provider would unpack is known before anything is bought. How many bytes an image may
- * have is each provider's own. */
-static bool check_image(const struct input_file *image, struct problem *ret_problem)
+ * have is each provider's own: the job asks for as much (manifest.c). */
+static bool check_image(const struct input_file *image, struct tar_limits *ret_has,
+                        struct problem *ret_problem)
 {
     const struct tar_limits limits = {.entries = LIMIT_IMAGE_FILES, .bytes = UINT64_MAX};
     struct tar_source source = {.read = read_image};
@@ -145,7 +146,7 @@ static bool check_image(const struct input_file *image, struct problem *ret_prob
         return false;
     }
     source.context = &fd;
-    const enum tar_status status = tar_check(&source, &limits, &why);
+    const enum tar_status status = tar_check(&source, &limits, ret_has, &why);
     (void)close(fd); /* read only: nothing to lose */
     if (status != TAR_OK) {
         problem_set(ret_problem, "%s is no image: %s", image->name, why.text);
@@ -217,7 +218,7 @@ static bool find_inputs(struct bourse_job *job, const char *folder, const char *
         return input_failed(file_name, file->files_line, "files", &problem, error);
     }
     if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
-                                !check_image(&job->image.items[0], &problem))) {
+                                !check_image(&job->image.items[0], &job->image_has, &problem))) {
         return input_failed(file_name, file->image_line, "image", &problem, error);
     }
     return true;

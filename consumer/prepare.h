@@ -8,6 +8,7 @@
 #include "consumer/expand.h"
 #include "consumer/order.h"
 #include "formats/job.h"
+#include "formats/tar.h"
 #include "runtime/blob/blob_client.h"
 
 /* Blobs that are no files of their own: each is made as it is sent. */
@@ -46,9 +47,12 @@ struct bourse_job {
     struct input_list shared; /* `files:` */
     struct input_list image;  /* none or one */
     struct input_list found;  /* of a resumed job: what the broker lost, and is still here */
-    struct made_blobs made;   /* of a job that is no file's */
-    uint64_t subtasks;        /* checks included */
-    uint32_t checks;          /* the last of them (cheap.h) */
+    /* Entries and bytes of the image; zeros where there is none, or where the job is continued and
+     * asks for them already. */
+    struct tar_limits image_has;
+    struct made_blobs made; /* of a job that is no file's */
+    uint64_t subtasks;      /* checks included */
+    uint32_t checks;        /* the last of them (cheap.h) */
     bool
         spares_referee; /* as quoted: a single referee is on offer, who checks and so makes nothing */
     bool

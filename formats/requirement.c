@@ -17,6 +17,8 @@ static const struct requirement_field fields[] = {
     {"instrument", FIELD_TEXT, "what the market trades, as in cpu.x86_64.avx512"},
     {"memory", FIELD_BYTES, "memory of one slot"},
     {"disk", FIELD_BYTES, "room of one slot for files"},
+    {"image_files", FIELD_NUMBER, "files of an image, where it takes fewer than 131072"},
+    {"image_size", FIELD_BYTES, "bytes of an image's files, where its owner set them"},
     {"cores", FIELD_NUMBER, "processor cores of the device"},
     {"isolation", FIELD_NUMBER, "level of the jail, 0 to 3"},
     {"vendor", FIELD_TEXT, "maker of the device, as in intel"},

@@ -436,7 +436,7 @@ static enum tar_status take_end(struct scan *scan)
 }
 
 enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
-                          struct problem *ret_problem)
+                          struct tar_limits *ret_has, struct problem *ret_problem)
 {
     struct scan scan = {.source = source, .limits = limits, .problem = ret_problem};
     uint8_t block[BLOCK];
@@ -446,7 +446,11 @@ enum tar_status tar_check(const struct tar_source *source, const struct tar_limi
     for (;;) {
         enum tar_status status = read_at(&scan, scan.offset, block, BLOCK);
         if (status == TAR_OK && is_zero(block)) {
-            return scan.has_name || scan.has_link || scan.has_size ? cut(&scan) : take_end(&scan);
+            status = scan.has_name || scan.has_link || scan.has_size ? cut(&scan) : take_end(&scan);
+            if (status == TAR_OK && ret_has != NULL) {
+                *ret_has = (struct tar_limits){.entries = scan.entries, .bytes = scan.bytes};
+            }
+            return status;
         }
         status = status == TAR_OK ? take_header(&scan, block) : status;
         if (status != TAR_OK) {

@@ -33,9 +33,10 @@ struct tar_source {
     void *context;
 };
 
-/* Looks at every header. Anything but TAR_OK leaves a problem that names the entry and the reason,
+/* Looks at every header. *ret_has (may be NULL) is how many entries and bytes an archive that is
+ * TAR_OK has. Anything else leaves a problem that names the entry and the reason,
  * and for limits both figures. Costs one read for each entry, and two blocks of memory. */
 enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
-                          struct problem *ret_problem);
+                          struct tar_limits *ret_has, struct problem *ret_problem);
 
 #endif

@@ -17,6 +17,7 @@ enum {
     LIMIT_ARGUMENTS = 1024,
     LIMIT_VARIABLES = 256,
     LIMIT_IMAGE_FILES = 131072,     /* files, folders and links of an image */
+    LIMIT_IMAGE_MIB = 4096,         /* of its files together, where its provider says no other */
     LIMIT_OUTPUTS = 64,             /* per subtask */
     LIMIT_CHECKPOINT_FILES = 256,   /* in one checkpoint; folders as many */
     LIMIT_CHECKPOINT_BYTES = 16384, /* one encoded Saved: their names, hashes and sizes */

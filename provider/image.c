@@ -145,7 +145,7 @@ static enum image_status look(int archive, uint64_t size, const struct tar_limit
 {
     const struct tar_source source = {.size = size, .read = read_archive, .context = &archive};
     struct problem why = {""};
-    switch (tar_check(&source, limits, &why)) {
+    switch (tar_check(&source, limits, NULL, &why)) {
     case TAR_OK:
         return IMAGE_OK;
     case TAR_UNFIT:

@@ -49,6 +49,18 @@ static void measured_attribute(struct offer *offer, const char *name, int64_t nu
     }
 }
 
+/* What bounds the images of jobs, where the owner bounds them otherwise than everybody: a job asks
+ * for room for its image, and takes a device that says nothing for one with the default. */
+static void describe_images(struct offer *offer, const struct config *config)
+{
+    if (config->image_files != LIMIT_IMAGE_FILES) {
+        number_attribute(offer, "image_files", (int64_t)config->image_files);
+    }
+    if (config->image_bytes != LIMIT_IMAGE_MIB * MIB) {
+        number_attribute(offer, "image_size", (int64_t)config->image_bytes);
+    }
+}
+
 /* Per second; 0 for what a file may say and nothing does. */
 static int64_t operations(int64_t mflops)
 {
@@ -82,6 +94,7 @@ static void describe(struct offer *offer, const struct config *config,
     number_attribute(offer, "cores", offer->device.slots);
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
     number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
+    describe_images(offer, config);
     measured_attribute(offer, "gflops", profile->mflops.value / 1000);
     measured_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
     measured_attribute(offer, "fp64", operations(profile->mflops.value));

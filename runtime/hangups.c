@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -46,15 +47,71 @@ static int enter(int set, int operation, int descriptor, struct epoll_event wish
     return status;
 }
 
-int epoll_ctl(int set, int operation, int descriptor, struct epoll_event *event)
+static int apply(int set, int operation, int descriptor, const struct epoll_event *event)
 {
-    if (operation == EPOLL_CTL_DEL) {
-        return leave(set, descriptor);
-    }
     if (wishes(event) == 0) {
         return operation == EPOLL_CTL_MOD ? leave(set, descriptor) : 0; /* the first wish adds it */
     }
     return enter(set, operation, descriptor, *event);
+}
+
+/* ---------------------------------------------------------------- what may be paused */
+
+enum { DESCRIPTORS_MAX = 1 << 16 };
+
+static struct wish {
+    bool is_known, is_paused;
+    int set;
+    struct epoll_event event;
+} wishes_of[DESCRIPTORS_MAX]; /* by descriptor */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static struct wish *wish_of(int descriptor)
+{
+    return descriptor >= 0 && descriptor < DESCRIPTORS_MAX ? &wishes_of[descriptor] : NULL;
+}
+
+static struct epoll_event now_wished(const struct wish *wish)
+{
+    struct epoll_event event = wish->event;
+    event.events &= wish->is_paused ? ~(uint32_t)EPOLLIN : ~(uint32_t)0;
+    return event;
+}
+
+int epoll_ctl(int set, int operation, int descriptor, struct epoll_event *event)
+{
+    struct wish *wish = wish_of(descriptor);
+    int status;
+    (void)pthread_mutex_lock(&mutex);
+    if (operation == EPOLL_CTL_DEL) {
+        if (wish != NULL && wish->set == set) {
+            *wish = (struct wish){.is_known = false};
+        }
+        status = leave(set, descriptor);
+    } else if (wish == NULL) {
+        status = apply(set, operation, descriptor, event);
+    } else {
+        *wish = (struct wish){.is_known = true,
+                              .is_paused = operation == EPOLL_CTL_MOD && wish->is_paused,
+                              .set = set,
+                              .event = *event};
+        const struct epoll_event wished = now_wished(wish);
+        status = apply(set, operation, descriptor, &wished);
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void hangups_pause(int descriptor, bool is_paused)
+{
+    struct wish *wish = wish_of(descriptor);
+    (void)pthread_mutex_lock(&mutex);
+    if (wish != NULL && wish->is_known && wish->is_paused != is_paused) {
+        wish->is_paused = is_paused;
+        const struct epoll_event wished = now_wished(wish);
+        (void)apply(wish->set, EPOLL_CTL_MOD, descriptor, &wished); /* or its peer stays as it is */
+    }
+    (void)pthread_mutex_unlock(&mutex);
 }
 
 int epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms)

@@ -10,8 +10,8 @@
  *   - a descriptor of which neither input nor output is wanted leaves the epoll set, and comes back with the next wish;
  *   - one of which only output is wanted reports a hang-up as room to write: the write then fails, which libzmq expects;
  *   - one that has input reports no hang-up beside it: libzmq would read twice, the second time against its own stop.
- * Other users of epoll see a hang-up by the read or write that fails, as they must expect anyway.
- */
+ * What is asked of each descriptor is kept here too, so that reading from one can be paused.
+ * Other users of epoll see a hang-up by the read or write that fails, as they must expect anyway. */
 #ifndef BOURSE_RUNTIME_HANGUPS_H
 #define BOURSE_RUNTIME_HANGUPS_H
 
@@ -21,5 +21,11 @@
  * took the names. To be asked before the first socket is opened; asking is also what links them
  * in. */
 bool hangups_are_held(void);
+
+/* Reads nothing from a connection until it is told otherwise, or until its descriptor is closed:
+ * libzmq itself can only stop reading from all. What its peer sends waits in the kernel, and then
+ * at the peer. A descriptor that is in no epoll set, or has a number that is too high, stays as it
+ * is. Any thread. */
+void hangups_pause(int descriptor, bool is_paused);
 
 #endif

@@ -300,6 +300,30 @@ int router_receive(struct router *router, int timeout_ms, struct router_message 
     }
 }
 
+struct router_kept {
+    zmq_msg_t message;
+};
+
+struct router_kept *router_keep(struct router *router, struct router_message *message)
+{
+    struct router_kept *kept = malloc(sizeof *kept);
+    if (kept != NULL) {
+        (void)zmq_msg_init(&kept->message);                    /* always succeeds */
+        (void)zmq_msg_move(&kept->message, &router->received); /* both are messages */
+        message->bytes = zmq_msg_data(&kept->message);
+    }
+    return kept;
+}
+
+void router_kept_free(struct router_kept **self)
+{
+    if (*self != NULL) {
+        (void)zmq_msg_close(&(*self)->message);
+        free(*self);
+        *self = NULL;
+    }
+}
+
 /* libzmq says "localhost:UID:GID:PID" of ipc peers (SO_PEERCRED), and numbers of an address of
  * others. */
 bool router_is_local(struct router *router)
@@ -307,6 +331,16 @@ bool router_is_local(struct router *router)
     static const char prefix[] = "localhost:";
     const char *address = zmq_msg_gets(&router->received, "Peer-Address");
     return address != NULL && strncmp(address, prefix, sizeof prefix - 1) == 0;
+}
+
+int router_descriptor(struct router *router)
+{
+    return zmq_msg_get(&router->received, ZMQ_SRCFD);
+}
+
+void router_pause(int descriptor, bool is_paused)
+{
+    hangups_pause(descriptor, is_paused);
 }
 
 uint8_t *router_draft(struct router *router, const struct key32 *client, size_t length)

@@ -81,8 +81,19 @@ void router_close(struct router **self);
 /* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context
  * ends). */
 int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message);
-/* Whether the message received last came over ipc. */
+/* Keeps the message received last beyond the next receive: the caller's, who frees it. It points to
+ * its bytes anew. NULL: out of memory, and the message is as it was. */
+struct router_kept;
+struct router_kept *router_keep(struct router *router, struct router_message *message);
+void router_kept_free(struct router_kept **self);
+/* Whether the message received last, which is not kept, came over ipc. */
 bool router_is_local(struct router *router);
+/* The descriptor of the connection of the message received last, which is not kept; -1: not known.
+ * Its connection may be gone by now, and another one have its number. */
+int router_descriptor(struct router *router);
+/* Reads nothing from the connection until told otherwise: its peer has to wait. For short pauses:
+ * who is silent for half a minute is taken for dead. */
+void router_pause(int descriptor, bool is_paused);
 /* To a connection of `client`. Never waits. Copies the bytes. */
 enum router_sent router_send(struct router *router, const struct route *route,
                              const struct key32 *client, const void *bytes, size_t length);

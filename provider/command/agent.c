@@ -227,6 +227,24 @@ static void print_leases(const json_t *answer)
     }
 }
 
+/* What closes its asks soon, or does so now. */
+static void print_refuted(const json_t *answer)
+{
+    const int64_t refuted = number(answer, "refuted");
+    const int64_t until_ms = number(answer, "asks_closed_until_ms");
+    if (refuted == 0 && until_ms == 0) {
+        return;
+    }
+    printf("%-12s %lld result%s of this account; ", "refuted", (long long)refuted, plural(refuted));
+    if (until_ms == 0) {
+        printf("with the next its asks are closed for a time\n");
+        return;
+    }
+    printf("its asks are closed ");
+    print_until(until_ms);
+    printf("\n");
+}
+
 static void print_status(const json_t *answer)
 {
     const json_t *market = json_object_get(answer, "market");
@@ -255,6 +273,7 @@ static void print_status(const json_t *answer)
         units_slot_hours(number(answer, "given_ns"), span);
         printf("%-12s %s slot-hours for nothing, all in all\n", "given", span);
     }
+    print_refuted(answer);
     if (json_is_object(error)) {
         printf("%-12s %s ago: %s\n", "last error", duration(now_ms - number(error, "at_ms"), span),
                text(error, "text"));
@@ -266,11 +285,15 @@ int command_status(const struct command *command)
 {
     const struct control_request request = {.command = CONTROL_STATUS};
     int status;
-    int64_t given_ns;
+    struct command_known known;
     json_t *answer = ask(command, &request, ANSWER_MS, &status);
-    if (is_true(json_object_get(answer, "market"), "connected") &&
-        command_given(command, &given_ns)) {
-        (void)json_object_set_new(answer, "given_ns", json_integer(given_ns));
+    if (is_true(json_object_get(answer, "market"), "connected") && command_known(command, &known)) {
+        const int64_t now_ms = number(answer, "now_ms");
+        (void)json_object_set_new(answer, "given_ns", json_integer(known.given_ns));
+        (void)json_object_set_new(answer, "refuted", json_integer(known.refuted));
+        (void)json_object_set_new(answer, "asks_closed_until_ms",
+                                  known.withdrawn_ms > 0 ? json_integer(now_ms + known.withdrawn_ms)
+                                                         : json_null());
     }
     if (answer != NULL && command->json) {
         print_json(answer);

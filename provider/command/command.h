@@ -37,8 +37,13 @@ int command_resume(const struct command *command);
 int command_drain(const struct command *command);
 int command_why(const struct command *command);
 int command_earnings(const struct command *command);
-/* Slot-time that this provider gave for nothing, ever, as the market counts it; it says nothing.
- * False: the market does not answer. */
-bool command_given(const struct command *command, int64_t *ret_given_ns);
+/* What the market knows of this provider. */
+struct command_known {
+    int64_t given_ns;     /* slot-time for nothing, ever */
+    uint32_t refuted;     /* results that were refuted, less those that faded */
+    int64_t withdrawn_ms; /* its asks are closed for so long because of that; 0: they are not */
+};
+/* Prints nothing. False: the market does not answer. */
+bool command_known(const struct command *command, struct command_known *ret_known);
 
 #endif

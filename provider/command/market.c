@@ -81,17 +81,21 @@ static struct bourse *open_market(const struct command *command, int *ret_status
     return bourse;
 }
 
-bool command_given(const struct command *command, int64_t *ret_given_ns)
+bool command_known(const struct command *command, struct command_known *ret_known)
 {
+    static struct bourse_why why; /* large */
     struct problem problem = {""};
     struct bourse_donated donated;
     struct bourse_error error;
     int status;
     struct bourse *bourse = reach_market(command, LOCAL_MS, &status, &problem);
-    bool good = bourse != NULL && bourse_donated(bourse, &donated, &error);
+    bool good = bourse != NULL && bourse_donated(bourse, &donated, &error) &&
+                bourse_why(bourse, 0, &why, &error);
     bourse_close(&bourse);
     if (good) {
-        *ret_given_ns = donated.given_ns;
+        *ret_known = (struct command_known){.given_ns = donated.given_ns,
+                                            .refuted = why.standing.refuted,
+                                            .withdrawn_ms = why.standing.withdrawn_ms};
     }
     return good;
 }

@@ -105,6 +105,10 @@ done
 has "$("$bourse" providers)" '2 refuted, asks closed for'
 "$bin/bourse-provider" why --dir "$work/liar" >why.txt 2>&1 || fail "why: $(cat why.txt)"
 has "$(cat why.txt)" '2 results of this account were refuted, so its asks are closed for'
+"$bin/bourse-provider" status --dir "$work/liar" >status.txt 2>&1 || fail "status: $(cat status.txt)"
+has "$(cat status.txt)" 'refuted      2 results of this account; its asks are closed until 20'
+"$bin/bourse-provider" status --json --dir "$work/liar" >status.json 2>&1 || fail "status: $(cat status.json)"
+has "$(cat status.json)" '"refuted":2,"asks_closed_until_ms":1'
 
 # ---------------------------------------------------------------- a second referee, of another owner or not
 

@@ -78,7 +78,7 @@ unsigned honest_window(struct broker_client *client, const struct arena *arena, 
             note_answer(find_asked(asked, &event.id), times);
             accepted++;
         }
-        ck_assert_int_ne(event.type, DIALOGUE_REJECTED);
+        ck_assert_msg(event.type != DIALOGUE_REJECTED, "honest work is refused: %s", event.text);
         codec_free(&event.body);
         if (event.type == DIALOGUE_LOST) { /* as any client: comes back, and sends again what was
                                               not answered. The time it takes counts */

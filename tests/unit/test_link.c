@@ -389,6 +389,85 @@ START_TEST(a_peer_that_floods_and_vanishes_does_not_end_the_process)
 }
 END_TEST
 
+/* Nothing is read from it, and nobody else has to wait; what it sent comes when it goes on. */
+START_TEST(a_paused_connection_waits_and_others_do_not)
+{
+    enum { SENT = 500 }; /* more than the queues of both ends */
+    static const uint8_t other_seed[32] = {3};
+    static uint8_t bytes[4000];
+    struct market market = setup();
+    struct identity *other = identity_create(other_seed);
+    struct link *link = connect_as(&market, market.tcp, market.client);
+    struct router_message message;
+    send_when_ready(link, "1", 1);
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    const int descriptor = router_descriptor(market.router);
+    ck_assert_int_ge(descriptor, 0);
+    struct router_kept *kept = router_keep(market.router, &message);
+    ck_assert_ptr_nonnull(kept);
+    router_pause(descriptor, true);
+    send_when_ready(link, bytes, sizeof bytes);
+    check_conversation_of(&market, market.tcp, other);
+    check_conversation_of(&market, market.ipc, other);
+    ck_assert_int_eq(router_receive(market.router, 100, &message), 0);
+    router_pause(descriptor, false);
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    ck_assert_uint_eq(message.length, sizeof bytes);
+    router_pause(descriptor, true);
+    for (int i = 0; i < SENT; i++) {
+        send_when_ready(link, bytes, 100);
+    }
+    router_pause(descriptor, false);
+    for (int i = 0; i < SENT; i++) {
+        ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    }
+    router_kept_free(&kept);
+    link_close(&link);
+    identity_destroy(&other);
+    teardown(&market);
+}
+END_TEST
+
+/* Its number is free for others then, who are read from. */
+START_TEST(a_pause_ends_with_its_connection)
+{
+    struct market market = setup();
+    struct router_message message;
+    for (int i = 0; i < 20; i++) {
+        struct link *link = connect_as(&market, market.tcp, market.client);
+        send_when_ready(link, "1", 1);
+        ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+        router_pause(router_descriptor(market.router), true);
+        link_close(&link);
+    }
+    check_conversation(&market, market.tcp);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(a_kept_message_outlives_the_next)
+{
+    struct market market = setup();
+    struct link *link = connect_as(&market, market.ipc, market.client);
+    struct router_message messages[2];
+    struct router_kept *kept[2];
+    send_when_ready(link, "first", 5); /* so short that libzmq has it inside its own record */
+    send_when_ready(link, "second", 6);
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(router_receive(market.router, WAIT_MS, &messages[i]), 1);
+        kept[i] = router_keep(market.router, &messages[i]);
+        ck_assert_ptr_nonnull(kept[i]);
+    }
+    ck_assert_mem_eq(messages[0].bytes, "first", 5);
+    ck_assert_mem_eq(messages[1].bytes, "second", 6);
+    router_kept_free(&kept[0]);
+    router_kept_free(&kept[1]);
+    ck_assert_ptr_null(kept[0]);
+    link_close(&link);
+    teardown(&market);
+}
+END_TEST
+
 START_TEST(a_reopened_link_is_a_new_route)
 {
     struct market market = setup();
@@ -443,6 +522,9 @@ int main(void)
     tcase_add_test(tests, an_answer_to_nobody_says_so);
     tcase_add_test(tests, a_key_that_does_not_read_is_full_by_bytes_and_others_are_not);
     tcase_add_test(tests, a_peer_that_floods_and_vanishes_does_not_end_the_process);
+    tcase_add_test(tests, a_paused_connection_waits_and_others_do_not);
+    tcase_add_test(tests, a_pause_ends_with_its_connection);
+    tcase_add_test(tests, a_kept_message_outlives_the_next);
     tcase_add_test(tests, a_reopened_link_is_a_new_route);
     tcase_add_test(tests, wrong_endpoints_are_explained);
     suite_add_tcase(suite, tests);

@@ -6,6 +6,7 @@
 #include "consumer/cheap.h"
 #include "consumer/tasks.h"
 #include "formats/npy.h"
+#include "matching/book.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
@@ -849,9 +850,62 @@ START_TEST(an_image_brings_its_own_programs)
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared("run: [anything]\nimage: tools.tar\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
-    ck_assert_uint_eq(job->parts[0].needs.count, 0);
     ck_assert(manifest->has_image);
     ck_assert_uint_eq(manifest->image_size, 2048);
+}
+END_TEST
+
+/* By a device that says so much, where it is not 0. */
+static bool is_taken_by(const struct bourse_job *job, int64_t files, int64_t bytes)
+{
+    struct attribute says[3];
+    size_t count = 0;
+    if (files > 0) {
+        says[count++] = (struct attribute){.name = "image_files", .number = files};
+    }
+    if (bytes > 0) {
+        says[count++] = (struct attribute){.name = "image_size", .number = bytes};
+    }
+    says[count++] = (struct attribute){.name = "kind", .is_text = true, .text = "cpu"};
+    return requirement_satisfied(&job->parts[0].needs, says, count);
+}
+
+START_TEST(an_image_is_sent_only_where_it_is_unpacked)
+{
+    enum { MIB = 1 << 20 };
+    has_size("large", 3 * MIB);
+    ck_assert_int_eq(system("mkdir -p etc && echo 1 >etc/one && tar -cf root.tar etc large"), 0);
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("run: [anything]\nimage: root.tar\nneeds: kind = cpu\n");
+    ck_assert(is_taken_by(job, 0, 0)); /* it says no bounds */
+    ck_assert(is_taken_by(job, 3, 3 * MIB + 2));
+    ck_assert(!is_taken_by(job, 2, 3 * MIB + 2));
+    ck_assert(!is_taken_by(job, 2, 0));
+    ck_assert(!is_taken_by(job, 3, 3 * MIB + 1));
+    ck_assert(!is_taken_by(job, 0, MIB));
+    ck_assert(is_taken_by(job, 0, INT64_MAX));
+}
+END_TEST
+
+/* More than the default is taken only by who says so. */
+START_TEST(an_image_above_the_default_needs_a_device_that_says_so)
+{
+    enum { MIB = 1 << 20 };
+    const uint64_t most = (uint64_t)LIMIT_IMAGE_MIB * MIB;
+    struct requirement usual = {.count = 0}, large = {.count = 0};
+    struct attribute says = {.name = "image_size"};
+    ck_assert(order_add_image(&usual, 1, most));
+    ck_assert(order_add_image(&large, 1, most + 1));
+    ck_assert(requirement_satisfied(&usual, NULL, 0));
+    ck_assert(!requirement_satisfied(&large, NULL, 0));
+    says.number = (int64_t)most + 1;
+    ck_assert(requirement_satisfied(&large, &says, 1));
+    says.number--;
+    ck_assert(!requirement_satisfied(&large, &says, 1));
+    ck_assert(requirement_satisfied(&usual, &says, 1));
+    struct requirement none = {.count = 0};
+    ck_assert(order_add_image(&none, 0, 0));
+    ck_assert_uint_eq(none.count, 0);
 }
 END_TEST
 
@@ -974,6 +1028,8 @@ int main(void)
     tcase_add_test(jobs, more_than_can_be_handed_on_is_refused_before_it_is_paid_for);
     tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);
     tcase_add_test(jobs, an_image_brings_its_own_programs);
+    tcase_add_test(jobs, an_image_is_sent_only_where_it_is_unpacked);
+    tcase_add_test(jobs, an_image_above_the_default_needs_a_device_that_says_so);
     tcase_add_test(jobs, an_unfit_image_is_refused_with_its_line);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);
     tcase_add_test(jobs, a_wrong_job_file_names_its_line);

@@ -408,6 +408,23 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
 }
 END_TEST
 
+/* A job asks for room for its image: what is not said is the default. */
+START_TEST(other_bounds_of_images_are_offered)
+{
+    struct problem problem;
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_ptr_null(attribute("image_files"));
+    ck_assert_ptr_null(attribute("image_size"));
+    config.image_files = 5000;
+    config.image_bytes = 2 * GIB;
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_int_eq(attribute("image_files")->number, 5000);
+    ck_assert_int_eq(attribute("image_size")->number, 2 * GIB);
+}
+END_TEST
+
 START_TEST(matrices_are_offered_where_they_were_measured)
 {
     struct problem problem;
@@ -608,7 +625,8 @@ START_TEST(what_is_offered_can_be_asked_for)
     quick.gemm_mflops.value = 98000;
     machine_of(2, 16 * GIB);
     (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
-    ck_assert_msg(read_text("name: attic\nregion: eu\ndevices:\n"
+    ck_assert_msg(read_text("name: attic\nregion: eu\nimage_files: 5000\nimage_size: 2GiB\n"
+                            "devices:\n"
                             "  - {simulate: nvidia-h100-sxm5}\n"
                             "  - {simulate: nvidia-a100-sxm4-40}\n",
                             &config, &problem),
@@ -752,6 +770,7 @@ int main(void)
     tcase_add_test(tcase, folders_that_jobs_see_may_be_added);
     tcase_add_test(tcase, wrong_keys_and_values_are_refused_with_their_line);
     tcase_add_test(tcase, an_offer_leaves_the_owner_a_quarter);
+    tcase_add_test(tcase, other_bounds_of_images_are_offered);
     tcase_add_test(tcase, matrices_are_offered_where_they_were_measured);
     tcase_add_test(tcase, what_cannot_be_kept_is_not_offered);
     tcase_add_test(tcase, leases_are_firm_unless_the_config_says_otherwise);

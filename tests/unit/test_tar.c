@@ -68,7 +68,17 @@ static enum tar_status checked(struct archive *archive, uint64_t entries, uint64
     const struct tar_source source = {
         .size = archive->length, .read = read_archive, .context = archive};
     const struct tar_limits limits = {.entries = entries, .bytes = bytes};
-    return tar_check(&source, &limits, problem);
+    struct tar_limits has = {0};
+    const enum tar_status status = tar_check(&source, &limits, &has, problem);
+    if (status == TAR_OK) { /* what it is said to have is the least that it fits */
+        struct problem unused;
+        const struct tar_limits less[] = {{has.entries - 1, has.bytes},
+                                          {has.entries, has.bytes - 1}};
+        ck_assert_int_eq(tar_check(&source, &has, NULL, &unused), TAR_OK);
+        ck_assert(has.entries == 0 || tar_check(&source, &less[0], NULL, &unused) == TAR_TOO_MANY);
+        ck_assert(has.bytes == 0 || tar_check(&source, &less[1], NULL, &unused) == TAR_TOO_LARGE);
+    }
+    return status;
 }
 
 static struct archive small_root(void)
@@ -249,7 +259,7 @@ START_TEST(an_archive_that_cannot_be_read_is_not_unfit)
     struct problem problem;
     const struct tar_source source = {.size = 4 * (size_t)BLOCK, .read = read_nothing};
     const struct tar_limits limits = {.entries = 1, .bytes = 1};
-    ck_assert_int_eq(tar_check(&source, &limits, &problem), TAR_UNREADABLE);
+    ck_assert_int_eq(tar_check(&source, &limits, NULL, &problem), TAR_UNREADABLE);
 }
 END_TEST
 

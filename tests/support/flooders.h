@@ -1,0 +1,64 @@
+/* tests/support/flooders.h - floods of one type of message, and what they leave to honest work (P24).
+ *
+ * A flood is compared with the same flooders sending to a sink, a process beside the broker that
+ * reads and forgets. So what the processors of the machine are kept busy with is the same in both.
+ * Flooders are one member with one session or eight, who reads the answers or does not. */
+#ifndef BOURSE_TESTS_FLOODERS_H
+#define BOURSE_TESTS_FLOODERS_H
+
+#include "protocol/codec.h"
+#include "protocol/message.h"
+#include "tests/support/arena.h"
+#include "tests/support/honest.h"
+
+struct flood_body {
+    uint8_t *bytes;
+    size_t length;
+};
+
+struct flood {
+    const char *name;
+    enum message_type type;      /* its port is the flooders' */
+    struct flood_body bodies[2]; /* in turns; the second may be missing */
+    enum reject_code refused;    /* what its sender is told */
+    /* Makes the body of the message of that number, where no two may be alike; NULL: they may. */
+    void (*vary)(struct flood_body *body, uint64_t number);
+};
+
+enum { FLOODS_MOST = 64 };
+struct floods {
+    struct flood items[FLOODS_MOST];
+    size_t count;
+};
+
+struct flood_body flood_encode(const ProtobufCMessage *message);
+struct flood *flood_add(struct floods *floods, const char *name, enum message_type type,
+                        const ProtobufCMessage *message);
+void floods_free(struct floods *floods);
+/* Sends each once. Fails the test where one is refused otherwise than it says: no flood is of
+ * messages that are thrown away at the door. */
+void floods_check_answers(struct floods *floods, const struct arena *arena,
+                          const struct identity *key);
+
+/* Honest work at a pace: as honest_window has it. */
+typedef unsigned flood_honest(void *context, int64_t window_ms, int64_t interval_ns,
+                              struct honest_times *times);
+struct flood_victim {
+    struct arena *arena;
+    flood_honest *work;
+    void *context;
+    int64_t window_ms;   /* of the long form; else half of it */
+    int64_t interval_ns; /* a quarter of the pace that it reaches alone */
+};
+/* The same arena's owner, who commands: honest_window. */
+struct flood_victim flood_commands(struct arena *arena);
+/* Sets the interval of work that was never seen before. */
+void flood_pace_alone(struct flood_victim *victim);
+
+/* Floods in the way that CI asks for, or with BOURSE_LONG=yes in all four, with each flood, or with
+ * the one that BOURSE_FLOOD names. Fails the test with the names of those that slow the victim more
+ * than honest_bounds. All floods are of one port. */
+void floods_run(struct floods *floods, const struct flood_victim *victim,
+                const struct identity *key);
+
+#endif

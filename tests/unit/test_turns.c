@@ -1,0 +1,197 @@
+/* Whose message is next: shares of steps, in order for each account, and no more than the caps
+ * say. */
+#include "broker/turns.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLOODER = 1, HONEST = 2, BYTES = 100 };
+
+static struct turns turns;
+static struct turn messages[TURNS_EACH + 8];
+
+static void put(size_t message, uint32_t account)
+{
+    ck_assert(turns_put(&turns, &messages[message], account, BYTES, 0));
+}
+
+/* Answers the next message, for so many steps; whose it is. */
+static uint32_t answer(uint64_t steps)
+{
+    struct turn *turn = turns_first(&turns, 0);
+    ck_assert_ptr_nonnull(turn);
+    const uint32_t account = turn->account;
+    turns_charge(&turns, account, steps);
+    turns_take(&turns, turn);
+    return account;
+}
+
+static void set_up(void)
+{
+    memset(&turns, 0, sizeof turns);
+}
+
+START_TEST(each_account_keeps_its_order)
+{
+    put(0, FLOODER);
+    put(1, HONEST);
+    put(2, FLOODER);
+    for (size_t i = 0; i < 3; i += 2) {
+        ck_assert_ptr_eq(turns_first(&turns, 0), &messages[i]);
+        turns_take(&turns, &messages[i]);
+    }
+    ck_assert_ptr_eq(turns_first(&turns, 0), &messages[1]);
+    turns_take(&turns, &messages[1]);
+    ck_assert_ptr_null(turns_first(&turns, 0));
+    ck_assert_uint_eq(turns.count, 0);
+    ck_assert_uint_eq(turns.bytes, 0);
+}
+END_TEST
+
+START_TEST(who_has_cost_least_is_next)
+{
+    for (size_t i = 0; i < 100; i++) {
+        put(i, FLOODER);
+    }
+    ck_assert_uint_eq(answer(1000000), FLOODER);
+    for (size_t i = 0; i < 5; i++) { /* as long as it does not cost as much itself */
+        put(200 + i, HONEST);
+        ck_assert_uint_eq(answer(100000), HONEST);
+    }
+    ck_assert_uint_eq(answer(1000000), FLOODER);
+}
+END_TEST
+
+START_TEST(two_that_ask_all_along_have_the_same_share)
+{
+    uint64_t steps[3] = {0};
+    for (size_t i = 0; i < 200; i++) {
+        put(i, FLOODER);
+        put(200 + i, HONEST);
+    }
+    for (size_t i = 0; i < 150; i++) { /* one's messages cost ten times the other's */
+        const struct turn *turn = turns_first(&turns, 0);
+        const uint64_t cost = turn->account == FLOODER ? 10000 : 1000;
+        steps[answer(cost)] += cost;
+    }
+    ck_assert_uint_le(steps[FLOODER], steps[HONEST] + 10000);
+    ck_assert_uint_le(steps[HONEST], steps[FLOODER] + 10000);
+}
+END_TEST
+
+START_TEST(who_did_not_ask_has_saved_nothing)
+{
+    put(0, HONEST);
+    put(1, FLOODER);
+    ck_assert_uint_eq(answer(10), HONEST);
+    for (size_t i = 2; i < 100; i++) { /* alone for a long time */
+        put(i, FLOODER);
+        ck_assert_uint_eq(answer(1000000), FLOODER);
+    }
+    for (size_t i = 100; i < 110; i++) {
+        put(i, HONEST);
+        put(100 + i, FLOODER);
+    }
+    unsigned honest = 0;
+    for (size_t i = 0; i < 10; i++) {
+        honest += answer(1000000) == HONEST;
+    }
+    ck_assert_uint_le(honest, 6);
+    ck_assert_uint_ge(honest, 4);
+}
+END_TEST
+
+START_TEST(a_short_queue_does_not_hide_what_was_charged)
+{
+    put(0, HONEST);
+    put(1, HONEST);
+    put(2, HONEST);
+    put(3, FLOODER);
+    ck_assert_uint_eq(answer(10), HONEST);
+    ck_assert_uint_eq(answer(1000), FLOODER);
+    put(4, FLOODER); /* it asks again only when it has its answer */
+    ck_assert_uint_eq(answer(10), HONEST);
+    ck_assert_uint_eq(answer(10), HONEST);
+    ck_assert_uint_eq(answer(10), FLOODER);
+}
+END_TEST
+
+START_TEST(who_is_put_off_lets_others_pass)
+{
+    put(0, FLOODER);
+    put(1, HONEST);
+    turns_put_off(&turns, FLOODER, 50);
+    ck_assert_ptr_eq(turns_first(&turns, 49), &messages[1]);
+    turns_take(&turns, &messages[1]);
+    ck_assert_ptr_null(turns_first(&turns, 49));
+    ck_assert_ptr_eq(turns_first(&turns, 50), &messages[0]);
+}
+END_TEST
+
+START_TEST(no_account_takes_the_room_of_others)
+{
+    for (size_t i = 0; i < TURNS_EACH; i++) {
+        put(i, FLOODER);
+    }
+    ck_assert(!turns_put(&turns, &messages[TURNS_EACH], FLOODER, BYTES, 0));
+    put(TURNS_EACH + 1, HONEST);
+    for (uint32_t i = 0; i < TURNS_BYTES / TURNS_EACH_BYTES; i++) {
+        ck_assert(turns_put(&turns, &messages[i], 10 + i, TURNS_EACH_BYTES - BYTES, 0));
+    }
+    ck_assert(!turns_put(&turns, &messages[TURNS_EACH + 2], 10, TURNS_ASSURED_BYTES, 0));
+    ck_assert(turns_put(&turns, &messages[TURNS_EACH + 3], HONEST, TURNS_ASSURED_BYTES - BYTES, 0));
+}
+END_TEST
+
+START_TEST(accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing)
+{
+    for (uint32_t i = 0; i < TURNS_ACCOUNTS; i++) {
+        put(i, i);
+    }
+    ck_assert(!turns_put(&turns, &messages[TURNS_ACCOUNTS], TURNS_ACCOUNTS, BYTES, 0));
+    (void)answer(10);
+    put(TURNS_ACCOUNTS, TURNS_ACCOUNTS);
+    size_t count = 0;
+    while (turns_take_any(&turns) != NULL) {
+        count++;
+    }
+    ck_assert_uint_eq(count, TURNS_ACCOUNTS);
+}
+END_TEST
+
+START_TEST(others_ask_when_they_wait_or_did_so_lately)
+{
+    ck_assert(turns_put(&turns, &messages[0], FLOODER, BYTES, 1000));
+    ck_assert(!turns_are_contended(&turns, FLOODER, 0));
+    ck_assert(turns_put(&turns, &messages[1], HONEST, BYTES, 2000));
+    ck_assert(turns_are_contended(&turns, FLOODER, 9000));
+    turns_take(&turns, &messages[1]);
+    ck_assert(turns_are_contended(&turns, FLOODER, 2000));
+    ck_assert(!turns_are_contended(&turns, FLOODER, 2001));
+    ck_assert_uint_eq(turns_bytes(&turns, FLOODER), BYTES);
+    ck_assert_uint_eq(turns_bytes(&turns, HONEST), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("turns");
+    TCase *tests = tcase_create("turns");
+    tcase_add_checked_fixture(tests, set_up, NULL);
+    tcase_add_test(tests, each_account_keeps_its_order);
+    tcase_add_test(tests, who_has_cost_least_is_next);
+    tcase_add_test(tests, two_that_ask_all_along_have_the_same_share);
+    tcase_add_test(tests, who_did_not_ask_has_saved_nothing);
+    tcase_add_test(tests, a_short_queue_does_not_hide_what_was_charged);
+    tcase_add_test(tests, who_is_put_off_lets_others_pass);
+    tcase_add_test(tests, no_account_takes_the_room_of_others);
+    tcase_add_test(tests, accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing);
+    tcase_add_test(tests, others_ask_when_they_wait_or_did_so_lately);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

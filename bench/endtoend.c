@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "consumer/bourse.h"
+#include "consumer/client/bourse.h"
 #include "runtime/clock.h"
 #include "runtime/process.h"
 

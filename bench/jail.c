@@ -3,10 +3,10 @@
  *
  *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker and bourse-tensor; as root it
  * drops to nobody first */
-#include "provider/jail.h"
+#include "provider/jail/jail.h"
 #include "formats/npy.h"
-#include "provider/cgroup.h"
-#include "provider/launcher.h"
+#include "provider/jail/cgroup.h"
+#include "provider/jail/launcher.h"
 #include "provider/privilege.h"
 #include "runtime/clock.h"
 #include "runtime/process.h"

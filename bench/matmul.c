@@ -12,7 +12,7 @@
  * market are those of `bourse run matmul`: from the agreement to the last tile, transfers included,
  * Freivalds' check not. */
 #include "base/random.h"
-#include "consumer/matrix.h"
+#include "consumer/product/matrix.h"
 #include "provider/tensor/gemm.h"
 #include "runtime/clock.h"
 

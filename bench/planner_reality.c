@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "bench/give_up.h"
 #include "bench/planner_reality/parts.h"
-#include "consumer/bourse.h"
+#include "consumer/client/bourse.h"
 #include "planner/layout/pipeline.h"
 #include "planner/layout/split.h"
 #include "planner/schedule/contention.h"

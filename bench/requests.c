@@ -7,9 +7,9 @@
  * leased, and N jobs [1000] that wait. Each request that the core answers is answered --rounds
  * times [20]. For each: microseconds (the median), steps, bytes of the answer. */
 #include "bench/full_market.h"
-#include "broker/budget.h"
-#include "broker/follow.h"
-#include "broker/replies.h"
+#include "broker/answer/follow.h"
+#include "broker/answer/replies.h"
+#include "broker/gateway/budget.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 

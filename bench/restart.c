@@ -10,9 +10,9 @@
  * only makes the market and leaves it. */
 #include "base/checked.h"
 #include "base/sha256.h"
-#include "broker/group.h"
-#include "broker/snapshot_file.h"
-#include "broker/storage.h"
+#include "broker/core/group.h"
+#include "broker/storage/snapshot_file.h"
+#include "broker/storage/storage.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"
 #include "runtime/clock.h"

@@ -6,7 +6,7 @@
 
 #include "base/problem.h"
 #include "broker/config.h"
-#include "broker/storage.h"
+#include "broker/storage/storage.h"
 #include "exchange/exchange.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* broker/config.h - broker.yaml: everything an operator can set. docs/operator.md lists the keys.
  *
- * Every key is optional but `genesis.accounts` of a new market: without an operator nobody could ever be
- * invited. `genesis` counts only once, for the first entry of the journal. */
+ * Every key is optional but `genesis.accounts` of a new market: without an operator nobody could
+ * ever be invited. `genesis` counts only once, for the first entry of the journal. */
 #ifndef BOURSE_BROKER_CONFIG_H
 #define BOURSE_BROKER_CONFIG_H
 
@@ -23,12 +23,12 @@ struct broker_config {
     char blob_advertise[CONFIG_ENDPOINT_SIZE];
     int64_t heartbeat_ms;
     uint32_t rate, rate_anonymous; /* messages per second and session */
-    uint32_t steps;                /* per second and session (broker/budget.h) */
+    uint32_t steps;                /* per second and session (broker/gateway/budget.h) */
     unsigned workers;              /* signature workers */
     uint64_t snapshot_every;       /* commands */
-    int64_t reserve_bytes;         /* kept back for a full disk (broker/room.h); 0: nothing */
-    int64_t blob_quota_bytes;      /* per account */
-    int64_t blob_size_bytes;       /* of one blob */
+    int64_t reserve_bytes;    /* kept back for a full disk (broker/storage/room.h); 0: nothing */
+    int64_t blob_quota_bytes; /* per account */
+    int64_t blob_size_bytes;  /* of one blob */
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };

@@ -16,8 +16,8 @@ function(program name)
   target_link_libraries(${name} PRIVATE bourse_flags ${PROGRAM_LINKS})
 endfunction()
 
-program(bourse-broker SOURCES broker/main.c broker/door.c LINKS broker)
-program(bourse-audit SOURCES broker/audit/main.c LINKS audit)
+program(bourse-broker SOURCES broker/main.c broker/gateway/door.c LINKS broker)
+program(bourse-audit SOURCES audit/main.c LINKS audit)
 program(bourse-provider SOURCES provider/main.c LINKS owner provider)
 
 program(bourse SOURCES consumer/command/main.c LINKS command)

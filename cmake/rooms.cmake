@@ -66,17 +66,18 @@ room(ledger_sqlite SOURCES ${ledger_sqlite_sources} LINKS ledger base PkgConfig:
 room(runtime SOURCES ${runtime_sources} LINKS protocol formats base PkgConfig::ZMQ PkgConfig::SODIUM Threads::Threads)
 
 # Shells. Each session is a pure core of its own.
-file(GLOB broker_sources CONFIGURE_DEPENDS broker/*.c)
-list(FILTER broker_sources EXCLUDE REGEX "/main\\.c$")
-file(GLOB audit_sources CONFIGURE_DEPENDS broker/audit/*.c)
+file(GLOB broker_sources CONFIGURE_DEPENDS broker/*.c broker/*/*.c)
+list(FILTER broker_sources EXCLUDE REGEX "broker/main\\.c$")
+file(GLOB audit_sources CONFIGURE_DEPENDS audit/*.c)
 list(FILTER audit_sources EXCLUDE REGEX "/main\\.c$")
 room(broker SOURCES ${broker_sources}
   LINKS exchange ledger_sqlite ledger protocol formats runtime PkgConfig::JANSSON Threads::Threads)
 room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgConfig::JANSSON)
 
-file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session*.c)
-file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/executors/*.c provider/worker/packet.c)
-list(FILTER provider_sources EXCLUDE REGEX "/(main|session[^/]*)\\.c$")
+file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session/*.c)
+file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/work/*.c provider/jail/*.c provider/device/*.c
+  provider/executors/*.c provider/worker/packet.c)
+list(FILTER provider_sources EXCLUDE REGEX "/main\\.c$")
 # What bourse-tensor computes, as a library: for tests and benchmarks. No agent links it.
 file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
 list(FILTER tensor_sources EXCLUDE REGEX "/main\\.c$")
@@ -93,7 +94,7 @@ if(ONEDNN_FOUND)
 endif()
 
 # What the probe measures is the machine, not the build.
-set_source_files_properties(provider/probe.c PROPERTIES COMPILE_OPTIONS "-O2;-ftree-vectorize;-fno-sanitize=all")
+set_source_files_properties(provider/device/probe.c PROPERTIES COMPILE_OPTIONS "-O2;-ftree-vectorize;-fno-sanitize=all")
 room(provider_session SOURCES ${provider_session_sources} LINKS protocol base)
 room(provider SOURCES ${provider_sources}
   LINKS provider_session planner runtime formats PkgConfig::HWLOC PkgConfig::SECCOMP PkgConfig::JANSSON)
@@ -102,14 +103,14 @@ room(provider SOURCES ${provider_sources}
 file(GLOB owner_sources CONFIGURE_DEPENDS provider/command/*.c)
 room(owner SOURCES ${owner_sources} LINKS provider consumer formats PkgConfig::JANSSON)
 
-file(GLOB consumer_session_sources CONFIGURE_DEPENDS consumer/session*.c)
-file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/*.c)
+file(GLOB consumer_session_sources CONFIGURE_DEPENDS consumer/client/session*.c)
+file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/client/*.c consumer/job/*.c consumer/market/*.c consumer/product/*.c)
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}
   LINKS consumer_session matching ledger planner numeric formats runtime protocol PkgConfig::JANSSON m)
 
 # The `bourse` command but for its main(), so that tests reach its tables.
-file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c)
+file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c consumer/command/*/*.c)
 list(FILTER command_sources EXCLUDE REGEX "/main\\.c$")
 room(command SOURCES ${command_sources} LINKS consumer)

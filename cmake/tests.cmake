@@ -57,7 +57,7 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-target_sources(test_door PRIVATE ${CMAKE_SOURCE_DIR}/broker/door.c) # its accept is a program's own, in no library
+target_sources(test_door PRIVATE ${CMAKE_SOURCE_DIR}/broker/gateway/door.c) # its accept is a program's own, in no library
 
 # Crash tests: each program has its own open, write, fsync ... in front of libc's (tests/crash/disk.c).
 file(GLOB crash_sources CONFIGURE_DEPENDS tests/crash/*.c)

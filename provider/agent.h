@@ -1,15 +1,15 @@
 /* provider/agent.h - the running agent: connects, offers, and carries out what its session decides.
  *
- * One loop on the caller's thread owns the session and the connection; lanes and transfers report to it
- * through a queue and an eventfd. */
+ * One loop on the caller's thread owns the session and the connection; lanes and transfers report
+ * to it through a queue and an eventfd. */
 #ifndef BOURSE_PROVIDER_AGENT_H
 #define BOURSE_PROVIDER_AGENT_H
 
-#include "provider/cgroup.h"
 #include "provider/config.h"
-#include "provider/discover.h"
-#include "provider/isolation.h"
-#include "provider/launcher.h"
+#include "provider/device/discover.h"
+#include "provider/jail/cgroup.h"
+#include "provider/jail/isolation.h"
+#include "provider/jail/launcher.h"
 #include "provider/policy.h"
 #include "runtime/market.h"
 

@@ -5,7 +5,7 @@
 #include "formats/hours_text.h"
 #include "formats/limits.h"
 #include "formats/yaml.h"
-#include "provider/system_tree.h"
+#include "provider/jail/system_tree.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 

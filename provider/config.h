@@ -25,15 +25,15 @@
  *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, interruptible, to, hours, daily, too
  *       - {simulate: groq-lpu-v1, price: 0.5}     a device of the catalogue, simulated; it owns no core
  *
- * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in
- * provider/discover.h. */
+ * Unknown keys are refused with their line. Reading touches no device; what the machine has stands
+ * in provider/device/discover.h. */
 #ifndef BOURSE_PROVIDER_CONFIG_H
 #define BOURSE_PROVIDER_CONFIG_H
 
 #include "base/problem.h"
 #include "base/requirement.h"
 #include "planner/cost/catalogue.h"
-#include "provider/session.h"
+#include "provider/session/session.h"
 #include "runtime/files.h"
 
 #include <limits.h>

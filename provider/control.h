@@ -1,16 +1,18 @@
-/* provider/control.h - the owner's line to the running agent: a unix socket in the agent's folder, one line of JSON
- * in, one line out, then the end.
+/* provider/control.h - the owner's line to the running agent: a unix socket in the agent's folder,
+ * one line of JSON in, one line out, then the end.
  *
  *     {"command":"status"}
  *     {"command":"pause"}   {"command":"pause","now":true,"for_ms":7200000}
  *     {"command":"resume"}
  *     {"command":"drain"}
  *
- * An answer has "ok"; when that is false, "error" (a stable name) and "text" (one line for people). Only the agent's own
- * user and root are heard: the folder is 0700, the socket 0600, and the kernel says who connects.
+ * An answer has "ok"; when that is false, "error" (a stable name) and "text" (one line for people).
+ * Only the agent's own user and root are heard: the folder is 0700, the socket 0600, and the kernel
+ * says who connects.
  *
- * Nothing here blocks. A client has CONTROL_PATIENCE to say its line and as long to take its answer; when all places
- * are taken, who has said nothing yet makes room for who comes. This file moves lines; what they mean is owner.h's. */
+ * Nothing here blocks. A client has CONTROL_PATIENCE to say its line and as long to take its
+ * answer; when all places are taken, who has said nothing yet makes room for who comes. This file
+ * moves lines; what they mean is owner.h's. */
 #ifndef BOURSE_PROVIDER_CONTROL_H
 #define BOURSE_PROVIDER_CONTROL_H
 

@@ -1,15 +1,17 @@
-/* provider/owner.h - what the owner asked of the running agent: how it stands, pause, resume, drain.
+/* provider/owner.h - what the owner asked of the running agent: how it stands, pause, resume,
+ * drain.
  *
- * A pause is kept in the agent's folder (`paused`) and so survives a restart: whoever wants his machine back does not
- * want it given away again by a power cut. A drain is not kept: it ends the process, and the next start offers. The
- * shell around the session: control.h brings the requests, provider/session.h carries them out. */
+ * A pause is kept in the agent's folder (`paused`) and so survives a restart: whoever wants his
+ * machine back does not want it given away again by a power cut. A drain is not kept: it ends the
+ * process, and the next start offers. The shell around the session: control.h brings the requests,
+ * provider/session/session.h carries them out. */
 #ifndef BOURSE_PROVIDER_OWNER_H
 #define BOURSE_PROVIDER_OWNER_H
 
 #include "provider/config.h"
 #include "provider/control.h"
-#include "provider/lanes.h"
-#include "provider/session.h"
+#include "provider/session/session.h"
+#include "provider/work/lanes.h"
 #include "runtime/market.h"
 
 enum { OWNER_STATUS_VERSION = 1, OWNER_LEASES_MAX = 256 /* shown by name */ };

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "formats/units.h"
-#include "provider/simulation.h"
+#include "provider/device/simulation.h"
 
 #include <assert.h>
 #include <stdio.h>

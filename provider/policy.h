@@ -4,10 +4,10 @@
 #define BOURSE_PROVIDER_POLICY_H
 
 #include "provider/config.h"
-#include "provider/discover.h"
-#include "provider/isolation.h"
-#include "provider/probe.h"
-#include "provider/session.h"
+#include "provider/device/discover.h"
+#include "provider/device/probe.h"
+#include "provider/jail/isolation.h"
+#include "provider/session/session.h"
 
 #include <stdbool.h>
 

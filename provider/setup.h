@@ -3,17 +3,17 @@
  *     as root:  folders given to the service user, a cgroup subtree, the worker's program, then the drop
  *     then:     the folder's lock, the launcher (before any thread), signals, the trial jail, the devices
  *
- * A look (`probe`) goes the same way beside a running agent: it has a lock, a worker and a control group of its own.
- * Nothing here connects anywhere. */
+ * A look (`probe`) goes the same way beside a running agent: it has a lock, a worker and a control
+ * group of its own. Nothing here connects anywhere. */
 #ifndef BOURSE_PROVIDER_SETUP_H
 #define BOURSE_PROVIDER_SETUP_H
 
 #include "protocol/identity.h"
-#include "provider/cgroup.h"
 #include "provider/config.h"
-#include "provider/discover.h"
-#include "provider/isolation.h"
-#include "provider/launcher.h"
+#include "provider/device/discover.h"
+#include "provider/jail/cgroup.h"
+#include "provider/jail/isolation.h"
+#include "provider/jail/launcher.h"
 #include "provider/policy.h"
 #include "runtime/market.h"
 
@@ -23,8 +23,8 @@ struct setup_options {
     const char *config_file; /* NULL: provider.yaml in the folder */
     const char *market;      /* NULL; else the folder of a market on this machine */
     const char *folder;      /* NULL: the default, or beside the config, or MARKET/provider */
-    bool
-        is_look; /* offers nothing, needs no key and no market, and disturbs no agent of this folder */
+    bool is_look; /* offers nothing, needs no key and no market, and disturbs no agent of this
+                     folder */
 };
 
 struct setup {

@@ -3,7 +3,7 @@
 #include "bench/endtoend/parts.h"
 
 #include "base/checked.h"
-#include "broker/replay.h"
+#include "broker/storage/replay.h"
 #include "exchange/exchange.h"
 #include "runtime/market.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "consumer/bourse.h"
+#include "consumer/client/bourse.h"
 #include "protocol/genesis.h"
 #include "provider/privilege.h"
 #include "runtime/clock.h"

@@ -1,6 +1,6 @@
 /* join, key, admin, config, version, help: who we are, and where. */
+#include "consumer/client/names.h"
 #include "consumer/command/output.h"
-#include "consumer/names.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -4,8 +4,8 @@
 #ifndef BOURSE_CONSUMER_COMMAND_H
 #define BOURSE_CONSUMER_COMMAND_H
 
-#include "consumer/bourse.h"
-#include "consumer/settings.h"
+#include "consumer/client/bourse.h"
+#include "consumer/client/settings.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * (docs/decisions.md D3).
  *
  * One database file per market, WAL, synchronous=FULL, STRICT tables; the SQLite journal
- * (broker/journal_sqlite.h) lives in the same file and shares the transaction. One writer thread
+ * (broker/storage/journal_sqlite.h) lives in the same file and shares the transaction. One writer thread
  * uses a `struct ledger_store`; readers open their own with ledger_reader_open and see committed
  * data only. A failed commit or fsync is fatal: the caller stops the process (P11). The tables
  * are in docs/ledger.md. */

@@ -1,7 +1,9 @@
-/* provider/command/command.h - the owner's commands: what `bourse-provider` does beside being the agent.
+/* provider/command/command.h - the owner's commands: what `bourse-provider` does beside being the
+ * agent.
  *
- * status, pause, resume and drain ask the running agent (provider/control.h); why and earnings ask the market under the
- * agent's key, through libbourse, whether an agent runs or not. Each returns the exit status. */
+ * status, pause, resume and drain ask the running agent (provider/control.h); why and earnings ask
+ * the market under the agent's key, through libbourse, whether an agent runs or not. Each returns
+ * the exit status. */
 #ifndef BOURSE_PROVIDER_COMMAND_COMMAND_H
 #define BOURSE_PROVIDER_COMMAND_COMMAND_H
 

@@ -1,7 +1,7 @@
 /* why, earnings: what the market says to this provider. A connection of its own under the agent's
  * key, so that it works beside a running agent and without one. */
 #include "base/text.h"
-#include "consumer/bourse.h"
+#include "consumer/client/bourse.h"
 #include "formats/units.h"
 #include "provider/command/command.h"
 #include "provider/control.h"

@@ -1,8 +1,9 @@
 /* provider/executors/check.h - whether a check is about what its subtask was asked to compute.
  *
- * Who wrote the job wrote its checks, and a check decides whether a provider is paid. So a referee runs it only when it is a
- * check of the very product: the same two factors by their hashes, and the result of the subtask whose result is held, which
- * had to leave that one file. Any other is the job's own fault, and proves nothing about the provider. Pure. */
+ * Who wrote the job wrote its checks, and a check decides whether a provider is paid. So a referee
+ * runs it only when it is a check of the very product: the same two factors by their hashes, and
+ * the result of the subtask whose result is held, which had to leave that one file. Any other is
+ * the job's own fault, and proves nothing about the provider. Pure. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_CHECK_H
 #define BOURSE_PROVIDER_EXECUTORS_CHECK_H
 

@@ -5,8 +5,8 @@
 #include "formats/template.h"
 #include "formats/tensor_op.h"
 #include "protocol/subtask.h"
-#include "provider/room.h"
-#include "provider/simulation.h"
+#include "provider/device/simulation.h"
+#include "provider/work/room.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -228,8 +228,8 @@ struct run {
     struct jail_input *inputs;
     size_t input_count;
     char *standard_input;
-    bool
-        is_check; /* with the seed that the market drew: its verdict counts, and it leaves no files */
+    bool is_check; /* with the seed that the market drew: its verdict counts, and it leaves no files
+                    */
     struct jail_request request;
 };
 

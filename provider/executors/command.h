@@ -1,8 +1,9 @@
 /* provider/executors/command.h - runs one subtask of a command or tensor job in a jail.
  *
- * The manifest has passed the codec; what it asks for is checked here against what the owner allows.
- * Templates are expanded per subtask by formats/template.h. Everything that can go wrong has a typed
- * outcome: what the job asks wrongly is REFUSED, a program that is not offered PROGRAM_MISSING, and so on. */
+ * The manifest has passed the codec; what it asks for is checked here against what the owner
+ * allows. Templates are expanded per subtask by formats/template.h. Everything that can go wrong
+ * has a typed outcome: what the job asks wrongly is REFUSED, a program that is not offered
+ * PROGRAM_MISSING, and so on. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 #define BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 
@@ -10,9 +11,9 @@
 #include "planner/cost/catalogue.h"
 #include "protocol/codec.h"
 #include "provider/config.h"
-#include "provider/jail.h"
-#include "provider/outcome.h"
-#include "provider/store.h"
+#include "provider/jail/jail.h"
+#include "provider/work/outcome.h"
+#include "provider/work/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>

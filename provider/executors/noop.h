@@ -8,8 +8,8 @@
 
 #include "base/problem.h"
 #include "protocol/codec.h"
-#include "provider/jail.h"
-#include "provider/outcome.h"
+#include "provider/jail/jail.h"
+#include "provider/work/outcome.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "provider/executors/tensor.h"
 
-#include "provider/jail.h"
+#include "provider/jail/jail.h"
 #include "provider/tensor/ask.h"
 
 #include <jansson.h>

@@ -1,15 +1,16 @@
 /* provider/executors/tensor.h - subtasks that are operations on matrices (formats/tensor_op.h).
  *
- * Files go in and out as for a program (executors/command.h runs both); what computes is bourse-tensor, which
- * stays in the jail of its lane. The agent never opens a matrix: it reads the arguments only. */
+ * Files go in and out as for a program (executors/command.h runs both); what computes is
+ * bourse-tensor, which stays in the jail of its lane. The agent never opens a matrix: it reads the
+ * arguments only. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 #define BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 
 #include "base/problem.h"
 #include "protocol/codec.h"
-#include "provider/cgroup.h"
-#include "provider/launcher.h"
-#include "provider/probe.h"
+#include "provider/device/probe.h"
+#include "provider/jail/cgroup.h"
+#include "provider/jail/launcher.h"
 
 #include <stdbool.h>
 

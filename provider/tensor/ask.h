@@ -1,6 +1,7 @@
-/* provider/tensor/ask.h - what process 1 of a jail and bourse-tensor say to one another, over a SOCK_SEQPACKET
- * pair that is bourse-tensor's standard input. One ASK at a time, one ANSWER to each; fields go through
- * base/cursor.h. What an operation prints goes to standard output and standard error before its answer.
+/* provider/tensor/ask.h - what process 1 of a jail and bourse-tensor say to one another, over a
+ * SOCK_SEQPACKET pair that is bourse-tensor's standard input. One ASK at a time, one ANSWER to
+ * each; fields go through base/cursor.h. What an operation prints goes to standard output and
+ * standard error before its answer.
  *
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length with its
  *              NUL and the bytes, u32 count, for each input that comes as a descriptor its name likewise

@@ -1,9 +1,10 @@
-/* provider/tensor/gemm.h - the product of float32 matrices, C = alpha A B + beta C: rows one after the
- * other, no copies.
+/* provider/tensor/gemm.h - the product of float32 matrices, C = alpha A B + beta C: rows one after
+ * the other, no copies.
  *
- * Two ways: oneDNN where it was there at configure time (gemm_onednn.c, the only file that knows it), and
- * plain C, which is always there and is what tests compare with. Both add in float32, in an order of their
- * own; NaN and infinities follow IEEE 754, and with beta = 0 what C held is not read, not even a NaN. */
+ * Two ways: oneDNN where it was there at configure time (gemm_onednn.c, the only file that knows
+ * it), and plain C, which is always there and is what tests compare with. Both add in float32, in
+ * an order of their own; NaN and infinities follow IEEE 754, and with beta = 0 what C held is not
+ * read, not even a NaN. */
 #ifndef BOURSE_PROVIDER_TENSOR_GEMM_H
 #define BOURSE_PROVIDER_TENSOR_GEMM_H
 

@@ -1,7 +1,7 @@
 /* bourse-tensor: computes with matrices inside a jail, for one job, subtask after subtask (ask.h).
  *
- * It runs where the job's files are and parses them there, never in the agent. It keeps nothing of one
- * subtask for the next: all it holds between two is its libraries, ready. */
+ * It runs where the job's files are and parses them there, never in the agent. It keeps nothing of
+ * one subtask for the next: all it holds between two is its libraries, ready. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/gemm.h"

@@ -1,7 +1,9 @@
-/* provider/tensor/operation.h - carries out one operation on the files of a folder, and on some that were given to it open.
+/* provider/tensor/operation.h - carries out one operation on the files of a folder, and on some
+ * that were given to it open.
  *
- * Everything about the operands is checked before anything is made: that they are float32 matrices, whole, and
- * fit one another. Inputs are mapped, not read; the result gets its room first and is written in place. */
+ * Everything about the operands is checked before anything is made: that they are float32 matrices,
+ * whole, and fit one another. Inputs are mapped, not read; the result gets its room first and is
+ * written in place. */
 #ifndef BOURSE_PROVIDER_TENSOR_OPERATION_H
 #define BOURSE_PROVIDER_TENSOR_OPERATION_H
 
@@ -36,9 +38,9 @@ struct operation_files {
 };
 
 struct operation_answer {
-    enum result_verdict verdict; /* of a check; of all else VERDICT_NONE */
-    char line
-        [OPERATION_LINE_SIZE]; /* of a check: how it came to that, one line of JSON with a newline; else "" */
+    enum result_verdict verdict;    /* of a check; of all else VERDICT_NONE */
+    char line[OPERATION_LINE_SIZE]; /* of a check: how it came to that, one line of JSON with a
+                                       newline; else "" */
 };
 
 /* `arguments` as in formats/tensor_op.h, the seed put in; `memory_bytes` is what the check may

@@ -1,9 +1,9 @@
 /* bourse-worker: process 1 of a jail. Answers the agent on descriptor 3 until it hangs up
  * (wire.h).
  *
- * REPLY: u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory, u32 flags, u64
- * bytes of stdout, u64 of stderr, u32 count of outputs, for each u8 present and u64 size, then
- * u32 length and the text of the detail; one descriptor for each present output. */
+ * REPLY: u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory, u32
+ * flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each u8 present and u64
+ * size, then u32 length and the text of the detail; one descriptor for each present output. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"

@@ -4,8 +4,9 @@
  * The subtask ends when its first process does; whatever that one left behind is killed. As
  * process 1 we inherit every orphan, so "no child left" means that the jail is empty.
  *
- * A tensor subtask is asked of the resident instead and ends with its answer. The resident stays, as long as
- * nobody but it is there; else it dies with them, and the next subtask starts another. */
+ * A tensor subtask is asked of the resident instead and ends with its answer. The resident stays,
+ * as long as nobody but it is there; else it dies with them, and the next subtask starts another.
+ */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -26,7 +27,9 @@
 #define NS UINT64_C(1000000000)
 #define WATCH_FIRST_NS UINT64_C(5000000)
 #define WATCH_LAST_NS UINT64_C(40000000)
-#define ENTRY_BYTES UINT64_C(1024) /* what an entry of a memory file system costs beside its data */
+#define ENTRY_BYTES                                                                                \
+    UINT64_C(1024) /* what an entry of a memory file system costs beside its data  \
+                                    */
 #define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
 
 struct watch {

@@ -1,7 +1,9 @@
-/* The files of a checkpoint: regular files in folders, whatever else the program may have put there.
+/* The files of a checkpoint: regular files in folders, whatever else the program may have put
+ * there.
  *
- * Like outputs they may be anything by now: no link is followed, and opening a pipe or a device has no effect. How many there
- * are, how deep and how large they lie is bounded before it costs anything. */
+ * Like outputs they may be anything by now: no link is followed, and opening a pipe or a device has
+ * no effect. How many there are, how deep and how large they lie is bounded before it costs
+ * anything. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"

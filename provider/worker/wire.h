@@ -20,8 +20,9 @@
  *       |  <------------------------- DONE |
  *
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
- * agent's files: with one, a program of the same user could open the file again for writing. Only bourse-tensor, which is
- * ours, is given descriptors of files that it cannot open so (provider/jail.h, jail_may_map). */
+ * agent's files: with one, a program of the same user could open the file again for writing. Only
+ * bourse-tensor, which is ours, is given descriptors of files that it cannot open so
+ * (provider/jail/jail.h, jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -44,9 +45,9 @@ enum {
 
 enum wire_kind {
     WIRE_HELLO =
-        1,      /* u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers */
-    WIRE_SETUP, /* u8 watch memory, u8 count processes; where memory is not to be watched in /proc, the
-                       third descriptor is memory.stat of the jail's control group */
+        1,       /* u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers */
+    WIRE_SETUP,  /* u8 watch memory, u8 count processes; where memory is not to be watched in /proc,
+                    the  third descriptor is memory.stat of the jail's control group */
     WIRE_RUN,    /* u8 whether the body is in the first descriptor, u64 its length, else the body
                        itself; a further descriptor is stdin as it is */
     WIRE_PLACES, /* u32 count of descriptors in this message */
@@ -58,14 +59,16 @@ enum wire_kind {
     WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
     WIRE_DONE,  /* the same of those that were answered */
     WIRE_NOTICE,
-    WIRE_SAVED, /* u64 size, u32 length of the name, the name; a descriptor. They count when REPLY says so */
+    WIRE_SAVED, /* u64 size, u32 length of the name, the name; a descriptor. They count when REPLY
+                   says so */
 };
 
 enum wire_input_kind { /* of each input in a RUN */
                        WIRE_INPUT_DATA,
                        WIRE_INPUT_PROGRAM,
                        WIRE_INPUT_STATE,  /* a file of a checkpoint: the program may write to it */
-                       WIRE_INPUT_MAPPED, /* has no place: a tensor operation reads another's file */
+                       WIRE_INPUT_MAPPED, /* has no place: a tensor operation reads another's file
+                                           */
                        WIRE_INPUT_KINDS
 };
 

@@ -1,6 +1,6 @@
 /* Puts to a broker on this machine: instead of pieces, each of which is sealed, copied and
  * answered, the bytes of a large blob go through a socket that the broker hands over for a ticket
- * (broker/intake.h). Some go at a time, so that several of its threads store them. What lies in a
+ * (broker/blob/intake.h). Some go at a time, so that several of its threads store them. What lies in a
  * file goes from there into the socket without being read by us. A stream decides nothing: whatever
  * goes wrong with one, its blob goes in pieces. */
 #include "runtime/blob/blob_sending.h"

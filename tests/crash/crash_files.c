@@ -2,7 +2,7 @@
  * was done survives a power cut right after, and a cut within leaves the old or the new, never a
  * mixture. In a whole day a later fsync of the same folder would hide one that is missing here. */
 #include "base/problem.h"
-#include "broker/head.h"
+#include "broker/storage/head.h"
 #include "runtime/files.h"
 #include "tests/crash/cut.h"
 #include "tests/crash/disk.h"

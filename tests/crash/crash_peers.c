@@ -3,8 +3,8 @@
  * that is told is the disk's and accuses nobody, and the next try, with the disk well again,
  * succeeds. */
 #include "base/sha256.h"
-#include "consumer/place.h"
-#include "provider/store.h"
+#include "consumer/job/place.h"
+#include "provider/work/store.h"
 #include "tests/crash/disk.h"
 #include "tests/crash/scratch.h"
 

@@ -10,16 +10,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "audit/audit.h"
 #include "base/checked.h"
 #include "base/random.h"
 #include "base/sha256.h"
-#include "broker/audit/audit.h"
-#include "broker/blob_store.h"
+#include "broker/blob/blob_store.h"
 #include "broker/broker.h"
-#include "broker/group.h"
-#include "broker/replay.h"
-#include "broker/snapshot_file.h"
-#include "broker/storage.h"
+#include "broker/core/group.h"
+#include "broker/storage/replay.h"
+#include "broker/storage/snapshot_file.h"
+#include "broker/storage/storage.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"
 #include "runtime/clock.h"
@@ -545,7 +545,7 @@ static void go_silent(struct day *day)
     commit(day);
 }
 
-/* As broker/snapshots.c writes one; a failure costs the next start some time, and no more. */
+/* As broker/storage/snapshots.c writes one; a failure costs the next start some time, and no more. */
 static void snapshot(struct day *day)
 {
     struct problem problem = {.text = ""};
@@ -575,7 +575,7 @@ static void blobs_failed(struct day *day, const char *doing)
     end(DAY_STOPPED, "stopped: %s: %s", doing, blob_store_error(day->blobs));
 }
 
-/* One batch, as broker/blobs.c makes them. False: no room or no descriptor, nothing is promised. */
+/* One batch, as broker/blob/blobs.c makes them. False: no room or no descriptor, nothing is promised. */
 static bool try_put(struct day *day, uint32_t account, const struct hash32 *hash,
                     const uint8_t *bytes, size_t size)
 {

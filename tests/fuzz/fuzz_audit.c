@@ -5,9 +5,9 @@
  * set right, so that what lies behind them is reached. */
 #include "tests/fuzz/as_file.h"
 
+#include "audit/audit.h"
 #include "base/cursor.h"
 #include "base/sha256.h"
-#include "broker/audit/audit.h"
 #include "ledger/store/sqlite.h"
 
 #include <sodium.h>

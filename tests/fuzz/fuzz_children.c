@@ -1,6 +1,6 @@
 /* The list of processes that `bourse up --detach` leaves: no more than there may be, and none
  * that is not there. */
-#include "consumer/command/children.h"
+#include "consumer/command/local/children.h"
 
 #include "tests/fuzz/as_file.h"
 

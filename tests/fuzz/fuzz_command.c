@@ -5,7 +5,7 @@
  * payload. The length in an envelope's head is set right, so that bodies may grow. */
 #include "base/checked.h"
 #include "base/cursor.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
 #include "protocol/envelope.h"
 
 #include <assert.h>

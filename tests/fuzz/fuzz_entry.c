@@ -1,5 +1,5 @@
 /* Journal entries: what is taken is walked to its end, and written again gives the same bytes. */
-#include "broker/entry.h"
+#include "broker/storage/entry.h"
 
 #include <assert.h>
 #include <stdlib.h>

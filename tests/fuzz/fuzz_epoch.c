@@ -1,5 +1,5 @@
 /* epoch.secret, what a broker keeps of its epoch: what is taken is written as it was read. */
-#include "broker/epoch.h"
+#include "broker/storage/epoch.h"
 
 #include "tests/fuzz/as_file.h"
 

@@ -1,5 +1,5 @@
 /* HEAD: whatever stands there is one of four answers; what was read is written and read again. */
-#include "broker/head.h"
+#include "broker/storage/head.h"
 
 #include "tests/fuzz/as_file.h"
 

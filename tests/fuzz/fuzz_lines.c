@@ -1,5 +1,5 @@
 /* The file of a job's `lines:`: subtasks, or a line that says what is wrong. */
-#include "consumer/prepare.h"
+#include "consumer/job/prepare.h"
 
 #include "tests/fuzz/as_file.h"
 

@@ -1,5 +1,5 @@
 /* profile.json, what an agent keeps of its measurements: figures to settle with, or none. */
-#include "provider/probe.h"
+#include "provider/device/probe.h"
 
 #include "tests/fuzz/as_file.h"
 

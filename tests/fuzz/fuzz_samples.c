@@ -1,6 +1,6 @@
 /* Samples of a device, as `--samples` reads them: rows that the planner takes, or a line that
  * says what is wrong. */
-#include "consumer/command/samples.h"
+#include "consumer/command/plan/samples.h"
 #include "planner/cost/catalogue.h"
 
 #include "tests/fuzz/as_file.h"

@@ -1,5 +1,5 @@
 /* .bourse.yaml, which comes with a folder that somebody else made. */
-#include "consumer/settings.h"
+#include "consumer/client/settings.h"
 
 #include "tests/fuzz/as_file.h"
 

@@ -21,7 +21,7 @@
  *
  * Prices are in credits; `at` a price of a bid is its cap, `at market` none, and what it is `worth` its value. The band
  * ends at 100.00. */
-#include "consumer/names.h"
+#include "consumer/client/names.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
 #include "formats/units.h"

@@ -17,7 +17,7 @@ fail() {
 
 # Nothing but the pure rooms and the broker's way back from an entry to a command.
 sources=(base/*.c protocol/*.c matching/*.c ledger/*.c planner/*/*.c exchange/*.c exchange/*/*.c
-    broker/entry.c broker/translate.c broker/arena.c broker/replay.c
+    broker/storage/entry.c broker/core/translate.c broker/core/arena.c broker/storage/replay.c
     tests/support/journal_digest.c tests/golden/golden_replay.c "$generated/protocol/bourse.pb-c.c")
 
 # compile FOLDER COMPILER OPTION FILE: an object in the folder.
@@ -80,8 +80,8 @@ for locale in tr_TR de_DE; do
 done
 
 # The whole test can fail: an exchange that is told another time is not the same.
-sed 's/command.log_time_ns = entry->log_time_ns/& + 1/' broker/translate.c >"$work/translate.c"
-cmp -s broker/translate.c "$work/translate.c" && fail "translate.c changed: this test no longer bends it"
+sed 's/command.log_time_ns = entry->log_time_ns/& + 1/' broker/core/translate.c >"$work/translate.c"
+cmp -s broker/core/translate.c "$work/translate.c" && fail "translate.c changed: this test no longer bends it"
 rm "$work/gcc-O0.o/broker_translate.c.o"
 gcc -std=c17 -D_GNU_SOURCE -O0 -w -I. -I"$generated" -c "$work/translate.c" -o "$work/gcc-O0.o/bent.o"
 gcc "$work/gcc-O0.o"/*.o -o "$work/bent" -lprotobuf-c -lsodium -lcrypto -lm

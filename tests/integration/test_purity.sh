@@ -26,8 +26,8 @@ matching:matching/*.c
 ledger:ledger/*.c
 planner:planner/*/*.c
 exchange:exchange/*.c exchange/*/*.c
-provider_session:provider/session*.c
-consumer_session:consumer/session*.c
+provider_session:provider/session/*.c
+consumer_session:consumer/client/session*.c
 "
 status=0
 checked=0

@@ -5,10 +5,10 @@
 #ifndef BOURSE_TESTS_JAIL_FIXTURE_H
 #define BOURSE_TESTS_JAIL_FIXTURE_H
 
-#include "provider/cgroup.h"
-#include "provider/isolation.h"
-#include "provider/jail.h"
-#include "provider/launcher.h"
+#include "provider/jail/cgroup.h"
+#include "provider/jail/isolation.h"
+#include "provider/jail/jail.h"
+#include "provider/jail/launcher.h"
 #include "provider/privilege.h"
 #include "runtime/process.h"
 

@@ -1,7 +1,7 @@
 /* Root images: unpacked from tar in a jail, used as a root, removed again. */
 #include "fixture.h"
 
-#include "provider/image.h"
+#include "provider/jail/image.h"
 
 #include <sys/sendfile.h>
 

@@ -20,8 +20,8 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "consumer/client.h"
-#include "consumer/prepare.h"
+#include "consumer/client/client.h"
+#include "consumer/job/prepare.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
 

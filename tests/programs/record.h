@@ -14,7 +14,7 @@
 #ifndef BOURSE_TESTS_RECORD_H
 #define BOURSE_TESTS_RECORD_H
 
-#include "consumer/bourse.h"
+#include "consumer/client/bourse.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #define BOURSE_TESTS_SIM_AGENT_H
 
 #include "protocol/identity.h"
-#include "provider/session.h"
+#include "provider/session/session.h"
 #include "tests/sim/net.h"
 
 enum { AGENT_DEVICES = 2, AGENT_RUNNING = 256 };

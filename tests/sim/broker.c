@@ -1,14 +1,14 @@
 #include "tests/sim/broker.h"
 
 #include "base/sha256.h"
-#include "broker/committer.h"
-#include "broker/core.h"
-#include "broker/deeds.h"
+#include "broker/core/committer.h"
+#include "broker/core/core.h"
+#include "broker/core/deeds.h"
 #include "broker/fatal.h"
-#include "broker/gateway.h"
-#include "broker/replay.h"
-#include "broker/snapshots.h"
-#include "broker/verify.h"
+#include "broker/gateway/gateway.h"
+#include "broker/gateway/verify.h"
+#include "broker/storage/replay.h"
+#include "broker/storage/snapshots.h"
 #include "exchange/view/feed.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
@@ -187,7 +187,7 @@ void broker_forget(struct broker *broker)
 
 /* ---------------------------------------------------------------- the commit */
 
-/* As broker/storage.c writes it. */
+/* As broker/storage/storage.c writes it. */
 static size_t write_entry(struct inner *inner, const struct group *group)
 {
     struct entry_head head = {.count = group->command_count,
@@ -209,7 +209,7 @@ static size_t write_entry(struct inner *inner, const struct group *group)
     return length;
 }
 
-/* As broker/storage.c has it: in the transaction of the entry. */
+/* As broker/storage/storage.c has it: in the transaction of the entry. */
 static void offer_acts(const struct group *group, const struct hash32 *chain)
 {
     struct act *acts = calloc(group->effects.count + 1, sizeof *acts);
@@ -367,7 +367,7 @@ static void load(struct inner *inner)
 
 /* ---------------------------------------------------------------- snapshots */
 
-/* As broker/snapshots.c: a second exchange from the last snapshot and the entries after it,
+/* As broker/storage/snapshots.c: a second exchange from the last snapshot and the entries after it,
  * compared. */
 static void make_snapshot(struct broker *broker, const struct snapshot_mark *mark)
 {

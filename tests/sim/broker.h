@@ -1,15 +1,15 @@
 /* tests/sim/broker.h - a broker of the simulated world: the production gateway, signature worker, core and
  * committer, as fibres, over a journal in memory that two brokers may share.
  *
- * What is the world's, not production's: the queues between the threads (broker/queue.h), the port
+ * What is the world's, not production's: the queues between the threads (broker/core/queue.h), the port
  * (runtime/router.h), clocks and entropy (runtime/clock.h), log lines, the commit to the journal and the
  * disk of snapshots, and who tries to lead. A fatal error ends the process, as it would. */
 #ifndef BOURSE_TESTS_SIM_BROKER_H
 #define BOURSE_TESTS_SIM_BROKER_H
 
-#include "broker/epoch.h"
-#include "broker/journal_memory.h"
-#include "broker/queue.h"
+#include "broker/core/queue.h"
+#include "broker/storage/epoch.h"
+#include "broker/storage/journal_memory.h"
 #include "exchange/exchange.h"
 #include "protocol/genesis.h"
 #include "runtime/router.h"

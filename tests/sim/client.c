@@ -424,7 +424,7 @@ static void take_event(struct client *client, struct consumer_event *event)
     consumer_event_clear(event);
 }
 
-/* ---------------------------------------------------------------- the loop, as in consumer/client.c */
+/* ---------------------------------------------------------------- the loop, as in consumer/client/client.c */
 
 static void wake(void *context, uint64_t due, uint64_t unused)
 {
@@ -459,7 +459,7 @@ static void send_all(struct client *client)
     }
 }
 
-/* As consumer/join.c: a session that began without an account stays without one. */
+/* As consumer/client/join.c: a session that began without an account stays without one. */
 static bool renew_session(struct client *client)
 {
     consumer_session_destroy(&client->session);

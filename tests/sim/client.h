@@ -1,11 +1,11 @@
 /* tests/sim/client.h - a consumer, or the operator: the production session, and a shell that does what
- * consumer/client.c does; its jobs and their ids are on its disk and outlive it.
+ * consumer/client/client.c does; its jobs and their ids are on its disk and outlive it.
  *
  * A client whose request was not answered sends it again, in this life or the next, under the same id. */
 #ifndef BOURSE_TESTS_SIM_CLIENT_H
 #define BOURSE_TESTS_SIM_CLIENT_H
 
-#include "consumer/session.h"
+#include "consumer/client/session.h"
 #include "exchange/exchange.h"
 #include "protocol/identity.h"
 #include "tests/sim/net.h"

@@ -1,8 +1,8 @@
 #include "tests/sim/oracle.h"
 
 #include "base/sha256.h"
-#include "broker/entry.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
+#include "broker/storage/entry.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
 #include "tests/sim/oracle_models.h"

@@ -6,9 +6,9 @@
 #ifndef BOURSE_TESTS_SIM_ORACLE_H
 #define BOURSE_TESTS_SIM_ORACLE_H
 
-#include "broker/acts.h"
-#include "broker/journal_memory.h"
-#include "broker/refusals.h"
+#include "broker/core/acts.h"
+#include "broker/core/refusals.h"
+#include "broker/storage/journal_memory.h"
 #include "exchange/exchange.h"
 #include "tests/sim/net.h"
 

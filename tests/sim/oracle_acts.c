@@ -1,11 +1,11 @@
 /* The audit log (P26): each privileged act that was applied has one record, of whoever did it, in the transaction of
  * its entry, whatever becomes of the broker meanwhile; and each start finds the log that the one before left.
  *
- * The log is the production one (broker/acts.h), over a database in memory that outlives every broker. What a broker
+ * The log is the production one (broker/core/acts.h), over a database in memory that outlives every broker. What a broker
  * writes with an entry counts when that entry is in, and never if it never is: one transaction. */
 #include "tests/sim/oracle_models.h"
 
-#include "broker/acts.h"
+#include "broker/core/acts.h"
 
 #include <assert.h>
 #include <inttypes.h>

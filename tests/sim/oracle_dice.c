@@ -3,7 +3,7 @@
 #include "tests/sim/oracle_models.h"
 
 #include "base/sha256.h"
-#include "broker/epoch.h"
+#include "broker/storage/epoch.h"
 
 #include <inttypes.h>
 

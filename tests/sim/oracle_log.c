@@ -2,8 +2,8 @@
  * keeps pace (D4), and that the log alone leads to the state. */
 #include "tests/sim/oracle_models.h"
 
-#include "broker/replay.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
+#include "broker/storage/replay.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
 

@@ -21,8 +21,8 @@
 #define BOURSE_TESTS_SIM_ORACLE_MODELS_H
 
 #include "base/rate.h"
-#include "broker/acts.h"
-#include "broker/entry.h"
+#include "broker/core/acts.h"
+#include "broker/storage/entry.h"
 #include "ledger/accounts.h"
 #include "tests/sim/map.h"
 #include "tests/sim/oracle.h"

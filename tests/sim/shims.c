@@ -1,8 +1,8 @@
 /* The world behind the broker's threads: clocks, entropy, log lines, the end of a process, threads,
  * and the queues between them. Each function here stands in the place of runtime/clock.c,
- * runtime/log.c, broker/fatal.c, broker/queue.c, or a call of the system. */
+ * runtime/log.c, broker/fatal.c, broker/core/queue.c, or a call of the system. */
+#include "broker/core/queue.h"
 #include "broker/fatal.h"
-#include "broker/queue.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/process.h"

@@ -1,8 +1,8 @@
 #include "tests/support/arena.h"
 
+#include "audit/audit.h"
 #include "base/sha256.h"
-#include "broker/audit/audit.h"
-#include "broker/replay.h"
+#include "broker/storage/replay.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/cursor.h"
 #include "base/sha256.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
 #include "ledger/accounts.h"
 #include "tests/support/small_market_writer.h"
 

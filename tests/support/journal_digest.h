@@ -1,6 +1,6 @@
 /* tests/support/journal_digest.h - replays a recorded journal and says in hashes what came of it (P8).
  *
- * A recorded journal is a file of entries (broker/entry.h), each after its length as u32. The replay is the
+ * A recorded journal is a file of entries (broker/storage/entry.h), each after its length as u32. The replay is the
  * broker's own: translate_entry, exchange_step. Whatever the compiler, the locale, the time zone, and
  * wherever a snapshot was saved and loaded in between, every field must come out the same. Nothing here
  * needs more than the pure rooms and broker/{entry,translate,arena,replay}.c. */
@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 #include "base/problem.h"
-#include "broker/entry.h"
+#include "broker/storage/entry.h"
 
 #include <stdbool.h>
 #include <stddef.h>

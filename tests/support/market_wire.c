@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
 #include "protocol/codec.h"
 #include "protocol/conditions.h"
 #include "protocol/genesis.h"

@@ -6,7 +6,7 @@
 #ifndef BOURSE_TESTS_MARKET_WIRE_H
 #define BOURSE_TESTS_MARKET_WIRE_H
 
-#include "broker/entry.h"
+#include "broker/storage/entry.h"
 #include "exchange/exchange.h"
 #include "protocol/identity.h"
 

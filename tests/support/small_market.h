@@ -10,9 +10,9 @@
 #define BOURSE_TESTS_SMALL_MARKET_H
 
 #include "base/id.h"
-#include "broker/entry.h"
-#include "broker/head.h"
-#include "broker/journal.h"
+#include "broker/storage/entry.h"
+#include "broker/storage/head.h"
+#include "broker/storage/journal.h"
 #include "ledger/store/sqlite.h"
 #include "protocol/identity.h"
 

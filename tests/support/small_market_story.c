@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
 #include "ledger/accounts.h"
 #include "protocol/message.h"
 

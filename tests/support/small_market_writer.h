@@ -4,8 +4,8 @@
 #ifndef BOURSE_TESTS_SMALL_MARKET_WRITER_H
 #define BOURSE_TESTS_SMALL_MARKET_WRITER_H
 
-#include "broker/entry.h"
-#include "broker/journal_sqlite.h"
+#include "broker/storage/entry.h"
+#include "broker/storage/journal_sqlite.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"
 #include "tests/support/small_market.h"

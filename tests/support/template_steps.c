@@ -1,5 +1,5 @@
-#include "planner/templates/template_list.h"
 #include "tests/support/template_steps.h"
+#include "planner/templates/template_list.h"
 
 #include <check.h>
 #include <string.h>

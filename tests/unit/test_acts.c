@@ -1,9 +1,9 @@
-/* The audit log over a small market's ledger: written by broker/acts.h, read by the audit, which
+/* The audit log over a small market's ledger: written by broker/core/acts.h, read by the audit, which
  * shares no code with it; every way of tampering is named. */
-#include "broker/acts.h"
+#include "broker/core/acts.h"
 
-#include "broker/audit/audit.h"
-#include "broker/translate.h"
+#include "audit/audit.h"
+#include "broker/core/translate.h"
 #include "exchange/exchange.h"
 #include "tests/support/scarce_vfs.h"
 #include "tests/support/small_market.h"

@@ -1,4 +1,4 @@
-#include "broker/allowance.h"
+#include "broker/gateway/allowance.h"
 
 #include "base/checked.h"
 

@@ -1,4 +1,4 @@
-#include "broker/audit/audit.h"
+#include "audit/audit.h"
 
 #include <check.h>
 #include <limits.h>

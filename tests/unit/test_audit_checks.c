@@ -1,6 +1,6 @@
 /* The audit against a market whose results were checked: every way to cheat with dice, seeds and
  * verdicts is named. */
-#include "broker/audit/audit.h"
+#include "audit/audit.h"
 #include "protocol/message.h"
 #include "tests/support/checked_market.h"
 

@@ -1,8 +1,8 @@
 /* The audit against a market in which orders were replaced: what nobody signed, and what a place in
  * the queue was kept for without right, is named. */
+#include "audit/audit.h"
 #include "base/rate.h"
 #include "base/sha256.h"
-#include "broker/audit/audit.h"
 #include "ledger/accounts.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_story.h"

@@ -1,7 +1,7 @@
 /* The audit against a market whose broker found that outputs, or a checkpoint, were not stored:
  * from the rules 18 on that result counts for nothing, and before them nobody asked. */
+#include "audit/audit.h"
 #include "base/sha256.h"
-#include "broker/audit/audit.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_story.h"
 

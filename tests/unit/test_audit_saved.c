@@ -1,7 +1,7 @@
 /* The audit against a market in which attempts were preempted: of a job with checkpoints each is
  * paid for what was saved, and for nothing else. */
+#include "audit/audit.h"
 #include "base/sha256.h"
-#include "broker/audit/audit.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_story.h"
 

@@ -1,9 +1,9 @@
-#include "broker/blob_store.h"
+#include "broker/blob/blob_store.h"
 
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "broker/serves.h"
+#include "broker/blob/serves.h"
 
 #include <check.h>
 #include <fcntl.h>

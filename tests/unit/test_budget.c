@@ -1,6 +1,6 @@
 /* What a session and an account may cost: what a dear answer takes has to be earned before the
  * next. */
-#include "broker/budget.h"
+#include "broker/gateway/budget.h"
 
 #include "base/checked.h"
 #include "exchange/exchange.h"

@@ -1,4 +1,4 @@
-#include "provider/cgroup.h"
+#include "provider/jail/cgroup.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* The table of subcommands: whole, consistent, and what the manual says. */
+#include "consumer/client/names.h"
 #include "consumer/command/command.h"
+#include "consumer/command/job/replanning.h"
+#include "consumer/command/job/watch.h"
 #include "consumer/command/output.h"
-#include "consumer/command/replanning.h"
-#include "consumer/command/watch.h"
-#include "consumer/names.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
 

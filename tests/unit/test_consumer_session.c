@@ -1,5 +1,5 @@
 /* The consumer's session against a broker played by hand. */
-#include "consumer/session.h"
+#include "consumer/client/session.h"
 
 #include "base/checked.h"
 #include "protocol/envelope.h"

@@ -1,5 +1,5 @@
 /* The book as people read it, from pages of single orders. */
-#include "consumer/depth.h"
+#include "consumer/market/depth.h"
 
 #include "base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* Connections when no descriptor is left: on the accept and accept4 of this program, as of a
  * broker. */
-#include "broker/door.h"
+#include "broker/gateway/door.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "broker/entry.h"
+#include "broker/storage/entry.h"
 
 #include <check.h>
 #include <stdlib.h>

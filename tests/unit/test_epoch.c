@@ -1,4 +1,4 @@
-#include "broker/epoch.h"
+#include "broker/storage/epoch.h"
 
 #include "base/sha256.h"
 

@@ -1,6 +1,6 @@
 /* Bids that say what a unit of work is worth: who wins, what is paid, held and refused, and what is
  * told of them. */
-#include "broker/remedy.h"
+#include "broker/answer/remedy.h"
 #include "exchange/view/listings.h"
 #include "exchange/view/why.h"
 #include "tests/support/hand_market.h"

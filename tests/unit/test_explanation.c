@@ -1,5 +1,5 @@
 /* What explain says in its one line, of bids that wait and of jobs that wait for nothing. */
-#include "broker/explanation.h"
+#include "broker/answer/explanation.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "tests/support/hand_market.h"

@@ -1,5 +1,5 @@
 /* Who waits for the market: one place a session, answers when they are due, and a bound. */
-#include "broker/follow.h"
+#include "broker/answer/follow.h"
 
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"

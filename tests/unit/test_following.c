@@ -1,6 +1,6 @@
 /* The book of who follows the market: put together from replies, and what cannot be true is not
  * taken. */
-#include "consumer/following.h"
+#include "consumer/market/following.h"
 
 #include "base/rate.h"
 

@@ -1,11 +1,11 @@
 /* The gateway's thread behind a port of the test's own making: what reaches the worker in which
  * order, and what a client hears when its connection takes nothing for a while. */
-#include "broker/gateway.h"
+#include "broker/gateway/gateway.h"
 
 #include "base/checked.h"
-#include "broker/logtime.h"
-#include "broker/queue.h"
-#include "broker/sessions.h"
+#include "broker/core/logtime.h"
+#include "broker/core/queue.h"
+#include "broker/gateway/sessions.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"

@@ -1,5 +1,5 @@
 /* Files of blobs for tickets: once, in time, within bounds, and whatever strangers send. */
-#include "broker/handover.h"
+#include "broker/blob/handover.h"
 
 #include "base/sha256.h"
 #include "runtime/clock.h"

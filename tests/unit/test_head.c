@@ -1,4 +1,4 @@
-#include "broker/head.h"
+#include "broker/storage/head.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Commands that wait: each account's in order, and no more than the caps say. */
-#include "broker/held.h"
+#include "broker/gateway/held.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
-#include "broker/handover.h"
+#include "broker/blob/handover.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/blob/blob_client.h"

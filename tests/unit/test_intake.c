@@ -1,5 +1,5 @@
 /* Blobs that come through streams: when they are whole, and all that ends one. */
-#include "broker/intake.h"
+#include "broker/blob/intake.h"
 
 #include "base/sha256.h"
 #include "runtime/clock.h"

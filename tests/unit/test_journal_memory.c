@@ -1,4 +1,4 @@
-#include "broker/journal_memory.h"
+#include "broker/storage/journal_memory.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "base/sha256.h"
-#include "broker/entry.h"
+#include "broker/storage/entry.h"
 
 struct last {
     uint64_t index;

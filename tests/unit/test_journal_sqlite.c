@@ -1,4 +1,4 @@
-#include "broker/journal_sqlite.h"
+#include "broker/storage/journal_sqlite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/sha256.h"
-#include "broker/entry.h"
+#include "broker/storage/entry.h"
 #include "ledger/store/sqlite.h"
 #include "tests/support/small_market.h"
 

@@ -1,5 +1,5 @@
 /* What is kept for those who come back: the newest messages, within caps, by number. */
-#include "broker/kept.h"
+#include "broker/gateway/kept.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "provider/launcher.h"
+#include "provider/jail/launcher.h"
 
 #include <check.h>
 #include <fcntl.h>

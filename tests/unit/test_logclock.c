@@ -1,4 +1,4 @@
-#include "broker/logclock.h"
+#include "broker/core/logclock.h"
 
 #include "base/checked.h"
 

@@ -1,6 +1,6 @@
 /* Matrices in files, blocks of them, and the check of a product. */
-#include "consumer/freivalds.h"
-#include "consumer/matrix.h"
+#include "consumer/product/freivalds.h"
+#include "consumer/product/matrix.h"
 
 #include "base/random.h"
 #include "runtime/process.h"

@@ -1,5 +1,5 @@
 /* What work took: by name, size and class; where it is kept; and how it is read out of a ledger. */
-#include "broker/measuring.h"
+#include "broker/answer/measuring.h"
 #include "planner/cost/pace.h"
 #include "planner/schedule/deal.h"
 #include "tests/support/small_market.h"

@@ -1,5 +1,5 @@
 /* What is on offer for the parts of a job, of quotes made by hand, and how it would run there. */
-#include "consumer/offered.h"
+#include "consumer/job/offered.h"
 
 #include "base/cleanup.h"
 

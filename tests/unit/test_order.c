@@ -1,5 +1,5 @@
 /* The order of tasks, the parts that they make, and how urgent each is. */
-#include "consumer/order.h"
+#include "consumer/job/order.h"
 
 #include "base/cleanup.h"
 #include "formats/requirement.h"

@@ -2,9 +2,9 @@
  * hash and size. */
 #include "base/sha256.h"
 #include "base/text.h"
-#include "broker/blob_store.h"
-#include "broker/declared.h"
-#include "broker/outputs.h"
+#include "broker/blob/blob_store.h"
+#include "broker/blob/declared.h"
+#include "broker/blob/outputs.h"
 #include "protocol/codec.h"
 #include "protocol/message.h"
 #include "runtime/files.h"

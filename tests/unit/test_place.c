@@ -1,5 +1,5 @@
 /* Outputs have names that strangers chose: where they may land, and where never. */
-#include "consumer/place.h"
+#include "consumer/job/place.h"
 
 #include "base/sha256.h"
 

@@ -1,10 +1,10 @@
 /* From a job file and the files around it to a manifest. */
-#include "consumer/prepare.h"
+#include "consumer/job/prepare.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
-#include "consumer/cheap.h"
-#include "consumer/tasks.h"
+#include "consumer/job/cheap.h"
+#include "consumer/job/tasks.h"
 #include "formats/npy.h"
 #include "matching/book.h"
 #include "protocol/codec.h"

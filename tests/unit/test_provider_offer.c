@@ -1,8 +1,8 @@
 /* From the machine and the config to the offer: discover, probe, config, policy. */
 #include "provider/config.h"
-#include "provider/discover.h"
+#include "provider/device/discover.h"
+#include "provider/device/probe.h"
 #include "provider/policy.h"
-#include "provider/probe.h"
 
 #include "base/cleanup.h"
 #include "formats/requirement.h"

@@ -1,8 +1,8 @@
-#include "provider/outcome.h"
+#include "provider/work/outcome.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
-#include "provider/room.h"
+#include "provider/work/room.h"
 
 #include <check.h>
 #include <fcntl.h>

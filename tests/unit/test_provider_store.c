@@ -1,9 +1,9 @@
-#include "provider/store.h"
+#include "provider/work/store.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "provider/room.h"
+#include "provider/work/room.h"
 
 #include <check.h>
 #include <dirent.h>

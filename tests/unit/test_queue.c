@@ -1,4 +1,4 @@
-#include "broker/queue.h"
+#include "broker/core/queue.h"
 
 #include <check.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
-#include "broker/reader.h"
+#include "broker/answer/reader.h"
 
-#include "broker/queue.h"
+#include "broker/core/queue.h"
 #include "tests/support/small_market.h"
 
 #include <check.h>

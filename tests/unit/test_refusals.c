@@ -1,4 +1,4 @@
-#include "broker/refusals.h"
+#include "broker/core/refusals.h"
 
 #include "base/checked.h"
 #include "exchange/exchange.h"

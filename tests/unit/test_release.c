@@ -1,5 +1,5 @@
 /* Effects as messages: what an agent gets must be something that it can read. */
-#include "broker/release.h"
+#include "broker/core/release.h"
 
 #include "base/checked.h"
 #include "protocol/codec.h"

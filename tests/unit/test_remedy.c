@@ -1,6 +1,6 @@
 /* What explain suggests, in the words that people read; that it is true is
  * tests/property/prop_explain.c's. */
-#include "broker/remedy.h"
+#include "broker/answer/remedy.h"
 #include "formats/requirement.h"
 #include "tests/support/hand_market.h"
 

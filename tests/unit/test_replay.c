@@ -1,9 +1,9 @@
 /* What a verification says of a journal that it cannot replay. */
-#include "broker/replay.h"
+#include "broker/storage/replay.h"
 
-#include "broker/entry.h"
-#include "broker/snapshots.h"
-#include "broker/translate.h"
+#include "broker/core/translate.h"
+#include "broker/storage/entry.h"
+#include "broker/storage/snapshots.h"
 #include "tests/support/small_market.h"
 
 #include <check.h>

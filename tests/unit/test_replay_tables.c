@@ -1,13 +1,13 @@
 /* What a replay says of a ledger whose tables are not what its journal leads to. The journals are
  * the recorded ones of tests/golden, under a key that can sign; they are replayed into a ledger as
  * a broker stores one, and then a row is changed. */
-#include "broker/acts.h"
-#include "broker/entry.h"
-#include "broker/head.h"
-#include "broker/journal_sqlite.h"
-#include "broker/replay.h"
-#include "broker/storage.h"
-#include "broker/translate.h"
+#include "broker/core/acts.h"
+#include "broker/core/translate.h"
+#include "broker/storage/entry.h"
+#include "broker/storage/head.h"
+#include "broker/storage/journal_sqlite.h"
+#include "broker/storage/replay.h"
+#include "broker/storage/storage.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-#include "broker/room.h"
+#include "broker/storage/room.h"
 
 #include "runtime/market.h"
 

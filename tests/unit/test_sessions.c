@@ -1,7 +1,7 @@
-#include "broker/sessions.h"
+#include "broker/gateway/sessions.h"
 
 #include "base/checked.h"
-#include "broker/watches.h"
+#include "broker/answer/watches.h"
 #include "exchange/exchange.h"
 
 #include <check.h>

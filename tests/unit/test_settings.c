@@ -1,5 +1,5 @@
 /* Who wins: flag, environment, project, user, system, default; and that the winner is named. */
-#include "consumer/settings.h"
+#include "consumer/client/settings.h"
 
 #include <check.h>
 #include <ftw.h>

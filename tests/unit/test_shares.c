@@ -1,5 +1,5 @@
 /* What each device did of a product. */
-#include "consumer/command/shares.h"
+#include "consumer/command/job/shares.h"
 
 #include <check.h>
 #include <stdlib.h>

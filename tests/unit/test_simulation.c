@@ -1,6 +1,6 @@
 /* A device of the catalogue as if it stood here: what is refused, and what time and energy a
  * product takes. */
-#include "provider/simulation.h"
+#include "provider/device/simulation.h"
 
 #include "formats/npy.h"
 

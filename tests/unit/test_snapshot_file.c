@@ -1,5 +1,5 @@
 /* Which snapshots a new one leaves in the folder. */
-#include "broker/snapshot_file.h"
+#include "broker/storage/snapshot_file.h"
 
 #include <check.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
-#include "broker/translate.h"
+#include "broker/core/translate.h"
 
 #include "base/sha256.h"
-#include "broker/release.h"
-#include "broker/replay.h"
-#include "broker/verify.h"
+#include "broker/core/release.h"
+#include "broker/gateway/verify.h"
+#include "broker/storage/replay.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/results.h"

@@ -1,6 +1,6 @@
 /* Whose message is next: shares of steps, in order for each account, and no more than the caps
  * say. */
-#include "broker/turns.h"
+#include "broker/blob/turns.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What an agent holds until its results are accepted, and what goes when there is too much. */
 #include "base/cleanup.h"
-#include "provider/unaccepted.h"
+#include "provider/work/unaccepted.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -1,0 +1,325 @@
+/* Dice, results that were held, and the checks that decided them: docs/ledger.md section 7. */
+#include "audit/state.h"
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+
+enum {
+    KIND_EPOCH = 8,
+    EPOCH_BYTES = 64,
+    LEVEL_NONE = 0,
+    LEVEL_CHEAP = 1,
+    LEVEL_CLIENT = 2,
+    MISSING_TO_REFUTE = 2, /* before rules 18 */
+    DOUBTS_TO_REDO = 2,    /* checks that found no bytes, or were unsure: since rules 18 */
+};
+
+static const struct hash32 nothing;
+
+/* ---- epochs */
+
+static bool fits(const struct hash32 *secret, const struct hash32 *commitment)
+{
+    struct hash32 hash = sha256_of(secret->bytes, sizeof secret->bytes);
+    return hash32_equal(&hash, commitment);
+}
+
+/* The secret of the epoch that begins with the row at hand is shown by the next one. */
+static bool look_ahead(struct audit *audit)
+{
+    sqlite3_stmt *select;
+    struct hash32 secret = nothing;
+    if (sqlite3_prepare_v2(audit->database,
+                           "SELECT secret FROM epochs WHERE entry > ?1 ORDER BY entry LIMIT 1", -1,
+                           &select, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "table epochs: %s", sqlite3_errmsg(audit->database));
+    }
+    (void)sqlite3_bind_int64(
+        select, 1, (sqlite3_int64)audit->rows.row.entry); /* a failed bind finds nothing */
+    if (sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 32) {
+        memcpy(secret.bytes, sqlite3_column_blob(select, 0), 32);
+    }
+    (void)sqlite3_finalize(select); /* read only */
+    audit->secret = secret;
+    audit->has_secret = fits(&secret, &audit->commitment); /* if not, its own row is the finding */
+    return true;
+}
+
+bool audit_epoch_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    if (!audit_expect(audit,
+                      command->kind == KIND_EPOCH && command->payload_length == EPOCH_BYTES &&
+                          command->epochs_begun == 0,
+                      "a command of the broker began it, once") ||
+        !audit_expect_bytes(audit, "its commitment is the one of its command", command->payload,
+                            row->hash.bytes, 32) ||
+        !audit_expect_bytes(audit, "its secret is the one of its command", command->payload + 32,
+                            row->check.bytes, 32)) {
+        return false;
+    }
+    if (!hash32_equal(&row->check, &nothing)) {
+        struct hash32 hash = sha256_of(row->check.bytes, 32);
+        if (!audit_expect(audit, audit->has_epoch, "the first epoch shows no secret") ||
+            !audit_expect_bytes(audit, "the secret that it shows is the one that was committed to",
+                                audit->commitment.bytes, hash.bytes, 32)) {
+            return false;
+        }
+    }
+    command->epochs_begun++;
+    audit->report->epochs++;
+    audit->has_epoch = true;
+    audit->commitment = row->hash;
+    return look_ahead(audit);
+}
+
+bool audit_epoch_command(struct audit *audit, const struct audit_command *command)
+{
+    struct hash32 secret;
+    if (command->kind != KIND_EPOCH || command->epochs_begun > 0) {
+        return true;
+    }
+    if (command->payload_length != EPOCH_BYTES) {
+        return audit_finding(audit, "journal", audit->report->journal_entries + 1,
+                             "command %" PRIu64 ": it is no epoch", command->index);
+    }
+    memcpy(secret.bytes, command->payload + 32, sizeof secret.bytes);
+    bool is_refused = !hash32_equal(&secret, &nothing) &&
+                      !(audit->has_epoch && fits(&secret, &audit->commitment));
+    return is_refused || audit_finding(audit, "epochs", 0,
+                                       "the row of command %" PRIu64 " is missing", command->index);
+}
+
+bool audit_dice(struct audit *audit, const struct audit_command *command)
+{
+    struct hash32 dice = nothing;
+    uint8_t message[8];
+    struct writer out = writer_over(message, sizeof message);
+    if (audit->has_epoch && !audit->has_secret) {
+        return true; /* its secret was not shown yet, or was lost */
+    }
+    if (audit->has_epoch) {
+        writer_u64(&out, command->index);
+        (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message,
+                                     audit->secret.bytes); /* always 0 */
+        audit->report->dice++;
+    }
+    return hash32_equal(&dice, &command->dice) ||
+           audit_finding(audit, "journal", audit->report->journal_entries + 1,
+                         "command %" PRIu64 ": its dice are not those of its epoch",
+                         command->index);
+}
+
+/* ---- what was held */
+
+static struct hash32 held_name(uint64_t batch_index, uint32_t position)
+{
+    struct hash32 name = audit_number(batch_index);
+    struct writer out = writer_over(name.bytes + 8, 4);
+    writer_u32(&out, position);
+    return name;
+}
+
+bool audit_hold(struct audit *audit, const struct audit_lease *lease, const struct hash32 *dice)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = held_name(row->log_index, row->position);
+    if (!audit_expect(audit, row->index < lease->job->checked,
+                      "only what will be checked is held") ||
+        !audit_expect(audit, !lease->job->is_settled, "nothing is held of a job that ended")) {
+        return false;
+    }
+    if (!audit_may_make(audit, lease)) {
+        return false;
+    }
+    struct audit_held *held = audit_map_add(&audit->held, &name, sizeof *held);
+    if (held == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *held = (struct audit_held){.job = lease->job,
+                                .entry = row->entry,
+                                .hash = row->hash,
+                                .dice = *dice,
+                                .index = row->index,
+                                .attempt = row->attempt,
+                                .lease = row->lease,
+                                .maker_number = lease->provider_number,
+                                .before = lease->job->held_now[row->index]};
+    lease->job->held++;
+    lease->job->held_now[row->index] = held;
+    return true;
+}
+
+struct audit_held *audit_held_of(const struct audit *audit)
+{
+    struct hash32 name = held_name(audit->rows.row.batch_index, audit->rows.row.position);
+    return audit_map_find(&audit->held, &name);
+}
+
+/* ---- what a check said */
+
+static bool note_check(struct audit *audit, const struct audit_lease *lease,
+                       const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const bool says_yes = result->has_verdict && result->verdict == VERDICT_ACCEPT;
+    if (!audit_expect(audit, (audit->accounts[lease->provider_number].roles & ROLE_REFEREE) != 0,
+                      "a check is run by a referee") ||
+        !audit_expect(audit, row->status != ATTEMPT_ACCEPTED || says_yes,
+                      "a check that is accepted says yes") ||
+        !audit_expect(audit, audit_map_find(&audit->checks, &row->hash) == NULL,
+                      "a result is recorded once")) {
+        return false;
+    }
+    struct audit_check *check = audit_map_add(&audit->checks, &row->hash, sizeof *check);
+    if (check == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *check = (struct audit_check){.job = lease->job,
+                                  .index = row->index,
+                                  .attempt = row->attempt,
+                                  .provider_number = lease->provider_number,
+                                  .outcome = row->outcome,
+                                  .status = row->status,
+                                  .lacks_factor = result->has_lacks_factor && result->lacks_factor,
+                                  .verdict = result->has_verdict ? result->verdict : VERDICT_NONE};
+    if (result->has_seed) {
+        check->seed = codec_hash(result->seed);
+    }
+    struct audit_held *held = lease->job->held_now[row->index - lease->job->checked];
+    if (held != NULL && audit_lacks_product(check)) {
+        held->missing++;
+    }
+    return held == NULL || audit_note_verdict(audit, lease, held, check, result);
+}
+
+struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt)
+{
+    static const char domain[] = "bourse/check/v1"; /* and its NUL */
+    uint8_t bytes[sizeof domain + 32 + 32 + 4 + 4];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_bytes(&out, domain, sizeof domain);
+    writer_bytes(&out, held->dice.bytes, 32);
+    writer_bytes(&out, held->hash.bytes, 32);
+    writer_u32(&out, index);
+    writer_u32(&out, attempt);
+    return sha256_of(bytes, out.position);
+}
+
+/* Whether what the check said leads to the row's status. */
+static bool bears_out(const struct audit *audit, const struct audit_held *held,
+                      const struct audit_check *check)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const bool is_confirmed = held->is_confirmed || !audit_two_refute(audit);
+    const bool is_missing = audit_lacks_product(check);
+    const bool may_refute = !audit_two_refute(audit) && held->missing >= MISSING_TO_REFUTE;
+    const bool is_doubted = audit_two_refute(audit) && held->doubts >= DOUBTS_TO_REDO;
+    const bool is_paid = check->status == ATTEMPT_FAILED_PAID;
+    switch (row->status) {
+    case ATTEMPT_ACCEPTED:
+        return check->status == ATTEMPT_ACCEPTED && check->verdict == VERDICT_ACCEPT;
+    case ATTEMPT_REFUTED:
+        return is_confirmed &&
+               ((is_paid && check->verdict == VERDICT_REJECT) || (is_missing && may_refute));
+    case ATTEMPT_FAILED_PAID:
+        return (is_paid && check->verdict == VERDICT_UNSURE) ||
+               (is_missing && check->status == ATTEMPT_FAILED_UNPAID && is_doubted);
+    default:
+        return false;
+    }
+}
+
+static bool check_cheap(struct audit *audit, const struct audit_lease *lease,
+                        const struct audit_held *held)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const struct audit_check *check = audit_map_find(&audit->checks, &row->check);
+    if (!audit_expect(audit, held != NULL, "only what was held is checked") ||
+        !audit_expect(audit, check != NULL, "its check is a result before it") ||
+        !audit_expect(audit,
+                      check->job == held->job && check->index == held->job->checked + held->index,
+                      "its check is the one of its subtask") ||
+        !audit_expect(audit,
+                      check->provider_number != lease->provider_number &&
+                          audit_may_judge(audit, held, check->provider_number),
+                      "nobody checks what is his own") ||
+        !audit_expect(audit, bears_out(audit, held, check),
+                      "its status is what its check leads to")) {
+        return false;
+    }
+    struct hash32 seed = audit_seed(held, check->index, check->attempt);
+    if (check->outcome == OUTCOME_OK &&
+        !audit_expect_bytes(audit, "the seed of its check was drawn from the dice", seed.bytes,
+                            check->seed.bytes, 32)) {
+        return false;
+    }
+    audit->report->checked++;
+    return true;
+}
+
+/* Its one RESULT. */
+static bool settle_held(struct audit *audit, struct audit_held *held)
+{
+    const struct audit_row *row = &audit->rows.row;
+    if (!audit_expect(audit, !held->is_settled, "what was held is settled once") ||
+        !audit_expect_i64(audit, "its subtask is the one that was held", held->index, row->index) ||
+        !audit_expect_i64(audit, "its attempt is the one that was held", held->attempt,
+                          row->attempt) ||
+        !audit_expect_i64(audit, "its lease is the one that was held", (int64_t)held->lease,
+                          (int64_t)row->lease)) {
+        return false;
+    }
+    held->is_settled = true;
+    held->job->held--;
+    struct audit_held **at = &held->job->held_now[held->index];
+    while (*at != held) {
+        at = &(*at)->before;
+    }
+    *at = held->before;
+    return true;
+}
+
+bool audit_level(struct audit *audit, const struct audit_command *command,
+                 const struct audit_lease *lease, struct audit_held *held,
+                 const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const struct audit_job *job = lease->job;
+    if (held != NULL && !settle_held(audit, held)) {
+        return false;
+    }
+    if (row->level == LEVEL_CHEAP) {
+        return check_cheap(audit, lease, held);
+    }
+    if (row->level == LEVEL_CLIENT) {
+        return audit_client_word(audit, command, held);
+    }
+    return audit_expect(audit, row->level == LEVEL_NONE, "its level is known") &&
+           audit_expect_bytes(audit, "what was not checked names no check", nothing.bytes,
+                              row->check.bytes, 32) &&
+           audit_expect(audit, row->status != ATTEMPT_REFUTED, "only a check refutes a result") &&
+           (job->checked == 0 || row->index < job->checked || note_check(audit, lease, result));
+}
+
+bool audit_checks_of(struct audit *audit, const struct audit_job *job)
+{
+    const struct audit_row *row = &audit->rows.row;
+    for (uint32_t i = 0; job->held > 0 && i < job->checked; i++) {
+        const struct audit_held *held = job->held_now[i];
+        if (held != NULL) {
+            return audit_finding(audit, "held", held->entry,
+                                 "subtask %" PRIu32 ", attempt %" PRIu32
+                                 " was held, and its job ended without a result of it",
+                                 held->index, held->attempt);
+        }
+    }
+    return audit_expect_i64(audit, "every check that was accepted decided a result",
+                            job->accepted_checks, job->accepted_by_check) &&
+           audit_expect(audit, job->accepted_unchecked == 0 || row->status != JOB_DONE,
+                        "unchecked results are accepted only of a job that was given up");
+}

@@ -1,0 +1,300 @@
+/* bourse-audit FOLDER [--json]: the verdict of audit/audit.h as a program; with --acts, the audit
+ * log.
+ *
+ * Exit codes: 0 nothing found, 1 a finding, 2 usage, 3 no journal there, or it cannot be read. */
+#include "audit/audit.h"
+
+#include "base/text.h"
+#include "protocol/codec.h"
+#include "protocol/reject.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { EXIT_FINDING = 1, EXIT_USAGE = 2, EXIT_UNREADABLE = 3 };
+
+static const char usage[] =
+    "usage: bourse-audit [--json] FOLDER\n"
+    "       bourse-audit --acts [--since NUMBER] [--json] FOLDER\n"
+    "Re-derives every balance, hash and fill of the market in FOLDER from its journal.\n"
+    "--acts prints the audit log of privileged and refused acts and checks its chain.\n";
+
+static void print_credits(const char *name, int64_t micro)
+{
+    printf("  %-10s %" PRId64 ".%06" PRId64 " credits\n", name, micro / 1000000, micro % 1000000);
+}
+
+static void print_counted(uint64_t count, const char *one, const char *many, const char *after)
+{
+    printf("%" PRIu64 " %s%s", count, count == 1 ? one : many, after);
+}
+
+/* A damaged copy hides nothing, so that it is no finding. A start says the same. */
+static void warn_of_head(const struct audit_report *report)
+{
+    if (report->head_damaged > 0 && report->verdict != AUDIT_UNREADABLE) {
+        fprintf(stderr,
+                "audit: warning: HEAD: %" PRIu32 " of its copies of a mark %s damaged; the newest "
+                "that is whole was used. Look at the disk, unless its power was cut\n",
+                report->head_damaged, report->head_damaged == 1 ? "is" : "are");
+    }
+}
+
+static void print_text(const struct audit_report *report)
+{
+    if (report->verdict == AUDIT_UNREADABLE) {
+        fprintf(stderr, "audit: %s\n", report->what);
+        return;
+    }
+    if (report->verdict == AUDIT_FINDING) {
+        printf("audit: WRONG: table %s, entry %" PRIu64 ": %s\n", report->table, report->entry,
+               report->what);
+        if (report->expected[0] != '\0' || report->found[0] != '\0') {
+            printf("  expected %s\n  found    %s\n", report->expected, report->found);
+        }
+        return;
+    }
+    printf("audit: ok: %s\n", report->origin);
+    fputs("  journal    ", stdout);
+    print_counted(report->journal_entries, "entry", "entries", ", ");
+    print_counted(report->commands, "command", "commands", ", ");
+    print_counted(report->signatures, "signature", "signatures", " verified, ");
+    printf("rules %" PRIu32 ", HEAD %s\n", report->rules, report->head);
+    fputs("  ledger     ", stdout);
+    print_counted(report->records, "record", "records", ", ");
+    print_counted(report->leaves, "leaf", "leaves", "; ");
+    printf("the checkpoint signs %" PRIu64 ", root %s\n", report->tree_size, report->root);
+    fputs("  market     ", stdout);
+    print_counted(report->accounts, "account", "accounts", ", ");
+    print_counted(report->jobs, "job", "jobs", ", ");
+    print_counted(report->fills, "fill", "fills", ", ");
+    print_counted(report->results, "result", "results", ", ");
+    printf("%" PRIu64 " accepted\n", report->accepted);
+    fputs("  checks     ", stdout);
+    print_counted(report->checked, "result", "results", " decided by a referee; ");
+    print_counted(report->epochs, "epoch", "epochs", ", dice of ");
+    print_counted(report->dice, "batch", "batches", " recomputed\n");
+    print_credits("minted", report->minted_micro);
+    print_credits("charged", report->charged_micro);
+    print_credits("fees", report->fees_micro);
+    print_credits("held", report->held_micro);
+    fputs("  audit log  ", stdout);
+    print_counted(report->acts, "record", "records", "\n");
+}
+
+static json_t *verdict_of(const struct audit_report *report)
+{
+    static const char *const verdicts[] = {"ok", "finding", "unreadable"};
+    json_t *json = json_pack("{s:i, s:s}", "version", 1, "audit", verdicts[report->verdict]);
+    if (report->verdict == AUDIT_UNREADABLE) {
+        (void)json_object_set_new(json, "what",
+                                  json_string(report->what)); /* a NULL json shows at the dump */
+        return json;
+    }
+    (void)json_object_set_new(json, "head_damaged", json_integer(report->head_damaged));
+    if (report->verdict == AUDIT_FINDING) {
+        (void)json_object_update_new(
+            json, json_pack("{s:s, s:I, s:s, s:s, s:s}", "table", report->table, "entry",
+                            (json_int_t)report->entry, "what", report->what, "expected",
+                            report->expected, "found", report->found));
+        return json;
+    }
+    (void)json_object_update_new(
+        json,
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
+                  "s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                  "origin", report->origin, "head", report->head, "journal_entries",
+                  (json_int_t)report->journal_entries, "commands", (json_int_t)report->commands,
+                  "signatures", (json_int_t)report->signatures, "records",
+                  (json_int_t)report->records, "leaves", (json_int_t)report->leaves, "tree_size",
+                  (json_int_t)report->tree_size, "root", report->root, "accounts",
+                  (json_int_t)report->accounts, "jobs", (json_int_t)report->jobs, "fills",
+                  (json_int_t)report->fills, "results", (json_int_t)report->results, "accepted",
+                  (json_int_t)report->accepted, "minted_micro", (json_int_t)report->minted_micro,
+                  "charged_micro", (json_int_t)report->charged_micro, "fees_micro",
+                  (json_int_t)report->fees_micro, "held_micro", (json_int_t)report->held_micro,
+                  "acts", (json_int_t)report->acts, "checked", (json_int_t)report->checked,
+                  "epochs", (json_int_t)report->epochs, "dice", (json_int_t)report->dice, "rules",
+                  (json_int_t)report->rules));
+    return json;
+}
+
+static bool dump(json_t *json)
+{
+    bool printed =
+        json != NULL && json_dumpf(json, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF;
+    json_decref(json);
+    return printed;
+}
+
+/* ---------------------------------------------------------------- the audit log */
+
+static const char *code_of(const struct audit_act *act)
+{
+    return act->code == 0 ? "" : reject_name((enum reject_code)act->code);
+}
+
+static const char *type_of(const struct audit_act *act)
+{
+    return act->type == 0 ? "" : message_name((enum message_type)act->type);
+}
+
+/* "2026-11-21T10:58:01Z" of the wall clock, which people know. */
+static void time_text(int64_t wall_ms, char ret_text[32])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts) == NULL ||
+        strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
+        ret_text[0] = '\0';
+    }
+}
+
+static bool list_act(void *context, const struct audit_act *act)
+{
+    char target[65];
+    char name[sizeof act->name];
+    char text[sizeof act->text];
+    char time[32];
+    text_hex(act->target.bytes, sizeof act->target.bytes, target);
+    text_printable(act->name, strlen(act->name), name, sizeof name);
+    text_printable(act->text, strlen(act->text), text, sizeof text);
+    time_text(act->wall_ms, time);
+    json_t *row = json_pack(
+        "{s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:s}", "number",
+        (json_int_t)act->number, "time", time, "log_time_ns", (json_int_t)act->log_time_ns,
+        "wall_ms", (json_int_t)act->wall_ms, "kind", audit_act_name(act->kind), "name", name,
+        "log_index", (json_int_t)act->log_index, "target",
+        act->target.bytes[0] == 0 && memcmp(act->target.bytes, act->target.bytes + 1, 31) == 0
+            ? ""
+            : target,
+        "amount_micro", (json_int_t)act->amount_micro, "state", (json_int_t)act->state, "code",
+        code_of(act), "type", type_of(act), "count", (json_int_t)act->count, "text", text);
+    if (row != NULL && act->account != UINT32_MAX) {
+        (void)json_object_set_new(row, "account", json_integer(act->account)); /* NULL shows */
+    }
+    return json_array_append_new(context, row) == 0;
+}
+
+static bool show_act(void *context, const struct audit_act *act)
+{
+    (void)context;
+    char name[sizeof act->name];
+    char text[sizeof act->text];
+    char time[32];
+    char target[17] = "";
+    text_printable(act->name, strlen(act->name), name, sizeof name);
+    text_printable(act->text, strlen(act->text), text, sizeof text);
+    time_text(act->wall_ms, time);
+    if (act->kind >= 16 && act->kind <= 19 && act->kind != 18) {
+        text_hex(act->target.bytes, 8, target);
+    }
+    (void)printf("%6" PRIu64 "  %s  %-13s", act->number, time, audit_act_name(act->kind));
+    if (act->account != UINT32_MAX) {
+        (void)printf("  %" PRIu32 " %s", act->account, name);
+    }
+    if (act->code != 0) {
+        (void)printf("  %" PRIu64 " x %s %s", act->count, code_of(act), type_of(act));
+    }
+    if (act->amount_micro != 0) {
+        (void)printf("  %" PRId64 ".%06" PRId64 " credits", act->amount_micro / 1000000,
+                     act->amount_micro % 1000000);
+    }
+    if (target[0] != '\0') {
+        (void)printf("  key %s", target);
+    }
+    if ((act->kind == 19 || act->kind == 20) && act->state == 0) {
+        (void)printf("  undone");
+    }
+    (void)printf("%s%s\n", text[0] == '\0' ? "" : "  ", text);
+    return true;
+}
+
+static bool print_acts(const char *folder, uint64_t since, bool as_json,
+                       struct audit_report *ret_report)
+{
+    json_t *rows = as_json ? json_array() : NULL;
+    audit_acts_run(folder, since, as_json ? list_act : show_act, rows, ret_report);
+    if (!as_json) {
+        if (ret_report->verdict == AUDIT_OK) {
+            (void)printf("audit log ok: %" PRIu64 " record%s, HEAD %s\n", ret_report->acts,
+                         text_plural(ret_report->acts), ret_report->head);
+        } else {
+            print_text(ret_report);
+        }
+        return true;
+    }
+    json_t *value = verdict_of(ret_report);
+    (void)json_object_set_new(value, "records", rows); /* a NULL json shows at the dump */
+    return dump(value);
+}
+
+/* ---------------------------------------------------------------- main */
+
+static int usage_error(void)
+{
+    fputs(usage, stderr);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    bool as_json = false;
+    bool acts = false;
+    unsigned long long since = 1;
+    const char *folder = NULL;
+    for (int i = 1; i < argc; i++) {
+        char *end = NULL;
+        if (strcmp(argv[i], "--json") == 0) {
+            as_json = true;
+        } else if (strcmp(argv[i], "--acts") == 0) {
+            acts = true;
+        } else if (strcmp(argv[i], "--since") == 0 && i + 1 < argc) {
+            since = strtoull(argv[++i], &end, 10);
+            if (end == argv[i] || *end != '\0' || since == 0) {
+                fputs("audit: --since takes the number of a record: 1, 2, 3 ...\n", stderr);
+                return EXIT_USAGE;
+            }
+        } else if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            return EXIT_SUCCESS;
+        } else if (argv[i][0] == '-' || folder != NULL) {
+            return usage_error();
+        } else {
+            folder = argv[i];
+        }
+    }
+    if (folder == NULL || (since != 1 && !acts)) {
+        return usage_error();
+    }
+    struct audit_report report;
+    if (sodium_init() < 0) {
+        fputs("audit: libsodium does not start\n", stderr);
+        return EXIT_UNREADABLE;
+    }
+    bool printed = true;
+    if (acts) {
+        printed = print_acts(folder, since, as_json, &report);
+    } else {
+        audit_run(folder, &report);
+        if (as_json) {
+            printed = dump(verdict_of(&report));
+        } else {
+            print_text(&report);
+        }
+    }
+    warn_of_head(&report);
+    if (!printed) {
+        fputs("audit: the verdict cannot be written\n", stderr);
+        return EXIT_UNREADABLE;
+    }
+    return report.verdict == AUDIT_OK        ? EXIT_SUCCESS
+           : report.verdict == AUDIT_FINDING ? EXIT_FINDING
+                                             : EXIT_UNREADABLE;
+}

@@ -1,0 +1,655 @@
+/* Jobs, orders and fills: docs/ledger.md section 6. */
+#include "audit/state.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANCELLED_BY_OWNER = 0, INCREMENT_MICRO = 1000 };
+
+/* What was signed as the limit of a bid: a cap or a value; -1: neither. */
+static int64_t cap_of(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value)
+{
+    return value != NULL ? value->micro : has_cap ? cap_micro : -1;
+}
+
+static uint32_t rate_in(const Bourse__V1__Value *value)
+{
+    return value != NULL ? value->rate : RATE_NONE;
+}
+
+/* Whether an order may name that price. */
+static bool may_name(const struct audit *audit, int64_t price)
+{
+    return price == 0 || (price >= audit->bands.least_micro && price <= audit->bands.most_micro);
+}
+
+/* Whether it may stand in a row as the limit of such a bid, whose cap (-1: none) is that. */
+static bool in_band(const struct audit *audit, uint32_t rate, int64_t cap, int64_t limit)
+{
+    return limit >= 0 && (rate != RATE_NONE ||
+                          (limit <= audit->bands.most_micro && (cap < 0 || may_name(audit, cap))));
+}
+
+/* Price x slots x time is within what one order may come to; of a bid, its budget bounds that,
+ * too. */
+static bool in_notional(const struct audit *audit, int64_t price, int64_t slots, int64_t term_ms,
+                        int64_t budget)
+{
+    const int64_t most = audit->bands.notional_micro;
+    return most == 0 || budget <= most || term_ms <= 0 ||
+           (int128)price * slots <= (int128)most * 3600000 / term_ms;
+}
+
+static bool ask_in_bounds(struct audit *audit, int64_t price, uint32_t slots, int64_t max_term_ms)
+{
+    return audit_expect(audit, may_name(audit, price), "its price is within the price band") &&
+           audit_expect(
+               audit,
+               in_notional(audit, price, slots, max_term_ms > 0 ? max_term_ms : 3600000, INT64_MAX),
+               "it comes to no more than one order may");
+}
+
+/* Of a bid with so many slots at a time; by value it counts with the highest price. */
+static bool bid_in_notional(const struct audit *audit, const struct audit_bid *bid, uint32_t slots,
+                            int64_t limit, int64_t budget)
+{
+    const int64_t price = bid->rate == RATE_NONE ? limit : audit->bands.most_micro;
+    const uint32_t most = slots == UINT32_MAX || bid->width == 0 ? slots : slots / bid->width;
+    const int64_t lanes = bid->subtasks < most ? bid->subtasks : most;
+    return in_notional(audit, price, lanes * bid->width, bid->term_ms, budget);
+}
+
+static bool sender_owns(struct audit *audit, const struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    return audit_expect_bytes(audit, "its owner is who signed the command",
+                              audit->accounts[command->account].key.bytes, row->owner.bytes, 32);
+}
+
+bool audit_job_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->job);
+    if (!audit_expect(audit, command->type == MESSAGE_SUBMIT_JOB, "a signed SubmitJob made it") ||
+        !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
+                            row->job.bytes, 16) ||
+        !audit_expect(audit, audit_map_find(&audit->jobs, &name) == NULL,
+                      "a job is accepted once")) {
+        return false;
+    }
+    const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
+    struct hash32 manifest = codec_hash(body->manifest);
+    if (!sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "its manifest is the one that was signed", manifest.bytes,
+                            row->hash.bytes, 32) ||
+        !audit_expect_i64(audit, "its subtasks are those that were signed", body->subtasks,
+                          row->subtasks) ||
+        !audit_expect_i64(audit, "its budget is the one that was signed", body->budget_micro,
+                          row->budget) ||
+        !audit_expect_i64(audit, "its cap is the one that was signed",
+                          cap_of(body->has_cap_micro, body->cap_micro, body->value), row->cap) ||
+        !audit_expect_i64(audit, "its width is the one that was signed", body->slots, row->width) ||
+        !audit_expect_name(audit, "its name is the one that was signed", body->name)) {
+        return false;
+    }
+    struct audit_job *job = audit_map_add(&audit->jobs, &name, sizeof *job);
+    const uint32_t checked = strcmp(body->verify, "cheap") == 0 ? body->subtasks / 2 : 0;
+    uint8_t *bits = calloc(row->subtasks / 8 + 1, 1);
+    struct audit_held **held =
+        checked == 0 ? NULL : calloc(body->subtasks - checked, sizeof(struct audit_held *));
+    const bool saves = body->has_checkpoint && body->checkpoint;
+    struct hash32 *saved = saves ? calloc(body->subtasks, sizeof *saved) : NULL;
+    if (job == NULL || bits == NULL || (checked > 0 && held == NULL) || (saves && saved == NULL)) {
+        free(bits);
+        free(held);
+        free(saved);
+        return audit_out_of_memory(audit);
+    }
+    *job = (struct audit_job){.id = row->job,
+                              .entry = row->entry,
+                              .owner = row->owner,
+                              .owner_number = command->account,
+                              .manifest = row->hash,
+                              .subtasks = row->subtasks,
+                              .budget = row->budget,
+                              .accepted_bits = bits,
+                              .checked = checked,
+                              .held_now = held,
+                              .saved = saved};
+    audit->report->jobs++;
+    return true;
+}
+
+void audit_job_end(void *value)
+{
+    struct audit_job *job = value;
+    free(job->accepted_bits);
+    free(job->held_now);
+    free(job->saved);
+}
+
+/* ---- orders that are replaced under their own id: fewer slots keep their place in time, anything
+ * else loses it */
+
+static bool keeps_place(uint32_t slots_before, uint32_t slots, int64_t price_before, int64_t price)
+{
+    return price == price_before && slots <= slots_before;
+}
+
+static bool replaced_ask(struct audit *audit, const struct audit_command *command,
+                         struct audit_ask *ask)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
+    if (!audit_expect(audit, ask != NULL && !ask->is_cancelled,
+                      "the order that it replaces stands") ||
+        !audit_expect_bytes(audit, "it is the order that was signed", body->order.data,
+                            row->order.bytes, 16) ||
+        !sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "it stays with its owner", ask->owner.bytes, row->owner.bytes,
+                            32) ||
+        !audit_expect_bytes(audit, "it stays with its device", ask->device.bytes, row->device.bytes,
+                            16) ||
+        !audit_expect_i64(audit, "its slots are those that were signed",
+                          body->has_slots ? body->slots : ask->slots, row->slots) ||
+        !audit_expect_i64(audit, "its price is the one that was signed",
+                          body->has_price_micro ? body->price_micro : ask->price, row->price)) {
+        return false;
+    }
+    const bool keeps = keeps_place(ask->slots, row->slots, ask->price, row->price);
+    if (!keeps && !ask_in_bounds(audit, row->price, row->slots, ask->max_term_ms)) {
+        return false;
+    }
+    ask->entry = keeps ? ask->entry : row->entry;
+    ask->slots = row->slots;
+    ask->price = row->price;
+    return true;
+}
+
+/* A bid at market price has the limit that its job's budget allows; that follows from times that no
+ * row has. */
+static bool replaced_bid(struct audit *audit, const struct audit_command *command,
+                         struct audit_bid *bid)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
+    if (!audit_expect(audit, bid != NULL && !bid->is_cancelled,
+                      "the order that it replaces stands") ||
+        !audit_expect_bytes(audit, "it is of the job that was signed", body->order.data,
+                            bid->job->id.bytes, 16) ||
+        !audit_expect_bytes(audit, "it is of that job", bid->job->id.bytes, row->job.bytes, 16) ||
+        !sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "its owner is the job's", bid->job->owner.bytes,
+                            row->owner.bytes, 32) ||
+        !audit_expect_i64(audit, "its width stays", bid->width, row->width)) {
+        return false;
+    }
+    const bool is_meant = !body->has_part || body->part == bid->number;
+    const bool has_slots = is_meant && body->has_slots;
+    const bool has_cap = is_meant && (body->has_price_micro || body->value != NULL);
+    const uint32_t slots = !has_slots ? bid->slots : body->slots == 0 ? UINT32_MAX : body->slots;
+    const int64_t cap = has_cap ? cap_of(true, body->price_micro, body->value) : bid->cap;
+    const bool keeps = keeps_place(bid->slots, row->slots, bid->limit, row->price);
+    const int64_t budget = body->has_budget_micro ? body->budget_micro : bid->job->budget;
+    if (!audit_expect_i64(audit, "its limit stays in the same unit", bid->rate,
+                          has_cap ? rate_in(body->value) : bid->rate) ||
+        !audit_expect_i64(audit, "its slots are those that were signed", slots, row->slots) ||
+        !audit_expect(audit, keeps || in_band(audit, bid->rate, cap, row->price),
+                      "its limit is within the market's price band") ||
+        !audit_expect(audit, keeps || bid_in_notional(audit, bid, row->slots, row->price, budget),
+                      "it comes to no more than one order may") ||
+        !audit_expect(audit, cap < 0 || row->price == cap,
+                      "its limit is the cap that was signed") ||
+        !audit_expect(audit, cap >= 0 || body->has_budget_micro || row->price == bid->limit,
+                      "its limit changes with a cap or a budget")) {
+        return false;
+    }
+    bid->entry = keeps ? bid->entry : row->entry;
+    bid->slots = row->slots;
+    bid->cap = cap;
+    bid->limit = row->price;
+    return true;
+}
+
+static struct audit_terms signed_terms(const Bourse__V1__AskPlace *body)
+{
+    if (!body->has_interruptible || !body->interruptible) {
+        return (struct audit_terms){.is_interruptible = false};
+    }
+    return (struct audit_terms){
+        .is_interruptible = true,
+        .notice_ms = body->has_notice_ms ? body->notice_ms : 0,
+        .minimum_run_ms = body->has_minimum_run_ms ? body->minimum_run_ms : 0,
+    };
+}
+
+bool audit_ask_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->order);
+    if (command->type == MESSAGE_ORDER_REPLACE) {
+        return replaced_ask(audit, command, audit_map_find(&audit->asks, &name));
+    }
+    if (!audit_expect(audit, command->type == MESSAGE_ASK_PLACE, "a signed AskPlace made it") ||
+        !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
+                            row->order.bytes, 16) ||
+        !audit_expect(audit, audit_map_find(&audit->asks, &name) == NULL,
+                      "an order is placed once")) {
+        return false;
+    }
+    const Bourse__V1__AskPlace *body = (const Bourse__V1__AskPlace *)command->body;
+    struct id128 device = codec_id(body->device);
+    if (!sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "its device is the one that was signed", device.bytes,
+                            row->device.bytes, 16) ||
+        !audit_expect_i64(audit, "its slots are those that were signed", body->slots, row->slots) ||
+        !audit_expect_i64(audit, "its price is the one that was signed", body->price_micro,
+                          row->price) ||
+        !ask_in_bounds(audit, row->price, row->slots,
+                       body->has_max_term_ms ? body->max_term_ms : 0)) {
+        return false;
+    }
+    struct hash32 device_name = audit_id(&row->device);
+    const struct audit_device *known = audit_map_find(&audit->devices, &device_name);
+    struct audit_ask *ask = audit_map_add(&audit->asks, &name, sizeof *ask);
+    if (ask == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *ask = (struct audit_ask){.entry = row->entry,
+                              .owner = row->owner,
+                              .owner_number = command->account,
+                              .device = row->device,
+                              .cell = known != NULL ? known->cell : (struct hash32){{0}},
+                              .slots = row->slots,
+                              .price = row->price,
+                              .max_term_ms = body->has_max_term_ms ? body->max_term_ms : 0,
+                              .has_conditions =
+                                  body->n_to > 0 || body->n_hours > 0 || body->has_daily_ms,
+                              .terms = signed_terms(body)};
+    *(audit->last_ask != NULL ? &audit->last_ask->next : &audit->first_ask) = ask;
+    audit->last_ask = ask;
+    return true;
+}
+
+/* What was signed of part `number` of a job: docs/ledger.md section 6. */
+static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t number,
+                                   int64_t *ret_cap)
+{
+    if (number == 0) {
+        uint32_t subtasks = body->subtasks;
+        for (size_t i = 0; i < body->n_parts; i++) {
+            subtasks -= body->parts[i]->subtasks;
+        }
+        *ret_cap = cap_of(body->has_cap_micro, body->cap_micro, body->value);
+        return (struct audit_bid){.width = body->slots,
+                                  .subtasks = subtasks,
+                                  .slots = body->at_most,
+                                  .term_ms = body->term_ms,
+                                  .rate = rate_in(body->value)};
+    }
+    const Bourse__V1__Part *part = body->parts[number - 1];
+    *ret_cap = cap_of(part->has_cap_micro, part->cap_micro, part->value);
+    return (struct audit_bid){.width = part->slots,
+                              .subtasks = part->subtasks,
+                              .slots = part->at_most,
+                              .term_ms = part->term_ms,
+                              .rate = rate_in(part->value)};
+}
+
+/* The bid of the first part bears the job's id, those of the others the first bytes of a hash. */
+static struct id128 bid_id(const struct id128 *job, uint32_t number)
+{
+    uint8_t bytes[35] = "bourse/part/v1"; /* and its NUL */
+    struct id128 id = *job;
+    if (number > 0) {
+        memcpy(bytes + 15, job->bytes, 16);
+        for (unsigned i = 0; i < 4; i++) {
+            bytes[31 + i] = (uint8_t)(number >> 8 * i);
+        }
+        struct hash32 hash = sha256_of(bytes, sizeof bytes);
+        memcpy(id.bytes, hash.bytes, sizeof id.bytes);
+    }
+    return id;
+}
+
+bool audit_bid_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
+    struct hash32 job_name = audit_id(&row->job);
+    struct hash32 name = audit_id(&row->order);
+    struct audit_job *job = audit_map_find(&audit->jobs, &job_name);
+    if (command->type == MESSAGE_ORDER_REPLACE) {
+        return replaced_bid(audit, command, audit_map_find(&audit->bids, &name));
+    }
+    if (!audit_expect(audit,
+                      command->type == MESSAGE_SUBMIT_JOB && job != NULL &&
+                          job->bid_count <= body->n_parts,
+                      "it is a bid of a job submitted with it")) {
+        return false;
+    }
+    int64_t cap;
+    struct audit_bid bid = signed_bid(body, job->bid_count, &cap);
+    struct id128 id = bid_id(&row->job, job->bid_count);
+    if (!audit_expect_bytes(audit, "it bears the id of its part", id.bytes, row->order.bytes, 16) ||
+        !audit_expect(audit, audit_map_find(&audit->bids, &name) == NULL,
+                      "an order is placed once") ||
+        !audit_expect_bytes(audit, "its owner is the job's", job->owner.bytes, row->owner.bytes,
+                            32) ||
+        !audit_expect_i64(audit, "its width is the one that was signed", bid.width, row->width) ||
+        !audit_expect_i64(audit, "its slots are those that were signed",
+                          bid.slots == 0 ? UINT32_MAX : bid.slots, row->slots) ||
+        !audit_expect(audit, bid.rate < RATES, "its value is of a rate that there is") ||
+        !audit_expect(audit, in_band(audit, bid.rate, cap, row->price),
+                      "its limit is within the market's price band") ||
+        !audit_expect(audit,
+                      bid_in_notional(audit, &bid, row->slots, row->price, body->budget_micro),
+                      "it comes to no more than one order may") ||
+        !audit_expect(audit, cap < 0 || row->price <= cap,
+                      "its limit is not above the cap that was signed")) {
+        return false;
+    }
+    struct audit_bid *kept = audit_map_add(&audit->bids, &name, sizeof *kept);
+    if (kept == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    bid.job = job;
+    bid.number = job->bid_count;
+    bid.cap = cap;
+    bid.entry = row->entry;
+    bid.slots = row->slots;
+    bid.limit = row->price;
+    *kept = bid;
+    job->bid_count++;
+    return true;
+}
+
+bool audit_cancel_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->order);
+    struct audit_ask *ask = audit_map_find(&audit->asks, &name);
+    struct audit_bid *bid = audit_map_find(&audit->bids, &name);
+    bool *is_cancelled = ask != NULL ? &ask->is_cancelled : bid != NULL ? &bid->is_cancelled : NULL;
+    if (!audit_expect(audit, is_cancelled != NULL, "its order exists") ||
+        !audit_expect(audit, !*is_cancelled, "an order is cancelled once")) {
+        return false;
+    }
+    if (ask != NULL && row->status == CANCELLED_BY_OWNER &&
+        !audit_expect(audit,
+                      command->type == MESSAGE_ORDER_CANCEL &&
+                          command->account == ask->owner_number &&
+                          memcmp(((const Bourse__V1__OrderCancel *)command->body)->order.data,
+                                 row->order.bytes, 16) == 0,
+                      "its owner signed the cancel")) {
+        return false;
+    }
+    *is_cancelled = true;
+    return true;
+}
+
+/* ---- fills */
+
+/* What a bid gives for a slot-hour of the ask's device; by value, as the device says of itself
+ * now. */
+static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid)
+{
+    if (bid->rate == RATE_NONE) {
+        return bid->limit;
+    }
+    struct hash32 name = audit_id(&ask->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &name);
+    const int64_t band = audit->bands.most_micro;
+    const int64_t limit = device == NULL ? 0 : rate_limit(bid->limit, device->rates[bid->rate]);
+    return limit < band ? limit : band;
+}
+
+/* The maker's price: that of the order which rested first; a donation fills at 0 whoever did. */
+static int64_t price_of(const struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid)
+{
+    if (ask->price == 0) {
+        return 0;
+    }
+    return ask->entry < bid->entry ? ask->price : limit_of(audit, ask, bid);
+}
+
+static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
+{
+    return a->is_interruptible == b->is_interruptible && a->notice_ms == b->notice_ms &&
+           a->minimum_run_ms == b->minimum_run_ms;
+}
+
+/* An arriving bid takes the best ask. A witness against that is an ask of the same cell and terms
+ * (so it satisfies the same requirements), for anybody at any hour, whose device never had a lease,
+ * and was better. */
+static bool is_better(struct audit *audit, const struct audit_ask *other,
+                      const struct audit_ask *taken, const struct audit_bid *bid)
+{
+    struct hash32 account = audit_number(other->owner_number);
+    struct hash32 device_name = audit_id(&other->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &device_name);
+    bool stands = !other->is_cancelled && !other->has_conditions && device != NULL &&
+                  !device->was_filled && other->owner_number != bid->job->owner_number &&
+                  other->slots >= bid->width &&
+                  (other->max_term_ms == 0 || other->max_term_ms >= bid->term_ms) &&
+                  audit_map_find(&audit->tainted, &account) == NULL;
+    bool is_alike = !hash32_is_zero(&other->cell) && hash32_equal(&other->cell, &taken->cell) &&
+                    same_terms(&other->terms, &taken->terms);
+    return stands && is_alike &&
+           (other->price < taken->price ||
+            (other->price == taken->price && other->price > 0 && other->entry < taken->entry));
+}
+
+static bool check_priority(struct audit *audit, const struct audit_command *command,
+                           const struct audit_ask *taken, const struct audit_bid *bid)
+{
+    if (command->type != MESSAGE_SUBMIT_JOB || !id128_equal(&command->envelope.id, &bid->job->id)) {
+        return true; /* the rows do not say who was free when the job came for more */
+    }
+    for (const struct audit_ask *other = audit->first_ask; other != NULL; other = other->next) {
+        if (other != taken && is_better(audit, other, taken, bid)) {
+            return audit_expect_i64(audit,
+                                    "the best ask of the cell is taken first (an ask's entry)",
+                                    (int64_t)other->entry, (int64_t)taken->entry);
+        }
+    }
+    return true;
+}
+
+static bool check_sides(struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const struct audit_job *job = bid == NULL ? NULL : bid->job;
+    return audit_expect(audit, ask != NULL && !ask->is_cancelled, "its ask stands") &&
+           audit_expect(audit, bid != NULL && !bid->is_cancelled, "its bid stands") &&
+           audit_expect_bytes(audit, "its bid is its job's", job->id.bytes, row->job.bytes, 16) &&
+           audit_expect_bytes(audit, "its provider is the ask's owner", ask->owner.bytes,
+                              row->provider.bytes, 32) &&
+           audit_expect_bytes(audit, "its consumer is the job's owner", job->owner.bytes,
+                              row->owner.bytes, 32) &&
+           audit_expect(audit, ask->owner_number != job->owner_number,
+                        "nobody trades with himself") &&
+           audit_expect_bytes(audit, "its device is the ask's", ask->device.bytes,
+                              row->device.bytes, 16);
+}
+
+/* Another's lease on that device which the bid could take at the fill's price: it may be
+ * interrupted, has had its minimum run, and ranks by its holder's limit, or by what he pays when he
+ * bids no more. NULL: there is none. */
+static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
+                                       const struct audit_bid *bid)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 device_name = audit_id(&row->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &device_name);
+    struct audit_lease *lease = device == NULL ? NULL : device->last_lease;
+    for (; lease != NULL; lease = lease->before) {
+        int64_t rank = lease->bid->is_cancelled ? lease->price : limit_of(audit, ask, lease->bid);
+        if (!lease->was_taken && lease->terms.is_interruptible &&
+            lease->job->owner_number != bid->job->owner_number &&
+            row->price - INCREMENT_MICRO == rank &&
+            row->log_time_ns - lease->filled_ns >= lease->terms.minimum_run_ms * 1000000) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+/* Or, in the place of another's lease, at that one's rank and the increment; where both are the
+ * same, nobody can tell. */
+static bool check_price(struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid, bool *ret_is_plain)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct audit_lease *taken = taken_lease(audit, ask, bid);
+    *ret_is_plain = taken == NULL;
+    if (taken != NULL && row->price != price_of(audit, ask, bid)) {
+        taken->was_taken = true;
+        return true;
+    }
+    return audit_expect_i64(audit, "it fills at the maker's price", price_of(audit, ask, bid),
+                            row->price);
+}
+
+static bool check_terms(struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid, bool *ret_is_plain)
+{
+    const struct audit_row *row = &audit->rows.row;
+    return check_price(audit, ask, bid, ret_is_plain) &&
+           audit_expect(audit, row->price <= limit_of(audit, ask, bid),
+                        "its price is within the bid's limit") &&
+           audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
+           audit_expect(audit,
+                        row->slots > 0 && row->slots <= ask->slots && row->slots <= bid->slots,
+                        "its slots are within the ask's and the bid's") &&
+           audit_expect(audit, bid->width > 0 && row->slots % bid->width == 0,
+                        "its slots are a multiple of the width") &&
+           audit_expect_i64(audit, "its term is the one that was signed", bid->term_ms,
+                            row->term_ns / 1000000) &&
+           audit_expect(audit, row->term_ns > 0, "it has a term") &&
+           audit_expect(audit, ask->max_term_ms == 0 || row->term_ns / 1000000 <= ask->max_term_ms,
+                        "its term is within the ask's");
+}
+
+bool audit_fill_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 ask_name = audit_id(&row->order);
+    struct hash32 bid_name = audit_id(&row->bid);
+    struct hash32 lease_name = audit_number(row->lease);
+    struct audit_ask *ask = audit_map_find(&audit->asks, &ask_name);
+    const struct audit_bid *bid = audit_map_find(&audit->bids, &bid_name);
+    bool is_plain = false;
+    if (!audit_expect(audit, row->lease > audit->last_lease, "leases are numbered upwards") ||
+        !check_sides(audit, ask, bid) || !check_terms(audit, ask, bid, &is_plain) ||
+        !check_priority(audit, command, ask, bid)) {
+        return false;
+    }
+    struct hash32 instrument = audit_instrument(ask->owner_number, &row->device, row->name);
+    if (!audit_expect(audit, audit_map_find(&audit->instruments, &instrument) != NULL,
+                      "its provider advertised that device under its instrument")) {
+        return false;
+    }
+    struct audit_lease *lease = audit_map_add(&audit->leases, &lease_name, sizeof *lease);
+    if (lease == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *lease = (struct audit_lease){.job = bid->job,
+                                  .provider = row->provider,
+                                  .provider_number = ask->owner_number,
+                                  .device = row->device,
+                                  .is_simulated = strncmp(row->name, "sim.", 4) == 0,
+                                  .width = bid->width,
+                                  .price = row->price,
+                                  .bid = bid,
+                                  .terms = ask->terms,
+                                  .filled_ns = row->log_time_ns,
+                                  .slots = row->slots,
+                                  .has_begun = is_plain,
+                                  .is_plain = is_plain,
+                                  .counted = lease};
+    struct hash32 device_name = audit_id(&row->device);
+    struct audit_device *device = audit_map_find(&audit->devices, &device_name);
+    if (device != NULL) {
+        device->was_filled = true;
+        lease->device_slots = device->owner_number == ask->owner_number ? device->slots : 0;
+        lease->before = device->last_lease;
+        device->last_lease = lease;
+    }
+    audit->last_lease = row->lease;
+    audit->report->fills++;
+    return true;
+}
+
+/* Work of a lease counts only while it has its slots. So whatever was filled on its device
+ * meanwhile, and took nobody's place, has had other slots: a lease that was taken, and said to be a
+ * fill from what is free, shows by what its former did after it. Each two leases are looked at
+ * once. */
+bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
+{
+    struct hash32 name = audit_id(&lease->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &name);
+    if (!lease->has_begun) {
+        lease->has_begun = true;
+        lease->counted = device == NULL ? lease : device->last_lease;
+    }
+    if (device == NULL) {
+        return true;
+    }
+    for (struct audit_lease *at = device->last_lease; at != lease->counted; at = at->before) {
+        at->beside += at->provider_number == lease->provider_number ? lease->slots : 0;
+        if (at->is_plain && at->device_slots > 0 &&
+            !audit_expect(audit, at->beside + at->slots <= at->device_slots,
+                          "its lease has slots that were not let to another meanwhile")) {
+            return false;
+        }
+    }
+    lease->counted = device->last_lease;
+    return true;
+}
+
+/* What is not said stays. */
+static void set_bands(struct audit *audit, const Bourse__V1__SetBands *body)
+{
+    struct audit_bands *bands = &audit->bands;
+    bands->least_micro = body->has_least_micro ? body->least_micro : bands->least_micro;
+    bands->most_micro = body->has_most_micro ? body->most_micro : bands->most_micro;
+    bands->notional_micro = body->has_notional_micro ? body->notional_micro : bands->notional_micro;
+}
+
+bool audit_flag_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct key32 owner;
+    const char *name;
+    if (command->type == MESSAGE_FREEZE) {
+        const Bourse__V1__Freeze *body = (const Bourse__V1__Freeze *)command->body;
+        owner = codec_key(body->account);
+        name = body->frozen ? "frozen" : "thawed";
+    } else if (command->type == MESSAGE_HALT) {
+        owner = audit->accounts[command->account].key;
+        name = ((const Bourse__V1__Halt *)command->body)->halted ? "halted" : "resumed";
+    } else if (command->type == MESSAGE_SET_BANDS) {
+        owner = audit->accounts[command->account].key;
+        name = "bands";
+        set_bands(audit, (const Bourse__V1__SetBands *)command->body);
+    } else if (command->type == MESSAGE_SET_OWNER) {
+        owner = audit->accounts[command->account].key;
+        name = "owner";
+        if (!audit_set_owner(audit, command)) {
+            return false;
+        }
+    } else {
+        return audit_expect(audit, false, "a signed Freeze, Halt, SetBands or SetOwner made it");
+    }
+    return audit_expect_bytes(audit, "its account is the one that was signed", owner.bytes,
+                              row->owner.bytes, 32) &&
+           audit_expect_i64(audit, "its state is always 0", 0, row->status) &&
+           audit_expect_name(audit, "it says what was signed", name);
+}

@@ -1,0 +1,553 @@
+#include "broker/answer/explanation.h"
+
+#include "base/text.h"
+#include "formats/requirement.h"
+#include "formats/value.h"
+#include "protocol/reject.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *explanation_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    char name[ATTRIBUTE_NAME_SIZE];
+    predicate += strncmp(predicate, "not ", 4) == 0 ? 4 : 0;
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(predicate, " "), predicate);
+    requirement_figure(name, value, ret_text);
+    return ret_text;
+}
+
+/* "memory in (1073741824, ...)". False: it is no list of numbers. */
+static bool list_figures(char *text, size_t capacity)
+{
+    char whole[160];
+    char *at = strstr(text, " in (");
+    if (at == NULL || (at[5] != '-' && (at[5] < '0' || at[5] > '9')) ||
+        strlen(text) >= sizeof whole) {
+        return false;
+    }
+    memcpy(whole, text, strlen(text) + 1);
+    const char *from = whole + (at - text) + 5;
+    size_t used = (size_t)(at - text) + 5;
+    while (*from != '\0' && used < capacity) {
+        char *end;
+        char figure[UNITS_TEXT_SIZE];
+        long long value = strtoll(from, &end, 10);
+        const size_t rest = strcspn(end, "-0123456789");
+        used += (size_t)snprintf(text + used, capacity - used, "%s%.*s",
+                                 end == from ? "" : explanation_figure(whole, value, figure),
+                                 (int)rest, end);
+        from = end + rest;
+    }
+    return true;
+}
+
+void explanation_predicate(char *text, size_t capacity)
+{
+    char *number = strrchr(text, ' ');
+    char *end = NULL;
+    char figure[UNITS_TEXT_SIZE];
+    if (list_figures(text, capacity)) {
+        return;
+    }
+    long long value = number == NULL ? 0 : strtoll(number + 1, &end, 10);
+    if (number != NULL && end != number + 1 && *end == '\0') {
+        (void)snprintf(number + 1, capacity - (size_t)(number + 1 - text), "%s",
+                       explanation_figure(text, value, figure));
+    }
+}
+
+static uint32_t worst_predicate(const struct exchange_explanation *row)
+{
+    uint32_t worst = 0;
+    for (uint32_t i = 1; i < row->predicate_count; i++) {
+        worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;
+    }
+    return worst;
+}
+
+/* What most of the named devices fail at; predicate_count: there are none, or they fail at nothing
+ * more than others do. */
+static uint32_t worst_of_named(const struct exchange_explanation *row)
+{
+    uint32_t worst = row->predicate_count;
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        const uint32_t failing = row->predicates[i].named_failing;
+        if (failing > (worst < row->predicate_count ? row->predicates[worst].named_failing : 0)) {
+            worst = i;
+        }
+    }
+    return row->fitting == 0 ? worst : row->predicate_count;
+}
+
+/* What is filled at once or not at all would not wait. */
+static bool is_gone_at_once(const struct exchange_explanation *row)
+{
+    return row->is_asked && row->refusal == 0 && row->starts_at_micro < 0 &&
+           (row->type == EXCHANGE_IOC || row->type == EXCHANGE_FOK);
+}
+
+/* "; 2 are simulated and not asked for", and how to ask, where that is all that these fail on and
+ * no other fits. */
+static void simulated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    const bool would_do = row->fitting == 0 && row->simulated_fitting > 0;
+    ret_text[0] = '\0';
+    if (row->simulated > 0) {
+        (void)snprintf(ret_text, capacity, "; %u %s simulated and not asked for%s", row->simulated,
+                       row->simulated == 1 ? "is" : "are",
+                       would_do ? ": add `simulated = true` (in a map `simulated: true`)" : "");
+    }
+}
+
+/* "0 of 43 devices fit; the one that it names fails on executor = "tensor"": that others are
+ * something else says nothing. */
+static int named_text(const struct exchange_explanation *row, uint32_t worst, char *ret_text,
+                      size_t capacity)
+{
+    char named[64];
+    const uint32_t failing = row->predicates[worst].named_failing;
+    if (row->named == 1) {
+        (void)snprintf(named, sizeof named, "the one that it names fails");
+    } else if (failing == row->named) {
+        (void)snprintf(named, sizeof named, "the %u that it names fail", row->named);
+    } else {
+        (void)snprintf(named, sizeof named, "of the %u that it names %u fail", row->named, failing);
+    }
+    return snprintf(ret_text, capacity, "0 of %u device%s fit; %s on %s", row->devices,
+                    text_plural(row->devices), named, row->predicates[worst].text);
+}
+
+/* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
+static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char simulated[128];
+    char best[UNITS_TEXT_SIZE] = "";
+    uint32_t worst = worst_predicate(row);
+    int length;
+    simulated_text(row, simulated, sizeof simulated);
+    if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit%s", row->fitting, row->devices,
+                          text_plural(row->devices), simulated);
+    } else if (row->predicates[worst].is_name && worst_of_named(row) < row->predicate_count) {
+        length = named_text(row, worst_of_named(row), ret_text, capacity);
+    } else {
+        if (row->predicates[worst].has_best) {
+            (void)explanation_figure(row->predicates[worst].text, row->predicates[worst].best,
+                                     best);
+        }
+        length =
+            snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s%s",
+                     row->fitting, row->devices, text_plural(row->devices),
+                     row->predicates[worst].failing, row->predicates[worst].text,
+                     best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "", simulated);
+    }
+    return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
+}
+
+/* The limit at which it fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
+static void limit_text(const struct exchange_explanation *row, int64_t limit_micro,
+                       char ret_text[VALUE_TEXT_SIZE])
+{
+    if (row->rate == RATE_NONE) {
+        units_money_text(limit_micro, ret_text);
+    } else {
+        value_text(&(struct value){limit_micro, row->rate}, ret_text);
+    }
+}
+
+/* Of a job that waits for all that it asks for: how far that is. */
+static void whole_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char limit[UNITS_TEXT_SIZE];
+    units_money_text(row->whole.limit_micro, limit);
+    (void)snprintf(ret_text, capacity,
+                   "it asks for %u slot%s at once at up to %s%s, and %u %s free at that",
+                   row->whole.slots, text_plural(row->whole.slots), limit,
+                   row->whole.is_of_budget ? ", which is what its budget covers" : "",
+                   row->whole.free, row->whole.free == 1 ? "is" : "are");
+}
+
+/* Of what is not there yet, what becomes of it; false: it waits, as what hinders it says. */
+static bool foretold_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    units_money_text(row->refusal != 0 ? row->refused_at_micro : row->starts_at_micro, price);
+    if (row->refusal == REJECT_SELF_MATCH) {
+        (void)snprintf(
+            ret_text, capacity,
+            "it would be refused with SELF_MATCH: it meets this account's own ask first, of "
+            "%.40s at %s; cancel that, or ask for what that is not",
+            row->refused_at, price);
+    } else if (row->refusal == REJECT_WOULD_TRADE) {
+        (void)snprintf(
+            ret_text, capacity,
+            "it would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
+            "at %s is within its limit",
+            row->refused_at, price);
+    } else if (row->refusal == REJECT_BUDGET) {
+        (void)snprintf(ret_text, capacity,
+                       "it would be refused with BUDGET: it is post-only, and a term of one "
+                       "subtask on %.40s, whose ask is within its limit, takes a budget of %s",
+                       row->refused_at, price);
+    } else if (row->refusal == REJECT_PRICE) {
+        (void)snprintf(ret_text, capacity,
+                       "it would be refused with PRICE: its cap is outside of the market's price "
+                       "band, the nearest within is %s",
+                       price);
+    } else if (row->refusal == REJECT_NOTIONAL) {
+        (void)snprintf(ret_text, capacity,
+                       "it would be refused with NOTIONAL: a term of its slots at its limit, and "
+                       "its budget, come to more than the %s that one order may; ask for fewer "
+                       "slots at a time, a shorter term, a lower cap or a smaller budget",
+                       price);
+    } else if (row->starts_at_micro >= 0) {
+        (void)snprintf(ret_text, capacity, "it would start now at %s%s", price,
+                       row->starts_with_lease ? ", with a lease that it takes from its holder"
+                                              : "");
+    }
+    return row->refusal != 0 || row->starts_at_micro >= 0;
+}
+
+/* Of a bid that waits, and would be refused with the limit that fills it. */
+static void own_first_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    char limit[VALUE_TEXT_SIZE];
+    ret_text[0] = '\0';
+    if (row->past_own_micro >= 0) {
+        units_money_text(row->own_device_micro, price);
+        limit_text(row, row->past_own_micro, limit);
+        (void)snprintf(ret_text, capacity,
+                       "a limit of %s would be refused with SELF_MATCH: this account's own ask of "
+                       "%.40s at %s comes first; `bourse order cancel` that ask, then this limit "
+                       "fills",
+                       limit, row->own_device, price);
+    }
+}
+
+/* Of a job that asks for no device any more, or for none now. */
+static void sated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char rest[160] = "";
+    const uint32_t running = row->work.running - row->work.queued;
+    const uint32_t blocked = row->work.blocked;
+    const uint32_t checking = row->work.checking;
+    size_t used = 0;
+    if (row->work.queued > 0) {
+        used += (size_t)snprintf(rest + used, sizeof rest - used, ", %u queued there",
+                                 row->work.queued);
+    }
+    if (checking > 0) {
+        used += (size_t)snprintf(rest + used, sizeof rest - used, ", %u %s checked", checking,
+                                 checking == 1 ? "is" : "are");
+    }
+    if (blocked > 0) {
+        (void)snprintf(rest + used, sizeof rest - used, ", %u wait%s for other subtasks", blocked,
+                       blocked == 1 ? "s" : "");
+    }
+    const char *of = row->work.is_all ? "" : "of this part ";
+    if (row->work.is_closing) {
+        (void)snprintf(ret_text, capacity,
+                       "the job is ending and buys nothing more; %u of its subtasks still run%s",
+                       running, running == 1 ? "s" : "");
+    } else if (row->work.waiting > 0 && row->work.has_order) {
+        (void)snprintf(ret_text, capacity,
+                       "%s%u run%s%s; the other %u wait%s for these: the job has all the slots "
+                       "that it asked for at a time",
+                       of, running, running == 1 ? "s" : "", rest, row->work.waiting,
+                       row->work.waiting == 1 ? "s" : "");
+    } else if (row->work.waiting > 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%s%u run%s%s; %u wait%s for these: what the job got at once is all that "
+                       "it gets",
+                       of, running, running == 1 ? "s" : "", rest, row->work.waiting,
+                       row->work.waiting == 1 ? "s" : "");
+    } else if (running + checking + blocked > 0) {
+        (void)snprintf(ret_text, capacity, "%s%u run%s%s; nothing waits for a device", of, running,
+                       running == 1 ? "s" : "", rest);
+    } else {
+        (void)snprintf(ret_text, capacity, "%snothing is left to do", of);
+    }
+}
+
+/* "all on offer ask more, 2 of them more than the market's price band lets an order pay, 3.00". */
+static size_t dearer_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char most[UNITS_TEXT_SIZE];
+    char some[64] = "";
+    const bool is_one = row->asking == 1;
+    units_money_text(row->band_most_micro, most);
+    if (row->beyond > 0 && row->beyond < row->asking) {
+        (void)snprintf(some, sizeof some, ", %u of them more", row->beyond);
+    }
+    if (row->holds_nothing && row->beyond < row->asking) {
+        const int used = snprintf(ret_text, capacity,
+                                  "%s ask%s a price, and a budget of 0 takes only what is given "
+                                  "away",
+                                  is_one ? "the one on offer" : "all on offer", is_one ? "s" : "");
+        return used < 0 ? 0 : (size_t)used;
+    }
+    const int length =
+        snprintf(ret_text, capacity, "%s ask%s more%s%s%s",
+                 is_one ? "the one on offer" : "all on offer", is_one ? "s" : "", some,
+                 row->beyond > 0 ? " than the market's price band lets an order pay, " : "",
+                 row->beyond > 0 ? most : "");
+    return length < 0 ? 0 : (size_t)length;
+}
+
+/* Of those that fit, why none takes it; "" where one does, or none fits. */
+static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[VALUE_TEXT_SIZE] = "";
+    char queue[64] = "";
+    ret_text[0] = '\0';
+    if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
+        limit_text(row, row->fills_at_micro, price);
+    }
+    if (row->has_ahead && row->ahead > 0) {
+        (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
+                       row->is_ahead_partial ? "at least " : "", row->ahead,
+                       row->ahead == 1 ? "" : "s");
+    }
+    if (row->is_asked && foretold_text(row, ret_text, capacity)) {
+        return;
+    }
+    if (row->fitting == 0) {
+        return;
+    }
+    if (row->asking == 0 && row->closed > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        const bool is_one = row->closed == 1;
+        const bool are_spent = row->spent == row->closed;
+        units_duration_short(row->opens_ns, wait);
+        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed, is_one ? "is" : "are",
+                       row->withdrawn == row->closed
+                           ? "closed, because results of the provider were refuted: the first opens"
+                       : are_spent ? "used up for today: the next day begins"
+                                   : "offered at other hours, which begin",
+                       wait);
+    } else if (row->asking == 0 && row->for_others > 0) {
+        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
+                       row->for_others == 1 ? "is" : "are");
+    } else if (row->asking == 0 && row->brief > 0) {
+        char term[UNITS_TEXT_SIZE];
+        const bool is_told = row->remedy.count > 0;
+        units_duration_short(row->brief_term_ns, term);
+        (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
+                       row->brief == 1 ? "the one on offer is let" : "all on offer are let", term,
+                       is_told ? "" : ": ask for a `limit` and `term` no longer than that");
+    } else if (row->asking == 0) {
+        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
+    } else if (row->whole.slots > 0) {
+        whole_text(row, ret_text, capacity);
+    } else if (row->affordable == 0) {
+        const size_t used = dearer_text(row, ret_text, capacity);
+        if (price[0] != '\0' && used < capacity) {
+            (void)snprintf(ret_text + used, capacity - used,
+                           "; it would be filled now with a limit of %s", price);
+        }
+    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
+        (void)snprintf(ret_text, capacity,
+                       "those in reach made the results that wait to be checked; another referee "
+                       "is needed");
+    } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
+        (void)snprintf(
+            ret_text, capacity,
+            "in reach %s interruptible only, and this job bears no interruption (any more): "
+            "it waits for a firm one",
+            row->affordable == 1 ? "one is, and that is" : "are some, and these are");
+    } else if (row->free == 0 && row->avoided > 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of a provider that failed this job will be tried again%s in %lld s",
+                       row->avoided, row->avoided > 1 ? ", the first" : "",
+                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
+    } else if (row->free == 0) {
+        (void)snprintf(
+            ret_text, capacity, "all in reach are busy%s; %s when one is free%s%s",
+            row->is_own_leases
+                ? " with jobs of this account, and none of these takes a lease from another"
+                : "",
+            row->work.running > 0 ? "more run" : "it starts", queue,
+            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
+    } else {
+        char least[UNITS_TEXT_SIZE];
+        const bool is_short = row->uncovered == row->free;
+        units_money_text(row->cover_micro, least);
+        (void)snprintf(ret_text, capacity, "%u %s free at this price%s%s", row->free,
+                       row->free == 1 ? "is" : "are",
+                       is_short ? ", and a term of one subtask takes more than its budget: " : "",
+                       is_short ? least : "");
+    }
+    if (price[0] != '\0' && row->free == 0 && row->affordable > 0) {
+        size_t length = strlen(ret_text);
+        (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
+    }
+    if (row->takes_at_micro >= 0 && row->remedy.count == 0) {
+        size_t length = strlen(ret_text);
+        limit_text(row, row->takes_at_micro, price);
+        (void)snprintf(ret_text + length, capacity - length,
+                       ", or takes a lease from its holder with a limit of %s", price);
+    }
+    if (row->takes_budget_micro >= 0 && row->remedy.count == 0) {
+        size_t length = strlen(ret_text);
+        char budget[UNITS_TEXT_SIZE];
+        units_money_text(row->takes_budget_micro, budget);
+        (void)snprintf(ret_text + length, capacity - length,
+                       ", or takes a lease from its holder with a budget of %s", budget);
+    }
+}
+
+/* One line: how far it gets, and the smallest change that would fill. */
+static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char part[LIMIT_TEXT_BYTES];
+    if (row->has_ended) {
+        (void)snprintf(
+            ret_text, capacity,
+            "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
+            "is missing");
+        return;
+    }
+    if (row->work.is_sated) {
+        sated_text(row, ret_text, capacity);
+        return;
+    }
+    if (row->devices == 0 && row->quiet_agents > 0) {
+        const bool is_one = row->quiet_agents == 1;
+        (void)snprintf(ret_text, capacity,
+                       "no device is offered now: %s paused, or %s no device to offer; there "
+                       "`bourse-provider status` says which, and `bourse-provider resume` ends a "
+                       "pause",
+                       is_one ? "the one agent that is connected is"
+                              : "all agents that are connected are",
+                       is_one ? "has" : "have");
+        return;
+    }
+    if (row->devices == 0) {
+        (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
+        return;
+    }
+    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0 &&
+        row->rate == RATE_NONE) {
+        char price[UNITS_TEXT_SIZE];
+        units_money_text(row->fills_at_micro, price);
+        (void)snprintf(
+            ret_text, capacity,
+            "another referee asks %s per slot-hour, above the cap: those within it made the "
+            "results that wait to be checked; `bourse cancel` it, then `bourse resume --cap %s`",
+            price, price);
+        return;
+    }
+    size_t used = 0;
+    if (row->is_halted) {
+        used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
+    }
+    if (row->work.is_all && row->work.running > 0) {
+        used += (size_t)snprintf(ret_text + used, capacity - used, "%u run%s and %u wait%s; ",
+                                 row->work.running - row->work.queued,
+                                 row->work.running - row->work.queued == 1 ? "s" : "",
+                                 row->work.waiting + row->work.queued,
+                                 row->work.waiting + row->work.queued == 1 ? "s" : "");
+    }
+    used += fitting_text(row, ret_text + used, capacity - used);
+    hurdle_text(row, part, sizeof part);
+    if (part[0] != '\0') {
+        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
+        used += length < 0 ? 0 : (size_t)length;
+    }
+    if (is_gone_at_once(row) && used < capacity) {
+        used +=
+            (size_t)snprintf(ret_text + used, capacity - used, "; it would be cancelled at once");
+    }
+    own_first_text(row, part, sizeof part);
+    if (part[0] != '\0' && used < capacity) {
+        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
+        used += length < 0 ? 0 : (size_t)length;
+    } else if (row->own_devices > 0 && row->refusal == 0 && row->starts_at_micro < 0 &&
+               used < capacity) {
+        used +=
+            (size_t)snprintf(ret_text + used, capacity - used,
+                             "; %u more %s this account's own, and no order trades with its owner",
+                             row->own_devices, row->own_devices == 1 ? "is" : "are");
+    }
+    remedy_text(&row->remedy, part, sizeof part);
+    if (part[0] == '\0' && row->fitting == 0 && row->simulated_fitting == 0) {
+        (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
+    }
+    if (part[0] != '\0' && used < capacity) {
+        (void)snprintf(ret_text + used, capacity - used, "; %s", part);
+    }
+}
+
+/* What the text counts apart stands among the predicates as that which a need has without saying
+ * so. */
+static void add_simulated(struct exchange_explanation *row)
+{
+    const uint32_t at = row->predicate_count;
+    if (row->simulated > 0 && at < REQUIREMENT_NODES_MAX) {
+        row->predicate_count++;
+        (void)snprintf(row->predicates[at].text, sizeof row->predicates[at].text,
+                       "simulated = false");
+        row->predicates[at].failing = row->simulated;
+    }
+}
+
+bool explanation_to_wire(struct explanation *explanation)
+{
+    struct exchange_explanation *row = &explanation->row;
+    assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        explanation_predicate(row->predicates[i].text, sizeof row->predicates[i].text);
+    }
+    explain_text(row, explanation->text, sizeof explanation->text);
+    add_simulated(row);
+    Bourse__V1__Explanation *wire = &explanation->wire;
+    bourse__v1__explanation__init(wire);
+    wire->devices = row->devices;
+    wire->fitting = row->fitting;
+    wire->asking = row->asking;
+    wire->affordable = row->affordable;
+    wire->free = row->free;
+    wire->text = explanation->text;
+    wire->has_fills_at_micro = row->fills_at_micro >= 0;
+    wire->fills_at_micro = row->fills_at_micro;
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        Bourse__V1__ExplainPredicate *predicate = &explanation->predicates[i];
+        bourse__v1__explain_predicate__init(predicate);
+        predicate->text = explanation->row.predicates[i].text;
+        predicate->failing = row->predicates[i].failing;
+        predicate->has_best = row->predicates[i].has_best;
+        predicate->best = row->predicates[i].best;
+        explanation->pointers[i] = predicate;
+    }
+    wire->n_predicates = row->predicate_count;
+    wire->predicates = explanation->pointers;
+    wire->has_ahead = row->has_ahead;
+    wire->ahead = row->ahead;
+    wire->has_ahead_partial = row->is_ahead_partial;
+    wire->ahead_partial = row->is_ahead_partial;
+    wire->has_conditional = row->for_others + row->closed > 0;
+    wire->conditional = row->for_others + row->closed;
+    wire->has_rate = row->rate != RATE_NONE;
+    wire->rate = row->rate;
+    wire->has_takes_at_micro = row->takes_at_micro >= 0;
+    wire->takes_at_micro = row->takes_at_micro;
+    wire->has_refusal = row->refusal != 0;
+    wire->refusal = row->refusal;
+    wire->has_starts_at_micro = row->starts_at_micro >= 0;
+    wire->starts_at_micro = row->starts_at_micro;
+    wire->has_starts_with_lease = row->starts_with_lease;
+    wire->starts_with_lease = row->starts_with_lease;
+    wire->has_own_devices = row->own_devices > 0;
+    wire->own_devices = row->own_devices;
+    return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
+}
+
+void explanation_free(struct explanation *explanation)
+{
+    remedy_wire_fini(&explanation->remedy);
+    free(explanation);
+}

@@ -1,0 +1,479 @@
+#include "broker/answer/measuring.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "ledger/store/sqlite_code.h"
+#include "protocol/codec.h"
+#include "runtime/log.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, SCHEMA = 2, SAMPLE_BYTES = 8, PACES_LATE = 1024 };
+
+struct known { /* a manifest, newest use last */
+    struct hash32 hash;
+    Bourse__V1__Manifest *manifest; /* NULL: it cannot be had */
+};
+
+struct measuring {
+    char path[PATH_SIZE], blobs[PATH_SIZE];
+    struct measured *rows, *devices;
+    struct paces *paces;
+    uint64_t added, paced_at; /* samples since it was opened; when paces were found */
+    uint64_t entry;           /* the last of the ledger that was looked at */
+    bool has_begun, is_changed;
+    int64_t saved_ns;
+    struct known known[MEASURING_JOBS];
+    size_t known_count;
+};
+
+/* ---------------------------------------------------------------- history.db */
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS measured(name BLOB NOT NULL, size INTEGER NOT NULL, class TEXT NOT "
+    "NULL, provider BLOB NOT NULL, device BLOB NOT NULL, age INTEGER NOT NULL, at_ns INTEGER NOT "
+    "NULL, samples BLOB NOT NULL, PRIMARY KEY (name, size, class, provider, device)) STRICT, "
+    "WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS mark(id INTEGER PRIMARY KEY CHECK (id = 1), entry INTEGER NOT "
+    "NULL) STRICT;"
+    "PRAGMA user_version = 2;";
+
+/* NULL: it cannot be opened, or is no history of ours. */
+static sqlite3 *open_file(const char *path)
+{
+    sqlite3 *database = NULL;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    bool good = sqlite3_open_v2(path, &database, flags, NULL) == SQLITE_OK &&
+                chmod(path, S_IRUSR | S_IWUSR) == 0;
+    sqlite3_stmt *version = NULL;
+    int number = -1;
+    if (good &&
+        sqlite3_prepare_v2(database, "PRAGMA user_version", -1, &version, NULL) == SQLITE_OK &&
+        sqlite3_step(version) == SQLITE_ROW) {
+        number = sqlite3_column_int(version, 0);
+    }
+    (void)sqlite3_finalize(version);
+    good = good && (number == 0 || number == SCHEMA) &&
+           sqlite3_exec(database, schema, NULL, NULL, NULL) == SQLITE_OK;
+    if (!good) {
+        (void)sqlite3_close(database);
+        return NULL;
+    }
+    return database;
+}
+
+/* False: the row is none. */
+static bool read_row(sqlite3_stmt *select, struct measured_row *ret_row)
+{
+    struct measured_row row = {.at_ns = sqlite3_column_int64(select, 3)};
+    const void *name = sqlite3_column_blob(select, 0);
+    const sqlite3_int64 size = sqlite3_column_int64(select, 1);
+    const unsigned char *text = sqlite3_column_text(select, 2);
+    const uint8_t *samples = sqlite3_column_blob(select, 4);
+    const size_t length = (size_t)sqlite3_column_bytes(select, 4);
+    const void *provider = sqlite3_column_blob(select, 5);
+    const void *device = sqlite3_column_blob(select, 6);
+    if (name == NULL || sqlite3_column_bytes(select, 0) != (int)sizeof row.work.name || size < 0 ||
+        size >= WORK_SIZES || text == NULL ||
+        strlen((const char *)text) >= sizeof row.device_class || samples == NULL ||
+        provider == NULL || sqlite3_column_bytes(select, 5) != (int)sizeof row.device.provider ||
+        device == NULL || sqlite3_column_bytes(select, 6) != (int)sizeof row.device.device ||
+        length % SAMPLE_BYTES != 0 || length / SAMPLE_BYTES > HISTORY_SAMPLES) {
+        return false;
+    }
+    memcpy(row.work.name.bytes, name, sizeof row.work.name);
+    memcpy(row.device.provider.bytes, provider, sizeof row.device.provider.bytes);
+    memcpy(row.device.device.bytes, device, sizeof row.device.device.bytes);
+    row.work.size = (uint32_t)size;
+    memcpy(row.device_class, text, strlen((const char *)text));
+    for (size_t i = 0; i < length; i += SAMPLE_BYTES) {
+        uint64_t sample = 0;
+        for (size_t k = SAMPLE_BYTES; k-- > 0;) {
+            sample = sample << 8 | samples[i + k];
+        }
+        if (sample > INT64_MAX || !history_add(&row.history, (int64_t)sample)) {
+            return false;
+        }
+    }
+    *ret_row = row;
+    return true;
+}
+
+static bool is_of_class(const struct measured_row *row)
+{
+    static const struct measured_device all;
+    return memcmp(&row->device, &all, sizeof all) == 0;
+}
+
+static bool read_rows(sqlite3 *database, struct measuring *measuring)
+{
+    static const char rows[] =
+        "SELECT name, size, class, at_ns, samples, provider, device FROM measured ORDER BY age";
+    static const char mark[] = "SELECT entry FROM mark";
+    sqlite3_stmt *select = NULL;
+    bool good = sqlite3_prepare_v2(database, rows, -1, &select, NULL) == SQLITE_OK;
+    int code = SQLITE_DONE;
+    while (good && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        struct measured_row row;
+        good = read_row(select, &row);
+        if (good) {
+            measured_put(is_of_class(&row) ? measuring->rows : measuring->devices, &row);
+        }
+    }
+    good = good && code == SQLITE_DONE;
+    (void)sqlite3_finalize(select);
+    select = NULL;
+    good = good && sqlite3_prepare_v2(database, mark, -1, &select, NULL) == SQLITE_OK;
+    if (good && sqlite3_step(select) == SQLITE_ROW) {
+        measuring->entry = (uint64_t)sqlite3_column_int64(select, 0);
+        measuring->has_begun = true;
+    }
+    (void)sqlite3_finalize(select);
+    return good;
+}
+
+static bool begin_anew(struct measuring *measuring)
+{
+    measured_destroy(&measuring->rows);
+    measured_destroy(&measuring->devices);
+    measuring->rows = measured_create();
+    measuring->devices = measured_create();
+    paces_destroy(&measuring->paces);
+    measuring->entry = 0;
+    measuring->has_begun = false;
+    return measuring->rows != NULL && measuring->devices != NULL;
+}
+
+/* The file may be whole, and holds more than the ledger's end does. */
+static void set_aside(const struct measuring *measuring)
+{
+    char aside[PATH_SIZE + 80];
+    (void)snprintf(aside, sizeof aside, "%s.unread", measuring->path);
+    if (rename(measuring->path, aside) == 0) {
+        log_warning("the disk did not give %s: it is now %s, and another is made from the ledger. "
+                    "To use it again, stop the broker and give it its name back",
+                    measuring->path, aside);
+    }
+}
+
+static bool load(struct measuring *measuring)
+{
+    sqlite3 *database = open_file(measuring->path);
+    bool good = database != NULL && read_rows(database, measuring);
+    (void)sqlite3_close(database);
+    if (good) {
+        return true;
+    }
+    if (sqlite_reads_failed()) {
+        set_aside(measuring);
+    } else {
+        log_warning("%s cannot be read, and is made anew from the ledger", measuring->path);
+        (void)unlink(measuring->path); /* where that fails writing it will, and says so */
+    }
+    return begin_anew(measuring);
+}
+
+struct saving {
+    sqlite3_stmt *insert;
+    int64_t age;
+};
+
+static bool save_row(void *context, const struct measured_row *row)
+{
+    struct saving *saving = context;
+    uint8_t samples[HISTORY_SAMPLES * SAMPLE_BYTES];
+    const struct history *history = &row->history;
+    const uint32_t oldest = history->count < HISTORY_SAMPLES ? 0 : history->next;
+    for (uint32_t i = 0; i < history->count; i++) {
+        uint64_t sample = (uint64_t)history->samples[(oldest + i) % HISTORY_SAMPLES];
+        for (size_t k = 0; k < SAMPLE_BYTES; k++, sample >>= 8) {
+            samples[i * SAMPLE_BYTES + k] = (uint8_t)sample;
+        }
+    }
+    sqlite3_stmt *insert = saving->insert;
+    bool good = sqlite3_bind_blob(insert, 1, row->work.name.bytes, sizeof row->work.name,
+                                  SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_bind_int64(insert, 2, row->work.size) == SQLITE_OK &&
+                sqlite3_bind_text(insert, 3, row->device_class, -1, SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_bind_int64(insert, 4, saving->age++) == SQLITE_OK &&
+                sqlite3_bind_int64(insert, 5, row->at_ns) == SQLITE_OK &&
+                sqlite3_bind_blob(insert, 7, row->device.provider.bytes,
+                                  sizeof row->device.provider.bytes, SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_bind_blob(insert, 8, row->device.device.bytes,
+                                  sizeof row->device.device.bytes, SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_bind_blob(insert, 6, samples, (int)(history->count * SAMPLE_BYTES),
+                                  SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_step(insert) == SQLITE_DONE;
+    return sqlite3_reset(insert) == SQLITE_OK && good;
+}
+
+static bool save_all(sqlite3 *database, const struct measuring *measuring)
+{
+    struct saving saving = {.insert = NULL};
+    char mark[96];
+    (void)snprintf(mark, sizeof mark, "INSERT OR REPLACE INTO mark VALUES (1, %lld)",
+                   (long long)measuring->entry);
+    bool good = sqlite3_exec(database, "BEGIN IMMEDIATE; DELETE FROM measured", NULL, NULL, NULL) ==
+                    SQLITE_OK &&
+                sqlite3_prepare_v2(
+                    database,
+                    "INSERT INTO measured(name, size, class, age, at_ns, samples, provider, device)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    -1, &saving.insert, NULL) == SQLITE_OK &&
+                measured_each(measuring->rows, NULL, save_row, &saving) &&
+                measured_each(measuring->devices, NULL, save_row, &saving);
+    (void)sqlite3_finalize(saving.insert);
+    return good && sqlite3_exec(database, mark, NULL, NULL, NULL) == SQLITE_OK &&
+           sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static void save(struct measuring *measuring)
+{
+    if (!measuring->is_changed) {
+        return;
+    }
+    sqlite3 *database = open_file(measuring->path);
+    if (database == NULL || !save_all(database, measuring)) {
+        /* What was there before is there still; the ledger has the rest. */
+        log_warning("%s cannot be written: %s", measuring->path,
+                    database == NULL ? "it cannot be opened" : sqlite3_errmsg(database));
+    } else {
+        measuring->is_changed = false;
+    }
+    (void)sqlite3_close(database); /* rolls back what was not committed */
+}
+
+struct measuring *measuring_open(const char *path, const char *blobs)
+{
+    struct measuring *measuring = calloc(1, sizeof *measuring);
+    if (measuring == NULL) {
+        return NULL;
+    }
+    (void)snprintf(measuring->path, sizeof measuring->path, "%s", path);
+    (void)snprintf(measuring->blobs, sizeof measuring->blobs, "%s", blobs);
+    if (!begin_anew(measuring) || !load(measuring)) {
+        measuring_close(&measuring);
+    }
+    return measuring;
+}
+
+void measuring_close(struct measuring **self)
+{
+    struct measuring *measuring = *self;
+    if (measuring != NULL) {
+        if (measuring->rows != NULL && measuring->devices != NULL) {
+            save(measuring);
+        }
+        for (size_t i = 0; i < measuring->known_count; i++) {
+            codec_manifest_free(&measuring->known[i].manifest);
+        }
+        measured_destroy(&measuring->rows);
+        measured_destroy(&measuring->devices);
+        paces_destroy(&measuring->paces);
+        free(measuring);
+        *self = NULL;
+    }
+}
+
+void measuring_save_if_due(struct measuring *measuring, int64_t now_ns)
+{
+    if (now_ns - measuring->saved_ns >= MEASURING_SAVE_S * NS_PER_S) {
+        measuring->saved_ns = now_ns;
+        save(measuring);
+    }
+}
+
+const struct measured *measuring_rows(const struct measuring *measuring)
+{
+    return measuring->rows;
+}
+
+const struct measured *measuring_devices(const struct measuring *measuring)
+{
+    return measuring->devices;
+}
+
+/* They change little with one sample more, and to find them takes all. */
+const struct paces *measuring_paces(struct measuring *measuring)
+{
+    const uint64_t since = measuring->added - measuring->paced_at;
+    if (measuring->paces == NULL || since > measuring->paced_at / 16 || since > PACES_LATE) {
+        paces_destroy(&measuring->paces);
+        measuring->paces = paces_create(measuring->devices);
+        measuring->paced_at = measuring->added;
+    }
+    return measuring->paces;
+}
+
+/* ---------------------------------------------------------------- manifests */
+
+static uint8_t *read_file(const char *path, size_t length)
+{
+    uint8_t *bytes = malloc(length + 1);
+    int fd = bytes == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    size_t done = 0;
+    ssize_t got = fd < 0 ? -1 : 1;
+    while (got > 0 && done < length) {
+        got = read(fd, bytes + done, length - done);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (done < length || got < 0) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* The bytes of a blob, malloc'ed; NULL: it is not there, or too large. */
+static uint8_t *read_blob(const struct measuring *measuring, const struct hash32 *hash,
+                          size_t *ret_length)
+{
+    char path[PATH_SIZE + 80];
+    sqlite3 *database = NULL;
+    sqlite3_stmt *select = NULL;
+    uint8_t *bytes = NULL;
+    (void)snprintf(path, sizeof path, "%s/blobs.db", measuring->blobs);
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(database, 2000) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, "SELECT size, bytes FROM blob WHERE hash = ?", -1, &select,
+                           NULL) == SQLITE_OK &&
+        sqlite3_bind_blob(select, 1, hash->bytes, sizeof hash->bytes, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_step(select) == SQLITE_ROW && sqlite3_column_int64(select, 0) > 0 &&
+        sqlite3_column_int64(select, 0) <= MEASURING_MANIFEST_BYTES) {
+        const size_t size = (size_t)sqlite3_column_int64(select, 0);
+        const void *row = sqlite3_column_blob(select, 1);
+        if (row != NULL && (size_t)sqlite3_column_bytes(select, 1) == size) {
+            bytes = malloc(size);
+            if (bytes != NULL) {
+                memcpy(bytes, row, size);
+            }
+        } else if (row == NULL) {
+            char hex[2 * sizeof hash->bytes + 1];
+            text_hex(hash->bytes, sizeof hash->bytes, hex);
+            (void)snprintf(path, sizeof path, "%s/%.2s/%s", measuring->blobs, hex, hex);
+            bytes = read_file(path, size);
+        }
+        *ret_length = size;
+    }
+    (void)sqlite3_finalize(select);
+    (void)sqlite3_close(database);
+    return bytes;
+}
+
+static Bourse__V1__Manifest *read_manifest(const struct measuring *measuring,
+                                           const struct hash32 *hash)
+{
+    size_t length = 0;
+    Bourse__V1__Manifest *manifest = NULL;
+    struct codec_error error;
+    uint8_t *bytes = read_blob(measuring, hash, &length);
+    if (bytes != NULL) {
+        const struct hash32 found = sha256_of(bytes, length);
+        if (!hash32_equal(&found, hash) ||
+            codec_decode_manifest(bytes, length, &manifest, &error) != CODEC_OK) {
+            manifest = NULL;
+        }
+    }
+    free(bytes);
+    return manifest;
+}
+
+static const Bourse__V1__Manifest *manifest_of(struct measuring *measuring,
+                                               const struct hash32 *hash)
+{
+    struct known *known = measuring->known;
+    size_t at = 0;
+    while (at < measuring->known_count && !hash32_equal(&known[at].hash, hash)) {
+        at++;
+    }
+    struct known found = {.hash = *hash};
+    if (at < measuring->known_count) {
+        found = known[at];
+    } else {
+        found.manifest = read_manifest(measuring, hash);
+        at = measuring->known_count < MEASURING_JOBS ? measuring->known_count++ : 0;
+        if (at == 0 && measuring->known_count == MEASURING_JOBS) {
+            codec_manifest_free(&known[0].manifest);
+        }
+    }
+    memmove(&known[at], &known[at + 1], (measuring->known_count - 1 - at) * sizeof *known);
+    known[measuring->known_count - 1] = found;
+    return found.manifest;
+}
+
+/* ---------------------------------------------------------------- the walk */
+
+static void add_result(struct measuring *measuring, const struct ledger_measured_row *row)
+{
+    Bourse__V1__Result *result = NULL;
+    struct codec_error error;
+    if (codec_decode_result(row->result, row->result_length, &result, &error) != CODEC_OK) {
+        return;
+    }
+    const bool is_whole = !result->has_verdict && !result->has_restored;
+    const struct hash32 hash = codec_hash(result->manifest);
+    const Bourse__V1__Manifest *manifest = is_whole ? manifest_of(measuring, &hash) : NULL;
+    const int64_t took_ns = result->busy_ns < row->paid_ns ? result->busy_ns : row->paid_ns;
+    if (manifest != NULL && row->index < manifest->subtask_count) {
+        const struct work work = work_of(manifest, row->index);
+        const struct measured_device device = {.provider = row->provider, .device = row->device};
+        (void)measured_add(measuring->rows, &work, row->instrument, NULL, took_ns,
+                           row->log_time_ns);
+        measuring->added++;
+        (void)measured_add(measuring->devices, &work, row->instrument, &device, took_ns,
+                           row->log_time_ns);
+    }
+    codec_result_free(&result);
+}
+
+bool measuring_look(struct measuring *measuring, struct ledger_reader *ledger)
+{
+    uint64_t end = 0;
+    if (ledger_reader_results_end(ledger, &end) != LEDGER_STORE_OK) {
+        return false;
+    }
+    const uint64_t last = end - 1; /* of no results: 0 */
+    if (measuring->has_begun && measuring->entry > last) {
+        log_warning("%s is of a later time than the ledger, and is made anew from it",
+                    measuring->path);
+        if (!begin_anew(measuring)) {
+            return false;
+        }
+    }
+    if (last > MEASURING_BEHIND && measuring->entry < last - MEASURING_BEHIND) {
+        measuring->entry = last - MEASURING_BEHIND;
+    }
+    measuring->has_begun = true;
+    if (measuring->entry == last) {
+        return false;
+    }
+    struct ledger_measured_row *rows = calloc(MEASURING_PAGE, sizeof *rows);
+    size_t count = 0;
+    if (rows == NULL || ledger_reader_measured(ledger, measuring->entry, MEASURING_PAGE, rows,
+                                               &count) != LEDGER_STORE_OK) {
+        free(rows);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        add_result(measuring, &rows[i]);
+        free(rows[i].result);
+    }
+    if (count > 0 && (count == MEASURING_PAGE || rows[count - 1].entry > last)) {
+        measuring->entry = rows[count - 1].entry;
+    } else {
+        measuring->entry = last;
+    }
+    measuring->is_changed = true;
+    free(rows);
+    return measuring->entry < last;
+}

@@ -1,0 +1,197 @@
+#include "broker/answer/remedy.h"
+
+#include "formats/job.h"
+#include "formats/requirement.h"
+#include "formats/units.h"
+#include "formats/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CHANGE_SIZE = 256 };
+
+static const struct {
+    const char *field; /* of a job file */
+    const char *words;
+    enum units_kind units;
+} kinds[] = {
+    [REMEDY_CAP] = {"cap", "a cap of ", UNITS_MONEY},
+    [REMEDY_BUDGET] = {"budget", "a budget of ", UNITS_MONEY},
+    [REMEDY_TERM] = {"term", "a term of ", UNITS_DURATION},
+    [REMEDY_SLOTS] = {"slots", "slots: ", UNITS_COUNT},
+    [REMEDY_ORDER] = {"order", "", UNITS_COUNT},
+    [REMEDY_LOOSEN] = {"needs", "", UNITS_COUNT},
+    [REMEDY_DROP] = {"needs", "", UNITS_COUNT},
+};
+
+/* The condition, however long its texts are. */
+static void condition_text(const struct requirement_node *node, char ret_text[CHANGE_SIZE / 2])
+{
+    if (!requirement_node_text(node, ret_text, CHANGE_SIZE / 2)) {
+        (void)snprintf(ret_text, CHANGE_SIZE / 2, "%s", node->attribute.name);
+    }
+}
+
+/* One that was made of several, as people write it: region in (fr, de). False: it is no list of one
+ * name, or too long. */
+static bool list_text(const struct requirement_node *nodes, uint32_t count,
+                      char ret_text[CHANGE_SIZE / 2])
+{
+    const char *name = nodes[0].attribute.name;
+    int used = snprintf(ret_text, CHANGE_SIZE / 2, "%s in (", name);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        char one[CHANGE_SIZE / 2];
+        if (nodes[i].op != REQUIREMENT_EQ || strcmp(nodes[i].attribute.name, name) != 0 ||
+            !requirement_node_text(&nodes[i], one, sizeof one)) {
+            return false;
+        }
+        const char *value = one + strlen(name) + strlen(" = ");
+        used += snprintf(ret_text + used, (size_t)(CHANGE_SIZE / 2 - used), "%s%s",
+                         i == 0 ? "" : ", ", value);
+        if (used >= CHANGE_SIZE / 2 - 1) {
+            return false;
+        }
+    }
+    (void)snprintf(ret_text + used, (size_t)(CHANGE_SIZE / 2 - used), ")");
+    return nodes[count - 1].op == REQUIREMENT_OR;
+}
+
+/* All that goes, with its parentheses where it needs them. */
+static void dropped_text(const struct exchange_remedy *remedy,
+                         const struct exchange_remedy_change *change,
+                         char ret_text[CHANGE_SIZE / 2])
+{
+    const struct requirement_node *nodes = &remedy->was.nodes[change->first];
+    struct requirement tree = {.count = change->nodes};
+    char text[CHANGE_SIZE / 2 - 2];
+    if (change->nodes == 1) {
+        condition_text(nodes, ret_text);
+        return;
+    }
+    memcpy(tree.nodes, nodes, change->nodes * sizeof *nodes);
+    if (list_text(nodes, change->nodes, ret_text)) {
+        return;
+    }
+    if (!requirement_text(&tree, text, sizeof text)) {
+        (void)snprintf(ret_text, CHANGE_SIZE / 2, "%u conditions from %s on", change->nodes,
+                       nodes[0].attribute.name);
+        return;
+    }
+    const bool is_group = nodes[change->nodes - 1].op != REQUIREMENT_NOT;
+    (void)snprintf(ret_text, CHANGE_SIZE / 2, "%s%s%s", is_group ? "(" : "", text,
+                   is_group ? ")" : "");
+}
+
+/* "a cap of 1.90 instead of 1.60". */
+static void change_text(const struct exchange_remedy *remedy,
+                        const struct exchange_remedy_change *change, char ret_text[CHANGE_SIZE])
+{
+    const enum rate rate = remedy->rate;
+    char before[CHANGE_SIZE / 2];
+    char after[CHANGE_SIZE / 2];
+    const char *no = change->is_negated ? "not " : "";
+    switch (change->kind) {
+    case REMEDY_CAP:
+        if (rate != RATE_NONE) {
+            value_text(&(struct value){change->from, rate}, before);
+            value_text(&(struct value){change->to, rate}, after);
+            (void)snprintf(ret_text, CHANGE_SIZE, "with a value of %s instead of %.48s", after,
+                           before);
+            return;
+        }
+        /* fall through */
+    case REMEDY_BUDGET:
+    case REMEDY_TERM:
+    case REMEDY_SLOTS:
+        units_text(kinds[change->kind].units, change->from, before);
+        units_text(kinds[change->kind].units, change->to, after);
+        (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.48s instead of %.48s",
+                       kinds[change->kind].words, after, before);
+        return;
+    case REMEDY_ORDER:
+        (void)snprintf(ret_text, CHANGE_SIZE, "without order: %s", job_order_names[change->from]);
+        return;
+    case REMEDY_LOOSEN:
+        condition_text(&change->before, before);
+        condition_text(&change->after, after);
+        (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.100s instead of %s%.100s", no, after, no,
+                       before);
+        return;
+    case REMEDY_DROP:
+        dropped_text(remedy, change, before);
+        (void)snprintf(ret_text, CHANGE_SIZE, "without %s%s", no, before);
+        return;
+    }
+}
+
+void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    char change[CHANGE_SIZE];
+    size_t used = 0;
+    ret_text[0] = '\0';
+    if (remedy->count == 0) {
+        return;
+    }
+    units_money_text(remedy->price_micro, price);
+    const char *fills = remedy->takes ? "it takes a lease from its holder" : "it fills now";
+    if (remedy->count == 1 && remedy->changes[0].kind == REMEDY_CAP && remedy->rate == RATE_NONE &&
+        remedy->changes[0].to == remedy->price_micro) {
+        units_money_text(remedy->changes[0].from, change);
+        (void)snprintf(ret_text, capacity, "at %s instead of %s %s", price, change, fills);
+        return;
+    }
+    for (uint32_t i = 0; i < remedy->count; i++) {
+        change_text(remedy, &remedy->changes[i], change);
+        int length = snprintf(ret_text + used, capacity - used, "%s%s",
+                              i == 0                   ? ""
+                              : i + 1 == remedy->count ? " and "
+                                                       : ", ",
+                              change);
+        if (length < 0 || (size_t)length >= capacity - used) {
+            return; /* cut: the changes stand one by one beside it */
+        }
+        used += (size_t)length;
+    }
+    (void)snprintf(ret_text + used, capacity - used, " %s at %s", fills, price);
+}
+
+bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wire,
+                    Bourse__V1__Explanation *explanation)
+{
+    bool has_needs = false;
+    wire->needs = NULL;
+    if (remedy->count == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < remedy->count; i++) {
+        const struct exchange_remedy_change *change = &remedy->changes[i];
+        Bourse__V1__ExplainChange *to = &wire->changes[i];
+        bool has_figures = kinds[change->kind].words[0] != '\0';
+        bourse__v1__explain_change__init(to);
+        change_text(remedy, change, wire->texts[i]);
+        to->text = wire->texts[i];
+        bool is_value = change->kind == REMEDY_CAP && remedy->rate != RATE_NONE;
+        const char *field = is_value ? "value" : kinds[change->kind].field;
+        to->field = (char *)(uintptr_t)field; /* packed, never written */
+        to->has_from = to->has_to = has_figures;
+        to->from = change->from;
+        to->to = change->to;
+        has_needs = has_needs || change->kind >= REMEDY_LOOSEN;
+        wire->pointers[i] = to;
+    }
+    explanation->n_changes = remedy->count;
+    explanation->changes = wire->pointers;
+    explanation->has_changed_price_micro = true;
+    explanation->changed_price_micro = remedy->price_micro;
+    wire->needs = has_needs ? codec_requirement_to_wire(&remedy->needs) : NULL;
+    explanation->changed_needs = wire->needs;
+    return !has_needs || wire->needs != NULL;
+}
+
+void remedy_wire_fini(struct remedy_wire *wire)
+{
+    if (wire->needs != NULL) {
+        codec_requirement_free(&wire->needs);
+    }
+}

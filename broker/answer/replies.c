@@ -1,0 +1,714 @@
+#include "broker/answer/replies.h"
+
+#include "base/checked.h"
+#include "broker/answer/explanation.h"
+#include "broker/answer/listings.h"
+#include "broker/answer/why.h"
+#include "exchange/view/feed.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLIES_LEASES_MAX = 256, REPLIES_PROVIDER_SIZE = EXCHANGE_NAME_SIZE };
+
+/* ---------------------------------------------------------------- small parts */
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    /* protobuf-c does not write through it when it packs. */
+    union {
+        const void *from;
+        uint8_t *to;
+    } borrowed = {.from = bytes};
+    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
+}
+
+static struct outgoing *refuse(const struct request *request, enum reject_code code,
+                               const char *field)
+{
+    return outgoing_refuse(request, code, field, 0, 0);
+}
+
+static uint32_t row_limit(bool has_limit, uint32_t limit)
+{
+    return has_limit && limit > 0 && limit < LIMIT_ROWS ? limit : LIMIT_ROWS;
+}
+
+/* The job, if it is the asker's. */
+static bool own_job(const struct exchange *exchange, const struct request *request,
+                    ProtobufCBinaryData id, struct exchange_job_row *ret_row)
+{
+    struct id128 job = codec_id(id);
+    return exchange_job(exchange, &job, ret_row) && ret_row->owner == request->account;
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+struct job_reply { /* one row with what it points to */
+    struct exchange_job_row row;
+    Bourse__V1__JobRow wire;
+    size_t lease_count;
+    struct exchange_lease_row leases[REPLIES_LEASES_MAX];
+    char providers[REPLIES_LEASES_MAX][REPLIES_PROVIDER_SIZE];
+    Bourse__V1__LeaseRow lease_wires[REPLIES_LEASES_MAX];
+    Bourse__V1__LeaseRow *lease_pointers[REPLIES_LEASES_MAX];
+    uint8_t *states; /* of its subtasks, where they are wanted */
+    uint32_t *tries;
+};
+
+static void job_reply_free(struct job_reply *job)
+{
+    free(job->states);
+    free(job->tries);
+    free(job);
+}
+
+/* `now_ns`: log time. */
+static void job_to_wire(const struct exchange *exchange, const struct exchange_job_row *row,
+                        int64_t now_ns, Bourse__V1__JobRow *ret_wire)
+{
+    const int64_t left_ns = exchange_job_left_ns(exchange, &row->job, now_ns);
+    bourse__v1__job_row__init(ret_wire);
+    ret_wire->job = view(&row->job, sizeof row->job);
+    ret_wire->name = (char *)(uintptr_t)row->name; /* packed, never written */
+    ret_wire->state = row->state;
+    ret_wire->subtasks = row->subtasks;
+    ret_wire->waiting = row->waiting;
+    ret_wire->running = row->running;
+    ret_wire->accepted = row->accepted;
+    ret_wire->failed = row->failed;
+    ret_wire->cancelled = row->cancelled;
+    ret_wire->budget_micro = row->budget_micro;
+    ret_wire->charged_micro = row->charged_micro;
+    ret_wire->reserved_micro = row->reserved_micro;
+    ret_wire->submitted_ms = row->submitted_ns / NS_PER_MS;
+    ret_wire->has_ended_ms = row->ended_ns != 0;
+    ret_wire->ended_ms = row->ended_ns / NS_PER_MS;
+    ret_wire->reason = row->reason;
+    ret_wire->manifest = view(&row->manifest, sizeof row->manifest);
+    ret_wire->index = exchange_index(exchange);
+    ret_wire->has_checking = row->checking > 0;
+    ret_wire->checking = row->checking;
+    ret_wire->has_saved = row->saved > 0;
+    ret_wire->saved = row->saved;
+    ret_wire->has_queued = row->queued > 0;
+    ret_wire->queued = row->queued;
+    ret_wire->has_left_ms = left_ns >= 0;
+    ret_wire->left_ms = left_ns / NS_PER_MS;
+    ret_wire->has_timed = ret_wire->has_foreseen_ms = ret_wire->has_took_ms = row->timed > 0;
+    ret_wire->timed = row->timed < UINT32_MAX ? (uint32_t)row->timed : UINT32_MAX;
+    ret_wire->foreseen_ms = row->foreseen_ns / NS_PER_MS;
+    ret_wire->took_ms = row->took_ns / NS_PER_MS;
+    ret_wire->has_accused = row->accused > 0;
+    ret_wire->accused = row->accused;
+}
+
+static void add_leases(const struct exchange *exchange, struct job_reply *job)
+{
+    static const char *const states[] = {"active", "suspect", "ending", "ended", "promised"};
+    job->lease_count = exchange_leases(exchange, &job->row.job, job->leases, REPLIES_LEASES_MAX);
+    for (size_t i = 0; i < job->lease_count; i++) {
+        const struct exchange_lease_row *row = &job->leases[i];
+        struct exchange_account_row provider;
+        bool known = exchange_account(exchange, row->provider, &provider);
+        (void)snprintf(job->providers[i], sizeof job->providers[i], "%s",
+                       known ? provider.name : "");
+        Bourse__V1__LeaseRow *wire = &job->lease_wires[i];
+        bourse__v1__lease_row__init(wire);
+        wire->lease = row->lease;
+        wire->provider = job->providers[i];
+        wire->device = job->leases[i].device;
+        wire->slots = row->slots;
+        wire->price_micro = row->price_micro;
+        wire->accepted = row->accepted;
+        wire->paid_ns = row->paid_ns;
+        wire->charged_micro = row->charged_micro;
+        wire->has_simulated = row->is_simulated;
+        wire->simulated = row->is_simulated;
+        wire->has_interruptible = wire->interruptible = row->is_interruptible;
+        wire->has_taken = wire->taken = row->is_taken;
+        wire->state =
+            (char *)(uintptr_t)(row->state < sizeof states / sizeof states[0] ? states[row->state]
+                                                                              : "?");
+        job->lease_pointers[i] = wire;
+    }
+    job->wire.n_leases = job->lease_count;
+    job->wire.leases = job->lease_pointers;
+}
+
+/* False: out of memory. */
+static bool add_subtasks(const struct exchange *exchange, struct job_reply *job)
+{
+    const size_t most = job->row.subtasks <= LIMIT_GRAPH_SUBTASKS ? job->row.subtasks : 0;
+    job->states = malloc(most + 1);
+    job->tries = calloc(most + 1, sizeof *job->tries);
+    if (job->states == NULL || job->tries == NULL) {
+        return false;
+    }
+    const size_t count = exchange_subtasks(exchange, &job->row.job, job->states, job->tries, most);
+    job->wire.has_states = count > 0;
+    job->wire.states = view(job->states, count);
+    job->wire.n_tries = count;
+    job->wire.tries = job->tries;
+    return true;
+}
+
+static struct outgoing *one_job(const struct exchange *exchange, const struct request *request,
+                                const Bourse__V1__JobsRequest *body, int64_t now_ns)
+{
+    struct job_reply *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return NULL;
+    }
+    struct outgoing *outgoing = NULL;
+    if (own_job(exchange, request, body->job, &job->row)) {
+        job_to_wire(exchange, &job->row, now_ns, &job->wire);
+        add_leases(exchange, job);
+        if (body->has_subtasks && body->subtasks && !add_subtasks(exchange, job)) {
+            job_reply_free(job);
+            return NULL;
+        }
+        Bourse__V1__JobRow *rows[] = {&job->wire};
+        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
+        answer.index = exchange_index(exchange);
+        answer.n_jobs = 1;
+        answer.jobs = rows;
+        outgoing = outgoing_reply(request, MESSAGE_JOBS_REPLY, &answer.base);
+    } else {
+        outgoing = refuse(request, REJECT_NOT_FOUND, "job");
+    }
+    job_reply_free(job);
+    return outgoing;
+}
+
+static struct outgoing *jobs(const struct exchange *exchange, const struct request *request,
+                             int64_t now_ns)
+{
+    const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
+    if (body->has_job) {
+        return one_job(exchange, request, body, now_ns);
+    }
+    uint32_t limit = row_limit(body->has_limit, body->limit);
+    struct exchange_job_row *rows = calloc(limit, sizeof *rows);
+    Bourse__V1__JobRow *wires = calloc(limit, sizeof *wires);
+    Bourse__V1__JobRow **pointers = calloc(limit, sizeof(Bourse__V1__JobRow *));
+    struct outgoing *outgoing = NULL;
+    if (rows != NULL && wires != NULL && pointers != NULL) {
+        size_t count = exchange_jobs(exchange, request->account, rows, limit);
+        for (size_t i = 0; i < count; i++) {
+            job_to_wire(exchange, &rows[i], now_ns, &wires[i]);
+            pointers[i] = &wires[i];
+        }
+        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
+        answer.index = exchange_index(exchange);
+        answer.n_jobs = count;
+        answer.jobs = pointers;
+        outgoing = outgoing_reply(request, MESSAGE_JOBS_REPLY, &answer.base);
+    }
+    free(rows);
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job,
+                                   int64_t now_ns)
+{
+    struct exchange_job_row row;
+    if (!exchange_job(exchange, job, &row)) {
+        return NULL;
+    }
+    Bourse__V1__JobRow wire;
+    job_to_wire(exchange, &row, now_ns, &wire);
+    Bourse__V1__JobEvent event = BOURSE__V1__JOB_EVENT__INIT;
+    event.job = &wire;
+    return outgoing_message(OUTGOING_EVENT, MESSAGE_JOB_EVENT, &event.base);
+}
+
+/* ---------------------------------------------------------------- quote and explain */
+
+static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
+                          Bourse__V1__QuoteLevel *levels, Bourse__V1__QuoteLevel **pointers,
+                          Bourse__V1__QuoteReply *ret_wire)
+{
+    assert(quote->level_count <= EXCHANGE_QUOTE_LEVELS);
+    bourse__v1__quote_reply__init(ret_wire);
+    ret_wire->slots_now = quote->slots_now;
+    ret_wire->price_low_micro = quote->price_low_micro;
+    ret_wire->price_high_micro = quote->price_high_micro;
+    ret_wire->expected_micro = quote->expected_micro;
+    ret_wire->minimum_micro = quote->minimum_micro;
+    ret_wire->suggested_micro = quote->suggested_micro;
+    ret_wire->makespan_ns = quote->makespan_ns;
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        bourse__v1__quote_level__init(&levels[i]);
+        levels[i].price_micro = quote->levels[i].price_micro;
+        levels[i].slots = quote->levels[i].slots;
+        levels[i].providers = quote->levels[i].providers;
+        if (is_by_value) {
+            levels[i].instrument = (char *)(uintptr_t)quote->levels[i].instrument; /* packed only */
+            levels[i].has_limit_micro = true;
+            levels[i].limit_micro = quote->levels[i].limit_micro;
+        }
+        pointers[i] = &levels[i];
+    }
+    ret_wire->has_slots_taken = ret_wire->has_taken_low_micro = ret_wire->has_taken_high_micro =
+        quote->slots_taken > 0;
+    ret_wire->slots_taken = quote->slots_taken;
+    ret_wire->taken_low_micro = quote->taken_low_micro;
+    ret_wire->taken_high_micro = quote->taken_high_micro;
+    ret_wire->has_elsewhere_micro = ret_wire->has_elsewhere_slots = quote->elsewhere_slots > 0;
+    ret_wire->elsewhere_micro = quote->elsewhere_micro;
+    ret_wire->elsewhere_slots = quote->elsewhere_slots;
+    ret_wire->n_levels = quote->level_count;
+    ret_wire->levels = pointers;
+    ret_wire->has_first_account = quote->is_asked;
+    ret_wire->first_account = view(&quote->first, sizeof quote->first);
+    ret_wire->has_second_micro = quote->second_micro >= 0;
+    ret_wire->second_micro = quote->second_micro;
+}
+
+static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t account,
+                           struct requirement *needs, struct exchange_need *ret_need)
+{
+    const Bourse__V1__Value *value = body->value;
+    *ret_need =
+        (struct exchange_need){.needs = needs,
+                               .account = account,
+                               .subtasks = body->subtasks,
+                               .slots = body->slots,
+                               .at_most = body->at_most,
+                               .expect_ns = body->expect_ns,
+                               .cap_micro = value != NULL         ? value->micro
+                                            : body->has_cap_micro ? body->cap_micro
+                                                                  : -1,
+                               .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
+                               .apart = body->has_apart && body->apart,
+                               .type = (uint8_t)body->order_type,
+                               .is_firm_only = body->has_interruptions && body->interruptions == 0,
+                               .budget_micro = body->budget_micro,
+                               .holds_nothing = body->has_budget_micro && body->budget_micro == 0};
+    return codec_requirement_from_wire(body->needs, needs) &&
+           checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
+           checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns);
+}
+
+/* What is paid now and then, but never less than what is there costs. */
+static void suggest_cap(const struct exchange *exchange, const struct requirement *needs,
+                        const struct exchange_quote *quote, Bourse__V1__QuoteReply *answer)
+{
+    const struct exchange_usual usual = exchange_usual_price(exchange, needs);
+    if (usual.trades == 0) {
+        return;
+    }
+    const int64_t least = quote->slots_now > 0 ? quote->price_low_micro : 0;
+    answer->has_cap_micro = answer->has_cap_trades = answer->has_cap_since_ms = true;
+    answer->cap_micro = usual.price_micro > least ? usual.price_micro : least;
+    answer->cap_trades = usual.trades;
+    answer->cap_since_ms = usual.since_ns / NS_PER_MS;
+}
+
+static struct outgoing *quote(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__QuoteRequest *body = (const void *)request->translation.body;
+    struct requirement needs;
+    struct exchange_need need;
+    if (body->value != NULL && body->has_cap_micro) {
+        return refuse(request, REJECT_PRICE, "cap_micro");
+    }
+    if (body->value != NULL && body->value->rate >= RATES) {
+        return refuse(request, REJECT_REQUIREMENT, "value.rate");
+    }
+    if (!need_from_wire(body, request->account, &needs, &need)) {
+        return refuse(request, REJECT_REQUIREMENT, "needs");
+    }
+    struct explanation *explanation = calloc(1, sizeof *explanation);
+    if (explanation == NULL) {
+        return NULL;
+    }
+    struct exchange_quote row;
+    bool good = exchange_quote(exchange, &need, &row);
+    exchange_explain(exchange, &need, &explanation->row);
+    good = explanation_to_wire(explanation) && good;
+    Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
+    Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];
+    Bourse__V1__QuoteReply answer;
+    quote_to_wire(&row, need.rate != RATE_NONE, levels, pointers, &answer);
+    answer.index = exchange_index(exchange);
+    const struct exchange_bands bands = exchange_bands_now(exchange);
+    answer.has_least_micro = answer.has_most_micro = true;
+    answer.least_micro = bands.least_micro;
+    answer.most_micro = bands.most_micro;
+    answer.explanation = &explanation->wire;
+    if (need.rate == RATE_NONE) {
+        suggest_cap(exchange, &needs, &row, &answer);
+    }
+    struct outgoing *outgoing =
+        good ? outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base) : NULL;
+    explanation_free(explanation);
+    return outgoing;
+}
+
+static const char *job_state_text(uint32_t state)
+{
+    switch ((enum job_state)state) {
+    case JOB_OPEN:
+        return "open";
+    case JOB_DONE:
+        return "done";
+    case JOB_FAILED:
+        return "failed";
+    case JOB_CANCELLED:
+        return "cancelled";
+    }
+    return "unknown";
+}
+
+/* How far the part is that the explanation is about. */
+static void add_part(const struct exchange *exchange, const struct id128 *job, uint32_t number,
+                     Bourse__V1__ExplainReply *answer)
+{
+    struct exchange_part_row parts[LIMIT_PARTS + 1] = {{0}};
+    size_t count = exchange_parts(exchange, job, parts, LIMIT_PARTS + 1);
+    assert(number < count && count <= LIMIT_PARTS + 1);
+    const struct exchange_part_row *part = &parts[number];
+    answer->has_parts = answer->has_part = answer->has_first = true;
+    answer->has_subtasks = answer->has_waiting = answer->has_running = true;
+    answer->parts = (uint32_t)count;
+    answer->part = number;
+    answer->first = part->first;
+    answer->subtasks = part->subtasks;
+    answer->waiting = part->waiting;
+    answer->running = part->running;
+    answer->has_queued = part->queued > 0;
+    answer->queued = part->queued;
+}
+
+static const char *subtask_state_text(uint8_t state)
+{
+    static const char *const texts[] = {
+        [SUBTASK_NOW_WAITING] = "waiting",   [SUBTASK_NOW_RUNNING] = "running",
+        [SUBTASK_NOW_CHECKING] = "checking", [SUBTASK_NOW_ACCEPTED] = "accepted",
+        [SUBTASK_NOW_FAILED] = "failed",     [SUBTASK_NOW_CANCELLED] = "cancelled",
+    };
+    return state < sizeof texts / sizeof texts[0] ? texts[state] : "unknown";
+}
+
+struct one_subtask { /* and what its wire form points to */
+    uint32_t index;
+    struct exchange_subtask_row row;
+    struct exchange_account_row provider;
+    char text[LIMIT_TEXT_BYTES];
+};
+
+/* What keeps it, in a line; what keeps its part is the explanation's own. */
+static void subtask_text(const struct one_subtask *one, const char *part, char *ret_text,
+                         size_t capacity)
+{
+    const struct exchange_subtask_row *row = &one->row;
+    int used = snprintf(ret_text, capacity, "subtask %u ", one->index);
+    char *rest = ret_text + used;
+    size_t left = capacity - (size_t)used;
+    if (row->provider != EXCHANGE_NO_ACCOUNT && row->behind > 0) {
+        (void)snprintf(rest, left, "is sent to %.40s (%.40s), where %u before it run%s or wait%s",
+                       one->provider.name, row->device, row->behind, row->behind == 1 ? "s" : "",
+                       row->behind == 1 ? "s" : "");
+    } else if (row->provider != EXCHANGE_NO_ACCOUNT) {
+        (void)snprintf(rest, left, "runs at %.40s (%.40s), %s %u", one->provider.name, row->device,
+                       "try", row->tries);
+    } else if (row->state == SUBTASK_NOW_WAITING && row->waits_on > 0) {
+        (void)snprintf(rest, left, "waits for %u other%s, which %s to be accepted first",
+                       row->waits_on, row->waits_on == 1 ? "" : "s",
+                       row->waits_on == 1 ? "has" : "have");
+    } else if (row->state == SUBTASK_NOW_WAITING) {
+        (void)snprintf(rest, left, "waits for a lease: %s", part);
+    } else if (row->state == SUBTASK_NOW_CHECKING) {
+        (void)snprintf(rest, left, "has a result, which a referee has to check");
+    } else {
+        (void)snprintf(rest, left, "is %s; `bourse logs` and `bourse report` say more",
+                       subtask_state_text(row->state));
+    }
+}
+
+static void add_subtask(const struct exchange *exchange, struct one_subtask *one,
+                        Bourse__V1__ExplainReply *answer)
+{
+    answer->has_subtask = answer->has_tries = answer->has_waits_on = true;
+    answer->subtask = one->index;
+    answer->subtask_state = (char *)(uintptr_t)subtask_state_text(one->row.state); /* packed only */
+    answer->tries = one->row.tries;
+    answer->waits_on = one->row.waits_on;
+    if (one->row.provider != EXCHANGE_NO_ACCOUNT &&
+        exchange_account(exchange, one->row.provider, &one->provider)) {
+        answer->provider = one->provider.name;
+        answer->device = one->row.device;
+        answer->has_behind = true;
+        answer->behind = one->row.behind;
+    }
+    subtask_text(one, answer->explanation->text, one->text, sizeof one->text);
+    answer->explanation->text = one->text;
+}
+
+/* Counts what is held and disputed, and says so before what keeps the job. */
+static void add_disputes(const struct exchange *exchange, const struct exchange_job_row *job,
+                         char *text, size_t capacity, Bourse__V1__ExplainReply *answer)
+{
+    struct exchange_dispute rows[LIMIT_DISPUTES];
+    const size_t count = job->checking == 0 ? 0
+                                            : exchange_disputes(exchange, &job->job, 0, rows,
+                                                                sizeof rows / sizeof rows[0]);
+    for (size_t i = 0; i < count; i++) {
+        answer->for_client += !rows[i].has_referee;
+    }
+    answer->has_accused = job->accused > 0;
+    answer->accused = job->accused;
+    answer->has_for_client = answer->for_client > 0;
+    if (count == 0) {
+        return;
+    }
+    (void)snprintf(text, capacity, "%u result%s held, rejected by one referee%s: %s; %s",
+                   job->accused, job->accused == 1 ? " is" : "s are",
+                   answer->for_client > 0 ? ", and no referee of another owner is left" : "",
+                   answer->for_client > 0
+                       ? "the client computes the check itself: `bourse judge JOB`, or whoever "
+                         "waits for the job"
+                       : "a referee of another owner decides",
+                   answer->explanation->text);
+    answer->explanation->text = text;
+}
+
+static struct outgoing *explain(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__ExplainRequest *body = (const void *)request->translation.body;
+    struct exchange_job_row row;
+    if (!own_job(exchange, request, body->job, &row)) {
+        return refuse(request, REJECT_NOT_FOUND, "job");
+    }
+    struct explanation *explanation = calloc(1, sizeof *explanation);
+    if (explanation == NULL) {
+        return NULL;
+    }
+    struct one_subtask one = {.index = body->has_subtask ? body->subtask : 0};
+    const bool is_open = row.state == JOB_OPEN;
+    if (body->has_subtask && is_open &&
+        !exchange_subtask(exchange, &row.job, one.index, &one.row)) {
+        free(explanation);
+        return refuse(request, REJECT_NOT_FOUND, "subtask");
+    }
+    const uint32_t part = body->has_subtask && is_open ? one.row.part
+                          : body->has_part             ? body->part
+                                                       : EXCHANGE_ANY_PART;
+    if (!exchange_explain_job(exchange, &row.job, part, &explanation->row)) {
+        free(explanation);
+        return refuse(request, REJECT_NOT_FOUND, "part");
+    }
+    bool good = explanation_to_wire(explanation);
+    Bourse__V1__ExplainReply answer = BOURSE__V1__EXPLAIN_REPLY__INIT;
+    add_part(exchange, &row.job, explanation->row.part, &answer);
+    answer.explanation = &explanation->wire;
+    answer.index = exchange_index(exchange);
+    answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */
+    char disputes[LIMIT_TEXT_BYTES];
+    if (body->has_subtask && is_open) {
+        add_subtask(exchange, &one, &answer);
+    }
+    add_disputes(exchange, &row, disputes, sizeof disputes, &answer);
+    struct outgoing *outgoing =
+        good ? outgoing_reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base) : NULL;
+    explanation_free(explanation);
+    return outgoing;
+}
+
+struct dispute_page { /* and what its rows point to */
+    struct exchange_dispute rows[LIMIT_DISPUTES];
+    struct exchange_account_row accusers[LIMIT_DISPUTES];
+    Bourse__V1__DisputeRow wires[LIMIT_DISPUTES];
+    Bourse__V1__DisputeRow *pointers[LIMIT_DISPUTES];
+};
+
+static void dispute_to_wire(const struct exchange *exchange, struct dispute_page *page, size_t i)
+{
+    const struct exchange_dispute *row = &page->rows[i];
+    Bourse__V1__DisputeRow *wire = &page->wires[i];
+    bourse__v1__dispute_row__init(wire);
+    wire->index = row->index;
+    wire->attempt = row->attempt;
+    wire->result = view(row->bytes, row->length);
+    wire->seed = view(&row->seed, sizeof row->seed);
+    wire->has_referee = wire->referee = row->has_referee;
+    if (row->accuser != EXCHANGE_NO_ACCOUNT &&
+        exchange_account(exchange, row->accuser, &page->accusers[i])) {
+        wire->accuser = page->accusers[i].name;
+    }
+    page->pointers[i] = wire;
+}
+
+static struct outgoing *disputes(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__DisputesRequest *body = (const void *)request->translation.body;
+    struct exchange_job_row job;
+    if (!own_job(exchange, request, body->job, &job)) {
+        return refuse(request, REJECT_NOT_FOUND, "job");
+    }
+    struct dispute_page *page = calloc(1, sizeof *page);
+    if (page == NULL) {
+        return NULL;
+    }
+    Bourse__V1__DisputesReply answer = BOURSE__V1__DISPUTES_REPLY__INIT;
+    answer.n_rows = exchange_disputes(exchange, &job.job, body->has_from ? body->from : 0,
+                                      page->rows, LIMIT_DISPUTES);
+    for (size_t i = 0; i < answer.n_rows; i++) {
+        dispute_to_wire(exchange, page, i);
+    }
+    answer.rows = page->pointers;
+    answer.has_next = answer.n_rows == LIMIT_DISPUTES;
+    answer.next = answer.has_next ? page->rows[LIMIT_DISPUTES - 1].index + 1 : 0;
+    answer.index = exchange_index(exchange);
+    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_DISPUTES_REPLY, &answer.base);
+    free(page);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- money */
+
+static struct outgoing *balance(const struct exchange *exchange, const struct request *request)
+{
+    struct exchange_account_row row;
+    if (!exchange_account(exchange, request->account, &row)) {
+        return refuse(request, REJECT_NOT_FOUND, "account");
+    }
+    Bourse__V1__BalanceReply answer = BOURSE__V1__BALANCE_REPLY__INIT;
+    answer.account = view(&row.key, sizeof row.key);
+    answer.name = row.name;
+    answer.available_micro = row.available_micro;
+    answer.held_micro = row.held_micro;
+    answer.index = exchange_index(exchange);
+    return outgoing_reply(request, MESSAGE_BALANCE_REPLY, &answer.base);
+}
+
+static struct outgoing *donations(const struct exchange *exchange, const struct request *request)
+{
+    struct exchange_donated donated;
+    if (!exchange_donated(exchange, request->account, &donated)) {
+        return NULL; /* it has an account: memory is short */
+    }
+    Bourse__V1__DonationsReply answer = BOURSE__V1__DONATIONS_REPLY__INIT;
+    answer.index = exchange_index(exchange);
+    answer.used_ns = donated.used_ns;
+    answer.promised_ns = donated.promised_ns;
+    answer.waiting = donated.waiting;
+    answer.has_place = donated.is_waiting;
+    answer.place = donated.before + 1;
+    answer.has_given_ns = donated.given_ns > 0;
+    answer.given_ns = donated.given_ns;
+    return outgoing_reply(request, MESSAGE_DONATIONS_REPLY, &answer.base);
+}
+
+static struct outgoing *accounts(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__AccountsRequest *body = (const void *)request->translation.body;
+    uint32_t limit = row_limit(body->has_limit, body->limit);
+    uint32_t from = body->has_from ? body->from : 0;
+    struct exchange_account_row *rows = calloc(limit, sizeof *rows);
+    struct exchange_standing *standings = calloc(limit, sizeof *standings);
+    Bourse__V1__AccountRow *wires = calloc(limit, sizeof *wires);
+    Bourse__V1__AccountRow **pointers = calloc(limit, sizeof(Bourse__V1__AccountRow *));
+    struct outgoing *outgoing = NULL;
+    if (rows != NULL && standings != NULL && wires != NULL && pointers != NULL) {
+        uint32_t count = 0;
+        uint32_t total = exchange_account_count(exchange);
+        for (uint32_t number = from; number < total && count < limit; number++) {
+            struct exchange_account_row *row = &rows[count];
+            if (!exchange_account(exchange, number, row)) {
+                continue;
+            }
+            Bourse__V1__AccountRow *wire = &wires[count];
+            bourse__v1__account_row__init(wire);
+            wire->number = row->number;
+            wire->account = view(&row->key, sizeof row->key);
+            wire->name = row->name;
+            wire->roles = row->roles;
+            wire->available_micro = row->available_micro;
+            wire->held_micro = row->held_micro;
+            wire->frozen = row->frozen;
+            standings[count] = exchange_standing(exchange, number);
+            wire->owner = standings[count].owner[0] == '\0' ? NULL : standings[count].owner;
+            pointers[count++] = wire;
+        }
+        Bourse__V1__AccountsReply answer = BOURSE__V1__ACCOUNTS_REPLY__INIT;
+        answer.n_rows = count;
+        answer.rows = pointers;
+        answer.index = exchange_index(exchange);
+        answer.has_halted = true;
+        answer.halted = exchange_halted(exchange);
+        outgoing = outgoing_reply(request, MESSAGE_ACCOUNTS_REPLY, &answer.base);
+    }
+    free(rows);
+    free(standings);
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- doors */
+
+struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
+                                 int64_t now_ns)
+{
+    switch ((int)request->envelope.type) {
+    case MESSAGE_JOBS_REQUEST:
+        return jobs(exchange, request, now_ns);
+    case MESSAGE_QUOTE_REQUEST:
+        return quote(exchange, request);
+    case MESSAGE_EXPLAIN_REQUEST:
+        return explain(exchange, request);
+    case MESSAGE_DISPUTES_REQUEST:
+        return disputes(exchange, request);
+    case MESSAGE_WHY_REQUEST:
+        return why_reply(exchange, request);
+    case MESSAGE_BALANCE_REQUEST:
+        return balance(exchange, request);
+    case MESSAGE_DONATIONS_REQUEST:
+        return donations(exchange, request);
+    case MESSAGE_ACCOUNTS_REQUEST:
+        return accounts(exchange, request);
+    case MESSAGE_DEVICES_REQUEST:
+        return listings_devices(exchange, request);
+    case MESSAGE_PROVIDERS_REQUEST:
+        return listings_providers(exchange, request);
+    case MESSAGE_BOOK_REQUEST:
+        return listings_book(exchange, request);
+    case MESSAGE_ORDERS_REQUEST:
+        return listings_orders(exchange, request);
+    case MESSAGE_PRICES_REQUEST:
+        return listings_prices(exchange, request);
+    default:
+        return refuse(request, REJECT_TYPE,
+                      "type"); /* of the schema, but not for the control port */
+    }
+}
+
+bool replies_are_the_readers(enum message_type type)
+{
+    return type == MESSAGE_STATEMENT_REQUEST || type == MESSAGE_OUTCOMES_REQUEST ||
+           type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_CHECKPOINT_REQUEST ||
+           type == MESSAGE_TRADES_REQUEST || type == MESSAGE_HISTORY_REQUEST;
+}
+
+struct outgoing *replies_refuse_read(const struct exchange *exchange, const struct request *request)
+{
+    ProtobufCBinaryData job;
+    if (request->envelope.type == MESSAGE_OUTCOMES_REQUEST) {
+        job = ((const Bourse__V1__OutcomesRequest *)(const void *)request->translation.body)->job;
+    } else if (request->envelope.type == MESSAGE_RECEIPT_REQUEST) {
+        job = ((const Bourse__V1__ReceiptRequest *)(const void *)request->translation.body)->job;
+    } else {
+        return NULL; /* own statement, or what is public */
+    }
+    struct exchange_job_row row;
+    return own_job(exchange, request, job, &row) ? NULL : refuse(request, REJECT_NOT_FOUND, "job");
+}

@@ -1,0 +1,255 @@
+#include "broker/answer/why.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "broker/answer/explanation.h"
+#include "broker/answer/listings.h"
+#include "broker/answer/standing.h"
+#include "exchange/lifecycle.h"
+#include "exchange/view/feed.h"
+#include "exchange/view/why.h"
+#include "formats/units.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct why { /* the wire form with what it points to */
+    struct exchange_why row;
+    char text[LIMIT_TEXT_BYTES];
+    Bourse__V1__WhyReply wire;
+    Bourse__V1__PaidLately paid;
+    struct standing_wire standing;
+    Bourse__V1__WhyRefusal refusals[EXCHANGE_WHY_REFUSALS];
+    Bourse__V1__WhyRefusal *pointers[EXCHANGE_WHY_REFUSALS];
+};
+
+static const char *money(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
+{
+    units_money_text(micro, ret_text);
+    return ret_text;
+}
+
+/* What the provider, not the demand, stands in the way with. False: nothing. */
+static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t capacity)
+{
+    if (row->is_frozen) {
+        (void)snprintf(ret_text, capacity, "the operator froze this account; ask why");
+    } else if (row->is_halted) {
+        (void)snprintf(
+            ret_text, capacity,
+            "the operator halted the market: nothing is matched until it is opened again");
+    } else if (row->devices == 0) {
+        (void)snprintf(
+            ret_text, capacity,
+            "this account offers no device now: its agent is paused, out of disk, or does not run");
+    } else if (row->price_micro < 0 && row->state != PROVIDER_PRESENT) {
+        (void)snprintf(
+            ret_text, capacity,
+            "no ask stands for this device: the market does not hear its agent, which has ended, "
+            "or cannot reach the broker");
+    } else if (row->price_micro < 0) {
+        (void)snprintf(ret_text, capacity,
+                       "no ask stands for this device: it was cancelled by hand, or the agent's "
+                       "was refused");
+    } else if (row->withdrawn_ns > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        units_duration_short(row->withdrawn_ns, wait);
+        (void)snprintf(ret_text, capacity,
+                       "%u results of this account were refuted, so its asks are closed for %s; "
+                       "they open by themselves, and an hour of work that checks accept takes one "
+                       "off the count",
+                       row->refuted, wait);
+    } else if (row->is_spent) {
+        char wait[UNITS_TEXT_SIZE];
+        char daily[UNITS_TEXT_SIZE];
+        units_duration_short(row->opens_ns, wait);
+        units_duration_text(row->daily_ns, daily);
+        (void)snprintf(ret_text, capacity,
+                       "the ask gives %s of slots a day, and what today has left is less than its "
+                       "longest lease; the next day begins in %s",
+                       daily, wait);
+    } else if (row->opens_ns > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        units_duration_short(row->opens_ns, wait);
+        (void)snprintf(ret_text, capacity, "it is outside the ask's hours, which begin in %s",
+                       wait);
+    } else if (row->free == 0) {
+        (void)snprintf(ret_text, capacity, "all that it asks for, %u slot%s, is leased", row->slots,
+                       text_plural(row->slots));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void nearest_text(const struct exchange_why *row, char *ret_text, size_t capacity)
+{
+    const struct exchange_why_refusal *nearest = &row->refusals[0];
+    char figure[UNITS_TEXT_SIZE] = "";
+    if (nearest->has_have) {
+        (void)explanation_figure(nearest->predicate, nearest->have, figure);
+    }
+    (void)snprintf(
+        ret_text, capacity, "none of %u waiting bid%s takes this device; %u ask%s for %s%s%s%s%s",
+        row->bids, text_plural(row->bids), nearest->bids, nearest->bids == 1 ? "s" : "",
+        nearest->predicate, figure[0] == '\0' ? "" : " (this device: ", figure,
+        figure[0] == '\0' ? "" : ")", nearest->changes > 1 ? ", and for more that it has not" : "");
+}
+
+static void demand_text(const struct exchange_why *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    char limit[UNITS_TEXT_SIZE];
+    if (row->bids == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "no job%s waits for a device: what there is runs already, or there is none",
+                       row->is_for_some ? " of those that the ask is for" : "");
+    } else if (row->fitting == 0 && row->refusal_count > 0) {
+        nearest_text(row, ret_text, capacity);
+    } else if (row->fitting == 0) {
+        (void)snprintf(ret_text, capacity, "none of %u waiting bid%s takes this device", row->bids,
+                       text_plural(row->bids));
+    } else if (row->lasting == 0) {
+        char term[UNITS_TEXT_SIZE];
+        units_duration_short(row->longest_term_ns, term);
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit, and all want a longer lease than `term` allows; "
+            "at %s all of them would do",
+            row->fitting, row->bids, text_plural(row->bids), term);
+    } else if (row->paying == 0 && row->fills_at_micro > 0) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour it is filled now",
+            row->lasting, row->bids, text_plural(row->bids), money(row->price_micro, price),
+            money(row->fills_at_micro, limit));
+    } else if (row->paying == 0) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour work comes",
+            row->lasting, row->bids, text_plural(row->bids), money(row->price_micro, price),
+            money(row->best_limit_micro, limit));
+    } else {
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u waiting bid%s fit and pay the price; a job avoids for 10 s who "
+                       "failed it or gave its work back, or has too little left for a lease",
+                       row->paying, row->bids, text_plural(row->bids));
+    }
+}
+
+/* Behind what the demand lacks: who would be taken first. */
+static void place_text(const struct exchange_why *row, char *text, size_t capacity)
+{
+    const size_t used = strlen(text);
+    if (row->ahead > 0) {
+        (void)snprintf(text + used, capacity - used, "; %u ask%s before it", row->ahead,
+                       row->ahead == 1 ? " comes" : "s come");
+    }
+}
+
+static void paid_to_wire(const struct exchange *exchange, struct why *why)
+{
+    const struct exchange_usual usual = exchange_usual_of(exchange, why->row.instrument);
+    bourse__v1__paid_lately__init(&why->paid);
+    why->paid.middle_micro = usual.middle_micro;
+    why->paid.trades = usual.trades;
+    why->paid.since_ms = usual.since_ns / NS_PER_MS;
+    why->wire.paid = usual.trades > 0 ? &why->paid : NULL;
+}
+
+static void refusals_to_wire(struct why *why)
+{
+    assert(why->row.refusal_count <= EXCHANGE_WHY_REFUSALS);
+    for (uint32_t i = 0; i < why->row.refusal_count; i++) {
+        struct exchange_why_refusal *from = &why->row.refusals[i];
+        Bourse__V1__WhyRefusal *to = &why->refusals[i];
+        bourse__v1__why_refusal__init(to);
+        to->text = from->predicate;
+        to->changes = from->changes;
+        to->bids = from->bids;
+        to->limit_micro = from->limit_micro;
+        to->has_have = from->has_have;
+        to->have = from->have;
+        why->pointers[i] = to;
+    }
+    why->wire.n_refusals = why->row.refusal_count;
+    why->wire.refusals = why->pointers;
+}
+
+static void to_wire(const struct exchange *exchange, uint32_t account, struct why *why)
+{
+    struct exchange_why *row = &why->row;
+    Bourse__V1__WhyReply *wire = &why->wire;
+    bourse__v1__why_reply__init(wire);
+    for (uint32_t i = 0; i < row->refusal_count; i++) {
+        explanation_predicate(row->refusals[i].predicate, sizeof row->refusals[i].predicate);
+    }
+    if (!own_hurdle(row, why->text, sizeof why->text)) {
+        demand_text(row, why->text, sizeof why->text);
+        place_text(row, why->text, sizeof why->text);
+    }
+    wire->index = exchange_index(exchange);
+    wire->text = why->text;
+    wire->state =
+        (char *)(uintptr_t)listings_provider_state(row->state); /* packed, never written */
+    wire->frozen = row->is_frozen;
+    wire->halted = row->is_halted;
+    wire->devices = row->devices;
+    wire->has_device = row->devices > 0;
+    wire->device =
+        (ProtobufCBinaryData){.data = row->device.bytes, .len = sizeof row->device.bytes};
+    wire->label = row->devices > 0 ? row->label : NULL;
+    wire->slots = row->slots;
+    wire->leased = row->leased;
+    wire->free = row->free;
+    wire->has_price_micro = row->price_micro >= 0;
+    wire->price_micro = row->price_micro;
+    wire->bids = row->bids;
+    wire->fitting = row->fitting;
+    wire->lasting = row->lasting;
+    wire->paying = row->paying;
+    wire->has_best_limit_micro = row->best_limit_micro >= 0;
+    wire->best_limit_micro = row->best_limit_micro;
+    wire->has_fills_at_micro = row->fills_at_micro >= 0;
+    wire->fills_at_micro = row->fills_at_micro;
+    wire->has_ahead = row->has_ahead;
+    wire->ahead = row->ahead;
+    wire->has_daily_ms = wire->has_used_ms = wire->has_promised_ms = row->daily_ns > 0;
+    wire->daily_ms = row->daily_ns / NS_PER_MS;
+    wire->used_ms = row->used_ns / NS_PER_MS;
+    wire->promised_ms = row->promised_ns / NS_PER_MS;
+    wire->has_partial = row->is_partial;
+    wire->partial = row->is_partial;
+    wire->standing = standing_to_wire(exchange, account, &why->standing);
+    paid_to_wire(exchange, why);
+    refusals_to_wire(why);
+}
+
+struct outgoing *why_reply(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__WhyRequest *body = (const void *)request->translation.body;
+    struct why *why = calloc(1, sizeof *why);
+    struct outgoing *outgoing = NULL;
+    if (why == NULL) {
+        return NULL;
+    }
+    switch (exchange_explain_ask(exchange, request->account, body->has_device ? body->device : 0,
+                                 &why->row)) {
+    case WHY_OK:
+        to_wire(exchange, request->account, why);
+        outgoing = outgoing_reply(request, MESSAGE_WHY_REPLY, &why->wire.base);
+        break;
+    case WHY_NO_DEVICE:
+        outgoing =
+            outgoing_refuse(request, REJECT_NOT_FOUND, "device", body->device, why->row.devices);
+        break;
+    case WHY_OUT_OF_MEMORY:
+        break;
+    }
+    free(why);
+    return outgoing;
+}

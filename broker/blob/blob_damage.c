@@ -1,0 +1,186 @@
+#include "broker/blob/blob_damage.h"
+
+#include "base/sha256.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LOOKS_SIZE = 160 };
+
+enum statement { LOOK, MARK, MEND, ANY, STATEMENT_COUNT };
+
+static const char *const statement_texts[STATEMENT_COUNT] = {
+    [LOOK] = "SELECT looks FROM lost WHERE hash = ?1",
+    [MARK] = "INSERT OR REPLACE INTO lost (hash, looks) VALUES (?1, ?2)",
+    [MEND] = "DELETE FROM lost WHERE hash = ?1",
+    [ANY] = "SELECT 1 FROM lost LIMIT 1",
+};
+
+static const char no_file[] = "none"; /* as the looks of a file */
+
+struct reading { /* bytes up to `next` were read and hashed */
+    bool is_used;
+    struct hash32 hash;
+    uint64_t next;
+    struct sha256 sum;
+    uint64_t begun;
+};
+
+struct blob_damage {
+    sqlite3 *database; /* borrowed */
+    sqlite3_stmt *statements[STATEMENT_COUNT];
+    bool has_any; /* else no row is looked for */
+    uint64_t begun;
+    struct reading readings[BLOB_READINGS_MAX];
+};
+
+static sqlite3_stmt *fresh(struct blob_damage *damage, enum statement which,
+                           const struct hash32 *hash)
+{
+    sqlite3_stmt *statement = damage->statements[which];
+    (void)sqlite3_reset(statement); /* repeats an error that was reported when it happened */
+    (void)sqlite3_clear_bindings(statement);
+    (void)sqlite3_bind_blob(statement, 1, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
+    return statement;
+}
+
+struct blob_damage *blob_damage_create(sqlite3 *database)
+{
+    struct blob_damage *damage = calloc(1, sizeof *damage);
+    bool good = damage != NULL;
+    if (good) {
+        damage->database = database;
+    }
+    for (int i = 0; good && i < STATEMENT_COUNT; i++) {
+        good = sqlite3_prepare_v2(database, statement_texts[i], -1, &damage->statements[i], NULL) ==
+               SQLITE_OK;
+    }
+    if (!good) {
+        blob_damage_destroy(&damage);
+        return NULL;
+    }
+    damage->has_any = sqlite3_step(damage->statements[ANY]) != SQLITE_DONE;
+    (void)sqlite3_reset(damage->statements[ANY]); /* an error is met again where it matters */
+    return damage;
+}
+
+void blob_damage_destroy(struct blob_damage **self)
+{
+    struct blob_damage *damage = *self;
+    if (damage != NULL) {
+        for (int i = 0; i < STATEMENT_COUNT; i++) {
+            (void)sqlite3_finalize(damage->statements[i]);
+        }
+        free(damage);
+        *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- marks */
+
+/* Inode, size and times: a file that is put in the place of another differs in one of them. */
+static void looks_of(const char *path, char ret_looks[LOOKS_SIZE])
+{
+    struct stat file;
+    if (stat(path, &file) != 0) {
+        (void)snprintf(ret_looks, LOOKS_SIZE, "%s", no_file);
+        return;
+    }
+    (void)snprintf(ret_looks, LOOKS_SIZE, "%ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)file.st_ino,
+                   (intmax_t)file.st_size, (intmax_t)file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
+                   (intmax_t)file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+}
+
+enum blob_health blob_damage_look(struct blob_damage *damage, const struct hash32 *hash,
+                                  const char *path)
+{
+    enum blob_health health = BLOB_HEALTH_GOOD;
+    char looks[LOOKS_SIZE];
+    if (!damage->has_any) {
+        return health;
+    }
+    sqlite3_stmt *statement = fresh(damage, LOOK, hash);
+    switch (sqlite3_step(statement)) {
+    case SQLITE_ROW:
+        looks_of(path, looks);
+        health = strcmp(looks, no_file) == 0 ||
+                         strcmp((const char *)sqlite3_column_text(statement, 0), looks) == 0
+                     ? BLOB_HEALTH_LOST
+                     : BLOB_HEALTH_DOUBTED;
+        break;
+    case SQLITE_DONE:
+        break;
+    default:
+        health = BLOB_HEALTH_UNKNOWN;
+        break;
+    }
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return health;
+}
+
+static bool run(sqlite3_stmt *statement)
+{
+    const bool good = sqlite3_step(statement) == SQLITE_DONE;
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return good;
+}
+
+bool blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path)
+{
+    char looks[LOOKS_SIZE];
+    looks_of(path, looks);
+    sqlite3_stmt *statement = fresh(damage, MARK, hash);
+    (void)sqlite3_bind_text(statement, 2, looks, -1, SQLITE_STATIC);
+    damage->has_any = true;
+    return run(statement);
+}
+
+bool blob_damage_mend(struct blob_damage *damage, const struct hash32 *hash)
+{
+    return !damage->has_any || run(fresh(damage, MEND, hash));
+}
+
+/* ---------------------------------------------------------------- readings */
+
+/* The reading that goes on at `offset`; at 0 a new one, in the place of the oldest. */
+static struct reading *reading_at(struct blob_damage *damage, const struct hash32 *hash,
+                                  uint64_t offset)
+{
+    struct reading *oldest = &damage->readings[0];
+    for (size_t i = 0; i < BLOB_READINGS_MAX; i++) {
+        struct reading *reading = &damage->readings[i];
+        if (offset > 0 && reading->is_used && reading->next == offset &&
+            hash32_equal(&reading->hash, hash)) {
+            return reading;
+        }
+        if (!reading->is_used || (oldest->is_used && reading->begun < oldest->begun)) {
+            oldest = reading;
+        }
+    }
+    if (offset > 0) {
+        return NULL;
+    }
+    *oldest = (struct reading){.is_used = true, .hash = *hash, .begun = ++damage->begun};
+    sha256_start(&oldest->sum);
+    return oldest;
+}
+
+bool blob_damage_read(struct blob_damage *damage, const struct hash32 *hash, uint64_t offset,
+                      const uint8_t *bytes, size_t length, uint64_t size)
+{
+    struct reading *reading = length == 0 ? NULL : reading_at(damage, hash, offset);
+    if (reading == NULL) {
+        return true; /* a range of it: whoever asked for that has no hash either */
+    }
+    sha256_add(&reading->sum, bytes, length);
+    reading->next = offset + length;
+    if (reading->next < size) {
+        return true;
+    }
+    const struct hash32 found = sha256_end(&reading->sum);
+    reading->is_used = false;
+    return hash32_equal(&found, hash);
+}

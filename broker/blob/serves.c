@@ -1,0 +1,259 @@
+#include "broker/blob/serves.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lease {
+    uint64_t lease;
+    uint32_t provider;
+    struct served_job *job;
+    int64_t ended_ns;     /* 0: stands */
+    struct hash32 *given; /* a set by open addressing, at most half full; zeros are free */
+    size_t given_count, given_capacity;
+};
+
+struct serves {
+    struct lease *leases;
+    size_t lease_count, lease_capacity;
+    struct served_job **jobs;
+    size_t job_count, job_capacity;
+};
+
+struct serves *serves_create(void)
+{
+    return calloc(1, sizeof(struct serves));
+}
+
+static void job_destroy(struct served_job *job)
+{
+    free(job->hashes);
+    free(job);
+}
+
+void serves_destroy(struct serves **self)
+{
+    struct serves *serves = *self;
+    if (serves != NULL) {
+        for (size_t i = 0; i < serves->job_count; i++) {
+            job_destroy(serves->jobs[i]);
+        }
+        for (size_t i = 0; i < serves->lease_count; i++) {
+            free(serves->leases[i].given);
+        }
+        free(serves->jobs);
+        free(serves->leases);
+        free(serves);
+        *self = NULL;
+    }
+}
+
+static bool reserve(void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity) {
+        return true;
+    }
+    size_t grown = *capacity == 0 ? 64 : *capacity * 2;
+    void *larger = realloc(*items, grown * size);
+    if (larger == NULL) {
+        return false;
+    }
+    *items = larger;
+    *capacity = grown;
+    return true;
+}
+
+static struct served_job *find_job(struct serves *serves, const struct id128 *job)
+{
+    for (size_t i = 0; i < serves->job_count; i++) {
+        if (id128_equal(&serves->jobs[i]->job, job)) {
+            return serves->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+static struct served_job *add_job(struct serves *serves, const struct id128 *job, uint32_t owner,
+                                  const struct hash32 *manifest)
+{
+    void *items = serves->jobs;
+    bool has_room =
+        reserve(&items, serves->job_count, &serves->job_capacity, sizeof(struct served_job *));
+    serves->jobs = items;
+    struct served_job *added = has_room ? calloc(1, sizeof *added) : NULL;
+    if (added != NULL) {
+        *added = (struct served_job){.job = *job, .owner = owner, .manifest = *manifest};
+        serves->jobs[serves->job_count++] = added;
+    }
+    return added;
+}
+
+bool serves_add(struct serves *serves, uint64_t lease, uint32_t provider, const struct id128 *job,
+                uint32_t owner, const struct hash32 *manifest)
+{
+    for (size_t i = 0; i < serves->lease_count; i++) {
+        if (serves->leases[i].lease == lease) {
+            return true;
+        }
+    }
+    void *items = serves->leases;
+    bool has_room =
+        reserve(&items, serves->lease_count, &serves->lease_capacity, sizeof(struct lease));
+    serves->leases = items;
+    struct served_job *served = find_job(serves, job);
+    served = served == NULL && has_room ? add_job(serves, job, owner, manifest) : served;
+    if (!has_room || served == NULL) {
+        return false;
+    }
+    served->leases++;
+    serves->leases[serves->lease_count++] =
+        (struct lease){.lease = lease, .provider = provider, .job = served};
+    return true;
+}
+
+void serves_end(struct serves *serves, uint64_t lease, int64_t now_ns)
+{
+    for (size_t i = 0; i < serves->lease_count; i++) {
+        if (serves->leases[i].lease == lease && serves->leases[i].ended_ns == 0) {
+            serves->leases[i].ended_ns = now_ns;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what was given */
+
+/* A hash is as good as random: its first bytes say where it is. */
+static size_t place_of(const struct hash32 *set, size_t capacity, const struct hash32 *hash)
+{
+    size_t at;
+    memcpy(&at, hash->bytes, sizeof at);
+    at &= capacity - 1;
+    while (!hash32_is_zero(&set[at]) && !hash32_equal(&set[at], hash)) {
+        at = (at + 1) & (capacity - 1);
+    }
+    return at;
+}
+
+static bool grow_given(struct lease *lease)
+{
+    size_t capacity = lease->given_capacity == 0 ? 16 : 2 * lease->given_capacity;
+    struct hash32 *larger = calloc(capacity, sizeof *larger);
+    if (larger == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < lease->given_capacity; i++) {
+        if (!hash32_is_zero(&lease->given[i])) {
+            larger[place_of(larger, capacity, &lease->given[i])] = lease->given[i];
+        }
+    }
+    free(lease->given);
+    lease->given = larger;
+    lease->given_capacity = capacity;
+    return true;
+}
+
+static bool give(struct lease *lease, const struct hash32 *hash)
+{
+    if (2 * (lease->given_count + 1) > lease->given_capacity && !grow_given(lease)) {
+        return false;
+    }
+    struct hash32 *place = &lease->given[place_of(lease->given, lease->given_capacity, hash)];
+    lease->given_count += hash32_is_zero(place);
+    *place = *hash;
+    return true;
+}
+
+bool serves_give(struct serves *serves, uint64_t lease, const struct hash32 *hashes, size_t count)
+{
+    for (size_t i = serves->lease_count; i-- > 0;) { /* the newest are last */
+        if (serves->leases[i].lease != lease) {
+            continue;
+        }
+        for (size_t k = 0; k < count; k++) {
+            if (!give(&serves->leases[i], &hashes[k])) {
+                return false;
+            }
+        }
+        return true;
+    }
+    return true;
+}
+
+static bool is_over(const struct lease *lease, int64_t now_ns)
+{
+    return lease->ended_ns != 0 && now_ns - lease->ended_ns > SERVES_GRACE_NS;
+}
+
+void serves_expire(struct serves *serves, int64_t now_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < serves->lease_count; i++) {
+        if (is_over(&serves->leases[i], now_ns)) {
+            serves->leases[i].job->leases--;
+            free(serves->leases[i].given);
+        } else {
+            serves->leases[kept++] = serves->leases[i];
+        }
+    }
+    serves->lease_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < serves->job_count; i++) {
+        if (serves->jobs[i]->leases == 0) {
+            job_destroy(serves->jobs[i]);
+        } else {
+            serves->jobs[kept++] = serves->jobs[i];
+        }
+    }
+    serves->job_count = kept;
+}
+
+struct served_job *serves_find(struct serves *serves, uint32_t provider, const struct id128 *job,
+                               int64_t now_ns)
+{
+    for (size_t i = 0; i < serves->lease_count; i++) {
+        const struct lease *lease = &serves->leases[i];
+        if (lease->provider == provider && !is_over(lease, now_ns) &&
+            id128_equal(&lease->job->job, job)) {
+            return lease->job;
+        }
+    }
+    return NULL;
+}
+
+bool serves_gave(const struct serves *serves, uint32_t provider, const struct served_job *job,
+                 const struct hash32 *hash)
+{
+    for (size_t i = 0; i < serves->lease_count; i++) {
+        const struct lease *lease = &serves->leases[i];
+        if (lease->job == job && lease->provider == provider && lease->given_count > 0 &&
+            hash32_equal(&lease->given[place_of(lease->given, lease->given_capacity, hash)],
+                         hash)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_hashes(const void *left, const void *right)
+{
+    return memcmp(left, right, sizeof(struct hash32));
+}
+
+void served_job_set_hashes(struct served_job *job, struct hash32 *hashes, size_t count)
+{
+    free(job->hashes);
+    if (count > 0) {
+        qsort(hashes, count, sizeof *hashes, compare_hashes);
+    }
+    job->hashes = hashes;
+    job->hash_count = count;
+    job->is_read = true;
+}
+
+bool served_job_names(const struct served_job *job, const struct hash32 *hash)
+{
+    if (hash32_equal(&job->manifest, hash)) {
+        return true;
+    }
+    return job->hash_count > 0 &&
+           bsearch(hash, job->hashes, job->hash_count, sizeof *hash, compare_hashes) != NULL;
+}

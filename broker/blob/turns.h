@@ -1,0 +1,66 @@
+/* broker/blob/turns.h - whose message the blob port answers next: the account's that has cost
+ * least.
+ *
+ * There are no sessions on the blob port, and an account may have any number of connections. So
+ * messages wait in a queue for each account, and the account with the least steps charged comes
+ * first: each that asks gets the same share of the thread, and one that is alone all of it. An
+ * account that did not ask for a while has saved nothing, and owes nothing once the others have
+ * had as much. This is start-time fair queueing (Goyal, Vin, Cheng 1996). Time is an argument. */
+#ifndef BOURSE_BROKER_BLOB_TURNS_H
+#define BOURSE_BROKER_BLOB_TURNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TURNS_ACCOUNTS = 256,         /* whose messages wait, or who owe steps */
+    TURNS_EACH = 2048,            /* messages of one account */
+    TURNS_EACH_BYTES = 128 << 20, /* and their bytes, if there are several */
+    TURNS_BYTES = 512 << 20,      /* of all; beyond, an account may have TURNS_ASSURED_BYTES */
+    TURNS_ASSURED_BYTES = 16 << 20,
+};
+
+struct turn { /* a part of the caller's message */
+    struct turn *next;
+    uint32_t account;
+    size_t bytes;
+};
+
+struct turns_queue {
+    bool is_used;
+    uint32_t account;
+    uint32_t count;
+    size_t bytes;
+    struct turn *first, *last;
+    uint64_t steps;   /* its place among the others: charged, or forgiven */
+    int64_t asked_ns; /* when its last message came */
+    int64_t not_before_ns;
+};
+
+struct turns { /* all zeros: nobody waits */
+    struct turns_queue queues[TURNS_ACCOUNTS];
+    uint64_t reached; /* the steps of whoever was served last */
+    size_t count, bytes;
+};
+
+/* Takes the message, behind those of its account. False: too many or too large ones wait, and it
+ * stays the caller's. */
+bool turns_put(struct turns *turns, struct turn *turn, uint32_t account, size_t bytes,
+               int64_t now_ns);
+/* The message that is next; it stays. NULL: none, or all that wait are put off. */
+struct turn *turns_first(struct turns *turns, int64_t now_ns);
+/* Gives out a message that is the first of its account. */
+void turns_take(struct turns *turns, struct turn *turn);
+/* Any message, given out; NULL: none waits. */
+struct turn *turns_take_any(struct turns *turns);
+/* What answering the account took. */
+void turns_charge(struct turns *turns, uint32_t account, uint64_t steps);
+/* No message of the account is the next before `until_ns`. */
+void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns);
+/* Bytes of the account's messages that wait. */
+size_t turns_bytes(const struct turns *turns, uint32_t account);
+/* Whether anybody else has asked for something since `since_ns`, or waits. */
+bool turns_are_contended(const struct turns *turns, uint32_t account, int64_t since_ns);
+
+#endif

@@ -1,0 +1,199 @@
+#include "broker/core/committer.h"
+
+#include "base/checked.h"
+#include "broker/core/release.h"
+#include "broker/fatal.h"
+#include "broker/storage/snapshots.h"
+#include "runtime/process.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* What was refused is in the audit log this soon, and room on the disk is noticed. */
+#define IDLE_NS (1 * NS_PER_S)
+
+struct committer {
+    struct committer_config config;
+    pthread_t thread;
+    bool is_scarce; /* the disk's room */
+};
+
+static void send(struct queue *queue, struct outgoing *outgoing)
+{
+    if (!queue_push(queue, &outgoing->link)) {
+        outgoing_destroy(&outgoing); /* that thread has ended, on our way out */
+    }
+}
+
+static struct outgoing *copy_account(const struct outgoing *outgoing)
+{
+    struct outgoing *copy = outgoing_create(OUTGOING_ACCOUNT);
+    if (copy == NULL) {
+        fatal("out of memory");
+    }
+    copy->account = outgoing->account;
+    copy->opened = outgoing->opened;
+    return copy;
+}
+
+static void route(void *context, struct outgoing *outgoing)
+{
+    const struct committer *committer = context;
+    switch (outgoing->kind) {
+    case OUTGOING_ACCOUNT:
+        send(committer->config.blobs, copy_account(outgoing));
+        send(committer->config.names, copy_account(outgoing));
+        send(committer->config.releases, outgoing);
+        return;
+    case OUTGOING_SERVE: /* before the agent hears of it */
+        if (committer->config.outputs != NULL &&
+            !outputs_serve(committer->config.outputs,
+                           &(struct outputs_lease){.lease = outgoing->lease,
+                                                   .holder = {outgoing->account, outgoing->job},
+                                                   .owner = outgoing->owner_number,
+                                                   .manifest = outgoing->manifest})) {
+            fatal("out of memory");
+        }
+        send(committer->config.blobs, outgoing);
+        return;
+    case OUTGOING_UNSERVE:
+        if (committer->config.outputs != NULL) {
+            outputs_end(committer->config.outputs, outgoing->lease);
+        }
+        send(committer->config.blobs, outgoing);
+        return;
+    case OUTGOING_GIVEN:
+    case OUTGOING_NAMED:
+        send(committer->config.blobs, outgoing);
+        return;
+    case OUTGOING_REPLY:
+    case OUTGOING_PUSH:
+    case OUTGOING_EVENT:
+    case OUTGOING_INDEX:
+        send(committer->config.releases, outgoing);
+        return;
+    }
+}
+
+static void release_group(struct committer *committer, struct group *group)
+{
+    if (!release_effects(&group->effects, route, committer)) {
+        fatal("out of memory");
+    }
+    for (uint32_t i = 0; i < group->reply_count; i++) {
+        route(committer, group->replies[i]);
+    }
+    group->reply_count = 0; /* they are the gateway's now */
+    if (group->command_count > 0) {
+        struct outgoing *index = outgoing_create(OUTGOING_INDEX);
+        if (index == NULL) {
+            fatal("out of memory");
+        }
+        index->index = group->first_command + group->command_count - 1;
+        index->log_time_ns = group->commands[group->command_count - 1].entry.log_time_ns;
+        route(committer, index);
+    }
+}
+
+static void request_snapshot(struct committer *committer, const struct group *group)
+{
+    struct snapshot_request *request = calloc(1, sizeof *request);
+    if (request == NULL) {
+        return; /* the next mark will do */
+    }
+    const struct journal_last *last = &committer->config.store->last;
+    request->mark = (struct snapshot_mark){.command = last->next_command - 1,
+                                           .entry = last->index,
+                                           .chain = last->chain,
+                                           .state = group->mark};
+    if (!queue_try_push(committer->config.snapshots, &request->link)) {
+        free(request);
+    }
+}
+
+/* Where the disk is full, SQLite's log is copied after every commit: the next one is written
+ * over it and takes next to no room. */
+static void review_room(struct committer *committer)
+{
+    room_review(committer->config.room);
+    const bool is_scarce = room_state(committer->config.room) != ROOM_FREE;
+    if (is_scarce != committer->is_scarce) {
+        committer->is_scarce = is_scarce;
+        store_save_room(committer->config.store, is_scarce);
+    }
+}
+
+static void commit(struct committer *committer, const struct group *group)
+{
+    const struct timespec second = {.tv_sec = 1};
+    while (store_commit(committer->config.store, group) == STORE_FULL) {
+        if (!room_met_full(committer->config.room)) {
+            (void)nanosleep(&second, NULL); /* for an operator; an early end only tries early */
+        }
+    }
+}
+
+/* Nothing to commit: what waits for the audit log, unless the room that is left is for cancels. */
+static void idle(struct committer *committer)
+{
+    if (room_state(committer->config.room) != ROOM_FREE) {
+        review_room(committer);
+    } else {
+        /* A full disk leaves them waiting: the next second tries again. */
+        (void)store_write_acts(committer->config.store, logtime_now(committer->config.clock),
+                               false);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct committer *committer = argument;
+    process_name_thread("committer");
+    while (!queue_finished(committer->config.groups)) {
+        struct queue_link *link = queue_pop(committer->config.groups, IDLE_NS);
+        if (link == NULL) {
+            idle(committer);
+            continue;
+        }
+        struct group *group = QUEUE_ELEMENT(link, struct group, link);
+        if (group->command_count > 0) {
+            commit(committer, group);
+            review_room(committer);
+            if (group->has_mark && room_state(committer->config.room) == ROOM_FREE) {
+                request_snapshot(committer, group);
+            }
+        }
+        release_group(committer, group);
+        group_clear(group);
+        bool pushed = queue_push(committer->config.returned, &group->link);
+        assert(pushed); /* closed by nobody, and as large as there are groups */
+        queue_wake(committer->config.core);
+    }
+    return NULL;
+}
+
+struct committer *committer_start(const struct committer_config *config)
+{
+    struct committer *committer = calloc(1, sizeof *committer);
+    if (committer == NULL) {
+        fatal("the committer cannot start: out of memory");
+    }
+    committer->config = *config;
+    if (pthread_create(&committer->thread, NULL, run, committer) != 0) {
+        fatal("the committer cannot start: no thread");
+    }
+    return committer;
+}
+
+void committer_stop(struct committer **self)
+{
+    struct committer *committer = *self;
+    if (committer != NULL) {
+        queue_close(committer->config.groups);
+        pthread_join(committer->thread, NULL);
+        free(committer);
+        *self = NULL;
+    }
+}

@@ -1,0 +1,655 @@
+#include "broker/core/core.h"
+
+#include "base/checked.h"
+#include "broker/answer/follow.h"
+#include "broker/answer/replies.h"
+#include "broker/answer/watches.h"
+#include "broker/core/group.h"
+#include "broker/core/messages.h"
+#include "broker/fatal.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Watchers of a busy job see it this often, not once per result; its end they hear at once. */
+#define EVENT_INTERVAL_NS (20 * NS_PER_MS)
+/* A due tick that leaves its deadline where it was must not spin. */
+#define TICK_INTERVAL_NS (1 * NS_PER_MS)
+/* Log time that was told to clients must not be lost by a restart: what they stamped with it would
+ * be from the future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
+#define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
+/* How often to look whether those that wait may be answered. */
+#define WAITING_INTERVAL_NS (5 * NS_PER_MS)
+/* How often to look whether a full disk has room for a tick again. */
+#define ROOM_INTERVAL_NS NS_PER_S
+
+struct core {
+    struct core_config config;
+    pthread_t thread;
+    struct watches *watches;
+    struct follow *follow;
+    struct group *open;    /* being gathered */
+    int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
+    int64_t next_tick_ns;  /* monotonic: no tick before */
+    int64_t keep_ns;       /* monotonic: a tick by then, unless something else carries log time */
+    uint64_t next_mark;
+    struct queue_link *waiting; /* reads whose senders have to earn more first, oldest first */
+    struct queue_link **last_waiting; /* where the next one is put */
+    int64_t waiting_due_ns;           /* monotonic: when these are looked at again */
+};
+
+/* ---------------------------------------------------------------- groups */
+
+/* Waits for the committer to give a group back. */
+static void take_group(struct core *core)
+{
+    struct queue_link *link = NULL;
+    while (link == NULL) {
+        link = queue_pop(core->config.returned, QUEUE_FOREVER);
+    }
+    core->open = QUEUE_ELEMENT(link, struct group, link);
+}
+
+static void add_reply(struct core *core, struct outgoing *reply)
+{
+    if (reply == NULL) {
+        fatal("out of memory");
+    }
+    assert(core->open->reply_count < GROUP_REPLIES_MAX);
+    core->open->replies[core->open->reply_count++] = reply;
+}
+
+static void charge(struct core *core, const struct budget_asker *asker, int64_t steps)
+{
+    if (core->config.budget != NULL) {
+        budget_charge(core->config.budget, asker, steps, clock_monotonic_ns());
+    }
+}
+
+/* Tells watchers of the jobs that changed, as they stand now. */
+static void add_events(struct core *core)
+{
+    struct watch_event event;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           watches_next_event(core->watches, &event)) {
+        const uint64_t before = exchange_steps(core->config.exchange);
+        struct outgoing *reply =
+            replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
+        if (reply != NULL) { /* a job may be forgotten before its watchers hear */
+            charge(core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
+                   budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
+            reply->session = event.session;
+            add_reply(core, reply);
+        }
+        if (!exchange_job_is_open(core->config.exchange, &event.job)) {
+            /* Told of its end, or there is nothing left to tell. */
+            watches_drop(core->watches, event.session, &event.job);
+        }
+    }
+    core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
+}
+
+static void add_market(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = follow_next(core->follow, core->config.exchange, clock_monotonic_ns())) !=
+               NULL) {
+        add_reply(core, reply);
+    }
+}
+
+/* Sends the open group to the committer and opens the next. */
+static void hand_over(struct core *core)
+{
+    struct group *group = core->open;
+    if (group->command_count > 0) {
+        uint64_t last = group->first_command + group->command_count - 1;
+        assert(last == exchange_index(core->config.exchange));
+        if (core->config.mark_every > 0 && last >= core->next_mark) {
+            group->has_mark = true;
+            group->mark = exchange_state_hash(core->config.exchange);
+            core->next_mark = last + core->config.mark_every;
+        }
+    }
+    bool pushed = queue_push(core->config.groups, &group->link);
+    assert(pushed); /* the committer's queue is closed only after the core has ended */
+    core->open = NULL;
+    take_group(core);
+}
+
+/* The other group is back: waiting longer gains nothing. */
+static bool committer_is_idle(struct core *core)
+{
+    return queue_count(core->config.returned) > 0;
+}
+
+/* ---------------------------------------------------------------- commands */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void note_effects(struct core *core, size_t from)
+{
+    const struct exchange_effects *effects = &core->open->effects;
+    for (size_t i = from; i < effects->count; i++) {
+        const struct exchange_effect *effect = &effects->items[i];
+        if (effect->type == EFFECT_JOB &&
+            watches_changed(core->watches, &effect->id, effect->account)) {
+            bool is_open = exchange_job_is_open(core->config.exchange, &effect->id);
+            int64_t wait_ns = is_open ? EVENT_INTERVAL_NS : 0;
+            core->events_due_ns = least(core->events_due_ns, clock_monotonic_ns() + wait_ns);
+        }
+    }
+}
+
+/* Applies one command and keeps it for the entry. `command` has all but index and log time. Returns
+ * how many effects it has, and whether one of these is its refusal (may be NULL). */
+static size_t apply(struct core *core, struct exchange_command *command,
+                    const struct group_command *entry, bool *ret_is_refused)
+{
+    if (!group_has_room(core->open, &entry->entry)) {
+        hand_over(core);
+    }
+    struct group *group = core->open;
+    command->index = exchange_index(core->config.exchange) + 1;
+    command->log_time_ns = logtime_stamp(core->config.clock);
+    struct hash32 dice = {{0}};
+    if (command->type == EXCHANGE_RESULTS) {
+        command->results.dice = dice = epoch_dice(core->config.epoch, command->index);
+    }
+    size_t before = group->effects.count;
+    switch (exchange_step(core->config.exchange, command, &group->effects)) {
+    case EXCHANGE_OK:
+        break;
+    case EXCHANGE_OUT_OF_ORDER:
+        fatal("the exchange refused command %" PRIu64 " as out of order", command->index);
+    case EXCHANGE_OUT_OF_MEMORY:
+        fatal("out of memory in command %" PRIu64, command->index);
+    }
+    if (group->command_count == 0) {
+        group->first_command = command->index;
+    }
+    struct group_command *kept = &group->commands[group->command_count++];
+    *kept = *entry;
+    kept->entry.log_time_ns = command->log_time_ns;
+    kept->entry.dice = dice;
+    if (kept->request == NULL) {
+        kept->entry.payload = kept->own;
+    }
+    group->bytes += entry_command_size(&kept->entry);
+    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
+    note_effects(core, before);
+    follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
+    for (size_t i = before; ret_is_refused != NULL && i < group->effects.count; i++) {
+        *ret_is_refused = *ret_is_refused || group->effects.items[i].type == EFFECT_REJECT;
+    }
+    return group->effects.count - before;
+}
+
+static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t provider)
+{
+    struct exchange_command command = {.account = EXCHANGE_NO_ACCOUNT, .provider = provider};
+    struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT, .kind = kind}};
+    switch (kind) {
+    case ENTRY_TICK:
+        command.type = EXCHANGE_TICK;
+        break;
+    case ENTRY_SUSPECT:
+        command.type = EXCHANGE_SUSPECT;
+        break;
+    case ENTRY_RETURNED:
+        command.type = EXCHANGE_RETURNED;
+        break;
+    case ENTRY_GOODBYE:
+        command.type = EXCHANGE_GOODBYE;
+        break;
+    case ENTRY_MESSAGE:
+    case ENTRY_GENESIS:
+    case ENTRY_RESULTS:
+    case ENTRY_LIMITS:
+    case ENTRY_EPOCH:
+        fatal("the core makes no entry of kind %d", (int)kind);
+    }
+    if (kind != ENTRY_TICK) {
+        translate_presence(provider, entry.own);
+        entry.entry.payload_length = TRANSLATE_PRESENCE_BYTES;
+    }
+    (void)apply(core, &command, &entry, NULL);
+}
+
+/* Without room for the secret's file the epoch that stands goes on a little, if there is one. */
+static void begin_epoch(struct core *core)
+{
+    static const struct hash32 lost;
+    struct epoch *epoch = core->config.epoch;
+    struct exchange_command command = {.type = EXCHANGE_EPOCH, .account = EXCHANGE_NO_ACCOUNT};
+    struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT,
+                                            .kind = ENTRY_EPOCH,
+                                            .payload_length = TRANSLATE_EPOCH_BYTES}};
+    struct hash32 commitment;
+    const uint64_t epochs = exchange_epochs(core->config.exchange, &commitment);
+    if (!epoch_prepare(epoch, &commitment, &command.epoch)) {
+        epoch_put_off(epoch, logtime_now(core->config.clock));
+        return;
+    }
+    if (epochs > 0 && hash32_equal(&command.epoch.secret, &lost)) {
+        log_warning("the secret of epoch %" PRIu64 " is lost: nobody can recompute its dice",
+                    epochs);
+    }
+    translate_epoch(&command.epoch, entry.own);
+    (void)apply(core, &command, &entry, NULL);
+    epoch_begin(epoch, command.log_time_ns);
+}
+
+/* Results need dice of a secret that was drawn since the start: what a broker before this one knew
+ * may have been seen, or is lost. */
+static bool has_dice(struct core *core)
+{
+    if (!core->config.epoch->has_begun) {
+        begin_epoch(core);
+    }
+    return core->config.epoch->has_begun;
+}
+
+/* What the command says of its results, for who replays it. */
+static void note_missing(const struct exchange_results *results, struct entry_command *entry)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        if (results->results[i].is_missing) {
+            entry_results_set(&entry->missing, i);
+            entry->verdict |= ENTRY_MISSING;
+        }
+    }
+}
+
+static void apply_message(struct core *core, struct request *request)
+{
+    struct exchange_command *command = &request->translation.command;
+    command->account = request->account;
+    command->origin = request->session;
+    struct group_command entry = {
+        .entry = {.account = request->account,
+                  .kind = command->type == EXCHANGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE,
+                  .verdict = ENTRY_SIGNED,
+                  .payload = request->message,
+                  .payload_length = (uint32_t)request->length},
+        .request = request,
+    };
+    if (command->type == EXCHANGE_RESULTS) {
+        note_missing(&command->results, &entry.entry);
+    }
+    const uint32_t account = request->account;
+    const uint64_t session = request->session;
+    const bool is_results = command->type == EXCHANGE_RESULTS;
+    const size_t length = request->length;
+    const uint64_t before = exchange_steps(core->config.exchange);
+    bool is_refused = false;
+    const size_t effects =
+        apply(core, command, &entry, &is_refused); /* the group owns the request now */
+    int64_t steps = (int64_t)(exchange_steps(core->config.exchange) - before +
+                              effects * (uint64_t)BUDGET_EFFECT_STEPS);
+    if (is_results && is_refused) {
+        steps = budget_of_command(length) - budget_of_results(length);
+    } else if (is_results) {
+        steps = -budget_of_results(length);
+    }
+    charge(core, &(struct budget_asker){account, session, BUDGET_COMMANDS}, steps);
+}
+
+/* ---------------------------------------------------------------- reads */
+
+static void watch(struct core *core, const struct request *request)
+{
+    const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
+    if (body->has_watch && body->watch) {
+        struct id128 job = {0};
+        if (body->has_job) {
+            job = codec_id(body->job);
+        }
+        if (body->has_job && !exchange_job_is_open(core->config.exchange, &job)) {
+            return; /* the answer says how it ended */
+        }
+        /* A full table costs the client its events, not its answer: it polls then. */
+        (void)watches_add(core->watches, request->session, request->account,
+                          body->has_job ? &job : NULL);
+    }
+}
+
+/* Committed data is the reader's, once it is sure that the job is the asker's own. */
+static void pass_to_reader(struct core *core, struct request *request)
+{
+    struct outgoing *refusal = replies_refuse_read(core->config.exchange, request);
+    if (refusal == NULL && queue_try_push(core->config.reader, &request->link)) {
+        return;
+    }
+    if (refusal == NULL) {
+        refusal = outgoing_refuse(request, REJECT_BUSY, "", 0, 0);
+    }
+    add_reply(core, refusal);
+    request_destroy(&request);
+}
+
+/* What it is told now; NULL: later. */
+static const struct outgoing *follow_market(struct core *core, const struct request *request)
+{
+    struct outgoing *former;
+    struct outgoing *reply =
+        follow_answer(core->follow, core->config.exchange, request, clock_monotonic_ns(), &former);
+    if (former != NULL) {
+        add_reply(core, former);
+    }
+    if (reply != NULL) {
+        add_reply(core, reply);
+    }
+    return reply != NULL ? reply : former;
+}
+
+static struct budget_asker asker_of(const struct request *request)
+{
+    return (struct budget_asker){
+        .account = request->account, .session = request->session, .kind = BUDGET_READS};
+}
+
+/* Answers a read of the state as it stands, and charges what that took. */
+static void answer_now(struct core *core, struct request *request)
+{
+    if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
+        hand_over(core);
+    }
+    const struct budget_asker asker = asker_of(request);
+    enum message_type type = (enum message_type)request->envelope.type;
+    if (replies_are_the_readers(type)) {
+        charge(core, &asker, BUDGET_LEDGER_STEPS);
+        pass_to_reader(core, request);
+        return;
+    }
+    const struct exchange *exchange = core->config.exchange;
+    const uint64_t before = exchange_steps(exchange);
+    const struct outgoing *told = NULL;
+    if (type == MESSAGE_MARKET_REQUEST) {
+        told = follow_market(core, request);
+    } else {
+        struct outgoing *reply =
+            replies_to_read(exchange, request, logtime_now(core->config.clock));
+        if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
+            watch(core, request);
+        }
+        add_reply(core, reply);
+        told = reply;
+    }
+    charge(core, &asker,
+           budget_of_answer(exchange_steps(exchange) - before, told == NULL ? 0 : told->length));
+    request_destroy(&request);
+}
+
+static void refuse_for_budget(struct core *core, struct request *request,
+                              const struct budget_refusal *refusal)
+{
+    if (refusal->is_told) {
+        if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+            hand_over(core);
+        }
+        add_reply(core, outgoing_refuse(request, REJECT_RATE, refusal->field, refusal->value,
+                                        refusal->limit));
+    } else if (core->config.refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {
+        refusals_note(core->config.refusals, request->account, REJECT_RATE,
+                      (enum message_type)request->envelope.type);
+    }
+    request_destroy(&request);
+}
+
+static void answer(struct core *core, struct request *request)
+{
+    struct budget_refusal refusal;
+    enum budget_answer allowed = BUDGET_NOW;
+    if (core->config.budget != NULL) {
+        const struct budget_asker asker = asker_of(request);
+        allowed = budget_allows(core->config.budget, &asker, clock_monotonic_ns(), &refusal);
+    }
+    switch (allowed) {
+    case BUDGET_NOW:
+        answer_now(core, request);
+        return;
+    case BUDGET_LATER:
+        request->link.next = NULL;
+        *core->last_waiting = &request->link;
+        core->last_waiting = &request->link.next;
+        return;
+    case BUDGET_REFUSED:
+        refuse_for_budget(core, request, &refusal);
+        return;
+    }
+}
+
+/* Answers those that waited whose senders have earned what a read takes. */
+static void answer_waiting(struct core *core)
+{
+    struct queue_link **at = &core->waiting;
+    core->waiting_due_ns = clock_monotonic_ns() + WAITING_INTERVAL_NS;
+    while (*at != NULL) {
+        struct queue_link *link = *at;
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        const struct budget_asker asker = asker_of(request);
+        if (!budget_resumes(core->config.budget, &asker, clock_monotonic_ns())) {
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        answer_now(core, request);
+    }
+    core->last_waiting = at;
+}
+
+/* Whose session is over waits for nothing; with `all`, nobody does. */
+static void forget_waiting(struct core *core, uint64_t session, bool all)
+{
+    struct queue_link **at = &core->waiting;
+    while (*at != NULL) {
+        struct queue_link *link = *at;
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        if (!all && request->session != session) {
+            at = &link->next;
+            continue;
+        }
+        const struct budget_asker asker = asker_of(request);
+        budget_forgets(core->config.budget, &asker);
+        *at = link->next;
+        request_destroy(&request);
+    }
+    core->last_waiting = at;
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+/* It was on its way when the disk filled: what the reserve must hold is bounded by what is
+ * applied. */
+static void refuse_for_room(struct core *core, struct request *request)
+{
+    if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+        hand_over(core);
+    }
+    add_reply(core, outgoing_reject(request->session, &request->envelope.id, REJECT_STORAGE_FULL,
+                                    "", 0, 0));
+    request_destroy(&request);
+}
+
+static void take_request(struct core *core, struct request *request)
+{
+    switch (request->kind) {
+    case REQUEST_MESSAGE:
+        if (!translate_is_command((enum message_type)request->envelope.type)) {
+            answer(core, request);
+        } else if (room_admits(room_state(core->config.room),
+                               (enum message_type)request->envelope.type) &&
+                   (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
+            apply_message(core, request); /* the group owns it now */
+        } else {
+            refuse_for_room(core, request);
+        }
+        return;
+    case REQUEST_PRESENCE:
+        apply_own(core, request->presence, request->account);
+        break;
+    case REQUEST_CLOSED:
+        watches_forget(core->watches, request->session);
+        follow_forget(core->follow, request->session);
+        forget_waiting(core, request->session, false);
+        break;
+    }
+    request_destroy(&request);
+}
+
+typedef void core_expect(const struct exchange *exchange, uint32_t account,
+                         const struct exchange_command *command);
+
+static void expect_one(const struct core *core, const struct queue_link *link, core_expect *expect)
+{
+    if (link == NULL) {
+        return;
+    }
+    const struct request *request = QUEUE_ELEMENT(link, struct request, link);
+    if (request->kind == REQUEST_MESSAGE &&
+        translate_is_command((enum message_type)request->envelope.type)) {
+        expect(core->config.exchange, request->account, &request->translation.command);
+    }
+}
+
+/* What stays in the queue while another has its turn. */
+static void expect(const struct core *core, const struct queue_link *link)
+{
+    expect_one(core, link->third, exchange_expect);
+    expect_one(core, link->after, exchange_expect_found);
+    expect_one(core, link->next, exchange_expect_orders);
+}
+
+/* Where not even a tick can be stored, log time stands still. */
+static bool may_tick(const struct core *core)
+{
+    return room_state(core->config.room) < ROOM_LAST;
+}
+
+/* How long nothing needs to be done, if nothing comes. */
+static int64_t idle_ns(struct core *core, int64_t now_ns)
+{
+    int64_t wait = core->keep_ns > now_ns ? core->keep_ns - now_ns : 0;
+    int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
+    if (deadline != INT64_MAX) {
+        int64_t log_now = logtime_now(core->config.clock);
+        int64_t due = deadline > log_now ? deadline - log_now : 0;
+        int64_t allowed = core->next_tick_ns > now_ns ? core->next_tick_ns - now_ns : 0;
+        wait = least(wait, due > allowed ? due : allowed);
+    }
+    wait = may_tick(core) ? wait : ROOM_INTERVAL_NS;
+    if (core->events_due_ns != INT64_MAX) {
+        wait = least(wait, core->events_due_ns > now_ns ? core->events_due_ns - now_ns : 0);
+    }
+    const int64_t follow_ns = follow_due_ns(core->follow);
+    if (follow_ns != INT64_MAX) {
+        wait = least(wait, follow_ns > now_ns ? follow_ns - now_ns : 0);
+    }
+    if (core->waiting != NULL) {
+        wait = least(wait, core->waiting_due_ns > now_ns ? core->waiting_due_ns - now_ns : 0);
+    }
+    return wait;
+}
+
+static void tick_when_due(struct core *core)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
+    bool is_due = deadline != INT64_MAX && deadline <= logtime_now(core->config.clock);
+    if (may_tick(core) && (now_ns >= core->keep_ns || (is_due && now_ns >= core->next_tick_ns))) {
+        apply_own(core, ENTRY_TICK, 0);
+        core->next_tick_ns = now_ns + TICK_INTERVAL_NS;
+    }
+    if (may_tick(core) && logtime_now(core->config.clock) >= core->config.epoch->ends_ns) {
+        begin_epoch(core);
+    }
+    if (core->events_due_ns <= now_ns) {
+        add_events(core);
+    }
+    if (follow_due_ns(core->follow) <= now_ns) {
+        add_market(core);
+    }
+    if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
+        answer_waiting(core);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct core *core = argument;
+    process_name_thread("core");
+    while (!queue_finished(core->config.inbound)) {
+        int64_t wait = idle_ns(core, clock_monotonic_ns());
+        /* With something gathered, wait only for the committer, who wakes us when it is done. */
+        if (!group_is_empty(core->open) && committer_is_idle(core)) {
+            wait = 0;
+        }
+        struct queue_link *link = queue_pop(core->config.inbound, wait);
+        if (link != NULL) {
+            expect(core, link);
+            take_request(core, QUEUE_ELEMENT(link, struct request, link));
+        }
+        tick_when_due(core);
+        if (link == NULL && !group_is_empty(core->open) && committer_is_idle(core)) {
+            hand_over(core);
+        }
+    }
+    if (!group_is_empty(core->open)) {
+        hand_over(core);
+    }
+    return NULL;
+}
+
+struct core *core_start(const struct core_config *config)
+{
+    struct core *core = calloc(1, sizeof *core);
+    if (core == NULL) {
+        fatal("the core cannot start: out of memory");
+    }
+    core->config = *config;
+    core->events_due_ns = INT64_MAX;
+    core->last_waiting = &core->waiting;
+    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
+    core->next_mark = exchange_index(config->exchange) + config->mark_every;
+    core->watches = watches_create();
+    core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number, as any of ours */
+    core->open = group_create();
+    struct group *spare = group_create();
+    /* The spare comes out of `returned` like one that was committed. */
+    if (core->watches == NULL || core->follow == NULL || core->open == NULL || spare == NULL ||
+        pthread_create(&core->thread, NULL, run, core) != 0 ||
+        !queue_try_push(config->returned, &spare->link)) {
+        fatal("the core cannot start: out of memory or threads");
+    }
+    return core;
+}
+
+void core_stop(struct core **self)
+{
+    struct core *core = *self;
+    if (core != NULL) {
+        queue_close(core->config.inbound);
+        pthread_join(core->thread, NULL);
+        const struct exchange_totals totals = exchange_totals(core->config.exchange);
+        log_info("commands %" PRIu64 ", dispatched %" PRIu64 " subtasks, looked at edges %" PRIu64
+                 " times",
+                 exchange_index(core->config.exchange), totals.dispatches, totals.edges);
+        forget_waiting(core, 0, true); /* unanswered, so not promised */
+        watches_destroy(&core->watches);
+        follow_destroy(&core->follow);
+        group_destroy(&core->open);
+        free(core);
+        *self = NULL;
+    }
+}

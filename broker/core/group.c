@@ -1,0 +1,47 @@
+#include "broker/core/group.h"
+
+#include <stdlib.h>
+
+struct group *group_create(void)
+{
+    return calloc(1, sizeof(struct group));
+}
+
+void group_clear(struct group *group)
+{
+    exchange_effects_clear(&group->effects);
+    for (uint32_t i = 0; i < group->command_count; i++) {
+        request_destroy(&group->commands[i].request);
+    }
+    for (uint32_t i = 0; i < group->reply_count; i++) {
+        outgoing_destroy(&group->replies[i]);
+    }
+    group->command_count = 0;
+    group->reply_count = 0;
+    group->bytes = 0;
+    group->has_mark = false;
+}
+
+void group_destroy(struct group **self)
+{
+    if (*self != NULL) {
+        group_clear(*self);
+        exchange_effects_fini(&(*self)->effects);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+bool group_is_empty(const struct group *group)
+{
+    return group->command_count == 0 && group->reply_count == 0;
+}
+
+bool group_has_room(const struct group *group, const struct entry_command *command)
+{
+    if (group->reply_count == GROUP_REPLIES_MAX) {
+        return false;
+    }
+    return group->command_count == 0 || (group->command_count < GROUP_COMMANDS_MAX &&
+                                         group->bytes + entry_command_size(command) <= GROUP_BYTES);
+}

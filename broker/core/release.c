@@ -1,0 +1,522 @@
+#include "broker/core/release.h"
+
+#include "base/checked.h"
+#include "protocol/codec.h"
+#include "protocol/identity.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+#include "protocol/results.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct release {
+    release_send *send;
+    void *context;
+    size_t run_count;
+    size_t run_bytes; /* that its work is given */
+    const struct exchange_effect *work[LIMIT_DISPATCH];
+};
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    /* protobuf-c does not write through it when it packs. */
+    union {
+        const void *from;
+        uint8_t *to;
+    } borrowed = {.from = bytes};
+    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
+}
+
+static bool emit(struct release *release, struct outgoing *outgoing)
+{
+    if (outgoing == NULL) {
+        return false;
+    }
+    release->send(release->context, outgoing);
+    return true;
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static struct outgoing *accepted(const struct exchange_effect *effect)
+{
+    Bourse__V1__Accepted body = BOURSE__V1__ACCEPTED__INIT;
+    body.index = effect->index;
+    body.has_repeated = effect->repeated;
+    body.repeated = effect->repeated;
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_ACCEPTED, &body.base);
+    if (outgoing != NULL) {
+        outgoing->session = effect->origin;
+        outgoing->id = effect->id;
+    }
+    return outgoing;
+}
+
+/* The message that brings a command of this type; 0: the broker makes it itself. */
+static enum message_type message_of(enum exchange_command_type command)
+{
+    switch (command) {
+    case EXCHANGE_JOIN:
+        return MESSAGE_JOIN;
+    case EXCHANGE_MINT:
+        return MESSAGE_MINT;
+    case EXCHANGE_INVITE:
+        return MESSAGE_INVITE_CREATE;
+    case EXCHANGE_FREEZE:
+        return MESSAGE_FREEZE;
+    case EXCHANGE_HALT:
+        return MESSAGE_HALT;
+    case EXCHANGE_BANDS:
+        return MESSAGE_SET_BANDS;
+    case EXCHANGE_OWNER:
+        return MESSAGE_SET_OWNER;
+    case EXCHANGE_JUDGE:
+        return MESSAGE_JUDGE_RESULT;
+    case EXCHANGE_ADVERTISE:
+        return MESSAGE_ADVERTISE;
+    case EXCHANGE_ASK:
+        return MESSAGE_ASK_PLACE;
+    case EXCHANGE_CANCEL_ORDER:
+        return MESSAGE_ORDER_CANCEL;
+    case EXCHANGE_REPLACE:
+        return MESSAGE_ORDER_REPLACE;
+    case EXCHANGE_STATEMENT:
+        return MESSAGE_STATEMENT_HELD;
+    case EXCHANGE_RESULTS:
+        return MESSAGE_RESULTS;
+    case EXCHANGE_SUBMIT:
+        return MESSAGE_SUBMIT_JOB;
+    case EXCHANGE_CANCEL_JOB:
+        return MESSAGE_JOB_CANCEL;
+    case EXCHANGE_GENESIS:
+    case EXCHANGE_TICK:
+    case EXCHANGE_SUSPECT:
+    case EXCHANGE_RETURNED:
+    case EXCHANGE_GOODBYE:
+    case EXCHANGE_LIMITS:
+    case EXCHANGE_EPOCH:
+        break;
+    }
+    return (enum message_type)0;
+}
+
+static struct outgoing *rejected(const struct exchange_effect *effect)
+{
+    const struct exchange_reject *reject = &effect->reject;
+    const enum reject_code code = (enum reject_code)reject->code;
+    const struct value value = {reject->value, effect->rate};
+    struct outgoing *outgoing =
+        code == REJECT_WOULD_TRADE && effect->rate != RATE_NONE
+            ? outgoing_reject_value(effect->origin, &effect->id, code,
+                                    strncmp(reject->field, "parts.", strlen("parts.")) == 0, &value,
+                                    reject->limit)
+            : outgoing_reject(effect->origin, &effect->id, code, reject->field, reject->value,
+                              reject->limit);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        outgoing->refused_type = message_of(effect->refused);
+    }
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- pushes to a provider */
+
+static struct outgoing *push(uint32_t provider, enum message_type type,
+                             const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_PUSH, type, body);
+    if (outgoing != NULL) {
+        outgoing->account = provider;
+    }
+    return outgoing;
+}
+
+/* Down: the agent stops before the broker stops paying. But never 0, which no message may say: a
+ * lease is told of again within its grace, to an agent that restarted. */
+static int64_t term_ms(int64_t term_ns)
+{
+    int64_t ms = term_ns / NS_PER_MS;
+    return ms > 0 ? ms : 1;
+}
+
+static struct outgoing *granted(const struct exchange_effect *effect)
+{
+    const struct exchange_grant *grant = &effect->grant;
+    Bourse__V1__LeaseGrant body = BOURSE__V1__LEASE_GRANT__INIT;
+    body.lease = grant->lease;
+    body.job = view(&grant->job, sizeof grant->job);
+    body.owner = view(&grant->owner, sizeof grant->owner);
+    body.device = view(&grant->device, sizeof grant->device);
+    body.slots = grant->slots;
+    body.slots_per_subtask = grant->width;
+    body.price_micro = grant->price_micro;
+    body.term_ms = term_ms(grant->term_ns);
+    body.manifest = view(&grant->manifest, sizeof grant->manifest);
+    body.limit_ms = grant->limit_ns / NS_PER_MS;
+    body.has_ask = true;
+    body.ask = view(&grant->ask, sizeof grant->ask);
+    body.has_checkpoint = grant->has_checkpoints;
+    body.checkpoint = grant->has_checkpoints;
+    return push(effect->account, MESSAGE_LEASE_GRANT, &body.base);
+}
+
+static struct outgoing *renewed(const struct exchange_effect *effect)
+{
+    Bourse__V1__LeaseRenew body = BOURSE__V1__LEASE_RENEW__INIT;
+    body.lease = effect->lease.lease;
+    body.term_ms = term_ms(effect->lease.term_ns);
+    return push(effect->account, MESSAGE_LEASE_RENEW, &body.base);
+}
+
+static struct outgoing *ended(const struct exchange_effect *effect)
+{
+    Bourse__V1__LeaseEnd body = BOURSE__V1__LEASE_END__INIT;
+    body.lease = effect->lease.lease;
+    body.reason = effect->lease.reason;
+    return push(effect->account, MESSAGE_LEASE_END, &body.base);
+}
+
+static struct outgoing *noticed(const struct exchange_effect *effect)
+{
+    Bourse__V1__LeaseNotice body = BOURSE__V1__LEASE_NOTICE__INIT;
+    body.lease = effect->lease.lease;
+    body.notice_ms = term_ms(effect->lease.term_ns);
+    return push(effect->account, MESSAGE_LEASE_NOTICE, &body.base);
+}
+
+static struct outgoing *noted(const struct exchange_effect *effect)
+{
+    const struct exchange_ask_note *ask = &effect->ask;
+    Bourse__V1__AskEvent body = BOURSE__V1__ASK_EVENT__INIT;
+    body.device = view(&ask->device, sizeof ask->device);
+    body.order = view(&ask->order, sizeof ask->order);
+    body.stands = ask->stands;
+    body.slots = ask->slots;
+    body.price_micro = ask->price_micro;
+    body.has_good_till_ms = ask->good_till_ns > 0;
+    body.good_till_ms = ask->good_till_ns / NS_PER_MS;
+    body.has_max_term_ms = ask->max_term_ns > 0;
+    body.max_term_ms = ask->max_term_ns / NS_PER_MS;
+    body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms =
+        ask->terms.is_interruptible;
+    body.interruptible = ask->terms.is_interruptible;
+    body.notice_ms = ask->terms.notice_ns / NS_PER_MS;
+    body.minimum_run_ms = ask->terms.minimum_run_ns / NS_PER_MS;
+    return push(effect->account, MESSAGE_ASK_EVENT, &body.base);
+}
+
+/* ---------------------------------------------------------------- work, in groups */
+
+/* The work of the run with what it was given, and a note to the blob port of what may be read for
+ * it. */
+struct giving {
+    Bourse__V1__Given **given; /* of all works, one after the other; owned */
+    size_t count;
+    Bourse__V1__Saved *saved[LIMIT_DISPATCH]; /* by work; NULL: it begins anew. Owned */
+    struct hash32 *hashes;                    /* owned */
+    size_t hash_count;
+};
+
+static void giving_fini(struct giving *giving)
+{
+    for (size_t i = 0; i < giving->count; i++) {
+        bourse__v1__given__free_unpacked(giving->given[i], NULL);
+    }
+    for (size_t i = 0; i < LIMIT_DISPATCH; i++) {
+        if (giving->saved[i] != NULL) {
+            bourse__v1__saved__free_unpacked(giving->saved[i], NULL);
+        }
+    }
+    free(giving->given);
+    free(giving->hashes);
+}
+
+static bool add_hashes(struct giving *giving, Bourse__V1__Output *const *files, size_t count)
+{
+    if (count == 0) {
+        return true;
+    }
+    struct hash32 *larger =
+        realloc(giving->hashes, (giving->hash_count + count) * sizeof *giving->hashes);
+    if (larger == NULL) {
+        return false;
+    }
+    giving->hashes = larger;
+    for (size_t i = 0; i < count; i++) {
+        larger[giving->hash_count++] = codec_hash(files[i]->hash);
+    }
+    return true;
+}
+
+static bool give(const struct release *release, struct giving *giving, Bourse__V1__Work *items)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < release->run_count; i++) {
+        count += release->work[i]->work.given_count;
+    }
+    giving->given = count == 0 ? NULL : calloc(count, sizeof(Bourse__V1__Given *));
+    if (count > 0 && giving->given == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < release->run_count; i++) {
+        const struct exchange_work *work = &release->work[i]->work;
+        items[i].n_given = work->given_count;
+        items[i].given = work->given_count == 0 ? NULL : &giving->given[giving->count];
+        for (uint32_t k = 0; k < work->given_count; k++) {
+            Bourse__V1__Given *given = translate_given(&work->given[k]);
+            if (given == NULL) {
+                return false;
+            }
+            giving->given[giving->count++] = given;
+            if (!add_hashes(giving, given->outputs, given->n_outputs)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The same of the checkpoints that they go on from. */
+static bool give_saved(const struct release *release, struct giving *giving,
+                       Bourse__V1__Work *items)
+{
+    for (size_t i = 0; i < release->run_count; i++) {
+        const struct exchange_work *work = &release->work[i]->work;
+        if (work->saved.length == 0) {
+            continue;
+        }
+        giving->saved[i] = translate_saved(&work->saved);
+        if (giving->saved[i] == NULL ||
+            !add_hashes(giving, giving->saved[i]->files, giving->saved[i]->n_files)) {
+            return false;
+        }
+        giving->saved[i]->has_attempt = true;
+        giving->saved[i]->attempt = work->saved_by;
+        items[i].saved = giving->saved[i];
+    }
+    return true;
+}
+
+/* The right to read goes first: the agent may ask as soon as it hears. */
+static bool emit_rights(struct release *release, struct giving *giving, uint64_t lease)
+{
+    if (giving->hash_count == 0) {
+        return true;
+    }
+    struct outgoing *outgoing = outgoing_create(OUTGOING_GIVEN);
+    if (outgoing != NULL) {
+        outgoing->account = release->work[0]->account;
+        outgoing->lease = lease;
+        outgoing->body = (uint8_t *)giving->hashes;
+        outgoing->length = giving->hash_count * sizeof *giving->hashes;
+        giving->hashes = NULL;
+    }
+    return emit(release, outgoing);
+}
+
+static bool flush_work(struct release *release)
+{
+    if (release->run_count == 0) {
+        return true;
+    }
+    struct giving giving = {0};
+    Bourse__V1__Work items[LIMIT_DISPATCH];
+    Bourse__V1__Work *pointers[LIMIT_DISPATCH];
+    for (size_t i = 0; i < release->run_count; i++) {
+        const struct exchange_work *work = &release->work[i]->work;
+        bourse__v1__work__init(&items[i]);
+        items[i].index = work->index;
+        items[i].attempt = work->attempt;
+        items[i].lane = work->lane;
+        items[i].has_urgent = work->is_urgent;
+        items[i].urgent = work->is_urgent;
+        items[i].has_seed = !hash32_is_zero(&work->seed);
+        items[i].seed = view(&work->seed, sizeof work->seed);
+        items[i].has_checked = items[i].has_seed;
+        items[i].checked = work->checked;
+        pointers[i] = &items[i];
+    }
+    const struct exchange_effect *first = release->work[0];
+    struct outgoing *outgoing = NULL;
+    if (!give(release, &giving, items) || !give_saved(release, &giving, items) ||
+        !emit_rights(release, &giving, first->work.lease)) {
+        giving_fini(&giving);
+        return false;
+    }
+    if (first->type == EFFECT_DISPATCH) {
+        Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
+        body.lease = first->work.lease;
+        body.n_work = release->run_count;
+        body.work = pointers;
+        outgoing = push(first->account, MESSAGE_DISPATCH, &body.base);
+    } else {
+        Bourse__V1__Withdraw body = BOURSE__V1__WITHDRAW__INIT;
+        body.lease = first->work.lease;
+        body.n_work = release->run_count;
+        body.work = pointers;
+        outgoing = push(first->account, MESSAGE_WITHDRAW, &body.base);
+    }
+    release->run_count = 0;
+    release->run_bytes = 0;
+    giving_fini(&giving);
+    return emit(release, outgoing);
+}
+
+static size_t given_bytes(const struct exchange_work *work)
+{
+    enum { GIVEN_HEAD_BYTES = 4 };  /* a tag and a length of at most LIMIT_GIVEN_BYTES */
+    enum { SAVED_HEAD_BYTES = 12 }; /* the same, and who saved it */
+    size_t bytes = work->saved.length == 0 ? 0 : work->saved.length + SAVED_HEAD_BYTES;
+    for (uint32_t i = 0; i < work->given_count; i++) {
+        bytes += work->given[i].length + GIVEN_HEAD_BYTES;
+    }
+    return bytes;
+}
+
+static bool add_work(struct release *release, const struct exchange_effect *effect)
+{
+    enum { RUN_BYTES = LIMIT_LARGE_BODY_BYTES - 64 * LIMIT_DISPATCH }; /* but for what is given */
+    const size_t bytes = given_bytes(&effect->work);
+    if (release->run_count > 0) {
+        const struct exchange_effect *first = release->work[0];
+        bool fits = first->type == effect->type && first->account == effect->account &&
+                    first->work.lease == effect->work.lease &&
+                    release->run_count < LIMIT_DISPATCH && release->run_bytes + bytes <= RUN_BYTES;
+        if (!fits && !flush_work(release)) {
+            return false;
+        }
+    }
+    release->work[release->run_count++] = effect;
+    release->run_bytes += bytes;
+    return true;
+}
+
+/* ---------------------------------------------------------------- notes for other threads */
+
+void release_account(const struct exchange_effect *effect, struct directory_account *ret_account)
+{
+    *ret_account = (struct directory_account){.number = effect->account,
+                                              .key = effect->opened.key,
+                                              .roles = effect->opened.roles,
+                                              .frozen = effect->opened.frozen};
+    static_assert(sizeof ret_account->name == sizeof effect->opened.name, "one size of names");
+    memcpy(ret_account->name, effect->opened.name, sizeof ret_account->name);
+    /* The system's accounts have no key and no connection: zeros. */
+    (void)identity_transport_of(&effect->opened.key, &ret_account->transport);
+}
+
+static struct outgoing *opened(const struct exchange_effect *effect)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_ACCOUNT);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        release_account(effect, &outgoing->opened);
+    }
+    return outgoing;
+}
+
+static struct outgoing *serves(const struct exchange_effect *effect)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_SERVE);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        outgoing->lease = effect->grant.lease;
+        outgoing->job = effect->grant.job;
+        outgoing->manifest = effect->grant.manifest;
+        outgoing->owner = effect->grant.owner;
+        outgoing->owner_number = effect->grant.owner_number;
+    }
+    return outgoing;
+}
+
+static struct outgoing *serves_no_more(const struct exchange_effect *effect)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_UNSERVE);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        outgoing->lease = effect->lease.lease;
+    }
+    return outgoing;
+}
+
+unsigned release_names(bool is_taken, unsigned outcome)
+{
+    return RESULTS_STREAMS | (is_taken ? RESULTS_OUTPUTS : 0U) |
+           (outcome == OUTCOME_PREEMPTED ? RESULTS_SAVED : 0U);
+}
+
+/* A result that was recorded, or is held until it is checked: what it names is its job's owner's
+ * from now on. What was not accepted leaves its streams, and its checkpoint. */
+static bool names(struct release *release, const struct exchange_effect *effect)
+{
+    const struct ledger_record *record = &effect->ledger;
+    struct hash32 hashes[RESULTS_BLOBS_MAX];
+    if (record->kind != LEDGER_RESULT && record->kind != LEDGER_HELD) {
+        return true;
+    }
+    const bool is_taken = record->kind == LEDGER_HELD || record->status == ATTEMPT_ACCEPTED;
+    const size_t count = results_blobs(record->result, record->result_length,
+                                       release_names(is_taken, record->outcome), hashes);
+    if (count == 0) {
+        return true;
+    }
+    struct outgoing *outgoing = outgoing_create(OUTGOING_NAMED);
+    uint8_t *body = malloc(count * sizeof *hashes);
+    if (outgoing == NULL || body == NULL) {
+        outgoing_destroy(&outgoing);
+        free(body);
+        return false;
+    }
+    memcpy(body, hashes, count * sizeof *hashes);
+    outgoing->account = record->credit;
+    outgoing->job = record->job;
+    outgoing->body = body;
+    outgoing->length = count * sizeof *hashes;
+    return emit(release, outgoing);
+}
+
+static bool release_one(struct release *release, const struct exchange_effect *effect)
+{
+    switch (effect->type) {
+    case EFFECT_ACCEPT:
+        return emit(release, accepted(effect));
+    case EFFECT_REJECT:
+        return emit(release, rejected(effect));
+    case EFFECT_ACCOUNT:
+        return emit(release, opened(effect));
+    case EFFECT_LEASE_GRANT:
+        /* The right to read goes first: the agent may ask as soon as it hears. */
+        return flush_work(release) && emit(release, serves(effect)) &&
+               emit(release, granted(effect));
+    case EFFECT_LEASE_RENEW:
+        return flush_work(release) && emit(release, renewed(effect));
+    case EFFECT_LEASE_NOTICE:
+        return flush_work(release) && emit(release, noticed(effect));
+    case EFFECT_LEASE_END:
+        return flush_work(release) && emit(release, ended(effect)) &&
+               emit(release, serves_no_more(effect));
+    case EFFECT_ASK:
+        return flush_work(release) && emit(release, noted(effect));
+    case EFFECT_DISPATCH:
+    case EFFECT_WITHDRAW:
+        return add_work(release, effect);
+    case EFFECT_LEDGER:
+        return names(release, effect);
+    case EFFECT_JOB:
+        return true; /* the committer's, and the core's */
+    }
+    return true;
+}
+
+bool release_effects(const struct exchange_effects *effects, release_send *send, void *context)
+{
+    struct release release = {.send = send, .context = context};
+    for (size_t i = 0; i < effects->count; i++) {
+        if (!release_one(&release, &effects->items[i])) {
+            return false;
+        }
+    }
+    return flush_work(&release);
+}

@@ -1,0 +1,664 @@
+#include "broker/gateway/gateway.h"
+
+#include "base/checked.h"
+#include "broker/fatal.h"
+#include "broker/gateway/gateway_state.h"
+#include "broker/gateway/sessions.h"
+#include "exchange/exchange.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum {
+    RECEIVE_BATCH = 256,
+    SEND_BATCH = 1024,
+    HELLO_SPREAD_RATE = 200, /* a second: what Welcome asks of those who come back together */
+    ACCOUNT_RATES = 4,       /* of one session, for all of an account's */
+    STRANGERS_RATES = 32,    /* of one stranger's session, for all of them */
+    HELD_LOOK_MS = 1,        /* how often it is looked whether held commands may go on */
+    HELD_BEHIND = 1024,      /* so many others before a held command, and it waits on */
+};
+
+/* ---------------------------------------------------------------- to the workers */
+
+/* All of one account passes one worker, so that its messages keep their order. */
+static struct queue *worker_of(const struct gateway *gateway, uint32_t account, uint64_t session)
+{
+    uint64_t key = account == EXCHANGE_NO_ACCOUNT ? session : account;
+    return gateway->config.workers[key % gateway->config.worker_count];
+}
+
+static bool notice(struct gateway *gateway, enum request_kind kind, uint32_t account,
+                   uint64_t session, enum entry_command_kind presence)
+{
+    struct request *request = request_create();
+    if (request == NULL) {
+        return false; /* the next round tries again */
+    }
+    request->kind = kind;
+    request->account = account;
+    request->session = session;
+    request->presence = presence;
+    bool pushed = queue_try_push(worker_of(gateway, account, session), &request->link);
+    if (!pushed) {
+        request_destroy(&request);
+    }
+    return pushed;
+}
+
+static bool pass_to_worker(struct gateway *gateway, struct request *request)
+{
+    return queue_try_push(worker_of(gateway, request->account, request->session), &request->link);
+}
+
+/* What an agent commanded before it went, or fell silent, comes before the notice of that. False:
+ * its worker has no room. */
+static bool pass_before_notice(struct gateway *gateway, uint32_t account)
+{
+    struct request *request;
+    while ((request = held_of(&gateway->held, account)) != NULL) {
+        held_take(&gateway->held, account);
+        if (!pass_to_worker(gateway, request)) {
+            held_put_back(&gateway->held, request);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_kind kind)
+{
+    if (!pass_before_notice(gateway, account)) {
+        return false;
+    }
+    if (!notice(gateway, REQUEST_PRESENCE, account, 0, kind)) {
+        return false;
+    }
+    log_debug("provider %" PRIu32 ": presence %d", account, (int)kind);
+    presence_told(gateway->sessions, account, kind);
+    return true;
+}
+
+static bool may_tell(const struct gateway *gateway)
+{
+    return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_LAST;
+}
+
+void gateway_tell_presence(struct gateway *gateway)
+{
+    if (!may_tell(gateway)) {
+        return; /* the next round says it */
+    }
+    int64_t now_ns = clock_monotonic_ns();
+    uint32_t position = 0;
+    uint32_t account;
+    enum entry_command_kind kind;
+    while (presence_next_notice(gateway->sessions, now_ns, gateway->config.heartbeat_ms * NS_PER_MS,
+                                &position, &account, &kind)) {
+        (void)tell(gateway, account, kind); /* its worker is busy: the next round says it */
+    }
+}
+
+/* What an agent commands after its goodbye must not overtake it: the goodbye would cancel the asks
+ * of its return. */
+static bool goodbye_went_first(struct gateway *gateway, uint32_t account)
+{
+    return !presence_owes_goodbye(gateway->sessions, account) ||
+           (may_tell(gateway) && tell(gateway, account, ENTRY_GOODBYE));
+}
+
+/* Gives back the place of a session that is over, once the core is to hear of it. */
+static void let_go(struct gateway *gateway, struct session *session)
+{
+    if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
+        sessions_forget(gateway->sessions, session);
+    }
+}
+
+void gateway_let_all_go(struct gateway *gateway)
+{
+    size_t position = 0;
+    for (struct session *session;
+         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
+        if (session->is_closing) {
+            let_go(gateway, session);
+        }
+    }
+}
+
+/* False: something inside is full, and nothing was passed on. With `waits` it is held back until
+ * its account has earned it. */
+static bool pass_on(struct gateway *gateway, const struct incoming *in,
+                    const struct session *session, bool waits)
+{
+    size_t length = in->message.length;
+    if (translate_is_command((enum message_type)in->envelope.type) &&
+        !goodbye_went_first(gateway, session->account)) {
+        return false;
+    }
+    if (atomic_fetch_add(&gateway->pending_bytes, length) + length > GATEWAY_PENDING_BYTES) {
+        (void)atomic_fetch_sub(&gateway->pending_bytes, length);
+        return false;
+    }
+    struct request *request = request_create();
+    if (request == NULL) {
+        (void)atomic_fetch_sub(&gateway->pending_bytes, length);
+        return false;
+    }
+    request->budget = &gateway->pending_bytes; /* request_destroy gives it back from here on */
+    request->length = length;
+    request->message = malloc(length);
+    if (request->message == NULL) {
+        request_destroy(&request);
+        return false;
+    }
+    memcpy(request->message, in->message.bytes, length);
+    request->kind = REQUEST_MESSAGE;
+    request->session = session->number;
+    request->account = session->account;
+    if (in->account != NULL) {
+        request->roles = in->account->roles;
+        request->key = in->account->key;
+    }
+    request->transport = in->message.client;
+    request->envelope = in->envelope;
+    request->envelope.body = request->message + ENVELOPE_HEAD_BYTES;
+    if (!(waits ? held_put(&gateway->held, request) : pass_to_worker(gateway, request))) {
+        request_destroy(&request);
+        return false;
+    }
+    return true;
+}
+
+static struct budget_asker commander(const struct request *request)
+{
+    return (struct budget_asker){request->account, request->session, BUDGET_COMMANDS};
+}
+
+static int64_t cost_of(enum message_type type, size_t bytes)
+{
+    return type == MESSAGE_RESULTS ? budget_of_results(bytes) : budget_of_command(bytes);
+}
+
+/* Passes on what was held, as far as its accounts have earned that and the workers have room. */
+static void pass_held(struct gateway *gateway, int64_t now_ns)
+{
+    for (size_t i = 0; i < gateway->held.count;) {
+        struct request *request = held_first(&gateway->held, i);
+        const struct budget_asker asker = commander(request);
+        const int64_t cost = cost_of((enum message_type)request->envelope.type, request->length);
+        if (!budget_admits(gateway->config.budget, &asker, now_ns) ||
+            queue_count(worker_of(gateway, request->account, request->session)) >= HELD_BEHIND) {
+            i++;
+            continue;
+        }
+        held_take(&gateway->held, request->account);
+        if (!pass_to_worker(gateway, request)) {
+            held_put_back(&gateway->held, request);
+            return;
+        }
+        budget_charge(gateway->config.budget, &asker, cost, now_ns);
+    }
+}
+
+/* ---------------------------------------------------------------- session messages */
+
+static void goodbye(struct gateway *gateway, struct session *session)
+{
+    if (session->role == SESSION_PROVIDER && session->account != EXCHANGE_NO_ACCOUNT &&
+        presence_session(gateway->sessions, session->account) == session->number) {
+        presence_goodbye(gateway->sessions, session->account);
+        gateway_tell_presence(gateway);
+    }
+    sessions_close(session);
+}
+
+static void heartbeat(struct gateway *gateway, struct session *session)
+{
+    static const struct id128 no_id;
+    Bourse__V1__Heartbeat body = BOURSE__V1__HEARTBEAT__INIT;
+    body.has_sequence = true;
+    body.sequence = session->heard_sequence;
+    body.has_spread_ms = true;
+    body.spread_ms = gateway->spread_ms;
+    gateway_send_body(gateway, session, MESSAGE_HEARTBEAT, &no_id, &body.base);
+}
+
+/* ---------------------------------------------------------------- checks of a head */
+
+struct refusal {
+    enum reject_code code;
+    const char *field;
+    int64_t value, limit;
+};
+
+/* Everything that can be said from the head, the account and the clock. */
+static struct refusal check(struct gateway *gateway, const struct incoming *in)
+{
+    const struct envelope *envelope = &in->envelope;
+    enum message_type type = (enum message_type)envelope->type;
+    unsigned roles = message_roles(type);
+    if (roles == 0 || message_is_of_blobs(type)) {
+        return (struct refusal){REJECT_TYPE, "type", envelope->type, 0};
+    }
+    bool allowed =
+        (roles & ROLE_ANYONE) != 0 || (in->account != NULL && (in->account->roles & roles) != 0);
+    if (!allowed) {
+        return (struct refusal){REJECT_ROLE, "type", 0, 0};
+    }
+    if (envelope->body_length > message_body_cap(type)) {
+        return (struct refusal){REJECT_TOO_LARGE, "body", envelope->body_length,
+                                message_body_cap(type)};
+    }
+    if (message_must_be_signed(type) && !envelope->is_signed) {
+        return (struct refusal){REJECT_NOT_SIGNED, "signature", 0, 0};
+    }
+    if (id128_is_zero(&envelope->id)) {
+        return (struct refusal){REJECT_MALFORMED, "id", 0, 0};
+    }
+    if (atomic_load(&gateway->is_draining)) {
+        return (struct refusal){REJECT_UNAVAILABLE, "", 0, 0};
+    }
+    if (!room_admits(room_state(gateway->config.room), type)) {
+        return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
+    }
+    if (!translate_is_command(type)) {
+        return (struct refusal){.code = REJECT_NONE};
+    }
+    int64_t now_ms = gateway_log_time_ms(gateway);
+    if (envelope->created_ms < now_ms - LIMIT_ID_AGE_MS) {
+        return (struct refusal){REJECT_ID_EXPIRED, "created_ms", envelope->created_ms,
+                                now_ms - LIMIT_ID_AGE_MS};
+    }
+    if (envelope->created_ms > now_ms + LIMIT_ID_AHEAD_MS) {
+        return (struct refusal){REJECT_ID_EXPIRED, "created_ms", envelope->created_ms,
+                                now_ms + LIMIT_ID_AHEAD_MS};
+    }
+    return (struct refusal){.code = REJECT_NONE};
+}
+
+static void heard(struct gateway *gateway, struct session *session, const struct envelope *envelope,
+                  int64_t now_ns)
+{
+    session->heard_ns = now_ns;
+    if (envelope->sequence > session->heard_sequence) {
+        session->heard_sequence = envelope->sequence;
+    }
+    if (session->role == SESSION_PROVIDER &&
+        presence_session(gateway->sessions, session->account) == session->number) {
+        presence_heard(gateway->sessions, session->account, now_ns);
+    }
+}
+
+/* One refusal a second, and silence for the rest: a flood must not be answered message by
+ * message. */
+static void over_rate(struct gateway *gateway, const struct incoming *in, struct session *session,
+                      const char *field, uint32_t rate)
+{
+    if (allowance_tell(&session->allowance, session->heard_ns)) {
+        gateway_refuse(gateway, in, session, REJECT_RATE, field, (int64_t)rate + 1, rate);
+    } else {
+        gateway->counts.dropped++;
+        gateway_note_refused(gateway, in, REJECT_RATE);
+    }
+}
+
+uint32_t gateway_account_rate(const struct gateway *gateway)
+{
+    return gateway->config.rate * ACCOUNT_RATES;
+}
+
+static bool within_rates(struct gateway *gateway, const struct incoming *in,
+                         struct session *session, int64_t now_ns)
+{
+    bool is_known = in->account != NULL;
+    uint32_t rate = is_known ? gateway->config.rate : gateway->config.rate_anonymous;
+    if (!allowance_take(&session->allowance, rate, now_ns)) {
+        over_rate(gateway, in, session, "messages_per_second", rate);
+        return false;
+    }
+    struct allowance *whole =
+        is_known ? allowances_of(&gateway->accounts, in->account->number) : &gateway->strangers;
+    uint32_t whole_rate = is_known ? gateway_account_rate(gateway) : rate * STRANGERS_RATES;
+    if (whole != NULL && !allowance_take(whole, whole_rate, now_ns)) {
+        over_rate(gateway, in, session, "account_messages_per_second", whole_rate);
+        return false;
+    }
+    return true;
+}
+
+/* Its heartbeat says what it has seen: that is kept no longer. */
+static void acknowledge(struct gateway *gateway, struct session *session,
+                        const struct envelope *envelope)
+{
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    if (codec_decode(MESSAGE_HEARTBEAT, envelope->body, envelope->body_length, &body, &error) ==
+        CODEC_OK) {
+        const Bourse__V1__Heartbeat *said = (const void *)body;
+        if (said->has_sequence) {
+            sessions_seen(gateway->sessions, session, said->sequence);
+        }
+        codec_free(&body);
+    }
+}
+
+static void over_budget(struct gateway *gateway, const struct incoming *in, struct session *session,
+                        const struct budget_asker *asker, int64_t now_ns)
+{
+    const struct budget_refusal refusal = budget_refuse(gateway->config.budget, asker, now_ns);
+    if (refusal.is_told) {
+        gateway_refuse(gateway, in, session, REJECT_RATE, refusal.field, refusal.value,
+                       refusal.limit);
+    } else {
+        gateway->counts.dropped++;
+        gateway_note_refused(gateway, in, REJECT_RATE);
+    }
+}
+
+/* A read that is on its way is not charged yet, so the core looks again; a command is charged here,
+ * or waits here. */
+static void pass_within_budget(struct gateway *gateway, const struct incoming *in,
+                               struct session *session, int64_t now_ns)
+{
+    struct budget *budget = gateway->config.budget;
+    const enum message_type type = (enum message_type)in->envelope.type;
+    const bool is_command = translate_is_command(type);
+    const struct budget_asker asker = {session->account, session->number,
+                                       is_command ? BUDGET_COMMANDS : BUDGET_READS};
+    const bool admits = budget == NULL || budget_admits(budget, &asker, now_ns);
+    const bool waits = is_command && (!admits || held_of(&gateway->held, session->account) != NULL);
+    if (!admits && !is_command) {
+        over_budget(gateway, in, session, &asker, now_ns);
+    } else if (pass_on(gateway, in, session, waits)) {
+        if (is_command && !waits && budget != NULL) {
+            budget_charge(budget, &asker, cost_of(type, in->message.length), now_ns);
+        }
+    } else if (waits) {
+        over_budget(gateway, in, session, &asker, now_ns);
+    } else { /* a queue inside is full, or its bytes */
+        gateway_refuse(gateway, in, session, REJECT_BUSY, "", 0, 0);
+    }
+}
+
+static void in_session(struct gateway *gateway, const struct incoming *in, struct session *session)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    heard(gateway, session, &in->envelope, now_ns);
+    if (!within_rates(gateway, in, session, now_ns)) {
+        return;
+    }
+    if (in->envelope.type == MESSAGE_HEARTBEAT) {
+        acknowledge(gateway, session, &in->envelope);
+        if (now_ns - session->sent_ns >= gateway->config.heartbeat_ms * NS_PER_MS / 2) {
+            heartbeat(gateway, session);
+        }
+        return;
+    }
+    if (in->envelope.type == MESSAGE_GOODBYE) {
+        goodbye(gateway, session);
+        return;
+    }
+    struct refusal refusal = check(gateway, in);
+    if (refusal.code != REJECT_NONE) {
+        gateway_refuse(gateway, in, session, refusal.code, refusal.field, refusal.value,
+                       refusal.limit);
+    } else {
+        pass_within_budget(gateway, in, session, now_ns);
+    }
+}
+
+static void receive(struct gateway *gateway, const struct router_message *message)
+{
+    struct incoming in = {.message = *message,
+                          .account =
+                              directory_transport(gateway->config.directory, &message->client)};
+    switch (envelope_read(message->bytes, message->length, LIMIT_MESSAGE_BYTES, &in.envelope)) {
+    case ENVELOPE_OK:
+        break;
+    case ENVELOPE_BAD_VERSION:
+        gateway_refuse(gateway, &in, NULL, REJECT_VERSION, "version", 0, ENVELOPE_VERSION);
+        return;
+    case ENVELOPE_TOO_LARGE:
+        gateway_refuse(gateway, &in, NULL, REJECT_TOO_LARGE, "body", 0, LIMIT_MESSAGE_BYTES);
+        return;
+    case ENVELOPE_SHORT:
+    case ENVELOPE_LONG:
+    case ENVELOPE_BAD_MAGIC:
+    case ENVELOPE_BAD_FLAGS:
+        gateway_refuse(gateway, &in, NULL, REJECT_MALFORMED, "envelope", 0, 0);
+        return;
+    }
+    if (in.envelope.type == MESSAGE_HELLO) {
+        gateway_hello(gateway, &in);
+        return;
+    }
+    struct session *session =
+        sessions_of(gateway->sessions, in.envelope.session, &message->route, &message->client);
+    if (session == NULL) {
+        gateway_refuse(gateway, &in, NULL, REJECT_SESSION, "session", 0, 0);
+    } else {
+        in_session(gateway, &in, session);
+    }
+}
+
+/* ---------------------------------------------------------------- releases */
+
+static void learn_account(struct gateway *gateway, const struct directory_account *account)
+{
+    if (!directory_put(gateway->config.directory, account)) {
+        fatal("out of memory");
+    }
+    size_t position = 0;
+    for (struct session *session;
+         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
+        if (key32_equal(&session->transport, &account->transport)) {
+            if (!sessions_know(gateway->sessions, session, account->number)) {
+                fatal("out of memory"); /* it redeemed its invitation on this connection */
+            }
+            if (account->frozen && session->role == SESSION_PROVIDER) {
+                sessions_close(
+                    session); /* its asks are gone: it greets anew, and asks until it may */
+            }
+        }
+    }
+}
+
+static void release(struct gateway *gateway, struct outgoing *outgoing)
+{
+    struct session *session = NULL;
+    if (outgoing->refused != REJECT_NONE && outgoing->account != EXCHANGE_NO_ACCOUNT) {
+        gateway->counts.refused++;
+        refusals_note(gateway->config.refusals, outgoing->account, outgoing->refused,
+                      outgoing->refused_type);
+    }
+    switch (outgoing->kind) {
+    case OUTGOING_REPLY:
+    case OUTGOING_EVENT:
+        session = sessions_number(gateway->sessions, outgoing->session);
+        break;
+    case OUTGOING_PUSH:
+        session = sessions_number(gateway->sessions,
+                                  presence_session(gateway->sessions, outgoing->account));
+        break;
+    case OUTGOING_ACCOUNT:
+        learn_account(gateway, &outgoing->opened);
+        return;
+    case OUTGOING_INDEX:
+        gateway->config.index = outgoing->index;
+        gateway->config.index_log_ns = outgoing->log_time_ns;
+        return;
+    case OUTGOING_SERVE:
+    case OUTGOING_UNSERVE:
+    case OUTGOING_GIVEN:
+    case OUTGOING_NAMED:
+        return;
+    }
+    if (session != NULL) { /* else it left meanwhile: it asks again, or states what it holds */
+        gateway_send(gateway, session, outgoing);
+    }
+}
+
+static void release_batch(struct gateway *gateway)
+{
+    for (int i = 0; i < SEND_BATCH; i++) {
+        struct queue_link *link = queue_pop(gateway->config.releases, 0);
+        if (link == NULL) {
+            return;
+        }
+        struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
+        release(gateway, outgoing);
+        outgoing_destroy(&outgoing);
+    }
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void notice_silence(struct session *session, int64_t silent_ns, int64_t beat_ns)
+{
+    if (session->is_closing) {
+        return;
+    }
+    if (silent_ns > SESSIONS_RESUME_HEARTBEATS * beat_ns) {
+        sessions_close(session);
+    } else if (silent_ns > SESSIONS_SILENT_HEARTBEATS * beat_ns && !session->is_detached) {
+        sessions_detach(session);
+    }
+}
+
+/* Clients of a small market come back at once, those of a large one over some seconds. */
+static uint32_t spread_ms(uint32_t sessions)
+{
+    uint64_t ms = (uint64_t)sessions * 1000 / HELLO_SPREAD_RATE;
+    return ms < LIMIT_SPREAD_MS ? (uint32_t)ms : LIMIT_SPREAD_MS;
+}
+
+/* Heartbeats out, silence noticed, places given back. */
+static void make_round(struct gateway *gateway, int64_t now_ns)
+{
+    int64_t beat_ns = gateway->config.heartbeat_ms * NS_PER_MS;
+    /* Stopped or starved ourselves, we have not heard what was said meanwhile: it is read first. */
+    bool was_away = now_ns - gateway->next_round_ns > beat_ns;
+    size_t position = 0;
+    for (struct session *session;
+         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
+        if (!was_away) {
+            notice_silence(session, now_ns - session->heard_ns, beat_ns);
+        }
+        if (session->is_closing) {
+            let_go(gateway, session);
+            continue;
+        }
+        gateway_catch_up(gateway, session);
+        if (!session->is_detached && now_ns - session->sent_ns >= beat_ns - beat_ns / 4) {
+            heartbeat(gateway, session);
+        }
+    }
+    if (!was_away) {
+        gateway_tell_presence(gateway);
+    }
+    gateway->spread_ms = spread_ms(sessions_count(gateway->sessions));
+    gateway->next_round_ns = now_ns + beat_ns / 4;
+}
+
+static void *run(void *argument)
+{
+    struct gateway *gateway = argument;
+    process_name_thread("gateway");
+    zmq_pollitem_t items[] = {
+        {.socket = router_socket(gateway->config.router), .events = ZMQ_POLLIN},
+        {.fd = queue_descriptor(gateway->config.releases), .events = ZMQ_POLLIN},
+    };
+    while (!queue_finished(gateway->config.releases)) {
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= gateway->next_round_ns) {
+            make_round(gateway, now_ns);
+        }
+        int64_t wait_ms = (gateway->next_round_ns - now_ns) / NS_PER_MS + 1;
+        if (gateway->held.count > 0) {
+            pass_held(gateway, now_ns);
+            wait_ms = wait_ms < HELD_LOOK_MS ? wait_ms : HELD_LOOK_MS;
+        }
+        int ready = zmq_poll(items, 2, (long)(wait_ms > 0 ? wait_ms : 0));
+        if (ready < 0 && errno != EINTR) {
+            fatal("the control port cannot be polled: %s", zmq_strerror(errno));
+        }
+        release_batch(gateway); /* first: what was learned there, an account, may be what the next
+                                   message needs */
+        struct router_message message;
+        for (int i = 0;
+             i < RECEIVE_BATCH && router_receive(gateway->config.router, 0, &message) == 1; i++) {
+            receive(gateway, &message);
+        }
+    }
+    return NULL;
+}
+
+static void expect_providers(struct gateway *gateway)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    for (uint32_t number = 0; number < directory_count(gateway->config.directory); number++) {
+        const struct directory_account *account =
+            directory_number(gateway->config.directory, number);
+        if (account != NULL && (account->roles & ROLE_PROVIDER) != 0 &&
+            !presence_expect(gateway->sessions, number, now_ns)) {
+            fatal("out of memory");
+        }
+    }
+}
+
+struct gateway *gateway_start(const struct gateway_config *config)
+{
+    assert(config->worker_count > 0 && config->worker_count <= GATEWAY_WORKERS_MAX);
+    struct gateway *gateway = calloc(1, sizeof *gateway);
+    if (gateway == NULL) {
+        fatal("the gateway cannot start: out of memory");
+    }
+    gateway->config = *config;
+    gateway->sessions = sessions_create(entropy_u64());
+    gateway->buffer = malloc(LIMIT_MESSAGE_BYTES);
+    if (gateway->sessions == NULL || gateway->buffer == NULL) {
+        fatal("the gateway cannot start: out of memory");
+    }
+    expect_providers(gateway);
+    if (pthread_create(&gateway->thread, NULL, run, gateway) != 0) {
+        fatal("the gateway cannot start: no thread");
+    }
+    return gateway;
+}
+
+void gateway_drain(struct gateway *gateway)
+{
+    atomic_store(&gateway->is_draining, true);
+}
+
+void gateway_stop(struct gateway **self)
+{
+    struct gateway *gateway = *self;
+    if (gateway != NULL) {
+        queue_close(gateway->config.releases);
+        pthread_join(gateway->thread, NULL);
+        log_info("sessions %" PRIu64 ", resumed %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64
+                 ", unsent %" PRIu64,
+                 gateway->counts.sessions, gateway->counts.resumed, gateway->counts.refused,
+                 gateway->counts.dropped, gateway->counts.lost_sends);
+        held_fini(&gateway->held);
+        sessions_destroy(&gateway->sessions);
+        allowances_fini(&gateway->accounts);
+        allowances_fini(&gateway->greeters);
+        directory_destroy(&gateway->config.directory);
+        free(gateway->buffer);
+        free(gateway);
+        *self = NULL;
+    }
+}

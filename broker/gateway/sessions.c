@@ -1,0 +1,446 @@
+#include "broker/gateway/sessions.h"
+
+#include "exchange/exchange.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum presence { PRESENCE_UNKNOWN, PRESENCE_PRESENT, PRESENCE_SUSPECT, PRESENCE_AWAY };
+
+struct provider {
+    int64_t heard_ns;
+    uint64_t session;
+    uint8_t told;      /* enum presence, as the exchange was told */
+    bool said_goodbye; /* and the exchange does not know yet */
+};
+
+struct sessions {
+    struct session places[SESSIONS_MAX];
+    size_t kept_bytes;  /* of all */
+    size_t *held_bytes; /* thereof of all strangers, and then by account number */
+    uint32_t held_count;
+    uint64_t next;              /* number = next * SESSIONS_MAX + place: found without a search */
+    struct provider *providers; /* by account number */
+    uint32_t provider_count;
+};
+
+struct sessions *sessions_create(uint64_t first)
+{
+    struct sessions *sessions = calloc(1, sizeof *sessions);
+    if (sessions != NULL) {
+        sessions->next =
+            first % (UINT64_MAX / SESSIONS_MAX / 2) + 1; /* never 0, far from wrapping */
+    }
+    return sessions;
+}
+
+void sessions_destroy(struct sessions **self)
+{
+    if (*self != NULL) {
+        for (size_t i = 0; i < SESSIONS_MAX; i++) {
+            kept_fini(&(*self)->places[i].kept, &(*self)->kept_bytes);
+        }
+        free((*self)->held_bytes);
+        free((*self)->providers);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- what is kept, by account */
+
+static uint32_t holder_of(uint32_t account)
+{
+    return account == EXCHANGE_NO_ACCOUNT ? 0 : account + 1;
+}
+
+/* Before anything is kept for the account. */
+static bool make_holder(struct sessions *sessions, uint32_t account)
+{
+    uint32_t holder = holder_of(account);
+    if (holder < sessions->held_count) {
+        return true;
+    }
+    uint32_t count = sessions->held_count == 0 ? 64 : sessions->held_count;
+    while (count <= holder) {
+        count *= 2;
+    }
+    size_t *held_bytes = realloc(sessions->held_bytes, count * sizeof *held_bytes);
+    if (held_bytes == NULL) {
+        return false;
+    }
+    memset(held_bytes + sessions->held_count, 0,
+           (count - sessions->held_count) * sizeof *held_bytes);
+    sessions->held_bytes = held_bytes;
+    sessions->held_count = count;
+    return true;
+}
+
+static size_t *held_by(struct sessions *sessions, uint32_t account)
+{
+    assert(holder_of(account) < sessions->held_count);
+    return &sessions->held_bytes[holder_of(account)];
+}
+
+static uint32_t largest_holder(const struct sessions *sessions)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < sessions->held_count; i++) {
+        largest = sessions->held_bytes[i] > sessions->held_bytes[largest] ? i : largest;
+    }
+    return largest;
+}
+
+/* Lets go some of what most is kept of: a good part, so that the next message need not search
+ * again. */
+static void trim_holder(struct sessions *sessions, uint32_t holder)
+{
+    struct session *largest = NULL;
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        struct session *session = &sessions->places[i];
+        bool is_of_it = session->number != 0 && holder_of(session->account) == holder;
+        if (is_of_it && (largest == NULL || session->kept.bytes > largest->kept.bytes)) {
+            largest = session;
+        }
+    }
+    assert(largest != NULL && largest->kept.count > 0);
+    size_t before = largest->kept.bytes;
+    kept_trim(&largest->kept, &sessions->kept_bytes, before / 8 + 1);
+    sessions->held_bytes[holder] -= before - largest->kept.bytes;
+    if (!kept_reaches(&largest->kept, largest->wire_sequence)) {
+        sessions_close(largest);
+    }
+}
+
+/* An account over its cap pays itself; short of room in all, whoever has most does, not who comes
+ * next. */
+static void make_room(struct sessions *sessions, uint32_t account, size_t bytes)
+{
+    size_t *held = held_by(sessions, account);
+    while (*held > 0 && *held + bytes > KEPT_ACCOUNT_BYTES) {
+        trim_holder(sessions, holder_of(account));
+    }
+    while (sessions->kept_bytes > 0 && sessions->kept_bytes + bytes > KEPT_TOTAL_BYTES) {
+        trim_holder(sessions, largest_holder(sessions));
+    }
+}
+
+/* ---------------------------------------------------------------- sessions */
+
+static bool is_live(const struct session *session)
+{
+    return session->number != 0 && !session->is_closing;
+}
+
+static bool is_on(const struct session *session, const struct route *route)
+{
+    return is_live(session) && !session->is_detached &&
+           memcmp(&session->route, route, sizeof *route) == 0;
+}
+
+static void close_others_on(struct sessions *sessions, const struct route *route,
+                            const struct session *but)
+{
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        if (&sessions->places[i] != but && is_on(&sessions->places[i], route)) {
+            sessions_close(&sessions->places[i]);
+        }
+    }
+}
+
+struct census { /* of the places, as a new session needs to know it */
+    struct session *free_place;
+    struct session *idlest; /* without a connection, of the same key */
+    unsigned of_key, anonymous;
+};
+
+static struct census take_census(struct sessions *sessions, const struct key32 *transport)
+{
+    struct census census = {.free_place = NULL};
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        struct session *session = &sessions->places[i];
+        if (session->number == 0) {
+            census.free_place = census.free_place == NULL ? session : census.free_place;
+        } else if (is_live(session)) {
+            bool is_of_key = key32_equal(&session->transport, transport);
+            census.of_key += is_of_key;
+            census.anonymous += session->account == EXCHANGE_NO_ACCOUNT;
+            bool is_idler = census.idlest == NULL || session->heard_ns < census.idlest->heard_ns;
+            if (is_of_key && session->is_detached && is_idler) {
+                census.idlest = session;
+            }
+        }
+    }
+    return census;
+}
+
+enum sessions_status sessions_open(struct sessions *sessions, const struct route *route,
+                                   const struct key32 *transport, uint32_t account,
+                                   enum session_role role, int64_t now_ns, struct session **ret)
+{
+    close_others_on(sessions, route, NULL);
+    struct census census = take_census(sessions, transport);
+    if (census.free_place == NULL || !make_holder(sessions, account)) {
+        return SESSIONS_FULL;
+    }
+    if (census.of_key >= SESSIONS_PER_KEY && census.idlest == NULL) {
+        return SESSIONS_FULL_FOR_KEY;
+    }
+    if (account == EXCHANGE_NO_ACCOUNT && census.anonymous >= SESSIONS_ANONYMOUS) {
+        return SESSIONS_FULL_ANONYMOUS;
+    }
+    if (census.of_key >= SESSIONS_PER_KEY) {
+        sessions_close(
+            census.idlest); /* its client has others, and has not come back to this one */
+    }
+    struct session *place = census.free_place;
+    *place = (struct session){.number = sessions->next++ * SESSIONS_MAX +
+                                        (uint64_t)(place - sessions->places),
+                              .route = *route,
+                              .transport = *transport,
+                              .account = account,
+                              .role = role,
+                              .heard_ns = now_ns,
+                              .sent_ns = now_ns};
+    *ret = place;
+    return SESSIONS_OK;
+}
+
+struct session *sessions_resume(struct sessions *sessions, uint64_t number, uint64_t seen,
+                                const struct route *route, const struct key32 *transport,
+                                uint32_t account, enum session_role role, int64_t now_ns)
+{
+    struct session *session = sessions_number(sessions, number);
+    if (session == NULL || !key32_equal(&session->transport, transport) ||
+        account == EXCHANGE_NO_ACCOUNT || session->account != account || session->role != role ||
+        seen == 0 || !kept_reaches(&session->kept, seen)) {
+        return NULL;
+    }
+    close_others_on(sessions, route, session);
+    sessions_seen(sessions, session, seen);
+    session->route = *route;
+    session->is_detached = false;
+    session->heard_ns = now_ns;
+    session->sent_ns = now_ns;
+    session->heard_sequence = 0;
+    session->wire_sequence = seen;
+    return session;
+}
+
+void sessions_detach(struct session *session)
+{
+    if (session->account == EXCHANGE_NO_ACCOUNT) {
+        sessions_close(session);
+    }
+    session->is_detached = true;
+}
+
+void sessions_keep(struct sessions *sessions, struct session *session,
+                   const struct kept_message *message)
+{
+    size_t bytes = kept_weight(message);
+    make_room(sessions, session->account, bytes < KEPT_BYTES ? bytes : 0);
+    size_t *held = held_by(sessions, session->account);
+    *held -= session->kept.bytes;
+    kept_add(&session->kept, &sessions->kept_bytes, message);
+    *held += session->kept.bytes;
+    if (!kept_reaches(&session->kept, session->wire_sequence)) {
+        sessions_close(session);
+    }
+}
+
+bool sessions_know(struct sessions *sessions, struct session *session, uint32_t account)
+{
+    if (!make_holder(sessions, account)) {
+        return false;
+    }
+    *held_by(sessions, session->account) -= session->kept.bytes;
+    session->account = account;
+    *held_by(sessions, account) += session->kept.bytes;
+    return true;
+}
+
+void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence)
+{
+    uint64_t most = session->wire_sequence;
+    size_t *held = held_by(sessions, session->account);
+    *held -= session->kept.bytes;
+    kept_seen(&session->kept, &sessions->kept_bytes, sequence < most ? sequence : most);
+    *held += session->kept.bytes;
+}
+
+uint32_t sessions_count(const struct sessions *sessions)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        count += is_live(&sessions->places[i]);
+    }
+    return count;
+}
+
+struct session *sessions_number(struct sessions *sessions, uint64_t number)
+{
+    struct session *session = &sessions->places[number % SESSIONS_MAX];
+    return is_live(session) && session->number == number ? session : NULL;
+}
+
+struct session *sessions_of(struct sessions *sessions, uint64_t number, const struct route *route,
+                            const struct key32 *transport)
+{
+    struct session *session = sessions_number(sessions, number);
+    bool same =
+        session != NULL && is_on(session, route) && key32_equal(&session->transport, transport);
+    return same ? session : NULL;
+}
+
+void sessions_close(struct session *session)
+{
+    session->is_closing = true;
+}
+
+void sessions_forget(struct sessions *sessions, struct session *session)
+{
+    *held_by(sessions, session->account) -= session->kept.bytes;
+    kept_fini(&session->kept, &sessions->kept_bytes);
+    *session = (struct session){0};
+}
+
+struct session *sessions_next(struct sessions *sessions, size_t *position)
+{
+    while (*position < SESSIONS_MAX) {
+        struct session *session = &sessions->places[(*position)++];
+        if (session->number != 0) {
+            return session;
+        }
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- presence */
+
+static struct provider *provider_of(struct sessions *sessions, uint32_t account)
+{
+    if (account >= sessions->provider_count) {
+        uint32_t count = sessions->provider_count == 0 ? 64 : sessions->provider_count;
+        while (count <= account) {
+            count *= 2;
+        }
+        struct provider *providers = realloc(sessions->providers, count * sizeof *providers);
+        if (providers == NULL) {
+            return NULL;
+        }
+        memset(providers + sessions->provider_count, 0,
+               (count - sessions->provider_count) * sizeof *providers);
+        sessions->providers = providers;
+        sessions->provider_count = count;
+    }
+    return &sessions->providers[account];
+}
+
+bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns)
+{
+    struct provider *provider = provider_of(sessions, account);
+    if (provider == NULL) {
+        return false;
+    }
+    provider->heard_ns = now_ns;
+    provider->told =
+        PRESENCE_PRESENT; /* as far as we know; SUSPECT of one that is away changes nothing */
+    return true;
+}
+
+bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t session, int64_t now_ns)
+{
+    struct provider *provider = provider_of(sessions, account);
+    if (provider == NULL) {
+        return false;
+    }
+    provider->session = session;
+    provider->heard_ns = now_ns;
+    if (provider->told == PRESENCE_UNKNOWN ||
+        (provider->told == PRESENCE_AWAY && !provider->said_goodbye)) {
+        provider->told = PRESENCE_PRESENT; /* it will advertise; that is what makes it present */
+    }
+    return true;
+}
+
+void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns)
+{
+    if (account < sessions->provider_count) {
+        sessions->providers[account].heard_ns = now_ns;
+    }
+}
+
+void presence_goodbye(struct sessions *sessions, uint32_t account)
+{
+    if (account < sessions->provider_count) {
+        sessions->providers[account].said_goodbye = true;
+        sessions->providers[account].session = 0;
+    }
+}
+
+bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account)
+{
+    return account < sessions->provider_count && sessions->providers[account].said_goodbye;
+}
+
+uint64_t presence_session(const struct sessions *sessions, uint32_t account)
+{
+    return account < sessions->provider_count ? sessions->providers[account].session : 0;
+}
+
+bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
+                          uint32_t *position, uint32_t *ret_account,
+                          enum entry_command_kind *ret_kind)
+{
+    for (; *position < sessions->provider_count; (*position)++) {
+        const struct provider *provider = &sessions->providers[*position];
+        bool is_silent = now_ns - provider->heard_ns > SESSIONS_MISSED_HEARTBEATS * heartbeat_ns;
+        enum entry_command_kind kind = ENTRY_TICK;
+        if (provider->said_goodbye) {
+            kind = ENTRY_GOODBYE;
+        } else if (provider->told == PRESENCE_PRESENT && is_silent) {
+            kind = ENTRY_SUSPECT;
+        } else if (provider->told == PRESENCE_SUSPECT && !is_silent) {
+            kind = ENTRY_RETURNED;
+        }
+        if (kind != ENTRY_TICK) {
+            *ret_account = (*position)++;
+            *ret_kind = kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind)
+{
+    assert(account < sessions->provider_count);
+    struct provider *provider = &sessions->providers[account];
+    struct session *session = sessions_number(sessions, provider->session);
+    switch (kind) {
+    case ENTRY_SUSPECT:
+        provider->told = PRESENCE_SUSPECT;
+        if (session != NULL) {
+            sessions_detach(session); /* its asks are cancelled: greeting anew brings them back */
+        }
+        return;
+    case ENTRY_RETURNED:
+        provider->told = PRESENCE_PRESENT;
+        return;
+    case ENTRY_GOODBYE:
+        provider->told =
+            provider->session != 0 ? PRESENCE_PRESENT : PRESENCE_AWAY; /* it may be back already */
+        provider->said_goodbye = false;
+        return;
+    case ENTRY_MESSAGE:
+    case ENTRY_GENESIS:
+    case ENTRY_RESULTS:
+    case ENTRY_LIMITS:
+    case ENTRY_EPOCH:
+    case ENTRY_TICK:
+        break;
+    }
+    assert(false && "not a notice of presence");
+}

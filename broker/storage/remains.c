@@ -1,0 +1,231 @@
+#include "broker/storage/remains.h"
+
+#include "broker/storage/storage.h"
+#include "protocol/identity.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ASIDE_MAX = 1000 };
+
+/* ---------------------------------------------------------------- what is left */
+
+static bool unread(const char *path, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s cannot be looked at: %s", path, strerror(errno));
+    return false;
+}
+
+static bool has_name(const char *folder, const char *name, bool *ret_has,
+                     struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (!store_path(folder, name, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    *ret_has = lstat(path, &status) == 0;
+    return *ret_has || errno == ENOENT || unread(path, ret_problem);
+}
+
+static bool is_snapshot(const char *name)
+{
+    return strncmp(name, "state-", 6) == 0;
+}
+
+/* The index, or a folder of blobs that begin with the same byte. A first start makes other names
+ * only. */
+static bool is_of_blobs(const char *name)
+{
+    return strcmp(name, "blobs.db") == 0 ||
+           (strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2);
+}
+
+/* Whether a folder that may be missing holds a name of that kind. */
+static bool holds(const char *folder, const char *name, bool (*is_kind)(const char *name),
+                  bool *ret_holds, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    *ret_holds = false;
+    if (!store_path(folder, name, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    DIR *directory = opendir(path);
+    if (directory == NULL) {
+        return errno == ENOENT || unread(path, ret_problem);
+    }
+    errno = 0;
+    for (struct dirent *entry; !*ret_holds && (entry = readdir(directory)) != NULL;) {
+        *ret_holds = is_kind(entry->d_name);
+    }
+    bool good = *ret_holds || errno == 0 || unread(path, ret_problem);
+    (void)closedir(directory); /* only read */
+    return good;
+}
+
+static void add_text(char text[REMAINS_TEXT], bool is_there, const char *more)
+{
+    const size_t length = strlen(text);
+    if (is_there) {
+        (void)snprintf(text + length, REMAINS_TEXT - length, "%s%s", length == 0 ? "" : ", ", more);
+    }
+}
+
+bool remains_find(const char *folder, bool has_signed, char ret_text[REMAINS_TEXT],
+                  struct problem *ret_problem)
+{
+    bool snapshots = false;
+    bool secret = false;
+    bool history = false;
+    bool blobs = false;
+    if (!holds(folder, MARKET_SNAPSHOTS, is_snapshot, &snapshots, ret_problem) ||
+        !has_name(folder, MARKET_EPOCH, &secret, ret_problem) ||
+        !has_name(folder, MARKET_HISTORY, &history, ret_problem) ||
+        !holds(folder, MARKET_BLOBS, is_of_blobs, &blobs, ret_problem)) {
+        return false;
+    }
+    ret_text[0] = '\0';
+    add_text(ret_text, has_signed, MARKET_LOG_KEY " has signed");
+    add_text(ret_text, snapshots, MARKET_SNAPSHOTS "/");
+    add_text(ret_text, secret, MARKET_EPOCH);
+    add_text(ret_text, history, MARKET_HISTORY);
+    add_text(ret_text, blobs, MARKET_BLOBS "/");
+    return true;
+}
+
+void remains_refuse(const char *folder, const char *what_is_missing, const char *found,
+                    struct problem *ret_problem)
+{
+    problem_set(ret_problem,
+                "there is no ledger in %.100s: %s. A market was served there: %s. Nothing was "
+                "changed: a new ledger would be a second history under the same key. Restore the "
+                "newest backup into a new folder: bourse-broker restore BACKUP NEWDIR; or, where "
+                "there is none, end the log: bourse-broker new --i-know-the-log-ends --dir DIR",
+                folder, what_is_missing, found);
+}
+
+/* ---------------------------------------------------------------- the end of a log */
+
+static bool has_log(const char *folder, struct problem *ret_problem)
+{
+    char found[REMAINS_TEXT] = "";
+    bool head = false;
+    bool ledger = false;
+    bool key = false;
+    unsigned notes = 0;
+    struct identity *identity = NULL;
+    char path[PATH_MAX];
+    if (!has_name(folder, MARKET_HEAD, &head, ret_problem) ||
+        !has_name(folder, MARKET_DATABASE, &ledger, ret_problem) ||
+        !has_name(folder, MARKET_LOG_KEY, &key, ret_problem) ||
+        !store_path(folder, MARKET_LOG_KEY, path, sizeof path, ret_problem) ||
+        (key && !keyfile_load_noted(path, &identity, &notes, ret_problem))) {
+        return false;
+    }
+    identity_destroy(&identity);
+    if (!remains_find(folder, (notes & KEYFILE_SIGNED) != 0, found, ret_problem)) {
+        return false;
+    }
+    if (!head && !ledger && found[0] == '\0') {
+        problem_set(ret_problem,
+                    "%s holds no market whose log could end; bourse-broker run --dir begins one",
+                    folder);
+        return false;
+    }
+    return true;
+}
+
+static bool make_aside(const char *folder, char ret_aside[PATH_MAX], struct problem *ret_problem)
+{
+    for (int i = 1; i < ASIDE_MAX; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "ended-%d", i);
+        if (!store_path(folder, name, ret_aside, PATH_MAX, ret_problem)) {
+            return false;
+        }
+        if (mkdir(ret_aside, 0700) == 0) {
+            return true;
+        }
+        if (errno != EEXIST) {
+            problem_set(ret_problem, "%s cannot be made: %s", ret_aside, strerror(errno));
+            return false;
+        }
+    }
+    problem_set(ret_problem, "%s holds %d logs that ended: move them elsewhere", folder,
+                ASIDE_MAX - 1);
+    return false;
+}
+
+/* The old key is there until the new one, whose notes say that it follows another, takes its
+ * name. */
+static bool replace_key(const char *folder, const char *aside, struct problem *ret_problem)
+{
+    char key[PATH_MAX];
+    char old[PATH_MAX];
+    char fresh[PATH_MAX];
+    struct identity *identity = NULL;
+    bool good = store_path(folder, MARKET_LOG_KEY, key, sizeof key, ret_problem) &&
+                store_path(aside, MARKET_LOG_KEY, old, sizeof old, ret_problem) &&
+                store_path(aside, "next.key", fresh, sizeof fresh, ret_problem) &&
+                keyfile_create(fresh, &identity, ret_problem) &&
+                keyfile_note(fresh, KEYFILE_FOLLOWS, ret_problem);
+    identity_destroy(&identity);
+    if (!good) {
+        return false;
+    }
+    if ((link(key, old) != 0 && errno != ENOENT) || rename(fresh, key) != 0) {
+        problem_set(ret_problem, "%s cannot be replaced: %s", key, strerror(errno));
+        return false;
+    }
+    return folder_sync(aside, ret_problem) && folder_sync(folder, ret_problem);
+}
+
+static bool move_others(const char *folder, const char *aside, struct problem *ret_problem)
+{
+    static const char *const names[] = {MARKET_DATABASE,
+                                        MARKET_DATABASE "-wal",
+                                        MARKET_DATABASE "-shm",
+                                        MARKET_HEAD,
+                                        MARKET_AUDIT_KEY,
+                                        MARKET_EPOCH,
+                                        MARKET_HISTORY,
+                                        MARKET_HISTORY "-wal",
+                                        MARKET_HISTORY "-shm",
+                                        MARKET_BLOBS,
+                                        MARKET_FILE,
+                                        MARKET_FILE ".old",
+                                        MARKET_SNAPSHOTS};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char from[PATH_MAX];
+        char to[PATH_MAX];
+        if (!store_path(folder, names[i], from, sizeof from, ret_problem) ||
+            !store_path(aside, names[i], to, sizeof to, ret_problem)) {
+            return false;
+        }
+        if (rename(from, to) != 0 && errno != ENOENT) {
+            problem_set(ret_problem, "%s cannot be moved into %s: %s", from, aside,
+                        strerror(errno));
+            return false;
+        }
+    }
+    return folder_sync(aside, ret_problem) && folder_sync(folder, ret_problem);
+}
+
+bool remains_set_aside(const char *folder, char ret_aside[PATH_MAX], struct problem *ret_problem)
+{
+    int lock = -1;
+    bool good =
+        private_folder(folder, false, ret_problem) && storage_lock(folder, &lock, ret_problem) &&
+        has_log(folder, ret_problem) && make_aside(folder, ret_aside, ret_problem) &&
+        replace_key(folder, ret_aside, ret_problem) && move_others(folder, ret_aside, ret_problem);
+    if (lock >= 0) {
+        (void)close(lock); /* releases the lock */
+    }
+    return good;
+}

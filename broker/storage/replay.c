@@ -1,0 +1,90 @@
+#include "broker/storage/replay.h"
+
+#include "broker/core/translate.h"
+#include "broker/storage/entry.h"
+
+#include <inttypes.h>
+
+bool replay_knows_rules(uint32_t rules)
+{
+    return rules == 0 || rules == EXCHANGE_RULES; /* 0: at the genesis, before the first limits */
+}
+
+static bool is_replayable(const struct exchange *exchange, const struct entry_command *entry,
+                          uint64_t index, struct problem *ret_problem)
+{
+    const uint32_t rules = exchange_rules(exchange);
+    if (entry->kind == ENTRY_LIMITS || replay_knows_rules(rules)) {
+        return true;
+    }
+    problem_set(ret_problem,
+                "RULES: the commands of the journal from %" PRIu64
+                " on were written under rules %" PRIu32 ", this bourse-broker has rules %d",
+                index, rules, (int)EXCHANGE_RULES);
+    return false;
+}
+
+static enum replay_status replay_command(struct exchange *exchange,
+                                         const struct entry_command *entry, uint64_t index,
+                                         struct exchange_effects *effects,
+                                         replay_on_effects *on_effects, void *context,
+                                         struct problem *ret_problem)
+{
+    struct id128 cluster = exchange_cluster(exchange);
+    struct translation translation = {0};
+    enum replay_status status = REPLAY_WRONG;
+    if (!is_replayable(exchange, entry, index, ret_problem)) {
+        return REPLAY_OTHER_RULES;
+    }
+    if (!translate_entry(entry, index, &cluster, &translation)) {
+        problem_set(ret_problem, "command %" PRIu64 " of the journal cannot be read back", index);
+    } else {
+        switch (exchange_step(exchange, &translation.command, effects)) {
+        case EXCHANGE_OK:
+            status = on_effects == NULL || on_effects(context, &translation, effects)
+                         ? REPLAY_OK
+                         : REPLAY_FAILED;
+            break;
+        case EXCHANGE_OUT_OF_ORDER:
+            problem_set(ret_problem,
+                        "command %" PRIu64 " of the journal does not follow the one before", index);
+            break;
+        case EXCHANGE_OUT_OF_MEMORY:
+            problem_set(ret_problem, "out of memory at command %" PRIu64 " of the journal", index);
+            status = REPLAY_FAILED;
+            break;
+        }
+    }
+    translation_fini(&translation);
+    return status;
+}
+
+enum replay_status replay_entry(struct exchange *exchange, const void *bytes, size_t length,
+                                replay_on_effects *on_effects, void *context,
+                                struct problem *ret_problem)
+{
+    struct entry_head head;
+    if (!entry_read_head(bytes, length, &head)) {
+        problem_set(ret_problem, "an entry of the journal is not well formed");
+        return REPLAY_WRONG;
+    }
+    struct exchange_effects effects = {0};
+    struct entry_command command;
+    size_t position = 0;
+    uint64_t index = head.first_command;
+    enum replay_status status = REPLAY_OK;
+    while (status == REPLAY_OK && entry_next(bytes, length, &position, &command)) {
+        status =
+            replay_command(exchange, &command, index, &effects, on_effects, context, ret_problem);
+        exchange_effects_clear(&effects);
+        index++;
+    }
+    exchange_effects_fini(&effects);
+    if (status == REPLAY_OK && index != head.first_command + head.count) {
+        problem_set(ret_problem,
+                    "entry %" PRIu64 " of the journal says %" PRIu32 " commands and has others",
+                    head.index, head.count);
+        status = REPLAY_WRONG;
+    }
+    return status;
+}

@@ -1,0 +1,305 @@
+#include "broker/storage/snapshot_file.h"
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+#include "broker/storage/journal_sqlite.h"
+#include "runtime/files.h"
+#include "runtime/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char magic[4] = {'B', 'S', 'S', '1'};
+
+enum { HEAD_BYTES = 96, TAIL_BYTES = 32, NAME_LENGTH = 35, PATH_SIZE = 4096 };
+#define SNAPSHOT_BYTES_MAX ((size_t)16 << 30)
+
+/* ---------------------------------------------------------------- bytes */
+
+static uint8_t *encode(const struct exchange *exchange, const struct snapshot_mark *mark,
+                       size_t *ret_length)
+{
+    size_t state_length = 0;
+    uint8_t *state = exchange_save(exchange, &state_length);
+    if (state == NULL) {
+        return NULL;
+    }
+    size_t length = HEAD_BYTES + state_length + TAIL_BYTES;
+    uint8_t *bytes = malloc(length);
+    if (bytes != NULL) {
+        struct writer out = writer_over(bytes, length);
+        writer_bytes(&out, magic, sizeof magic);
+        writer_u32(&out, 0);
+        writer_u64(&out, mark->command);
+        writer_u64(&out, mark->entry);
+        writer_bytes(&out, mark->chain.bytes, sizeof mark->chain.bytes);
+        writer_bytes(&out, mark->state.bytes, sizeof mark->state.bytes);
+        writer_u64(&out, state_length);
+        writer_bytes(&out, state, state_length);
+        struct hash32 hash = sha256_of(bytes, out.position);
+        writer_bytes(&out, hash.bytes, sizeof hash.bytes);
+        *ret_length = length;
+    }
+    free(state);
+    return bytes;
+}
+
+struct exchange *snapshot_decode(const struct exchange_limits *limits, const uint8_t *bytes,
+                                 size_t length, struct snapshot_mark *ret_mark)
+{
+    if (length < HEAD_BYTES + TAIL_BYTES) {
+        return NULL;
+    }
+    struct reader in = reader_over(bytes, length);
+    char found[sizeof magic];
+    reader_bytes(&in, found, sizeof found);
+    uint32_t zeros = reader_u32(&in);
+    struct snapshot_mark mark;
+    mark.command = reader_u64(&in);
+    mark.entry = reader_u64(&in);
+    reader_bytes(&in, mark.chain.bytes, sizeof mark.chain.bytes);
+    reader_bytes(&in, mark.state.bytes, sizeof mark.state.bytes);
+    uint64_t state_length = reader_u64(&in);
+    if (memcmp(found, magic, sizeof magic) != 0 || zeros != 0 ||
+        state_length != length - HEAD_BYTES - TAIL_BYTES) {
+        return NULL;
+    }
+    const uint8_t *state = reader_view(&in, (size_t)state_length);
+    struct hash32 hash;
+    reader_bytes(&in, hash.bytes, sizeof hash.bytes);
+    struct hash32 right = sha256_of(bytes, length - TAIL_BYTES);
+    if (!reader_finished(&in) || !hash32_equal(&hash, &right)) {
+        return NULL;
+    }
+    struct exchange *exchange = exchange_load(limits, state, (size_t)state_length);
+    if (exchange == NULL) {
+        return NULL;
+    }
+    struct hash32 loaded = exchange_state_hash(exchange);
+    if (!hash32_equal(&loaded, &mark.state) || exchange_index(exchange) != mark.command) {
+        exchange_destroy(&exchange);
+        return NULL;
+    }
+    *ret_mark = mark;
+    return exchange;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static int newest_first(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)right,
+                  *(char *const *)left); /* digits of one width sort like numbers */
+}
+
+static bool is_snapshot(const char *name)
+{
+    return strlen(name) == NAME_LENGTH && strncmp(name, "state-", 6) == 0 &&
+           strspn(name + 6, "0123456789") == 20 && strcmp(name + 26, ".snapshot") == 0;
+}
+
+enum { LISTED_MAX = 1024 };
+
+/* Names in the folder, newest first; the caller frees each. False with errno. */
+static bool list(const char *folder, char *ret_names[LISTED_MAX], size_t *ret_count)
+{
+    DIR *directory = opendir(folder);
+    *ret_count = 0;
+    if (directory == NULL) {
+        return errno == ENOENT;
+    }
+    size_t count = 0;
+    errno = 0;
+    for (struct dirent *entry; count < LISTED_MAX && (entry = readdir(directory)) != NULL;
+         errno = 0) {
+        if (is_snapshot(entry->d_name) && (ret_names[count] = strdup(entry->d_name)) != NULL) {
+            count++;
+        }
+    }
+    const int error = count < LISTED_MAX ? errno : 0;
+    (void)closedir(directory); /* only read */
+    qsort(ret_names, count, sizeof ret_names[0], newest_first);
+    *ret_count = count;
+    errno = error;
+    return error == 0;
+}
+
+static bool path_of(const char *folder, const char *name, char ret_path[PATH_SIZE])
+{
+    return snprintf(ret_path, PATH_SIZE, "%s/%s", folder, name) < PATH_SIZE;
+}
+
+/* All but `newest` and those before it that are kept beside it. What is of a later time than that
+ * is of another history, since commands only go forward: as of a journal before an older one was
+ * put back. */
+static void remove_others(const char *folder, const char *newest)
+{
+    char *names[LISTED_MAX];
+    size_t count = 0;
+    size_t kept = 0;
+    if (!list(folder, names, &count)) {
+        log_warning("%s cannot be read: snapshots that are of no more use stay there", folder);
+    }
+    for (size_t i = 0; i < count; i++) {
+        char path[PATH_SIZE];
+        if (strcmp(names[i], newest) <= 0 && kept < SNAPSHOT_KEPT) {
+            kept++;
+        } else if (path_of(folder, names[i], path) && unlink(path) != 0) {
+            log_warning("a snapshot that is of no more use cannot be removed: %s", path);
+        }
+        free(names[i]);
+    }
+}
+
+bool snapshot_write(const char *folder, const struct exchange *exchange,
+                    const struct snapshot_mark *mark, struct problem *ret_problem)
+{
+    char name[NAME_LENGTH + 1];
+    char path[PATH_SIZE];
+    (void)snprintf(name, sizeof name, "state-%020" PRIu64 ".snapshot", mark->command);
+    if (!path_of(folder, name, path)) {
+        problem_set(ret_problem, "the path of the snapshots is too long");
+        return false;
+    }
+    size_t length = 0;
+    uint8_t *bytes = encode(exchange, mark, &length);
+    if (bytes == NULL) {
+        problem_set(ret_problem, "out of memory for a snapshot");
+        return false;
+    }
+    bool written = file_write(path, bytes, length, 0600, ret_problem);
+    free(bytes);
+    if (written) {
+        remove_others(folder, name);
+    }
+    return written;
+}
+
+/* The mark of a file that is whole, whatever state is in it. */
+static bool read_mark(const uint8_t *bytes, size_t length, struct snapshot_mark *ret_mark)
+{
+    if (length < HEAD_BYTES + TAIL_BYTES || memcmp(bytes, magic, sizeof magic) != 0) {
+        return false;
+    }
+    const struct hash32 right = sha256_of(bytes, length - TAIL_BYTES);
+    struct reader in = reader_over(bytes + 8, HEAD_BYTES - 8); /* after magic and zeros */
+    ret_mark->command = reader_u64(&in);
+    ret_mark->entry = reader_u64(&in);
+    return memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
+}
+
+/* A snapshot of this market, taken after an entry that its journal does not have. */
+static enum snapshot_found meet_newer(const struct snapshot_search *search, const char *path,
+                                      uint64_t entry, struct problem *ret_problem)
+{
+    char aside[PATH_SIZE];
+    if (!search->adopts) {
+        problem_set(ret_problem,
+                    "%.120s is of entry %" PRIu64 ", the journal ends at entry %" PRIu64
+                    ": entries are lost; nothing was changed. Put the newer ledger.db and HEAD "
+                    "back, or restore the newest backup. Where nothing newer is left: "
+                    "bourse-broker backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once "
+                    "with --adopt-journal",
+                    path, entry, search->last_entry);
+        return SNAPSHOT_BEYOND;
+    }
+    if (snprintf(aside, sizeof aside, "%s.before-adoption", path) >= (int)sizeof aside ||
+        rename(path, aside) != 0) {
+        problem_set(ret_problem, "%.300s, which is newer than the journal, cannot be set aside: %s",
+                    path, strerror(errno));
+        return SNAPSHOT_UNREAD;
+    }
+    log_warning("%s is of entry %" PRIu64 ", the journal that is adopted ends at entry %" PRIu64
+                ": it is now %s",
+                path, entry, search->last_entry, aside);
+    return SNAPSHOT_NONE;
+}
+
+static enum snapshot_found weigh(const struct snapshot_search *search, const char *path,
+                                 struct exchange *exchange, const struct snapshot_mark *mark,
+                                 struct problem *ret_problem)
+{
+    const bool is_newer = mark->entry > search->last_entry;
+    if (is_newer && search->cluster != NULL) {
+        const struct id128 cluster =
+            exchange == NULL ? *search->cluster : exchange_cluster(exchange);
+        if (memcmp(&cluster, search->cluster, sizeof cluster) == 0) {
+            return meet_newer(search, path, mark->entry, ret_problem);
+        }
+    } else if (is_newer) {
+        log_warning("passed over a snapshot newer than the journal: %s", path);
+        return SNAPSHOT_NONE;
+    }
+    if (exchange == NULL) {
+        log_warning("passed over a damaged snapshot: %s", path);
+        return SNAPSHOT_NONE;
+    }
+    const enum journal_match match =
+        is_newer ? JOURNAL_HAS_NOT : journal_sqlite_has(search->journal, mark->entry, &mark->chain);
+    switch (match) {
+    case JOURNAL_HAS:
+        return SNAPSHOT_FOUND;
+    case JOURNAL_HAS_NOT:
+        log_warning("passed over a snapshot of another history: %s", path);
+        return SNAPSHOT_NONE;
+    case JOURNAL_UNREAD:
+        break;
+    }
+    problem_set(ret_problem, "the journal cannot be read: %s", sqlite3_errmsg(search->journal));
+    return SNAPSHOT_UNREAD;
+}
+
+/* One snapshot. NONE: a log line says why it is passed over. */
+static enum snapshot_found load(const struct snapshot_search *search, const char *path,
+                                struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
+                                struct problem *ret_problem)
+{
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    struct snapshot_mark mark = {.entry = 0};
+    if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, ret_problem)) {
+        return SNAPSHOT_UNREAD;
+    }
+    const bool is_whole = read_mark(bytes, length, &mark);
+    struct exchange *exchange = snapshot_decode(search->limits, bytes, length, &mark);
+    free(bytes);
+    enum snapshot_found found = SNAPSHOT_NONE;
+    if (is_whole) {
+        found = weigh(search, path, exchange, &mark, ret_problem);
+    } else {
+        log_warning("passed over a damaged snapshot: %s", path);
+    }
+    if (found == SNAPSHOT_FOUND) {
+        *ret_exchange = exchange;
+        *ret_mark = mark;
+    } else {
+        exchange_destroy(&exchange);
+    }
+    return found;
+}
+
+enum snapshot_found snapshot_newest(const struct snapshot_search *search,
+                                    struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
+                                    struct problem *ret_problem)
+{
+    char *names[LISTED_MAX];
+    size_t count = 0;
+    enum snapshot_found found = SNAPSHOT_NONE;
+    if (!list(search->folder, names, &count)) {
+        problem_set_unread(ret_problem, search->folder, errno);
+        found = SNAPSHOT_UNREAD;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char path[PATH_SIZE];
+        if (found == SNAPSHOT_NONE && path_of(search->folder, names[i], path)) {
+            found = load(search, path, ret_exchange, ret_mark, ret_problem);
+        }
+        free(names[i]);
+    }
+    return found;
+}

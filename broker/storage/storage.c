@@ -1,0 +1,848 @@
+#include "broker/storage/storage.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "broker/core/deeds.h"
+#include "broker/fatal.h"
+#include "broker/storage/remains.h"
+#include "ledger/store/sqlite_code.h"
+#include "ledger/store/sqlite_wal.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
+                struct problem *ret_problem)
+{
+    int length = snprintf(ret_path, capacity, "%s/%s", folder, name);
+    if (length < 0 || (size_t)length >= capacity) {
+        problem_set(ret_problem, "the path of the market's folder is too long");
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+bool storage_lock(const char *folder, int *ret_lock, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    if (access(folder, W_OK | X_OK) != 0) {
+        problem_set(ret_problem, "%s: %s: the broker's user must be able to write here", folder,
+                    strerror(errno));
+        return false;
+    }
+    if (!store_path(folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    *ret_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (*ret_lock < 0) {
+        problem_set(ret_problem, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    if (flock(*ret_lock, LOCK_EX | LOCK_NB) != 0) {
+        problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first", folder);
+        return false;
+    }
+    return true;
+}
+
+/* Bytes of a file, 0 also where there is none. False with a problem when the disk does not say. */
+static bool size_of(const struct storage *store, const char *name, off_t *ret_size, bool *ret_found,
+                    struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    struct stat status = {.st_size = 0};
+    if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    *ret_found = stat(path, &status) == 0;
+    if (!*ret_found && errno != ENOENT) {
+        problem_set(ret_problem, "%s cannot be looked at: %s", path, strerror(errno));
+        return false;
+    }
+    *ret_size = status.st_size;
+    return true;
+}
+
+/* A key is made with its market. Beside a ledger a new one would be another broker's. */
+static bool open_key(const struct storage *store, const char *name, bool may_make,
+                     struct identity **ret_key, unsigned *ret_notes, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    off_t size = 0;
+    bool found = false;
+    if (!store_path(store->folder, name, path, sizeof path, ret_problem) ||
+        !size_of(store, name, &size, &found, ret_problem)) {
+        return false;
+    }
+    if (found) {
+        return keyfile_load_noted(path, ret_key, ret_notes, ret_problem);
+    }
+    if (!may_make) {
+        problem_set(ret_problem, "%s is missing beside %s: put it back, no other will do", path,
+                    MARKET_DATABASE);
+        return false;
+    }
+    return keyfile_create(path, ret_key, ret_problem);
+}
+
+void storage_advise(struct problem *problem)
+{
+    if (sqlite_reads_failed()) {
+        return; /* no finding, so there is nothing to restore for */
+    }
+    struct problem found = *problem;
+    problem_set(
+        problem,
+        "%.250s; nothing was changed. Restore the newest backup into a new folder: "
+        "bourse-broker restore BACKUP NEWDIR --head DIR/%s; where it does not reach %s, without "
+        "--head, and start NEWDIR once with --adopt-journal: what came later is lost",
+        found.text, MARKET_HEAD, MARKET_HEAD);
+}
+
+static const char *ledger_text(enum ledger_store_status status)
+{
+    switch (status) {
+    case LEDGER_STORE_OK:
+        return "ok";
+    case LEDGER_STORE_LOCKED:
+        return "LOCKED: another process has the ledger open";
+    case LEDGER_STORE_NEWER:
+        return "the ledger was written by a newer version; upgrade this broker";
+    case LEDGER_STORE_CORRUPT:
+        return "the ledger is damaged";
+    case LEDGER_STORE_FULL:
+        return "the disk is full";
+    case LEDGER_STORE_FAILED:
+        return "the disk failed";
+    case LEDGER_STORE_NOT_FOUND:
+        return "not found";
+    case LEDGER_STORE_OUT_OF_MEMORY:
+        return "out of memory";
+    }
+    return "unknown";
+}
+
+/* All marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
+static void advise_without_head(struct problem *problem)
+{
+    struct problem found = *problem;
+    problem_set(problem,
+                "%.250s; nothing was changed. If %s was neither cut nor replaced: bourse-broker "
+                "backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once with "
+                "--adopt-journal. Else restore the newest backup",
+                found.text, MARKET_DATABASE);
+}
+
+/* What HEAD and the folder say of the ledger before it is opened. */
+struct prospect {
+    bool is_old;   /* HEAD has seen entries */
+    bool has_head; /* it may have seen none */
+    bool has_file; /* of the ledger; it may be empty */
+    bool is_empty;
+    char remains[REMAINS_TEXT]; /* of a market that was served; "" where nothing is left */
+};
+
+static bool look_at_head(const struct storage *store, struct prospect *prospect,
+                         struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    struct head head;
+    off_t size = 0;
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    enum head_status status = head_read(path, &head, ret_problem);
+    if (status == HEAD_CORRUPT) {
+        advise_without_head(ret_problem);
+    }
+    if (status == HEAD_CORRUPT || status == HEAD_FAILED ||
+        !size_of(store, MARKET_DATABASE, &size, &prospect->has_file, ret_problem)) {
+        return false;
+    }
+    if (status == HEAD_OK && head.damaged_slots > 0) {
+        log_warning("%s: %u of its copies of a mark are damaged, and are written anew; the newest "
+                    "that is whole is of entry %" PRIu64 ". Look at the disk, unless its power was "
+                    "cut",
+                    path, head.damaged_slots, head.index);
+    }
+    prospect->is_empty = size == 0;
+    prospect->has_head = status == HEAD_OK;
+    prospect->is_old = status == HEAD_OK && head.index > 0;
+    if (!prospect->is_old || !prospect->is_empty) {
+        return true;
+    }
+    problem_set(ret_problem, "%s is missing or empty beside %s, which has seen entry %" PRIu64,
+                MARKET_DATABASE, MARKET_HEAD, head.index);
+    storage_advise(ret_problem);
+    struct problem advised = *ret_problem;
+    problem_set(ret_problem,
+                "%.400s. Where there is no backup, end the log: bourse-broker new "
+                "--i-know-the-log-ends --dir DIR",
+                advised.text);
+    return false;
+}
+
+/* The log key's own file knows whether it has signed. A first start that was killed between that
+ * note and its first entry has a HEAD that has seen none. */
+static bool look_at_remains(struct storage *store, struct prospect *prospect,
+                            struct problem *ret_problem)
+{
+    off_t size = 0;
+    bool found = false;
+    if (!size_of(store, MARKET_LOG_KEY, &size, &found, ret_problem) ||
+        (found && !open_key(store, MARKET_LOG_KEY, false, &store->log_key, &store->log_notes,
+                            ret_problem))) {
+        return false;
+    }
+    if (prospect->is_old) {
+        return true;
+    }
+    const bool has_signed = (store->log_notes & KEYFILE_SIGNED) != 0 && !prospect->has_head;
+    if (!remains_find(store->folder, has_signed, prospect->remains, ret_problem)) {
+        return false;
+    }
+    if (prospect->is_empty && prospect->remains[0] != '\0') {
+        remains_refuse(store->folder,
+                       prospect->has_file ? MARKET_DATABASE " is empty"
+                                          : MARKET_DATABASE " is missing",
+                       prospect->remains, ret_problem);
+        return false;
+    }
+    return true;
+}
+
+/* Where entries were, SQLite shall not make an empty ledger, nor delete a WAL whose ledger is
+ * empty. */
+static bool open_ledger(struct storage *store, const struct prospect *prospect,
+                        struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    const bool is_old = prospect->is_old || prospect->remains[0] != '\0';
+    if (!store_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    enum ledger_store_status status = is_old ? ledger_store_open_old(path, &store->ledger)
+                                             : ledger_store_open(path, &store->ledger);
+    store->is_full = status == LEDGER_STORE_FULL;
+    if (status == LEDGER_STORE_OK) {
+        return true;
+    }
+    problem_set(ret_problem, "%s: %s", ledger_text(status),
+                store->ledger == NULL ? path : ledger_store_error(store->ledger));
+    if (status == LEDGER_STORE_CORRUPT && is_old && !prospect->has_head) {
+        struct problem found = *ret_problem;
+        found.text[100] = '\0';
+        remains_refuse(store->folder, found.text, prospect->remains, ret_problem);
+    } else if (status == LEDGER_STORE_CORRUPT) {
+        storage_advise(ret_problem);
+    }
+    return false;
+}
+
+/* *ret_head: what HEAD says; zeros where there is none. */
+static bool open_journal(struct storage *store, bool adopt, struct head *ret_head,
+                         struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    struct head head = {.index = 0};
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    enum head_status found = head_open(path, &store->head, &head, ret_problem);
+    if (found == HEAD_CORRUPT || found == HEAD_FAILED) {
+        return false;
+    }
+    struct journal_sqlite_start start = {.head = found == HEAD_OK ? &head : NULL,
+                                         .tree_size = ledger_store_tree(store->ledger)->size,
+                                         .adopt = adopt};
+    enum journal_status status = journal_sqlite_open(ledger_store_database(store->ledger), &start,
+                                                     &store->journal, &store->last, ret_problem);
+    if (status == JOURNAL_CORRUPT && found == HEAD_OK) {
+        storage_advise(ret_problem);
+    }
+    *ret_head = head;
+    return status == JOURNAL_OK;
+}
+
+/* The journal and HEAD agree; does the ledger, which follows from it? */
+static bool check_ledger(struct storage *store, struct problem *ret_problem)
+{
+    char text[LEDGER_CHECK_TEXT];
+    enum ledger_store_status status =
+        ledger_check(ledger_store_database(store->ledger), &store->genesis.log_key, text);
+    if (status != LEDGER_STORE_OK) {
+        problem_set(ret_problem, "%s: %s", ledger_text(status), text);
+    }
+    if (status == LEDGER_STORE_CORRUPT) {
+        storage_advise(ret_problem);
+    }
+    return status == LEDGER_STORE_OK;
+}
+
+static bool read_genesis(struct storage *store, struct problem *ret_problem)
+{
+    struct journal_entry entry;
+    struct entry_head head;
+    struct entry_command command;
+    size_t position = 0;
+    if (journal_next(store->journal, 1, &entry, 0) != JOURNAL_OK ||
+        !entry_read_head(entry.bytes, entry.length, &head) ||
+        !entry_next(entry.bytes, entry.length, &position, &command) ||
+        command.kind != ENTRY_GENESIS ||
+        !genesis_read(command.payload, command.payload_length, &store->genesis)) {
+        problem_set(ret_problem,
+                    "the journal does not begin with a genesis; it was not written by a broker");
+        return false;
+    }
+    if (!key32_equal(&store->genesis.log_key, identity_key(store->log_key))) {
+        problem_set(ret_problem, "%s is not the key of this market's log; restore the right one",
+                    MARKET_LOG_KEY);
+        return false;
+    }
+    if (!key32_equal(&store->genesis.transport_key, identity_transport(store->transport_key))) {
+        problem_set(ret_problem,
+                    "%s is not the key that this market's members know; restore the right one",
+                    MARKET_BROKER_KEY);
+        return false;
+    }
+    return true;
+}
+
+/* The origin that the config names was that of the log before, where one has ended in this folder:
+ * the next has another. */
+static bool name_log(struct storage *store, const char *wanted, struct problem *ret_problem)
+{
+    struct genesis *genesis = &store->genesis;
+    char cluster[33];
+    const bool follows = (store->log_notes & KEYFILE_FOLLOWS) != 0;
+    text_hex(genesis->cluster.bytes, sizeof genesis->cluster.bytes, cluster);
+    const int length = wanted[0] != '\0' && !follows
+                           ? snprintf(genesis->origin, sizeof genesis->origin, "%s", wanted)
+                           : snprintf(genesis->origin, sizeof genesis->origin, "%s/%.8s",
+                                      wanted[0] == '\0' ? "bourse.local" : wanted, cluster);
+    if (length < 0 || (size_t)length >= sizeof genesis->origin) {
+        problem_set(ret_problem,
+                    "the log before this one had the origin %s, and a number after it makes it too "
+                    "long: shorten origin in %s",
+                    wanted, MARKET_BROKER_CONFIG);
+        return false;
+    }
+    return true;
+}
+
+static bool make_genesis(struct storage *store, const struct broker_config *config,
+                         struct problem *ret_problem)
+{
+    struct genesis *genesis = &store->genesis;
+    *genesis = config->genesis;
+    genesis->cluster = entropy_id();
+    genesis->log_key = *identity_key(store->log_key);
+    genesis->transport_key = *identity_transport(store->transport_key);
+    if (!name_log(store, config->origin, ret_problem)) {
+        return false;
+    }
+    if (!genesis_valid(genesis)) {
+        problem_set(ret_problem, "the genesis in %s is not valid: check keys, roles and credits",
+                    MARKET_BROKER_CONFIG);
+        return false;
+    }
+    return true;
+}
+
+static enum ledger_store_status append_act(struct storage *store, struct act *act)
+{
+    act->wall_ms = clock_wall_ns() / NS_PER_MS;
+    switch (acts_append(store->acts, act)) {
+    case ACTS_OK:
+        return LEDGER_STORE_OK;
+    case ACTS_FULL:
+        ledger_store_rollback(store->ledger);
+        return LEDGER_STORE_FULL;
+    case ACTS_FAILED:
+        break;
+    }
+    return LEDGER_STORE_FAILED;
+}
+
+/* Durable before a HEAD exists: whatever ends this start, a journal with a HEAD was never believed
+ * unrecorded. */
+static bool record_adoption(struct storage *store, int64_t log_ns, struct problem *ret_problem)
+{
+    struct act believed = {.kind = ACT_ADOPT,
+                           .log_time_ns = log_ns,
+                           .account = EXCHANGE_NO_ACCOUNT,
+                           .log_index = store->last.next_command - 1,
+                           .target = *identity_key(store->audit_key)};
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = append_act(store, &believed);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    store->is_full = status == LEDGER_STORE_FULL;
+    if (status != LEDGER_STORE_OK) {
+        acts_rolled_back(store->acts);
+        problem_set(ret_problem, "the adoption could not be recorded: %s", ledger_text(status));
+        return false;
+    }
+    acts_committed(store->acts);
+    return true;
+}
+
+/* That the broker runs, and which key signs the audit log. */
+static void note_start(struct storage *store, const struct head *head)
+{
+    struct act begun = {.kind = ACT_START,
+                        .account = EXCHANGE_NO_ACCOUNT,
+                        .target = *identity_key(store->audit_key),
+                        .text = "bourse-broker " BOURSE_VERSION};
+    struct act brought_back = {
+        .kind = ACT_RESTORE, .account = EXCHANGE_NO_ACCOUNT, .count = head->acts_lost};
+    if (head->acts_lost > 0) {
+        (void)snprintf(brought_back.text, sizeof brought_back.text,
+                       "%" PRIu64 " records before this are lost", head->acts_lost);
+    }
+    store_note(store, &begun);
+    if (head->restored) {
+        store_note(store, &brought_back);
+    }
+}
+
+static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
+                       struct problem *ret_problem)
+{
+    struct prospect prospect = {.is_old = false};
+    unsigned notes = 0; /* only the log key's count */
+    if (!storage_lock(store->folder, &store->lock, ret_problem) ||
+        !look_at_head(store, &prospect, ret_problem) ||
+        !look_at_remains(store, &prospect, ret_problem)) {
+        return false;
+    }
+    const bool may_make = !prospect.has_file;
+    if (!open_key(store, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes, ret_problem) ||
+        (store->log_key == NULL && !open_key(store, MARKET_LOG_KEY, may_make, &store->log_key,
+                                             &store->log_notes, ret_problem)) ||
+        !open_ledger(store, &prospect, ret_problem) ||
+        !open_journal(store, adopt, ret_head, ret_problem)) {
+        return false;
+    }
+    if (store->last.index == 0 && prospect.remains[0] != '\0') {
+        remains_refuse(store->folder, MARKET_DATABASE " holds no entry", prospect.remains,
+                       ret_problem);
+        return false;
+    }
+    return true;
+}
+
+/* A new key begins an audit log, or goes on with one that is adopted, which the log then says. */
+static bool open_audit_log(struct storage *store, const struct head *head, bool adopted,
+                           struct problem *ret_problem)
+{
+    sqlite3 *database = ledger_store_database(store->ledger);
+    const bool may_make = adopted || (head->acts.number == 0 && acts_is_empty(database));
+    unsigned notes = 0; /* only the log key's count */
+    return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
+           acts_open(database, adopted ? NULL : &head->acts, store->audit_key,
+                     &store->genesis.cluster, &store->acts, ret_problem);
+}
+
+bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
+                  struct storage *ret_store, bool *ret_new, struct problem *ret_problem)
+{
+    *ret_store = (struct storage){.lock = -1};
+    struct storage *store = ret_store;
+    if (!store_path(folder, "", store->folder, sizeof store->folder - 64, ret_problem)) {
+        return false;
+    }
+    store->folder[strlen(store->folder) - 1] = '\0'; /* without the slash */
+    store->buffer = malloc(ENTRY_MAX_BYTES);
+    store->refusals = refusals_create();
+    if (store->buffer == NULL || store->refusals == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    struct head head = {.index = 0};
+    watermark_init(&store->durable, 0);
+    if (!private_folder(folder, true, ret_problem) ||
+        !open_files(store, adopt, &head, ret_problem)) {
+        return false;
+    }
+    *ret_new = store->last.index == 0;
+    bool adopted = store->head == NULL && !*ret_new;
+    bool is_whole = *ret_new ? make_genesis(store, config, ret_problem)
+                             : read_genesis(store, ret_problem) && check_ledger(store, ret_problem);
+    if (!is_whole || !open_audit_log(store, &head, adopted, ret_problem)) {
+        return false;
+    }
+    note_start(store, &head);
+    return true;
+}
+
+/* Durable before this process signs a tree head. Where entries are already, the ledger itself keeps
+ * a second history from being begun, so a disk without room does not end the start. */
+static bool note_signing(struct storage *store, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    const unsigned notes = store->log_notes | KEYFILE_SIGNED;
+    if (notes == store->log_notes) {
+        return true;
+    }
+    if (!store_path(store->folder, MARKET_LOG_KEY, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    if (keyfile_note(path, notes, ret_problem)) {
+        store->log_notes = notes;
+        return true;
+    }
+    store->is_full = errno == ENOSPC || errno == EDQUOT;
+    if (store->last.index == 0) {
+        return false;
+    }
+    log_warning("%s; the next start notes that this key has signed", ret_problem->text);
+    return true;
+}
+
+bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem)
+{
+    if (store->head == NULL && store->last.index > 0 &&
+        !record_adoption(store, log_ns, ret_problem)) {
+        return false;
+    }
+    char path[sizeof store->folder + 16];
+    struct journal_leader me = {.epoch = 0};
+    struct head fresh = {.index = store->last.index,
+                         .chain = store->last.chain,
+                         .tree_size = ledger_store_tree(store->ledger)->size,
+                         .acts = *acts_mark(store->acts)};
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
+        (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK) ||
+        !note_signing(store, ret_problem)) {
+        return false;
+    }
+    ledger_store_trust(store->ledger);
+    (void)snprintf(me.broker, sizeof me.broker, "%ld", (long)getpid());
+    enum journal_status led = journal_lead(store->journal, store->last.index, &me, &store->epoch);
+    store->is_full = led == JOURNAL_FULL;
+    if (led != JOURNAL_OK) {
+        problem_set(ret_problem, "the journal cannot be led: %s", journal_status_text(led));
+        return false;
+    }
+    watermark_raise(&store->durable, store->last.index);
+    return true;
+}
+
+void storage_close(struct storage *store)
+{
+    head_close(&store->head);
+    acts_close(&store->acts);
+    refusals_destroy(&store->refusals);
+    journal_destroy(&store->journal);
+    ledger_store_close(&store->ledger);
+    identity_destroy(&store->transport_key);
+    identity_destroy(&store->log_key);
+    identity_destroy(&store->audit_key);
+    if (store->buffer != NULL) {
+        watermark_fini(&store->durable);
+        free(store->buffer);
+        store->buffer = NULL;
+    }
+    if (store->lock >= 0) {
+        (void)close(store->lock); /* releases the lock */
+        store->lock = -1;
+    }
+}
+
+size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
+{
+    return genesis_write(&store->genesis, ret_bytes, capacity);
+}
+
+/* ---------------------------------------------------------------- commit */
+
+static size_t write_entry(struct storage *store, const struct group *group)
+{
+    struct entry_head head = {.count = group->command_count,
+                              .index = store->last.index + 1,
+                              .epoch = store->epoch,
+                              .batch = entropy_id(),
+                              .previous = store->last.chain,
+                              .first_command = group->first_command};
+    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
+    if (commands == NULL) {
+        fatal("out of memory for a journal entry");
+    }
+    for (uint32_t i = 0; i < group->command_count; i++) {
+        commands[i] = group->commands[i].entry;
+    }
+    size_t length = entry_write(&head, commands, store->buffer, ENTRY_MAX_BYTES);
+    free(commands);
+    assert(length > 0); /* a group is smaller than an entry may be */
+    return length;
+}
+
+bool store_batch_of(const struct translation *said, const struct ledger_record *record,
+                    struct ledger_batch *ret_batch)
+{
+    bool came_with_it = record->kind == LEDGER_HELD ||
+                        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
+    if (!came_with_it || said->results_count == 0) {
+        return false; /* stored already, or an outcome that the broker itself decided */
+    }
+    *ret_batch = (struct ledger_batch){.signature = said->results_signature,
+                                       .leaves = said->results_leaves,
+                                       .count = said->results_count};
+    return true;
+}
+
+/* What the command of that record said; NULL where the broker said it itself. */
+static const struct translation *said_by(const struct group *group,
+                                         const struct ledger_record *record)
+{
+    assert(record->log_index >= group->first_command);
+    assert(record->log_index - group->first_command < group->command_count);
+    const struct request *request =
+        group->commands[record->log_index - group->first_command].request;
+    return request == NULL ? NULL : &request->translation;
+}
+
+static enum ledger_store_status append_records(struct storage *store, const struct group *group)
+{
+    for (size_t i = 0; i < group->effects.count; i++) {
+        const struct exchange_effect *effect = &group->effects.items[i];
+        struct ledger_batch batch;
+        if (effect->type == EFFECT_LEDGER) {
+            const struct translation *said = said_by(group, &effect->ledger);
+            bool has_batch = said != NULL && store_batch_of(said, &effect->ledger, &batch);
+            enum ledger_store_status status =
+                ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
+            if (status != LEDGER_STORE_OK) {
+                return status;
+            }
+        }
+    }
+    return LEDGER_STORE_OK;
+}
+
+static struct signature64 sign_note(void *context, const void *text, size_t length)
+{
+    return identity_sign(context, text, length);
+}
+
+static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t size_before)
+{
+    const struct merkle *tree = ledger_store_tree(store->ledger);
+    if (tree->size == size_before) {
+        return LEDGER_STORE_OK;
+    }
+    assert(store->last.index > 0 || (store->log_notes & KEYFILE_SIGNED) != 0);
+    struct checkpoint checkpoint = {.size = tree->size, .root = merkle_root(tree)};
+    memcpy(checkpoint.origin, store->genesis.origin, sizeof checkpoint.origin);
+    char note[CHECKPOINT_TEXT_SIZE];
+    size_t length = checkpoint_write(&checkpoint, identity_key(store->log_key), sign_note,
+                                     store->log_key, note);
+    return ledger_store_set_checkpoint(store->ledger, note, length, checkpoint.size);
+}
+
+/* ---------------------------------------------------------------- the audit log */
+
+static enum ledger_store_status append_deeds(struct storage *store, const struct group *group)
+{
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < group->effects.count; i++) {
+        struct act act;
+        if (deed_of(group, &group->effects.items[i], &act)) {
+            status = append_act(store, &act);
+        }
+    }
+    return status;
+}
+
+/* What waits: notes, and what was refused. Within the transaction. */
+static enum ledger_store_status append_waiting(struct storage *store, int64_t log_ns, bool all)
+{
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    if (store->refused_count == 0) {
+        store->refused_count =
+            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+    }
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->note_count; i++) {
+        struct act act = store->notes[i];
+        act.log_time_ns = log_ns;
+        act.log_index = store->last.next_command - 1;
+        status = append_act(store, &act);
+    }
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->refused_count; i++) {
+        const struct refusal_count *refused = &store->refused[i];
+        struct act act = {.kind = ACT_REFUSAL,
+                          .log_time_ns = log_ns,
+                          .account = refused->account,
+                          .log_index = store->last.next_command - 1,
+                          .code = (uint16_t)refused->code,
+                          .type = (uint16_t)refused->type,
+                          .count = refused->count};
+        status = append_act(store, &act);
+    }
+    return status;
+}
+
+/* After the commit of a transaction in which it was appended. */
+static void acts_are_durable(struct storage *store)
+{
+    acts_committed(store->acts);
+    store->note_count = 0;
+    store->refused_count = 0;
+}
+
+void store_note(struct storage *store, const struct act *act)
+{
+    if (store->note_count == STORE_NOTES_MAX) {
+        log_error("the audit log cannot take act %d: %d wait for room on the disk", (int)act->kind,
+                  STORE_NOTES_MAX);
+        return;
+    }
+    store->notes[store->note_count++] = *act;
+}
+
+/* Who removes it under a running broker finds it again: as long as we run we know where the journal
+ * stands. */
+static enum head_status keep_head(struct storage *store, const struct head *head)
+{
+    switch (head_look(store->head)) {
+    case HEAD_STANDS:
+        return head_write(store->head, head);
+    case HEAD_REMOVED:
+        log_warning("%s/%s was removed while the broker runs: it is written anew", store->folder,
+                    MARKET_HEAD);
+        return head_create_again(store->head, head);
+    case HEAD_REPLACED:
+        fatal("%s/%s was replaced by another file while the broker runs; stopped, and that file "
+              "was left as it is",
+              store->folder, MARKET_HEAD);
+    case HEAD_UNSEEN:
+        break;
+    }
+    return HEAD_FAILED;
+}
+
+static void write_head(struct storage *store)
+{
+    struct head head = {.index = store->last.index,
+                        .chain = store->last.chain,
+                        .tree_size = ledger_store_tree(store->ledger)->size,
+                        .acts = *acts_mark(store->acts)};
+    if (keep_head(store, &head) != HEAD_OK) {
+        fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
+    }
+}
+
+enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
+{
+    if (store->note_count == 0 && store->refused_count == 0) {
+        store->refused_count =
+            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+        if (store->refused_count == 0) {
+            return STORE_OK;
+        }
+    }
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = append_waiting(store, log_ns, all);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    if (status == LEDGER_STORE_FULL) {
+        acts_rolled_back(store->acts);
+        return STORE_FULL;
+    }
+    if (status != LEDGER_STORE_OK) {
+        fatal("the audit log could not be written: %s: %s; stopped", ledger_text(status),
+              ledger_store_error(store->ledger));
+    }
+    acts_are_durable(store);
+    write_head(store);
+    return STORE_OK;
+}
+
+void store_save_room(struct storage *store, bool is_scarce)
+{
+    ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
+}
+
+/* ---------------------------------------------------------------- the group */
+
+/* Within the transaction. */
+static enum ledger_store_status write_group(struct storage *store, const struct group *group,
+                                            size_t length)
+{
+    struct journal_entry entry = {
+        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
+    switch (journal_append(store->journal, store->epoch, &entry, 1)) {
+    case JOURNAL_OK:
+        break;
+    case JOURNAL_FULL:
+        ledger_store_rollback(
+            store->ledger); /* the ledger's own calls have done so when they fail */
+        return LEDGER_STORE_FULL;
+    case JOURNAL_UNKNOWN:
+    case JOURNAL_DEPOSED:
+    case JOURNAL_BEHIND:
+    case JOURNAL_TOO_LARGE:
+    case JOURNAL_UNAVAILABLE:
+    case JOURNAL_CORRUPT:
+        return LEDGER_STORE_FAILED;
+    }
+    uint64_t size_before = ledger_store_tree(store->ledger)->size;
+    enum ledger_store_status status = append_records(store, group);
+    if (status == LEDGER_STORE_OK) {
+        status = set_checkpoint(store, size_before);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = append_waiting(store, group->commands[0].entry.log_time_ns, false);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = append_deeds(store, group);
+    }
+    return status;
+}
+
+enum store_status store_commit(struct storage *store, const struct group *group)
+{
+    assert(group->command_count > 0);
+    assert(group->first_command == store->last.next_command);
+    size_t length = write_entry(store, group);
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = write_group(store, group, length);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    if (status == LEDGER_STORE_FULL) {
+        acts_rolled_back(store->acts);
+        return STORE_FULL;
+    }
+    if (status != LEDGER_STORE_OK) {
+        fatal("entry %" PRIu64
+              " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
+              store->last.index + 1, ledger_text(status), ledger_store_error(store->ledger));
+    }
+    store->last.index++;
+    store->last.chain = sha256_of(store->buffer, length);
+    store->last.next_command += group->command_count;
+    acts_are_durable(store);
+    write_head(store);
+    watermark_raise(&store->durable, store->last.index);
+    return STORE_OK;
+}

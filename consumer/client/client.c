@@ -1,0 +1,541 @@
+#include "consumer/client/client.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "formats/value.h"
+#include "ledger/checkpoint.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum {
+    TIMEOUT_MS_DEFAULT = 30000,
+    SLICE_MS = 100, /* how late an interrupt may be noticed */
+};
+
+/* ---------------------------------------------------------------- errors */
+
+const char *bourse_status_name(enum bourse_status status)
+{
+    switch (status) {
+    case BOURSE_OK:
+        return "OK";
+    case BOURSE_JOB_FAILED:
+        return "JOB_FAILED";
+    case BOURSE_USAGE:
+        return "USAGE";
+    case BOURSE_NOT_FOUND:
+        return "NOT_FOUND";
+    case BOURSE_REFUSED:
+        return "REFUSED";
+    case BOURSE_NO_MATCH:
+        return "NO_MATCH";
+    case BOURSE_UNREACHABLE:
+        return "UNREACHABLE";
+    case BOURSE_UNVERIFIED:
+        return "UNVERIFIED";
+    case BOURSE_TIMED_OUT:
+        return "TIMED_OUT";
+    case BOURSE_CANCELLED:
+        return "CANCELLED";
+    case BOURSE_LOCAL:
+        return "LOCAL";
+    case BOURSE_INTERRUPTED:
+        return "INTERRUPTED";
+    }
+    return "UNKNOWN";
+}
+
+int bourse_exit_status(enum bourse_status status)
+{
+    return status == BOURSE_LOCAL ? 2 : (int)status; /* what was given cannot be used here */
+}
+
+const char *bourse_version(void)
+{
+    return BOURSE_VERSION;
+}
+
+void bourse_printable(const char *text, char *ret_text, size_t capacity)
+{
+    text_printable(text, strlen(text), ret_text, capacity);
+}
+
+bool client_fail(struct bourse_error *error, enum bourse_status status, const char *format, ...)
+{
+    if (error == NULL) {
+        return false;
+    }
+    *error = (struct bourse_error){.status = status};
+    client_copy(error->name, sizeof error->name, bourse_status_name(status));
+    char text[sizeof error->text];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    text_printable(text, strlen(text), error->text, sizeof error->text);
+    return false;
+}
+
+bool client_name_fits(const char *name, struct bourse_error *ret_error)
+{
+    if (name == NULL) {
+        return true;
+    }
+    if (strlen(name) > LIMIT_NAME_BYTES) {
+        return client_fail(ret_error, BOURSE_USAGE, "a name has at most %d bytes",
+                           LIMIT_NAME_BYTES);
+    }
+    return text_is_plain(name, strlen(name)) ||
+           client_fail(ret_error, BOURSE_USAGE, "control characters do not belong in a name");
+}
+
+bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text)
+{
+    if (error == NULL) {
+        return false;
+    }
+    const char *said = text != NULL && text[0] != '\0' ? text : reject_advice(reject);
+    (void)client_fail(error, (enum bourse_status)reject_exit_status(reject), "%s", said);
+    error->reject = (int)reject;
+    client_copy(error->name, sizeof error->name, reject_name(reject));
+    return false;
+}
+
+bool client_rejected(struct bourse_error *error, const struct consumer_event *event)
+{
+    (void)client_refused(error, event->reject, event->text);
+    if (error != NULL) {
+        client_copy(error->field, sizeof error->field, event->field);
+        error->value = event->value;
+        error->limit = event->limit;
+    }
+    return false;
+}
+
+bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum reject_code reject,
+                        const struct problem *problem)
+{
+    if (client_interrupted(client)) {
+        return client_fail(error, BOURSE_INTERRUPTED, "interrupted");
+    }
+    if (reject != REJECT_NONE) {
+        const char *name = reject_name(reject); /* the text begins with it: flight_refused */
+        size_t length = strlen(name);
+        bool named = strncmp(problem->text, name, length) == 0 && problem->text[length] == ':';
+        return client_refused(error, reject, named ? problem->text + length + 2 : problem->text);
+    }
+    return client_fail(error, BOURSE_UNREACHABLE, "%s", problem->text);
+}
+
+void client_copy(char *ret_text, size_t capacity, const char *text)
+{
+    (void)snprintf(ret_text, capacity, "%s", text != NULL ? text : ""); /* cut, never overrun */
+}
+
+bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error)
+{
+    if (!text_unhex(text, ret_id->bytes, sizeof ret_id->bytes)) {
+        return client_fail(error, BOURSE_USAGE, "'%s' is not an id of 32 hex digits", text);
+    }
+    return true;
+}
+
+bool client_value(const char *text, struct value *ret_value, struct bourse_error *error)
+{
+    struct problem problem;
+    *ret_value = (struct value){0};
+    return text == NULL || value_parse(text, ret_value, &problem)
+               ? true
+               : client_fail(error, BOURSE_USAGE, "%s", problem.text);
+}
+
+bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error)
+{
+    if (!text_unhex(text, ret_key->bytes, sizeof ret_key->bytes)) {
+        return client_fail(error, BOURSE_USAGE, "'%s' is not an account key of 64 hex digits",
+                           text);
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- open and close */
+
+bool client_open(const struct market *market, struct identity *identity, const char *program,
+                 int timeout_ms, struct bourse **ret_client, struct bourse_error *error)
+{
+    CLEANUP(bourse_close) struct bourse *client = calloc(1, sizeof *client);
+    if (client == NULL) {
+        identity_destroy(&identity);
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    client->identity = identity;
+    client->market = *market;
+    client->timeout_ms = timeout_ms > 0 ? timeout_ms : TIMEOUT_MS_DEFAULT;
+    client_copy(client->program, sizeof client->program,
+                program != NULL ? program : "libbourse " BOURSE_VERSION);
+    atomic_init(&client->interrupted, false);
+    atomic_init(&client->blobs_busy, 0);
+    client->zmq = zmq_ctx_new();
+    client->session = consumer_session_create(identity, client->program);
+    if (client->zmq == NULL || client->session == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory or descriptors");
+    }
+    struct problem problem = {.text = ""};
+    if (!link_open(client->zmq, market->control, &market->server, identity, LIMIT_MESSAGE_BYTES,
+                   &client->link, &problem)) {
+        return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
+    }
+    consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
+    *ret_client = client;
+    client = NULL;
+    return true;
+}
+
+bool bourse_open(const struct bourse_options *options, struct bourse **ret_bourse,
+                 struct bourse_error *ret_error)
+{
+    if (sodium_init() < 0) {
+        return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
+    }
+    struct problem problem = {.text = ""};
+    struct market market;
+    if (!market_read(options->market, &market, &problem)) {
+        /* A broker that stops takes its file away; a file that is wrong is this machine's to
+         * mend. */
+        bool is_gone = access(options->market, F_OK) != 0;
+        return client_fail(ret_error, is_gone ? BOURSE_UNREACHABLE : BOURSE_LOCAL, "%s%s",
+                           problem.text,
+                           is_gone ? "; `bourse up` starts a market here, `bourse join INVITE` "
+                                     "joins one"
+                                   : "");
+    }
+    struct identity *identity = NULL;
+    if (access(options->key, F_OK) != 0 && errno == ENOENT) {
+        return client_fail(ret_error, BOURSE_LOCAL,
+                           "no key in %s; `bourse join INVITATION` makes one", options->key);
+    }
+    if (!keyfile_load(options->key, &identity, &problem)) {
+        return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    return client_open(&market, identity, options->program, options->timeout_ms, ret_bourse,
+                       ret_error);
+}
+
+static void flush(struct bourse *client);
+
+void bourse_close(struct bourse **self)
+{
+    struct bourse *client = *self;
+    if (client == NULL) {
+        return;
+    }
+    if (client->link != NULL && client->session != NULL) {
+        consumer_session_goodbye(client->session, clock_monotonic_ns());
+        flush(client);
+    }
+    blob_client_close(&client->blobs);
+    link_close(&client->link);
+    consumer_session_destroy(&client->session);
+    identity_destroy(&client->identity);
+    if (client->zmq != NULL) {
+        (void)zmq_ctx_term(client->zmq); /* every socket is closed: it cannot block */
+    }
+    free(client);
+    *self = NULL;
+}
+
+void bourse_interrupt(struct bourse *bourse)
+{
+    atomic_store(&bourse->interrupted, true);
+    uintptr_t blobs = atomic_load(&bourse->blobs_busy);
+    if (blobs != 0) {
+        blob_client_interrupt((struct blob_client *)blobs); /* only sets a flag */
+    }
+}
+
+bool client_interrupted(const struct bourse *client)
+{
+    return atomic_load(&client->interrupted);
+}
+
+/* ---------------------------------------------------------------- the pump */
+
+static void lost(struct bourse *client, int64_t wait_ns)
+{
+    client->reopen_at_ns = clock_monotonic_ns() + wait_ns;
+}
+
+static void flush(struct bourse *client)
+{
+    const uint8_t *message;
+    size_t length;
+    while (client->reopen_at_ns == 0 &&
+           consumer_session_outgoing(client->session, &message, &length)) {
+        if (!link_send(client->link, message, length)) {
+            consumer_session_unsent(
+                client->session); /* not connected yet, or full: the next turn tries again */
+            return;
+        }
+    }
+}
+
+static bool reopen(struct bourse *client, struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    if (!link_reopen(client->link, &problem)) {
+        return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
+    }
+    client->reopen_at_ns = 0;
+    consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
+    return true;
+}
+
+static int wait_ms(const struct bourse *client, int64_t now_ns, int64_t deadline_ns)
+{
+    int64_t until_ns = consumer_session_deadline_ns(client->session);
+    if (client->reopen_at_ns != 0 && client->reopen_at_ns < until_ns) {
+        until_ns = client->reopen_at_ns;
+    }
+    until_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
+    int64_t wait = until_ns <= now_ns ? 0 : (until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+    return wait > SLICE_MS ? SLICE_MS : (int)wait;
+}
+
+/* One turn: what is due goes out, at most one message comes in. The event may be NOTHING. */
+static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_event *ret_event,
+                 struct bourse_error *error)
+{
+    *ret_event = (struct consumer_event){.type = CONSUMER_NOTHING};
+    int64_t now_ns = clock_monotonic_ns();
+    if (client->reopen_at_ns != 0 && now_ns >= client->reopen_at_ns && !reopen(client, error)) {
+        return false;
+    }
+    flush(client);
+    const uint8_t *message;
+    size_t length;
+    int got = link_receive(client->link, wait_ms(client, now_ns, deadline_ns), &message, &length);
+    now_ns = clock_monotonic_ns();
+    if (got < 0) {
+        lost(client, SLICE_MS * NS_PER_MS);
+    } else if (got > 0 && client->reopen_at_ns == 0) {
+        consumer_session_incoming(client->session, now_ns, message, length, ret_event);
+    } else if (client->reopen_at_ns == 0) {
+        consumer_session_tick(client->session, now_ns,
+                              ret_event); /* only once nothing more is waiting */
+    }
+    if (ret_event->type == CONSUMER_READY) {
+        client->was_ready = true;
+    } else if (ret_event->type == CONSUMER_LOST) {
+        lost(client, ret_event->wait_ns);
+    }
+    return true;
+}
+
+/* What we sign names the cluster that Welcome gives: it must be the one this market's file
+ * promised. */
+static bool is_expected_market(const struct bourse *client, struct bourse_error *error)
+{
+    const Bourse__V1__Welcome *welcome = consumer_session_welcome(client->session);
+    struct id128 cluster = codec_id(welcome->cluster);
+    struct key32 log_key = codec_key(welcome->log_key);
+    if (!id128_equal(&cluster, &client->market.cluster) ||
+        !key32_equal(&log_key, &client->market.log_key)) {
+        return client_fail(
+            error, BOURSE_UNREACHABLE,
+            "the broker at %s is of another market than its market.yaml says; join again",
+            client->market.control);
+    }
+    return true;
+}
+
+enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
+                             struct consumer_event *ret_event, struct bourse_error *error)
+{
+    for (;;) {
+        if (client_interrupted(client)) {
+            (void)client_fail(error, BOURSE_INTERRUPTED, "interrupted");
+            return CLIENT_INTERRUPTED;
+        }
+        if (!turn(client, deadline_ns, ret_event, error)) {
+            return CLIENT_FAILED;
+        }
+        if (ret_event->type == CONSUMER_BROKEN) {
+            (void)client_fail(error, BOURSE_UNREACHABLE, "the broker at %s: %s",
+                              client->market.control, ret_event->text);
+            return CLIENT_FAILED;
+        }
+        if (ret_event->type == CONSUMER_READY && !is_expected_market(client, error)) {
+            return CLIENT_FAILED;
+        }
+        if (ret_event->type != CONSUMER_NOTHING) {
+            flush(client);
+            return CLIENT_EVENT;
+        }
+        if (clock_monotonic_ns() >= deadline_ns) {
+            return CLIENT_TIMEOUT;
+        }
+    }
+}
+
+void client_breathe(struct bourse *client)
+{
+    struct consumer_event event;
+    struct bourse_error error;
+    for (int i = 0; i < 16;
+         i++) { /* a bounded number of messages: heartbeats, perhaps job events */
+        if (client_next(client, 0, &event, &error) != CLIENT_EVENT) {
+            return;
+        }
+        consumer_event_clear(&event);
+    }
+}
+
+static bool timed_out(const struct bourse *client, struct bourse_error *error)
+{
+    if (client->was_ready) {
+        return client_fail(error, BOURSE_TIMED_OUT,
+                           "no answer within %d ms; it is safe to try again", client->timeout_ms);
+    }
+    return client_fail(
+        error, BOURSE_UNREACHABLE,
+        "no broker answers at %s; is it running, and is this its key? (`bourse up` starts a "
+        "market here)",
+        client->market.control);
+}
+
+bool client_ready(struct bourse *client, struct bourse_error *error)
+{
+    int64_t deadline_ns = clock_monotonic_ns() + client->timeout_ms * NS_PER_MS;
+    while (!consumer_session_ready(client->session)) {
+        struct consumer_event event;
+        enum client_wait wait = client_next(client, deadline_ns, &event, error);
+        if (wait == CLIENT_EVENT) {
+            consumer_event_clear(&event);
+        } else {
+            return wait == CLIENT_TIMEOUT ? timed_out(client, error) : false;
+        }
+    }
+    return true;
+}
+
+static bool request_failed(enum consumer_status status, struct bourse_error *error)
+{
+    switch (status) {
+    case CONSUMER_OK:
+        return true;
+    case CONSUMER_FULL:
+        return client_fail(error, BOURSE_LOCAL, "too many requests wait for an answer");
+    case CONSUMER_TOO_LARGE:
+        return client_fail(error, BOURSE_USAGE,
+                           "the request is larger than a message may be (%d bytes)",
+                           LIMIT_MESSAGE_BYTES);
+    case CONSUMER_OUT_OF_MEMORY:
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return false;
+}
+
+/* What the answer to our request means; takes the event over. */
+static bool answered(struct consumer_event *event, enum message_type reply_type,
+                     ProtobufCMessage **ret_body, struct bourse_error *error)
+{
+    bool ok = false;
+    if (event->answer == CONSUMER_REJECTED) {
+        (void)client_rejected(error, event);
+    } else if (reply_type == 0) {
+        ok = event->answer == CONSUMER_ACCEPTED;
+    } else if (event->answer == CONSUMER_REPLY && event->message_type == reply_type) {
+        *ret_body = event->body;
+        event->body = NULL;
+        ok = true;
+    }
+    if (!ok && event->answer != CONSUMER_REJECTED) {
+        (void)client_fail(error, BOURSE_UNREACHABLE,
+                          "the broker answered with another kind of message");
+    }
+    consumer_event_clear(event);
+    return ok;
+}
+
+bool client_call_as(struct bourse *client, const struct id128 *id, enum message_type type,
+                    const ProtobufCMessage *body, enum message_type reply_type,
+                    ProtobufCMessage **ret_body, struct bourse_error *error)
+{
+    assert((reply_type == 0) == (ret_body == NULL));
+    if (!client_ready(client, error)) { /* what is signed carries the cluster and the log's time */
+        return false;
+    }
+    int64_t now_ns = clock_monotonic_ns();
+    if (!request_failed(consumer_session_request(client->session, now_ns, type, id, body), error)) {
+        return false;
+    }
+    int64_t deadline_ns = now_ns + client->timeout_ms * NS_PER_MS;
+    for (;;) {
+        struct consumer_event event;
+        enum client_wait wait = client_next(client, deadline_ns, &event, error);
+        if (wait != CLIENT_EVENT) {
+            consumer_session_forget(client->session, id);
+            return wait == CLIENT_TIMEOUT ? timed_out(client, error) : false;
+        }
+        if (event.type == CONSUMER_ANSWER && id128_equal(&event.id, id)) {
+            return answered(&event, reply_type, ret_body, error);
+        }
+        consumer_event_clear(&event);
+    }
+}
+
+bool client_call(struct bourse *client, enum message_type type, const ProtobufCMessage *body,
+                 enum message_type reply_type, ProtobufCMessage **ret_body,
+                 struct bourse_error *error)
+{
+    struct id128 id = entropy_id();
+    return client_call_as(client, &id, type, body, reply_type, ret_body, error);
+}
+
+struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_error *error)
+{
+    if (client->blobs == NULL) {
+        struct problem problem = {.text = ""};
+        if (!blob_client_open(client->zmq, client->market.blobs, &client->market.server,
+                              client->identity, &client->blobs, &problem)) {
+            (void)client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
+            return NULL;
+        }
+    }
+    atomic_store(&client->blobs_busy, (uintptr_t)client->blobs);
+    return client->blobs;
+}
+
+void client_blobs_end(struct bourse *client)
+{
+    atomic_store(&client->blobs_busy, 0);
+}
+
+bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
+                   struct bourse_error *ret_error)
+{
+    if (!client_ready(bourse, ret_error)) {
+        return false;
+    }
+    const Bourse__V1__Welcome *welcome = consumer_session_welcome(bourse->session);
+    *ret_account = (struct bourse_account){.roles = welcome->has_roles ? welcome->roles : 0};
+    text_hex(identity_key(bourse->identity)->bytes, 32, ret_account->key);
+    text_hex(bourse->market.cluster.bytes, 16, ret_account->cluster);
+    client_copy(ret_account->name, sizeof ret_account->name, welcome->account_name);
+    client_copy(ret_account->origin, sizeof ret_account->origin, bourse->market.origin);
+    char verifier[CHECKPOINT_TEXT_SIZE];
+    checkpoint_verifier(bourse->market.origin, &bourse->market.log_key, verifier);
+    client_copy(ret_account->verifier, sizeof ret_account->verifier, verifier);
+    ret_account->log_time_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    return true;
+}

@@ -1,0 +1,131 @@
+/* Redeeming an invitation: from a string to an account and a market.yaml. */
+#include "consumer/client/client.h"
+
+#include "base/cleanup.h"
+#include "protocol/identity.h"
+#include "runtime/files.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool private_parent(const char *path, struct bourse_error *error)
+{
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    struct problem problem = {.text = ""};
+    bool ok = private_folder(dirname(copy), true, &problem);
+    free(copy);
+    return ok ? true : client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+}
+
+static bool load_or_create(const char *path, struct identity **ret_identity,
+                           struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    struct stat status;
+    bool exists = lstat(path, &status) == 0 || errno != ENOENT;
+    bool ok = exists ? keyfile_load(path, ret_identity, &problem)
+                     : private_parent(path, error) && keyfile_create(path, ret_identity, &problem);
+    if (!ok && problem.text[0] != '\0') {
+        return client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    return ok;
+}
+
+/* Whether the broker knows an account of this key. A former Join, whose answer was not heard, may
+ * have made it. */
+static bool has_account(const struct bourse *client)
+{
+    const Bourse__V1__Welcome *welcome = consumer_session_welcome(client->session);
+    return welcome->has_account && welcome->has_roles && welcome->roles != 0;
+}
+
+static bool redeem(struct bourse *client, const struct invitation *invitation, const char *name,
+                   bool *ret_known, struct bourse_error *error)
+{
+    struct key32 account = *identity_key(client->identity);
+    struct id128 token = invitation->token;
+    const struct id128 id = invitation_join_id(invitation, &account);
+    char copy[LIMIT_NAME_BYTES + 1];
+    if (!client_ready(client, error)) {
+        return false;
+    }
+    *ret_known = has_account(client);
+    if (*ret_known) {
+        return true; /* it is joined: what its invitation gave, it has */
+    }
+    client_copy(copy, sizeof copy, name);
+    Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
+    body.account = client_bytes(account.bytes, sizeof account.bytes);
+    body.token = client_bytes(token.bytes, sizeof token.bytes);
+    body.name = copy[0] != '\0' ? copy : NULL;
+    bool ok = client_call_as(client, &id, MESSAGE_JOIN, &body.base, 0, NULL, error);
+    sodium_memzero(&token, sizeof token);
+    return ok;
+}
+
+/* The key and the market's file are on the disk before the broker is asked: what is redeemed then
+ * cannot be lost here. */
+static bool prepare(const struct invitation *invitation, const char *key_path,
+                    const char *market_path, struct identity **ret_identity,
+                    struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    if (!private_parent(market_path, error) || !load_or_create(key_path, ret_identity, error)) {
+        return false;
+    }
+    if (!market_stage(market_path, &invitation->market, &problem)) {
+        identity_destroy(ret_identity);
+        return client_fail(error, BOURSE_LOCAL, "%s; nothing was redeemed", problem.text);
+    }
+    return true;
+}
+
+bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
+                 const char *name, int timeout_ms, struct bourse_account *ret_account,
+                 struct bourse_error *ret_error)
+{
+    struct problem problem = {.text = ""};
+    struct invitation read;
+    struct identity *identity = NULL;
+    bool is_known = false;
+    if (sodium_init() < 0) {
+        return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
+    }
+    if (!invitation_read(invitation, &read, &problem)) {
+        return client_fail(ret_error, BOURSE_USAGE, "%s", problem.text);
+    }
+    if (!client_name_fits(name, ret_error) ||
+        !prepare(&read, key_path, market_path, &identity, ret_error)) {
+        return false;
+    }
+    CLEANUP(bourse_close) struct bourse *client = NULL;
+    bool joined = client_open(&read.market, identity, NULL, timeout_ms, &client, ret_error) &&
+                  redeem(client, &read, name, &is_known, ret_error);
+    sodium_memzero(&read.token, sizeof read.token);
+    if (!joined) {
+        market_unstage(market_path);
+        return false;
+    }
+    if (!market_settle(market_path, &problem)) {
+        return client_fail(ret_error, BOURSE_LOCAL,
+                           "%s; the account is made: join again with the same invitation",
+                           problem.text);
+    }
+    bourse_close(&client); /* a new session, now with an account behind it */
+    const struct bourse_options options = {
+        .market = market_path, .key = key_path, .timeout_ms = timeout_ms};
+    if (!bourse_open(&options, &client, ret_error) ||
+        !bourse_whoami(client, ret_account, ret_error)) {
+        return false;
+    }
+    ret_account->was_known = is_known;
+    return true;
+}

@@ -1,0 +1,169 @@
+#include "consumer/client/names.h"
+
+#include "base/rate.h"
+#include "base/text.h"
+#include "ledger/record.h"
+#include "protocol/message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *name_in(const char *const *names, size_t count, unsigned number)
+{
+    return number < count && names[number] != NULL ? names[number] : "unknown";
+}
+
+const char *names_job_state(unsigned state)
+{
+    static const char *const names[] = {[JOB_OPEN] = "open",
+                                        [JOB_DONE] = "done",
+                                        [JOB_FAILED] = "failed",
+                                        [JOB_CANCELLED] = "cancelled"};
+    return name_in(names, COUNT(names), state);
+}
+
+const char *names_job_reason(unsigned reason)
+{
+    static const char *const names[] = {
+        [JOB_REASON_NONE] = "",
+        [JOB_REASON_NO_DEVICE] = "no device on the market fits its needs",
+        [JOB_REASON_NO_ASK] = "a device fits, but none is on offer to it now, for its term",
+        [JOB_REASON_PRICE] =
+            "all that is offered for its term is above its limit, or the market's price band",
+        [JOB_REASON_BUSY] = "every device that fits is busy",
+        [JOB_REASON_BUDGET] = "what is left of its budget buys no more time",
+        [JOB_REASON_HALTED] = "the market is halted, or its account frozen",
+        [JOB_REASON_SUBTASKS_FAILED] = "some subtasks failed",
+        [JOB_REASON_ERROR_LIMIT] = "more subtasks failed than its error limit allows",
+        [JOB_REASON_CANCELLED] = "cancelled",
+        [JOB_REASON_RUNNING] = "running",
+        [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
+        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; see `bourse explain`",
+        [JOB_REASON_REFEREE] = "its results wait for a referee other than who made them",
+        [JOB_REASON_NO_VERDICT] =
+            "no check of some results came to a verdict; see `bourse explain`",
+        [JOB_REASON_EXPIRED] = "its time was up before all of it had started",
+        [JOB_REASON_NOT_FILLED] = "nothing that it asked for at once could be had",
+        [JOB_REASON_LEASES_OVER] = "what it got at once has ended, and its order does not stand",
+        [JOB_REASON_NOT_WHOLE] = "it waits until all that it asks for can be had at once",
+        [JOB_REASON_PROMISED] =
+            "it has taken a lease, which begins when its former holder's notice ends",
+        [JOB_REASON_WHOLE_BUDGET] =
+            "its budget does not cover all that it asks for at once; see `bourse explain`",
+        [JOB_REASON_NO_MAKER] =
+            "all who could make a subtask have judged results of it: others are needed",
+        [JOB_REASON_FIRM] =
+            "what is in reach is interruptible, and it bears no interruption (any more)",
+    };
+    return name_in(names, COUNT(names), reason);
+}
+
+const char *names_outcome(unsigned outcome)
+{
+    static const char *const names[OUTCOME_COUNT] = {
+        [OUTCOME_OK] = "ok",
+        [OUTCOME_PROGRAM_FAILED] = "program failed",
+        [OUTCOME_SIGNALLED] = "ended by a signal",
+        [OUTCOME_TIME_LIMIT] = "time limit",
+        [OUTCOME_CPU_LIMIT] = "cpu limit",
+        [OUTCOME_MEMORY_LIMIT] = "memory limit",
+        [OUTCOME_DISK_LIMIT] = "disk limit",
+        [OUTCOME_PROCESS_LIMIT] = "process limit",
+        [OUTCOME_OUTPUT_LIMIT] = "output limit",
+        [OUTCOME_OUTPUT_MISSING] = "output missing",
+        [OUTCOME_INPUT_MISSING] = "input missing",
+        [OUTCOME_PROGRAM_MISSING] = "program missing",
+        [OUTCOME_IMAGE_MISSING] = "image missing",
+        [OUTCOME_REFUSED] = "refused by the provider",
+        [OUTCOME_CANCELLED] = "cancelled",
+        [OUTCOME_JAIL_FAILED] = "the provider's jail failed",
+        [OUTCOME_TERM_OVER] = "the lease ended first",
+        [OUTCOME_PREEMPTED] = "preempted by a higher bid",
+    };
+    return name_in(names, COUNT(names), outcome);
+}
+
+const char *names_attempt(unsigned status)
+{
+    static const char *const names[] = {[ATTEMPT_ACCEPTED] = "accepted",
+                                        [ATTEMPT_FAILED_PAID] = "failed",
+                                        [ATTEMPT_FAILED_UNPAID] = "failed, not paid",
+                                        [ATTEMPT_LATE] = "late, not paid",
+                                        [ATTEMPT_REFUTED] = "refuted, not paid"};
+    return name_in(names, COUNT(names), status);
+}
+
+const char *names_verdict(unsigned verdict)
+{
+    static const char *const names[] = {
+        [VERDICT_ACCEPT] = "accept", [VERDICT_REJECT] = "reject", [VERDICT_UNSURE] = "unsure"};
+    return verdict == VERDICT_NONE ? NULL : name_in(names, COUNT(names), verdict);
+}
+
+const char *names_check(unsigned level)
+{
+    static const char *const names[] = {
+        [CHECK_NONE] = "none", [CHECK_CHEAP] = "cheap", [CHECK_CLIENT] = "client"};
+    return name_in(names, COUNT(names), level);
+}
+
+const char *names_entry_kind(unsigned kind)
+{
+    static const char *const names[] = {
+        [LEDGER_ACCOUNT] = "account", [LEDGER_TRANSFER] = "transfer", [LEDGER_HOLD] = "hold",
+        [LEDGER_CAPTURE] = "capture", [LEDGER_RELEASE] = "release",   [LEDGER_EXPIRE] = "expire",
+        [LEDGER_FEE] = "fee",         [LEDGER_JOB] = "job",           [LEDGER_ASK] = "ask",
+        [LEDGER_BID] = "bid",         [LEDGER_CANCEL] = "cancel",     [LEDGER_FILL] = "fill",
+        [LEDGER_RESULT] = "result",   [LEDGER_SETTLED] = "settled",   [LEDGER_FLAG] = "flag",
+        [LEDGER_HELD] = "held",       [LEDGER_EPOCH] = "epoch",
+    };
+    return name_in(names, COUNT(names), kind);
+}
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} roles_known[] = {
+    {ROLE_CONSUMER, "consumer"}, {ROLE_PROVIDER, "provider"}, {ROLE_AUDITOR, "auditor"},
+    {ROLE_REPLICA, "replica"},   {ROLE_RISK, "risk"},         {ROLE_OPERATOR, "operator"},
+    {ROLE_REFEREE, "referee"},
+};
+
+void names_roles(unsigned roles, char *ret_text, size_t capacity)
+{
+    size_t used = 0;
+    (void)snprintf(ret_text, capacity, "none");
+    for (size_t i = 0; i < COUNT(roles_known); i++) {
+        if ((roles & roles_known[i].bit) != 0 && used < capacity) {
+            int wrote = snprintf(ret_text + used, capacity - used, "%s%s", used == 0 ? "" : ", ",
+                                 roles_known[i].name);
+            used += wrote > 0 ? (size_t)wrote : 0;
+        }
+    }
+}
+
+const char *names_role_nearest(const char *name)
+{
+    const char *names[COUNT(roles_known)];
+    for (size_t i = 0; i < COUNT(roles_known); i++) {
+        names[i] = roles_known[i].name;
+    }
+    return text_nearest(name, names, COUNT(roles_known));
+}
+
+unsigned names_role(const char *name)
+{
+    for (size_t i = 0; i < COUNT(roles_known); i++) {
+        if (strcmp(roles_known[i].name, name) == 0) {
+            return roles_known[i].bit;
+        }
+    }
+    return 0;
+}
+
+const char *names_rate(unsigned rate)
+{
+    return rate < RATES ? rate_name((enum rate)rate) : "unknown";
+}

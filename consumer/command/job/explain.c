@@ -1,0 +1,209 @@
+/* explain of one order of this account, the bid of a part of a job or an ask; and of one
+ * subtask. */
+#include "consumer/command/job/jobs.h"
+#include "consumer/command/output.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct search {
+    const char *prefix;
+    struct bourse_order found;
+    size_t matches;
+};
+
+static bool match(void *context, const struct bourse_order *order)
+{
+    struct search *search = context;
+    if (strncmp(order->id, search->prefix, strlen(search->prefix)) == 0) {
+        search->found = *order;
+        search->matches++;
+    }
+    return true;
+}
+
+/* The device that the ask is of, which must be advertised; false: the market says no more of it. */
+static bool find_why(struct invocation *invocation, const struct bourse_order *ask,
+                     struct bourse_why *ret_why, struct bourse_error *ret_error)
+{
+    uint32_t number = 0;
+    do {
+        if (!bourse_why(invocation->bourse, number, ret_why, ret_error)) {
+            return false;
+        }
+    } while (strcmp(ret_why->device, ask->device) != 0 && ++number < ret_why->devices);
+    return true;
+}
+
+static json_t *json_micro(int64_t micro)
+{
+    return micro < 0 ? json_null() : json_integer(micro);
+}
+
+static int explain_ask(struct invocation *invocation, const struct bourse_order *ask)
+{
+    static struct bourse_why why; /* large */
+    struct bourse_error error;
+    if (!find_why(invocation, ask, &why, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(
+            json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "order", ask->id,
+                      "device", ask->device, "text", why.text, "bids", (json_int_t)why.bids,
+                      "fitting", (json_int_t)why.fitting, "lasting", (json_int_t)why.lasting,
+                      "paying", (json_int_t)why.paying, "free", (json_int_t)why.free, "ahead",
+                      json_micro(why.ahead), "price_micro", json_micro(why.price_micro),
+                      "fills_at_micro", json_micro(why.fills_at_micro)),
+            BOURSE_OK);
+    }
+    (void)printf("%s\n", plain_text(why.text));
+    (void)printf("  %u waiting bid%s, %u fit, %u of those in its term, %u of those at its price\n",
+                 why.bids, text_plural(why.bids), why.fitting, why.lasting, why.paying);
+    if (why.ahead >= 0) {
+        (void)printf("  %lld ask%s before it\n", (long long)why.ahead,
+                     why.ahead == 1 ? " comes" : "s come");
+    }
+    if (why.fills_at_micro >= 0) {
+        (void)printf("  `bourse order replace %.8s --price %s` fills it now\n", ask->id,
+                     money_text(why.fills_at_micro));
+    }
+    return BOURSE_OK;
+}
+
+static int explain_bid(struct invocation *invocation, const struct bourse_order *bid)
+{
+    struct bourse_explanation explanation;
+    struct bourse_error error;
+    if (!bourse_explain_part(invocation->bourse, bid->job, bid->part, &explanation, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        json_t *value = json_explanation(&explanation);
+        (void)json_object_set_new(value, "job", json_string(bid->job));
+        (void)json_object_set_new(value, "order", json_string(bid->id));
+        return print_json(value, BOURSE_OK);
+    }
+    print_explanation(stdout, &explanation);
+    return BOURSE_OK;
+}
+
+/* An account that may have no jobs has none of that id. */
+static int complain_of_job(struct invocation *invocation, const char *job,
+                           struct bourse_error *error)
+{
+    if (strcmp(error->name, "ROLE") == 0) {
+        error->status = BOURSE_NOT_FOUND;
+        (void)snprintf(error->name, sizeof error->name, "NOT_FOUND");
+        (void)snprintf(error->text, sizeof error->text,
+                       "job: this account has no job that begins with %.40s, as it is no consumer: "
+                       "give the key of one with --key",
+                       job);
+    }
+    return complain_with(invocation, error);
+}
+
+/* The market says no more of it than that: its results do. */
+static int explain_subtask_end(struct invocation *invocation, const char *id, uint32_t index)
+{
+    static struct subtask_end end; /* large */
+    struct bourse_error error;
+    int status = 0;
+    uint32_t same = 0;
+    if (!resolve_subtask(invocation, id, NULL, count_text(index), &same, &status)) {
+        return status;
+    }
+    if (!find_end(invocation, id, index, &end, &error)) {
+        return complain_with(invocation, &error);
+    }
+    char text[sizeof end.text];
+    char why[sizeof end.why];
+    bourse_printable(end.text, text, sizeof text);
+    bourse_printable(end.why, why, sizeof why);
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:s, s:{s:I, s:s, s:I, s:s}}", "job", id, "text", text,
+                                    "subtask", "index", (json_int_t)index, "state", end.state,
+                                    "tries", (json_int_t)end.tries, "why", why),
+                          BOURSE_OK);
+    }
+    (void)printf("%s\n", text);
+    return BOURSE_OK;
+}
+
+static int explain_index(struct invocation *invocation, const char *job, uint32_t index)
+{
+    char id[BOURSE_ID_SIZE];
+    struct bourse_explanation explanation;
+    struct bourse_error error;
+    if (!bourse_find_job(invocation->bourse, job, id, &error) ||
+        !bourse_explain_subtask(invocation->bourse, id, index, &explanation, &error)) {
+        return complain_of_job(invocation, job, &error);
+    }
+    const bool is_open = explanation.subtask_state[0] != '\0';
+    if (!is_open) {
+        return explain_subtask_end(invocation, id, index);
+    }
+    if (invocation->json) {
+        json_t *value = json_explanation(&explanation);
+        (void)json_object_set_new(value, "job", json_string(id));
+        (void)json_object_set_new(
+            value, "subtask",
+            json_pack("{s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I}", "index", (json_int_t)index,
+                      "state", explanation.subtask_state, "part", (json_int_t)explanation.part,
+                      "tries", (json_int_t)explanation.tries, "waits_on",
+                      (json_int_t)explanation.waits_on, "provider", explanation.provider, "device",
+                      explanation.device, "behind", (json_int_t)explanation.behind));
+        return print_json(value, BOURSE_OK);
+    }
+    if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
+        print_explanation(stdout, &explanation);
+    } else {
+        (void)printf("%s\n", plain_text(explanation.text));
+    }
+    return BOURSE_OK;
+}
+
+bool explain_subtask(struct invocation *invocation, const char *word, int *ret_status)
+{
+    char job[BOURSE_ID_SIZE];
+    char id[BOURSE_ID_SIZE];
+    uint32_t index = 0;
+    struct bourse_error error;
+    const size_t length = strcspn(word, "/");
+    const char *subtask = word + length + 1;
+    if (length == 0 || length >= sizeof job || word[length] == '\0' || subtask[0] == '\0' ||
+        access(word, F_OK) == 0) {
+        return false;
+    }
+    memcpy(job, word, length);
+    job[length] = '\0';
+    if (subtask[strspn(subtask, "0123456789")] == '\0' && strlen(subtask) <= 9) {
+        *ret_status = explain_index(invocation, job, (uint32_t)strtoul(subtask, NULL, 10));
+        return true;
+    }
+    if (!bourse_find_job(invocation->bourse, job, id, &error)) {
+        return false; /* a file that is not there */
+    }
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    if (resolve_subtask(invocation, id, tasks, subtask, &index, ret_status)) {
+        *ret_status = explain_index(invocation, id, index);
+    }
+    return true;
+}
+
+bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status)
+{
+    struct search search = {.prefix = prefix};
+    struct bourse_error error;
+    if (prefix[0] == '\0' || !bourse_orders(invocation->bourse, match, &search, &error) ||
+        search.matches != 1 || strcmp(search.found.id, search.found.job) == 0) {
+        return false;
+    }
+    *ret_status = search.found.is_bid ? explain_bid(invocation, &search.found)
+                                      : explain_ask(invocation, &search.found);
+    return true;
+}

@@ -1,0 +1,158 @@
+/* Which subtasks of a job without names failed, and why: a table of the first ones, as there may be
+ * a million. */
+#include "consumer/command/job/jobs.h"
+#include "consumer/command/output.h"
+
+#include "base/cleanup.h"
+
+#include <string.h>
+
+enum { FAILURES_SHOWN = 32 };
+
+struct failure {
+    uint32_t index, tries;
+    int64_t busy_ns;
+    char why[BOURSE_WHY_SIZE];
+};
+
+struct failures {
+    struct failure items[FAILURES_SHOWN];
+    uint32_t count;
+};
+
+enum { UNPAID = 2 }; /* by its provider's fault */
+
+void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE])
+{
+    if (outcome->outcome == 0 && outcome->status == UNPAID) {
+        (void)snprintf(ret_text, BOURSE_WHY_SIZE, "%s",
+                       "not paid: its provider did not store all that the subtask has to leave");
+        return;
+    }
+    if (outcome->outcome == 0 &&
+        outcome->status != 0) { /* what it did was well, what it left is not taken */
+        (void)snprintf(ret_text, BOURSE_WHY_SIZE, "its result was not taken: %s",
+                       outcome->status_text);
+        return;
+    }
+    (void)snprintf(ret_text, BOURSE_WHY_SIZE, "%s%s%s", outcome->outcome_text,
+                   outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
+}
+
+static bool take_failure(void *context, const struct bourse_outcome *outcome)
+{
+    struct failures *failures = context;
+    if (outcome->status == 0) {
+        return true;
+    }
+    struct failure *item = &failures->items[failures->count++];
+    item->index = outcome->index;
+    item->tries = outcome->attempt;
+    item->busy_ns = outcome->busy_ns;
+    outcome_why(outcome, item->why);
+    return failures->count < FAILURES_SHOWN;
+}
+
+/* What an open job tries again has not failed. */
+static bool look(struct invocation *invocation, const struct bourse_job_row *row,
+                 struct failures *ret_failures)
+{
+    struct bourse_error error; /* what is not known is not shown */
+    const bool is_over = row->state != BOURSE_OPEN && row->state != BOURSE_DONE;
+    ret_failures->count = 0;
+    return is_over &&
+           bourse_outcomes(invocation->bourse, row->id, 0, take_failure, ret_failures, &error) &&
+           ret_failures->count > 0;
+}
+
+static uint32_t left_out(const struct bourse_job_row *row, const struct failures *failures)
+{
+    return row->failed > failures->count ? row->failed - failures->count : 0;
+}
+
+void print_failures(struct invocation *invocation, const struct bourse_job_row *row)
+{
+    static const char *const titles[] = {"SUBTASK", "STATE", "TRIES", "TIME", "WHY"};
+    static struct failures failures; /* large */
+    if (!look(invocation, row, &failures)) {
+        return;
+    }
+    CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "rlrrl");
+    for (uint32_t i = 0; i < failures.count; i++) {
+        const struct failure *item = &failures.items[i];
+        const char *cells[] = {count_text(item->index), "failed", count_text(item->tries),
+                               duration_text(item->busy_ns / 1000000), item->why};
+        grid_add(&table, cells);
+    }
+    (void)putchar('\n');
+    grid_print(&table, stdout, invocation->color);
+    const uint32_t more = left_out(row, &failures);
+    if (more > 0) {
+        (void)printf("%u more failed; `bourse logs %s` says why\n", more, short_id(row->id));
+    }
+}
+
+json_t *json_failures(struct invocation *invocation, const struct bourse_job_row *row,
+                      uint32_t *ret_more)
+{
+    static struct failures failures; /* large */
+    json_t *list = json_array();
+    (void)look(invocation, row, &failures); /* none is an empty list */
+    for (uint32_t i = 0; i < failures.count; i++) {
+        const struct failure *item = &failures.items[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:I, s:s, s:I, s:I, s:s}", "index", (json_int_t)item->index, "state",
+                            "failed", "tries", (json_int_t)item->tries, "busy_ns",
+                            (json_int_t)item->busy_ns, "why", plain_text(item->why)));
+    }
+    *ret_more = left_out(row, &failures);
+    return list;
+}
+
+/* ---------------------------------------------------------------- one of them */
+
+struct search {
+    uint32_t index;
+    bool is_found;
+    struct bourse_outcome found;
+};
+
+static bool find(void *context, const struct bourse_outcome *outcome)
+{
+    struct search *search = context;
+    if (outcome->index == search->index) {
+        search->is_found = true;
+        search->found = *outcome;
+    }
+    return false; /* by index: the first is it, or it has none */
+}
+
+bool find_end(struct invocation *invocation, const char *id, uint32_t index,
+              struct subtask_end *ret_end, struct bourse_error *ret_error)
+{
+    static struct search search; /* large */
+    search.index = index;
+    search.is_found = false;
+    if (!bourse_outcomes(invocation->bourse, id, index, find, &search, ret_error)) {
+        return false;
+    }
+    *ret_end = (struct subtask_end){.state = "cancelled"};
+    if (!search.is_found) {
+        (void)snprintf(ret_end->text, sizeof ret_end->text,
+                       "the job has ended before subtask %u had a result", index);
+        return true;
+    }
+    ret_end->tries = search.found.attempt;
+    if (search.found.status == 0) {
+        ret_end->state = "accepted";
+        (void)snprintf(ret_end->text, sizeof ret_end->text,
+                       "the job has ended: subtask %u was accepted", index);
+        return true;
+    }
+    ret_end->state = "failed";
+    outcome_why(&search.found, ret_end->why);
+    (void)snprintf(ret_end->text, sizeof ret_end->text,
+                   "the job has ended: subtask %u failed, at try %u: %.*s", index, ret_end->tries,
+                   BOURSE_WHY_SIZE, ret_end->why);
+    return true;
+}

@@ -1,0 +1,494 @@
+/* quote, plan: what a job is and what it would cost, which submit and run show first. */
+#include "consumer/command/job/jobs.h"
+#include "consumer/command/output.h"
+#include "consumer/command/plan/plan_dag.h"
+#include "consumer/command/plan/plan_work.h"
+#include "consumer/job/submit.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "planner/cost/estimate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the plan and the quote */
+
+static void show_plan(FILE *to, const struct bourse_job_summary *job)
+{
+    (void)fprintf(to, "Plan for %s\n", plain_text(job->name));
+    if (job->continues[0] != '\0') {
+        (void)fprintf(to, "  continues     job %s, with what is left of it\n",
+                      short_id(job->continues));
+    }
+    (void)fprintf(to, "  program       %s\n", plain_text(job->program));
+    (void)fprintf(to, "  subtasks      %llu", (unsigned long long)job->subtasks);
+    if (job->parts == 1) {
+        (void)fprintf(to, ", %u slot%s each", job->slots, text_plural(job->slots));
+    }
+    if (job->at_most > 0) {
+        (void)fprintf(to, ", at most %u slot%s at a time", job->at_most, text_plural(job->at_most));
+    }
+    if (job->parts > 1) {
+        (void)fprintf(to, "\n                in %u parts, for devices, slots or terms that differ",
+                      job->parts);
+    }
+    if (job->checks > 0) {
+        (void)fprintf(to, "\n  checks        %llu, each by a referee before its result is paid",
+                      (unsigned long long)job->checks);
+    }
+    if (job->way_ms > 0) {
+        (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
+                      duration_text(job->way_ms));
+    }
+    (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
+                  job->inputs == 1 ? "" : "s", bytes_text(job->input_bytes));
+    if (job->skipped > 0) {
+        (void)fprintf(to, " (%llu matches left out: folders and links)",
+                      (unsigned long long)job->skipped);
+    }
+    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n",
+                  duration_ns_text(job->expect_ns),
+                  job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
+                  duration_text(job->limit_ms));
+    if (job->measured_subtasks > 0) {
+        (void)fprintf(to, "  measured      %llu time%s", (unsigned long long)job->measured_samples,
+                      text_plural(job->measured_samples > 1 ? 2 : 1));
+        if (job->measured_subtasks < job->subtasks) {
+            (void)fprintf(to, ", work of %llu of the subtasks",
+                          (unsigned long long)job->measured_subtasks);
+        }
+        if (job->p90_ns < 0) {
+            (void)fputs(", too seldom to say what nine of ten take at most\n", to);
+        } else {
+            (void)fprintf(to, "; of each size nine of ten took %s at most\n",
+                          duration_ns_text(job->p90_ns));
+        }
+    }
+}
+
+/* How the subtasks would spread over the levels on offer; what the quote sums up. */
+static bool estimate_of(const struct bourse_job_summary *job, const struct bourse_quote *quote,
+                        struct estimate_row rows[BOURSE_LEVELS_MAX], struct estimate *ret_estimate)
+{
+    struct estimate_level levels[BOURSE_LEVELS_MAX];
+    if (job->value_micro >= 0) {
+        return false; /* devices that differ in speed do not take equal shares */
+    }
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        levels[i] = (struct estimate_level){.price_micro = quote->levels[i].price_micro,
+                                            .slots = quote->levels[i].slots};
+    }
+    const struct estimate_job asked = {.subtasks = job->subtasks,
+                                       .width = job->slots,
+                                       .at_most = job->at_most,
+                                       .cap_micro = job->cap_micro,
+                                       .expect_ns = job->expect_ns};
+    return estimate_make(&asked, levels, quote->level_count, rows, ret_estimate) == ESTIMATE_OK;
+}
+
+static json_t *json_spread(const struct bourse_job_summary *job, const struct bourse_quote *quote)
+{
+    struct estimate_row rows[BOURSE_LEVELS_MAX];
+    struct estimate estimate;
+    if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
+        !estimate_of(job, quote, rows, &estimate) ||
+        estimate.makespan_ns != quote->makespan_ns) { /* they are not alike */
+        return json_null();
+    }
+    json_t *levels = json_array();
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        (void)json_array_append_new(levels, json_pack("{s:I, s:i, s:I, s:I, s:I}", "price_micro",
+                                                      (json_int_t)quote->levels[i].price_micro,
+                                                      "lanes", (int)rows[i].lanes, "subtasks",
+                                                      (json_int_t)rows[i].subtasks, "busy_ns",
+                                                      (json_int_t)rows[i].busy_ns, "cost_micro",
+                                                      (json_int_t)rows[i].cost_micro));
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "lanes", (json_int_t)estimate.lanes,
+                     "rounds", (json_int_t)estimate.rounds, "makespan_ns",
+                     (json_int_t)estimate.makespan_ns, "lower_bound_ns",
+                     (json_int_t)estimate.lower_bound_ns, "cost_micro",
+                     (json_int_t)estimate.cost_micro, "levels", levels);
+}
+
+bool offer_is_too_dear(const struct bourse_quote *quote)
+{
+    const struct bourse_explanation *why = &quote->explanation;
+    return quote->has_explanation && why->asking > 0 && why->affordable == 0 &&
+           why->starts_at_micro < 0;
+}
+
+bool offer_is_given_away(const struct bourse_quote *quote)
+{
+    return submit_has_gift(quote) && quote->minimum_micro == 0 && quote->without_gift == 0;
+}
+
+void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE])
+{
+    uint64_t first = 0;
+    for (uint32_t i = 0; i + 1 < part; i++) {
+        first += job->parts[i].subtasks;
+    }
+    ret_text[0] = '\0';
+    if (job->part_count > 1 && job->checks > 0 && part == job->part_count) {
+        (void)snprintf(ret_text, PART_TEXT_SIZE, "the checks");
+    } else if (job->part_count > 1 && job->order != NULL) {
+        const char *name = job->file->tasks[job->order[first]].name;
+        const uint32_t more = job->parts[part - 1].subtasks - 1;
+        const int used = snprintf(ret_text, PART_TEXT_SIZE, "task %.80s", plain_text(name));
+        if (more > 0) {
+            (void)snprintf(ret_text + used, PART_TEXT_SIZE - (size_t)used, " and %u more", more);
+        }
+    } else if (job->part_count > 1) {
+        (void)snprintf(ret_text, PART_TEXT_SIZE, "part %u of %zu", part, job->part_count);
+    }
+}
+
+/* All that it would get. */
+static bool is_donated(const struct bourse_quote *quote)
+{
+    return offer_is_given_away(quote) && quote->expected_micro == 0;
+}
+
+static const char *budget_reason(const struct bourse_quote *quote)
+{
+    return quote->is_all_there_is                        ? " (all that the account has)"
+           : quote->most_micro == quote->suggested_micro ? " (what one order may come to)"
+           : is_donated(quote) && quote->limit_micro > 0
+               ? " (for what else there is, if what is given away goes)"
+               : " (1.5 times the expected cost, a lease of each slot, and one more)";
+}
+
+static const char *limit_reason(const struct bourse_quote *quote)
+{
+    if (is_donated(quote)) {
+        return " (if what is given away goes: 1.5 times what else there is)";
+    }
+    return quote->limit_micro == quote->band_most_micro ||
+                   quote->limit_micro == quote->band_least_micro
+               ? " (the market's price band)"
+               : " (1.5 times what is on offer)";
+}
+
+/* The market goes by price, and of one price by who asked first. */
+static void show_alone(FILE *to, const struct bourse_job_summary *job,
+                       const struct bourse_quote *quote, int64_t budget_micro)
+{
+    const struct bourse_alone *alone = &quote->alone;
+    const bool is_given = job->budget_micro >= 0 || budget_micro != quote->suggested_micro;
+    if (alone->place[0] != '\0' && (!is_given || budget_micro >= alone->least_micro)) {
+        (void)fprintf(to, "  sooner        on %s alone it takes %s and costs %s: `needs: %s`\n",
+                      plain_text(alone->place), duration_ns_text(alone->makespan_ns),
+                      money_text(alone->cost_micro), alone->needs);
+    }
+}
+
+/* What several parts could have is there once, and no part may have all of it. */
+static uint32_t slots_listed(const struct bourse_job_summary *job, const struct bourse_quote *quote)
+{
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const struct bourse_level *level = &quote->levels[i];
+        const bool is_dear = level->worth_micro >= 0 && level->worth_micro < level->price_micro;
+        slots += is_dear ? 0 : level->slots;
+    }
+    return job->parts > 1 ? slots : quote->slots_now;
+}
+
+static void show_no_gift(FILE *to, const struct bourse_quote *quote)
+{
+    const bool fits = quote->explanation.fitting > 0;
+    (void)fprintf(to, "  on offer now  nothing that %s%s\n", fits ? "is given away" : "fits",
+                  quote->level_count > 0 ? " for all parts; for the others:" : "");
+}
+
+static void show_budget_of_nothing(FILE *to, const struct offer *offer)
+{
+    char part[PART_TEXT_SIZE] = "";
+    if (offer->quote.without_gift > 0) {
+        offer_name_part(offer->job, offer->quote.without_gift, part);
+    }
+    (void)fprintf(to, "  budget        none held: the job takes only what is given away%s%s%s\n",
+                  part[0] != '\0' ? ", and nothing that fits " : "", part,
+                  part[0] != '\0' ? " is" : "");
+}
+
+static void show_quote(FILE *to, const struct offer *offer)
+{
+    const struct bourse_job_summary *job = &offer->summary;
+    const struct bourse_quote *quote = &offer->quote;
+    const int64_t budget_micro = offer->budget_micro;
+    (void)fputs("Quote\n", to);
+    const bool is_dear = offer_is_too_dear(quote);
+    if (quote->without_gift > 0) {
+        show_no_gift(to, quote);
+    } else if (quote->level_count == 0 && is_dear && job->value_micro < 0 && job->cap_micro < 0) {
+        (void)fprintf(to, "  on offer now  nothing within the market's price band, %s to %s\n",
+                      money_text(quote->band_least_micro), money_text(quote->band_most_micro));
+    } else if (quote->level_count == 0) {
+        (void)fprintf(to, "  on offer now  nothing %s\n",
+                      !is_dear                ? "that fits"
+                      : job->value_micro >= 0 ? "that is worth it"
+                                              : "within the cap");
+    } else if (quote->slots_now == 0) {
+        const bool is_closed = quote->has_explanation && quote->explanation.asking == 0;
+        (void)fprintf(to, "  on offer now  nothing%s:\n",
+                      job->value_micro >= 0 && is_dear ? " that is worth it; of those that fit"
+                      : is_closed ? "; of those that fit, at other hours or days"
+                                  : " that is free; of those that fit, once they are");
+    } else {
+        (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
+                      slots_listed(job, quote), text_plural(slots_listed(job, quote)),
+                      money_text(quote->price_low_micro), money_text(quote->price_high_micro),
+                      job->cap_micro >= 0     ? " (within the cap)"
+                      : job->value_micro >= 0 ? " (worth it)"
+                                              : "");
+    }
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const struct bourse_level *level = &quote->levels[i];
+        (void)fprintf(to, "                %s x %u slot%s of %u provider%s",
+                      money_text(level->price_micro), level->slots, text_plural(level->slots),
+                      level->providers, text_plural(level->providers));
+        if (level->worth_micro >= 0) {
+            (void)fprintf(to, ", %s: worth %s%s", plain_text(level->instrument),
+                          money_text(level->worth_micro),
+                          level->worth_micro < level->price_micro ? ", too dear" : "");
+        }
+        (void)fputc('\n', to);
+    }
+    if (quote->slots_taken > 0) {
+        (void)fprintf(
+            to,
+            "  to be taken   %u slot%s of leases from their holders, %s to %s credits per "
+            "slot-hour\n",
+            quote->slots_taken, text_plural(quote->slots_taken), money_text(quote->taken_low_micro),
+            money_text(quote->taken_high_micro));
+    }
+    if (quote->suggested_micro > 0 || (quote->is_of_gifts && offer_is_given_away(quote))) {
+        (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
+                      duration_ns_text(quote->makespan_ns));
+    }
+    if (quote->suggested_micro > 0) {
+        (void)fprintf(to, "  least         %s credits, or it cannot start\n",
+                      money_text(quote->minimum_micro));
+    }
+    if (budget_micro > 0) {
+        (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
+                      money_text(budget_micro),
+                      budget_micro == quote->suggested_micro && job->budget_micro < 0
+                          ? budget_reason(quote)
+                          : "");
+    } else if (quote->is_of_gifts) {
+        show_budget_of_nothing(to, offer);
+    }
+    if (job->value_micro >= 0) {
+        (void)fprintf(to, "  value         at most %s\n",
+                      limit_text(job->value_micro, job->value_rate));
+    }
+    if (quote->limit_micro >= 0) {
+        (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
+                      money_text(quote->limit_micro),
+                      job->cap_micro >= 0 ? "" : limit_reason(quote));
+    } else if (quote->rests_at_micro >= 0) {
+        (void)fprintf(
+            to, "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
+            money_text(quote->rests_at_micro),
+            quote->rests_at_micro == quote->band_most_micro
+                ? "the market's price band, as no price is on offer to go by"
+            : is_donated(quote) ? "what the budget allows, as all on offer is given away"
+                                : "what the budget allows, as no price is on offer to go by");
+    }
+    show_alone(to, job, quote, budget_micro);
+    if (quote->suggested_cap_micro >= 0 && !quote->is_of_gifts) {
+        (void)fprintf(
+            to,
+            "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
+            "to begin with\n",
+            money_text(quote->suggested_cap_micro), quote->suggested_cap_trades,
+            quote->suggested_cap_trades == 1 ? "" : "s");
+    }
+    if (quote->has_explanation && quote->explanation.starts_at_micro < 0) {
+        print_explanation(to, &quote->explanation);
+    }
+    if (quote->checks_problem[0] != '\0') {
+        (void)fprintf(to, "  checks        none can be made: %s\n", quote->checks_problem);
+    }
+}
+
+void offer_show_job(FILE *to, const struct offer *offer)
+{
+    show_plan(to, &offer->summary);
+}
+
+void offer_show_quote(FILE *to, const struct offer *offer)
+{
+    show_quote(to, offer);
+}
+
+void offer_show(FILE *to, const struct offer *offer)
+{
+    offer_show_job(to, offer);
+    offer_show_quote(to, offer);
+}
+
+static json_t *json_summary(const struct bourse_job_summary *job)
+{
+    json_t *value =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:b, s:s}", "name",
+                  job->name, "program", job->program, "subtasks", (json_int_t)job->subtasks,
+                  "inputs", (json_int_t)job->inputs, "input_bytes", (json_int_t)job->input_bytes,
+                  "skipped", (json_int_t)job->skipped, "slots", (int)job->slots, "at_most",
+                  (int)job->at_most, "limit_ms", (json_int_t)job->limit_ms, "term_ms",
+                  (json_int_t)job->term_ms, "expect_ns", (json_int_t)job->expect_ns,
+                  "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
+    (void)json_object_set_new(value, "parts", json_integer((json_int_t)job->parts));
+    if (job->checks > 0) {
+        (void)json_object_set_new(value, "checks", json_integer((json_int_t)job->checks));
+    }
+    if (job->way_ms > 0) {
+        (void)json_object_set_new(value, "way_ms", json_integer((json_int_t)job->way_ms));
+    }
+    (void)json_object_set_new(value, "source",
+                              json_string(job->measured_subtasks > 0 ? "measured"
+                                          : job->expect_is_guess     ? "guess"
+                                                                     : "declared"));
+    if (job->measured_subtasks > 0) {
+        (void)json_object_set_new(value, "measured_subtasks",
+                                  json_integer((json_int_t)job->measured_subtasks));
+        (void)json_object_set_new(value, "measured_samples",
+                                  json_integer((json_int_t)job->measured_samples));
+        (void)json_object_set_new(
+            value, "p90_ns", job->p90_ns < 0 ? json_null() : json_integer((json_int_t)job->p90_ns));
+    }
+    if (job->continues[0] != '\0') {
+        (void)json_object_set_new(value, "continues", json_string(job->continues));
+    }
+    if (job->cap_micro >= 0) {
+        (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
+    }
+    if (job->value_micro >= 0) {
+        (void)json_object_set_new(value, "value_micro", json_integer((json_int_t)job->value_micro));
+        json_add_rate(value, job->value_rate);
+    }
+    return value;
+}
+
+bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
+{
+    struct bourse_error error;
+    int64_t budget_micro = -1;
+    if (!option_money(invocation, "budget", &budget_micro)) {
+        *ret_status = BOURSE_USAGE;
+        return false;
+    }
+    if (budget_micro >= 0) {
+        offer->job->file->budget_micro = budget_micro;
+    }
+    const bool is_quoted =
+        offer->parts != NULL
+            ? submit_quote_parts(invocation->bourse, offer->job, offer->parts, &offer->quote,
+                                 offer->limits, &error)
+            : submit_quote(invocation->bourse, offer->job, &offer->quote, offer->limits, &error);
+    if (!is_quoted) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    bourse_job_summary(offer->job, &offer->summary); /* with what the market knows of its work */
+    offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
+                                                           : offer->quote.suggested_micro;
+    return true;
+}
+
+json_t *json_offer(const struct offer *offer)
+{
+    json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote), "budget_micro",
+                              (json_int_t)offer->budget_micro);
+    (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
+    (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
+    return value;
+}
+
+int offer_status(const struct offer *offer)
+{
+    const bool starts =
+        offer->quote.explanation.starts_at_micro >= 0 && offer->quote.checks_problem[0] == '\0';
+    return starts ? BOURSE_OK : BOURSE_NO_MATCH;
+}
+
+int command_quote(struct invocation *invocation)
+{
+    int status = 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        return complain(invocation, BOURSE_LOCAL, "out of memory");
+    }
+    offer->job = job;
+    if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
+        status = offer_status(offer);
+        if (invocation->json) {
+            status = print_json(json_offer(offer), status);
+        } else if (invocation->quiet) {
+            (void)printf("%s\n", money_text(offer->quote.expected_micro));
+        } else {
+            offer_show_quote(stdout, offer);
+        }
+    }
+    free(offer);
+    return status;
+}
+
+/* Options that are not for what is planned: of a job's file there are none. */
+static bool plan_options_fit(struct invocation *invocation, bool has_graph)
+{
+    static const char *const of_graphs[] = {"scheduler", "contended"};
+    static const char *const of_work[] = {
+        "set",       "devices",  "pcie",   "fabric",        "network", "storage", "stream",
+        "objective", "deadline", "budget", "samples",       "worth",   "place",   "fall-back",
+        "templates", "file",     "batch",  "interruptible", "figure",  "peer"};
+    bool has_work = !has_graph && is_work(invocation);
+    for (size_t i = 0; !has_graph && i < sizeof of_graphs / sizeof of_graphs[0]; i++) {
+        if (option_given(invocation, of_graphs[i])) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--scheduler and --contended are for --dag; see `bourse help plan`");
+            return false;
+        }
+    }
+    for (size_t i = 0; !has_work && i < sizeof of_work / sizeof of_work[0]; i++) {
+        if (option_given(invocation, of_work[i])) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--%s is for a template, as in `bourse plan llm --devices h100:2`; "
+                           "`bourse plan --templates` lists them",
+                           of_work[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+int command_plan(struct invocation *invocation)
+{
+    bool has_graph = option_given(invocation, "dag");
+    if (has_graph && invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "plan takes a job's FILE or --dag FILE, not both; see `bourse help plan`");
+    }
+    if (!plan_options_fit(invocation, has_graph)) {
+        return BOURSE_USAGE;
+    }
+    if (has_graph) {
+        return plan_dag(invocation);
+    }
+    if (is_work(invocation)) {
+        return plan_work(invocation);
+    }
+    if (invocation->word_count == 0) {
+        return complain(invocation, BOURSE_USAGE, "plan needs FILE; see `bourse help plan`");
+    }
+    return plan_job(invocation);
+}

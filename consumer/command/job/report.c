@@ -1,0 +1,637 @@
+/* report: where a job's time and money went. planner/picture/report.h has the arithmetic and the
+ * pictures. */
+#include "consumer/command/job/jobs.h"
+#include "consumer/command/job/report_rows.h"
+#include "consumer/command/output.h"
+#include "consumer/command/plan/picture.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "consumer/job/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A clock that is off by less is not worth a line: the result's start is in whole milliseconds, and
+ * takes a moment to arrive. */
+#define CLOCK_OFF_NS NS_PER_S
+
+enum { CELL = 96 };
+
+static const char *ns_text(int64_t ns)
+{
+    return ns < 0 ? "unknown" : duration_ns_text(ns);
+}
+
+/* ---------------------------------------------------------------- table */
+
+static const char *share_text(int64_t share_ppm, char text[CELL])
+{
+    (void)snprintf(text, CELL, "%" PRId64 "%%", share_ppm / 10000);
+    return share_ppm < 0 ? "-" : text;
+}
+
+static const char *price_text(const struct report_device *device, char text[CELL])
+{
+    if (device->price_low_micro < 0) {
+        return "unknown";
+    }
+    bool same = device->price_low_micro == device->price_high_micro;
+    (void)snprintf(text, CELL, "%.32s%s%.32s", money_text(device->price_low_micro), same ? "" : "-",
+                   same ? "" : money_text(device->price_high_micro));
+    return text;
+}
+
+/* Of the attempts whose results say it: where only some do, how many. */
+static const char *energy_text(const struct report_sum *sum, char text[CELL])
+{
+    if (sum->energy_known == 0) {
+        return "unknown";
+    }
+    uint64_t attempts = (uint64_t)sum->accepted + sum->failed + sum->late;
+    char part[CELL / 2] = "";
+    if (sum->energy_known < attempts) {
+        (void)snprintf(part, sizeof part, " (%u of %" PRIu64 ")", sum->energy_known, attempts);
+    }
+    (void)snprintf(text, CELL, "%.40s%s", energy_uj_text(sum->energy_uj), part);
+    return text;
+}
+
+static void add_line(struct grid *table, const char *provider, const char *device,
+                     const struct report_sum *sum, const char *price)
+{
+    char share[CELL];
+    char energy[CELL];
+    const char *cells[] = {provider,
+                           device,
+                           count_text(sum->lanes),
+                           count_text(sum->accepted),
+                           count_text((uint64_t)sum->failed + sum->late),
+                           ns_text(sum->busy_ns),
+                           share_text(sum->share_ppm, share),
+                           sum->bytes_in < 0 ? "unknown" : bytes_text((uint64_t)sum->bytes_in),
+                           bytes_text((uint64_t)sum->bytes_out),
+                           price,
+                           money_text(sum->charge_micro),
+                           energy_text(sum, energy)};
+    grid_add(table, cells);
+}
+
+static void print_devices(const struct report *report, bool color)
+{
+    static const char *const titles[] = {"PROVIDER", "DEVICE", "LANES", "DONE",
+                                         "FAILED",   "BUSY",   "SHARE", "IN",
+                                         "OUT",      "PRICE",  "COST",  "ENERGY"};
+    CLEANUP(grid_fini) struct grid table = grid_of(12, titles, "llrrrrrrrrrr");
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct report_device *device = &report->devices[i];
+        char name[CELL_SIZE];
+        char price[CELL];
+        (void)snprintf(name, sizeof name, "%s%s", device->sum.simulated > 0 ? "SIM " : "",
+                       device->name);
+        add_line(&table, device->provider, name, &device->sum, price_text(device, price));
+    }
+    if (report->device_count > 1) {
+        add_line(&table, "total", "", &report->total, "");
+    }
+    grid_print(&table, stdout, color);
+}
+
+/* ---------------------------------------------------------------- around it */
+
+static void print_head(const struct report *report)
+{
+    (void)printf("job %.8s (%s): %s, %u of %u subtask%s accepted\n", report->id,
+                 plain_text(report->name), report->state, report->total.accepted, report->subtasks,
+                 text_plural(report->subtasks));
+    (void)printf("submitted %s", time_text(report->submitted_ns / NS_PER_MS));
+    if (report->first_ns < 0) {
+        (void)printf(", nothing has a result yet\n");
+        return;
+    }
+    (void)printf(", first start after %s, then %s to the last result\n", ns_text(report->wait_ns),
+                 ns_text(report->span_ns));
+}
+
+/* How well lanes were to be used, and were. */
+static void add_use(struct grid *table, const struct report *report, bool is_whole)
+{
+    const struct deal *plan = report->plan;
+    char off[OFF_SIZE];
+    char share[CELL];
+    char measured[CELL];
+    const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
+                          is_whole ? off_text(plan->busy_ns, report->total.busy_ns, off) : "-"};
+    grid_add(table, busy);
+    const char *lanes[] = {"lanes", count_text(plan->lanes), count_text(report->total.lanes), ""};
+    grid_add(table, lanes);
+    const char *use[] = {"share", share_text(deal_share_ppm(plan), share),
+                         share_text(report->total.share_ppm, measured), ""};
+    grid_add(table, use);
+}
+
+/* All of it, as the quote said when it was submitted. What goes on has not cost or taken it all
+ * yet. */
+static void print_plan(const struct report *report, bool color)
+{
+    const char *titles[] = {report->planned_is_guess ? "PLAN (A GUESS)" : "PLAN", "PLANNED",
+                            "MEASURED", "OFF"};
+    if (report->planned_ns == 0) {
+        return;
+    }
+    char off[OFF_SIZE];
+    const bool is_whole = strcmp(report->state, "done") == 0; /* else less was done than planned */
+    (void)putchar('\n');
+    CLEANUP(grid_fini) struct grid table = grid_of(4, titles, "lrrr");
+    const char *makespan[] = {"makespan", ns_text(report->planned_ns),
+                              report->first_ns < 0 ? "-" : ns_text(report->span_ns),
+                              is_whole && report->total.simulated == 0
+                                  ? off_text(report->planned_ns, report->span_ns, off)
+                                  : "-"};
+    grid_add(&table, makespan);
+    const char *cost[] = {
+        "cost", money_text(report->planned_micro), money_text(report->total.charge_micro),
+        is_whole ? off_text(report->planned_micro, report->total.charge_micro, off) : "-"};
+    grid_add(&table, cost);
+    add_report_energy(&table, report, is_whole);
+    add_report_bound(&table, report);
+    if (report->plan != NULL) {
+        add_use(&table, report, is_whole);
+    }
+    const char *slots[] = {
+        "slots", report->planned_slots > 0 ? count_text(report->planned_slots) : "-", "", ""};
+    grid_add(&table, slots);
+    grid_print(&table, stdout, color);
+}
+
+static void print_expected(FILE *to, const struct report *report)
+{
+    if (report->expect_ns == 0 || report->median_ns < 0) {
+        return;
+    }
+    (void)fprintf(to, "\nexpected %s a subtask, measured %s (median)", ns_text(report->expect_ns),
+                  ns_text(report->median_ns));
+    if (report->expect_span_ns >= 0) {
+        (void)fprintf(to, "; expected %s over %u lane%s, took %s", ns_text(report->expect_span_ns),
+                      report->total.lanes, text_plural(report->total.lanes),
+                      ns_text(report->span_ns));
+    }
+    (void)fputc('\n', to);
+}
+
+static void print_drift(FILE *to, const struct report *report)
+{
+    int64_t percent = 0;
+    if (report_drifts(report, &percent)) {
+        (void)fprintf(to,
+                      "\nsubtasks took %" PRId64
+                      "%% %s than planned: the plan no longer held. `submit --wait`, `run` and "
+                      "`watch` plan what is left anew, and say so\n",
+                      percent < 0 ? -percent : percent, percent < 0 ? "less" : "longer");
+    }
+}
+
+/* Of one that is open. */
+static void print_left(FILE *to, const struct report *report)
+{
+    if (report->left_ns >= 0) {
+        (void)fprintf(to, "\nabout %s left, at the pace measured on the lanes that it has\n",
+                      ns_text(report->left_ns));
+    }
+}
+
+static void print_checks(FILE *to, const struct report *report)
+{
+    if (report->checks > 0) {
+        (void)fprintf(to, "\nchecks: %u of %u result%s accepted by referees, in %s\n",
+                      report->checks_accepted, report->checks, text_plural(report->checks),
+                      ns_text(report->checks_ns));
+    }
+}
+
+static void print_saved(FILE *to, const struct report *report)
+{
+    if (report->saved + report->restored > 0) {
+        (void)fprintf(to, "\ncheckpoints: %u saved, %s; %u attempt%s went on from one\n",
+                      report->saved, bytes_text(report->saved_bytes), report->restored,
+                      text_plural(report->restored));
+    }
+}
+
+static void print_slowest(FILE *to, const struct report *report, const struct bourse_tasks *tasks)
+{
+    if (report->slowest_count == 0) {
+        return;
+    }
+    (void)fprintf(to, "\nslowest:");
+    for (size_t i = 0; i < report->slowest_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
+        (void)fprintf(to, "%s %s %s", i == 0 ? "" : ",", subtask_text(tasks, attempt->index),
+                      ns_text(attempt->busy_ns));
+    }
+    (void)fputc('\n', to);
+}
+
+static void print_causes(FILE *to, const struct report *report)
+{
+    if (report->cause_count == 0) {
+        return;
+    }
+    (void)fprintf(to, "\nattempts that do not count:");
+    for (size_t i = 0; i < report->cause_count; i++) {
+        (void)fprintf(to, "%s %s (%u)", i == 0 ? "" : ",", report->causes[i].text,
+                      report->causes[i].attempts);
+    }
+    (void)fputc('\n', to);
+}
+
+/* Which of two clocks is right nobody here knows. */
+static void print_clock(FILE *to, const struct report_device *device)
+{
+    int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
+    if (off_ns >= CLOCK_OFF_NS) {
+        (void)fprintf(to,
+                      "\nthe clock of %s/%s and the market's log time differ by at least %s: log "
+                      "time stands still while the broker is down, and any clock can be wrong; its "
+                      "times were moved to what the market saw.\n",
+                      plain_text(device->provider), plain_text(device->name), ns_text(off_ns));
+    }
+    if (device->cut > 0) {
+        (void)fprintf(to,
+                      "\n%u attempt%s of %s/%s ran longer than the market saw, and %s cut in the "
+                      "timeline.\n",
+                      device->cut, text_plural(device->cut), plain_text(device->provider),
+                      plain_text(device->name), device->cut == 1 ? "is" : "are");
+    }
+}
+
+static void print_notes(FILE *to, const struct report *report)
+{
+    if (report->total.simulated > 0) {
+        (void)fprintf(
+            to, "\nSIM: simulated; its busy time and energy are those of a model, nothing was "
+                "measured.\n");
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (report->devices[i].sum.simulated == 0) { /* a model may well take longer */
+            print_clock(to, &report->devices[i]);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what was done before */
+
+/* The jobs whose rest this one runs, the nearest first. Who continues one for ever longer is not
+ * followed for ever. */
+enum { BEFORE_MAX = 32 };
+struct before {
+    struct bourse_job_row rows[BEFORE_MAX]; /* their leases are not to be looked at */
+    size_t count;
+    int64_t charged_micro; /* of all of them, and of the job itself */
+};
+
+/* The job that `id` continues; false: none, or it cannot be told any more. */
+static bool job_before(struct invocation *invocation, char id[BOURSE_ID_SIZE],
+                       struct bourse_job_row *ret_row)
+{
+    struct bourse_error error; /* what is not known is not shown */
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    if (tasks == NULL || !bourse_tasks_continues(tasks, id) ||
+        !bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        return false;
+    }
+    *ret_row = *bourse_jobs_row(jobs, 0);
+    ret_row->leases = NULL;
+    ret_row->lease_count = 0;
+    return true;
+}
+
+/* `id` is the report's, and is not kept. */
+static void find_before(struct invocation *invocation, const struct report *report,
+                        char id[BOURSE_ID_SIZE], struct before *ret_before)
+{
+    ret_before->count = 0;
+    ret_before->charged_micro = report->total.charge_micro;
+    while (ret_before->count < BEFORE_MAX &&
+           job_before(invocation, id, &ret_before->rows[ret_before->count])) {
+        const struct bourse_job_row *row = &ret_before->rows[ret_before->count++];
+        if (!checked_add(ret_before->charged_micro, row->charged_micro,
+                         &ret_before->charged_micro)) {
+            ret_before->charged_micro = INT64_MAX;
+        }
+    }
+}
+
+static void print_before(const struct before *before)
+{
+    for (size_t i = 0; i < before->count; i++) {
+        const struct bourse_job_row *row = &before->rows[i];
+        (void)printf("continues job %.8s: %s, %u of %u accepted, %s credits\n", row->id,
+                     row->state_text, row->accepted, row->subtasks, money_text(row->charged_micro));
+    }
+    if (before->count > 0) {
+        (void)printf("together %s credits; what follows is of this job alone\n",
+                     money_text(before->charged_micro));
+    }
+}
+
+static json_t *json_before(const struct before *before)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < before->count; i++) {
+        const struct bourse_job_row *row = &before->rows[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:i, s:i, s:I}", "job", row->id, "state", row->state_text,
+                            "subtasks", (int)row->subtasks, "accepted", (int)row->accepted,
+                            "charged_micro", (json_int_t)row->charged_micro));
+    }
+    return list;
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static json_t *json_known(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer((json_int_t)value);
+}
+
+static json_t *json_sum(const struct report_sum *sum)
+{
+    return json_pack("{s:i, s:i, s:i, s:b, s:i, s:I, s:o, s:I, s:o, s:I, s:o, s:i}", "accepted",
+                     (int)sum->accepted, "failed", (int)sum->failed, "late", (int)sum->late,
+                     "simulated", (int)(sum->simulated > 0), "lanes", (int)sum->lanes, "busy_ns",
+                     (json_int_t)sum->busy_ns, "share_ppm", json_known(sum->share_ppm),
+                     "charged_micro", (json_int_t)sum->charge_micro, "bytes_in",
+                     json_known(sum->bytes_in), "bytes_out", (json_int_t)sum->bytes_out,
+                     "energy_mj", json_known(sum->energy_known > 0 ? sum->energy_uj / 1000 : -1),
+                     "energy_known", (int)sum->energy_known);
+}
+
+static json_t *json_predicted(const struct report_predicted *predicted)
+{
+    return json_pack("{s:i, s:I, s:I}", "subtasks", (int)predicted->subtasks, "predicted_ns",
+                     (json_int_t)predicted->predicted_ns, "measured_ns",
+                     (json_int_t)predicted->measured_ns);
+}
+
+/* null: nothing was predicted, or it is not known any more. */
+static json_t *json_plan(const struct report *report)
+{
+    if (report->predicted.subtasks == 0) {
+        return json_null();
+    }
+    json_t *groups = json_array();
+    for (size_t i = 0; i < report->group_count; i++) {
+        const struct report_group *group = &report->groups[i];
+        json_t *value = json_predicted(&group->predicted);
+        (void)json_object_set_new(value, "first", json_integer((json_int_t)group->first));
+        (void)json_object_set_new(value, "count", json_integer((json_int_t)group->count));
+        (void)json_object_set_new(value, "expect_ns", json_integer((json_int_t)group->expect_ns));
+        (void)json_object_set_new(value, "median_ns", json_known(group->median_ns));
+        (void)json_array_append_new(groups, value);
+    }
+    json_t *value = json_predicted(&report->predicted);
+    (void)json_object_set_new(value, "groups", groups);
+    return value;
+}
+
+/* Of one of many subtasks --json has no more. */
+enum { TIMELINE_MOST = 10000 };
+
+static json_t *json_bar(uint32_t index, size_t device, uint32_t lane, int64_t from_ns,
+                        int64_t until_ns)
+{
+    return json_pack("{s:i, s:i, s:i, s:I, s:I}", "index", (int)index, "device", (int)device,
+                     "lane", (int)lane, "from_ns", (json_int_t)from_ns, "until_ns",
+                     (json_int_t)until_ns);
+}
+
+/* From when it was submitted on, as all of a timeline; devices are numbered as `devices` has
+ * them. */
+static json_t *json_timeline(const struct report *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < report->attempt_count && i < TIMELINE_MOST; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        json_t *value = json_bar(attempt->index, attempt->device, attempt->lane,
+                                 attempt->started_ns - report->submitted_ns,
+                                 attempt->end_ns - report->submitted_ns);
+        (void)json_object_set_new(value, "accepted",
+                                  json_boolean(attempt->fate == REPORT_ACCEPTED));
+        (void)json_array_append_new(list, value);
+    }
+    return list;
+}
+
+/* As if it had begun when the first subtask did; `device` is which of the places that were on
+ * offer, the cheapest first. */
+static json_t *json_plan_timeline(const struct report *report)
+{
+    const struct deal *plan = report->plan;
+    const int64_t begin_ns = report->wait_ns > 0 ? report->wait_ns : 0;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < plan->subtasks && i < TIMELINE_MOST; i++) {
+        const struct deal_run *run = &plan->runs[i];
+        (void)json_array_append_new(
+            list,
+            json_bar(i, run->device, run->lane, begin_ns + run->start_ns, begin_ns + run->end_ns));
+    }
+    return list;
+}
+
+static void add_plan(json_t *value, const struct report *report)
+{
+    const struct deal *plan = report->plan;
+    const struct report_sum *total = &report->total;
+    (void)json_object_update_new(
+        value, json_pack("{s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o}", "lanes", (int)plan->lanes,
+                         "measured_lanes", (int)total->lanes, "busy_ns", (json_int_t)plan->busy_ns,
+                         "measured_busy_ns", (json_int_t)total->busy_ns, "share_ppm",
+                         (json_int_t)deal_share_ppm(plan), "measured_share_ppm",
+                         json_known(total->share_ppm), "lower_bound_ns", (json_int_t)plan->bound_ns,
+                         "timeline", json_plan_timeline(report)));
+}
+
+/* null: there was no quote, or its manifest is not there any more. */
+static json_t *json_planned(const struct report *report)
+{
+    json_t *value =
+        report->planned_ns == 0
+            ? json_null()
+            : json_pack("{s:I, s:I, s:I, s:I, s:i, s:b}", "makespan_ns",
+                        (json_int_t)report->planned_ns, "measured_makespan_ns",
+                        (json_int_t)report->span_ns, "cost_micro",
+                        (json_int_t)report->planned_micro, "measured_cost_micro",
+                        (json_int_t)report->total.charge_micro, "slots", (int)report->planned_slots,
+                        "guess", (int)report->planned_is_guess);
+    if (report->planned_ns > 0 && report->plan != NULL) {
+        add_plan(value, report);
+    }
+    return value;
+}
+
+static json_t *json_device(const struct report_device *device)
+{
+    json_t *value = json_sum(&device->sum);
+    char text[REPORT_NAME_SIZE];
+    bourse_printable(device->provider, text, sizeof text);
+    (void)json_object_set_new(value, "provider", json_string(text));
+    bourse_printable(device->name, text, sizeof text);
+    (void)json_object_set_new(value, "device", json_string(text));
+    (void)json_object_set_new(value, "price_low_micro", json_known(device->price_low_micro));
+    (void)json_object_set_new(value, "price_high_micro", json_known(device->price_high_micro));
+    (void)json_object_set_new(value, "moved_ns", json_integer((json_int_t)device->moved_ns));
+    (void)json_object_set_new(value, "cut", json_integer((json_int_t)device->cut));
+    if (device->predicted.subtasks > 0) {
+        (void)json_object_set_new(value, "plan", json_predicted(&device->predicted));
+    }
+    return value;
+}
+
+static json_t *json_report(const struct report *report, const struct bourse_tasks *tasks)
+{
+    json_t *devices = json_array();
+    for (size_t i = 0; i < report->device_count; i++) {
+        (void)json_array_append_new(devices, json_device(&report->devices[i]));
+    }
+    json_t *slowest = json_array();
+    for (size_t i = 0; i < report->slowest_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
+        json_t *item = json_pack("{s:i, s:I}", "index", (int)attempt->index, "busy_ns",
+                                 (json_int_t)attempt->busy_ns);
+        const char *name = tasks == NULL ? NULL : bourse_task_name(tasks, attempt->index);
+        if (name != NULL) {
+            (void)json_object_set_new(item, "name", json_string(plain_text(name)));
+        }
+        (void)json_array_append_new(slowest, item);
+    }
+    json_t *causes = json_array();
+    for (size_t i = 0; i < report->cause_count; i++) {
+        (void)json_array_append_new(causes, json_pack("{s:s, s:i}", "cause", report->causes[i].text,
+                                                      "attempts", (int)report->causes[i].attempts));
+    }
+    char name[REPORT_NAME_SIZE];
+    bourse_printable(report->name, name, sizeof name);
+    json_t *value = json_pack(
+        "{s:s, s:s, s:s, s:i, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job", report->id,
+        "name", name, "state", report->state, "subtasks", (int)report->subtasks, "submitted_ms",
+        (json_int_t)(report->submitted_ns / NS_PER_MS), "wait_ns", json_known(report->wait_ns),
+        "span_ns", (json_int_t)report->span_ns, "median_ns", json_known(report->median_ns),
+        "expect_ns", json_known(report->expect_ns > 0 ? report->expect_ns : -1), "expect_span_ns",
+        json_known(report->expect_span_ns), "total", json_sum(&report->total), "devices", devices,
+        "slowest", slowest, "failures", causes);
+    (void)json_object_set_new(value, "plan", json_plan(report));
+    json_t *planned = json_planned(report);
+    add_report_json(value, planned, report, tasks);
+    (void)json_object_set_new(value, "planned", planned);
+    (void)json_object_set_new(value, "timeline", json_timeline(report));
+    int64_t percent = 0;
+    (void)json_object_set_new(value, "left_ns", json_known(report->left_ns));
+    (void)json_object_set_new(value, "drifts", json_boolean(report_drifts(report, &percent)));
+    if (report->saved + report->restored > 0) {
+        (void)json_object_set_new(value, "checkpoints",
+                                  json_pack("{s:i, s:I, s:i}", "saved", (int)report->saved, "bytes",
+                                            (json_int_t)report->saved_bytes, "restored",
+                                            (int)report->restored));
+    }
+    if (report->checks > 0) {
+        (void)json_object_set_new(value, "checks",
+                                  json_pack("{s:i, s:i, s:I}", "subtasks", (int)report->checks,
+                                            "accepted", (int)report->checks_accepted, "busy_ns",
+                                            (json_int_t)report->checks_ns));
+    }
+    return value;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+/* Lines of words below the figures: broken where they are long, for names may be. */
+static void print_words(const struct report *report, const struct bourse_tasks *tasks)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (to == NULL) {
+        return;
+    }
+    print_left(to, report);
+    print_expected(to, report);
+    print_drift(to, report);
+    print_checks(to, report);
+    print_saved(to, report);
+    print_slowest(to, report, tasks);
+    print_causes(to, report);
+    print_notes(to, report);
+    (void)fclose(to); /* memory: nothing to lose */
+    if (text != NULL) {
+        text_wrap(text);
+        (void)fputs(text, stdout);
+    }
+    free(text);
+}
+
+static void print_report(const struct invocation *invocation, const struct report *report,
+                         const struct bourse_tasks *tasks, const struct before *before,
+                         unsigned width)
+{
+    if (invocation->quiet) {
+        print_devices(report, false);
+        return;
+    }
+    print_head(report);
+    print_before(before);
+    if (report->first_ns < 0 && report->planned_ns == 0) {
+        return;
+    }
+    (void)putchar('\n');
+    print_report_rows(report, tasks, invocation->color);
+    if (report->first_ns < 0) {
+        print_plan(report, invocation->color);
+        return;
+    }
+    (void)putchar('\n');
+    print_devices(report, invocation->color);
+    const struct picture_style style = picture_style_of(invocation, width);
+    print_picture(report_timeline(report, &style));
+    print_plan(report, invocation->color);
+    print_words(report, tasks);
+}
+
+int command_report(struct invocation *invocation)
+{
+    int status = 0;
+    unsigned width = 0;
+    char id[BOURSE_ID_SIZE];
+    if (!picture_width(invocation, &width)) {
+        return BOURSE_USAGE;
+    }
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    CLEANUP(report_destroy) struct report *report = NULL;
+    struct bourse_error error;
+    if (!consumer_report(invocation->bourse, id, &report, &error)) {
+        return complain_with(invocation, &error);
+    }
+    const char *path = NULL;
+    if (!picture_path(invocation, &path, &status) ||
+        (path != NULL && !write_picture(invocation, path, report_svg(report), &status))) {
+        return status;
+    }
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    struct before before;
+    find_before(invocation, report, id, &before);
+    if (invocation->json) {
+        json_t *value = json_report(report, tasks);
+        (void)json_object_set_new(value, "continues", json_before(&before));
+        (void)json_object_set_new(value, "together_micro",
+                                  json_integer((json_int_t)before.charged_micro));
+        return print_json(value, BOURSE_OK);
+    }
+    print_report(invocation, report, tasks, &before, width);
+    return BOURSE_OK;
+}

@@ -1,0 +1,82 @@
+#include "consumer/command/job/stream.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { SHOW_BYTES = 4096 };
+
+static bool is_shown(const struct invocation *invocation, int fd)
+{
+    return isatty(fd) == 1 && !option_given(invocation, "raw");
+}
+
+static bool fail(struct bourse_error *ret_error, const char *what)
+{
+    *ret_error = (struct bourse_error){.status = BOURSE_LOCAL};
+    (void)snprintf(ret_error->name, sizeof ret_error->name, "%s", bourse_status_name(BOURSE_LOCAL));
+    (void)snprintf(ret_error->text, sizeof ret_error->text, "%s: %s", what, strerror(errno));
+    return false;
+}
+
+/* Prints the file `from` to a terminal. */
+static bool show(int from, FILE *to, struct bourse_error *ret_error)
+{
+    struct text_visible state = {.held_count = 0};
+    uint8_t bytes[SHOW_BYTES];
+    char text[SHOW_BYTES * TEXT_VISIBLE_PER_BYTE + TEXT_VISIBLE_END_SIZE];
+    off_t done = 0;
+    ssize_t got;
+    while ((got = pread(from, bytes, sizeof bytes, done)) > 0) {
+        const size_t length = text_visible(&state, bytes, (size_t)got, text);
+        if (fwrite(text, 1, length, to) != length) {
+            return fail(ret_error, "writing");
+        }
+        done += got;
+    }
+    if (got < 0) {
+        return fail(ret_error, "reading back what was fetched");
+    }
+    const size_t length = text_visible_end(&state, text);
+    return (fwrite(text, 1, length, to) == length && fflush(to) == 0) || fail(ret_error, "writing");
+}
+
+bool stream_output(struct invocation *invocation, const struct bourse_output *output,
+                   bool to_standard_error, struct bourse_error *ret_error)
+{
+    const int fd = to_standard_error ? STDERR_FILENO : STDOUT_FILENO;
+    FILE *const to = to_standard_error ? stderr : stdout;
+    (void)fflush(to);
+    if (!is_shown(invocation, fd)) {
+        return bourse_copy_output(invocation->bourse, output, fd, ret_error);
+    }
+    int memory = memfd_create("bourse-show", MFD_CLOEXEC);
+    if (memory < 0) {
+        return fail(ret_error, "memory for what was printed");
+    }
+    bool ok = bourse_copy_output(invocation->bourse, output, memory, ret_error) &&
+              show(memory, to, ret_error);
+    (void)close(memory); /* memory: nothing to lose */
+    return ok;
+}
+
+bool stream_log(struct invocation *invocation, const char *id, uint32_t index, bool standard_error,
+                struct bourse_error *ret_error)
+{
+    (void)fflush(stdout);
+    if (!is_shown(invocation, STDOUT_FILENO)) {
+        return bourse_log(invocation->bourse, id, index, standard_error, STDOUT_FILENO, ret_error);
+    }
+    int memory = memfd_create("bourse-show", MFD_CLOEXEC);
+    if (memory < 0) {
+        return fail(ret_error, "memory for what was printed");
+    }
+    bool ok = bourse_log(invocation->bourse, id, index, standard_error, memory, ret_error) &&
+              show(memory, stdout, ret_error);
+    (void)close(memory); /* memory: nothing to lose */
+    return ok;
+}

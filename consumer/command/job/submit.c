@@ -1,0 +1,624 @@
+/* submit, resume, run: from a job to the market, with the price shown first. */
+#include "consumer/job/submit.h"
+#include "consumer/command/job/jobs.h"
+#include "consumer/command/job/stream.h"
+#include "consumer/command/job/watch.h"
+#include "consumer/command/output.h"
+#include "consumer/job/prepare.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "formats/limits.h"
+#include "formats/requirement.h"
+#include "formats/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- placing it */
+
+/* Nothing is held, and there is nothing for nothing. */
+static void complain_of_no_gift(struct invocation *invocation, const struct offer *offer,
+                                bool can_wait, int *ret_status)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    char part[PART_TEXT_SIZE] = "";
+    offer_name_part(offer->job, quote->without_gift, part);
+    *ret_status =
+        complain(invocation, BOURSE_USAGE,
+                 "a budget of 0 holds nothing, and nothing that fits%s%s is given away now%s%s%s%s",
+                 part[0] != '\0' ? " " : "", part, quote->minimum_micro > 0 ? ": it takes " : "",
+                 quote->minimum_micro > 0 ? money_text(quote->minimum_micro) : "",
+                 quote->minimum_micro > 0 ? " credits to start" : "",
+                 can_wait ? "; with --anyway the job waits for a donation" : "");
+}
+
+/* A job that cannot start as the market is would wait without a word; false after having said
+ * so. */
+static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    bool waits = option_given(invocation, "anyway");
+    bool can_wait = command_takes(invocation->command, "anyway");
+    bool fits = quote->slots_now > 0 || quote->slots_taken > 0 || !quote->has_explanation ||
+                quote->explanation.fitting > 0;
+    const bool is_said = offer->summary.budget_micro == 0 || option_given(invocation, "budget");
+    const bool is_unpaid =
+        offer->budget_micro == 0 && !offer_is_given_away(quote) && !(is_said && waits);
+    if (quote->checks_problem[0] != '\0' && !waits) {
+        *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->checks_problem,
+                               can_wait ? "; with --anyway the job waits for that" : "");
+    } else if (!fits && !waits) {
+        *ret_status =
+            complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
+                     can_wait ? "; with --anyway the job waits for a device that fits" : "");
+    } else if (is_unpaid && quote->without_gift > 0) {
+        complain_of_no_gift(invocation, offer, can_wait, ret_status);
+    } else if (is_unpaid && quote->suggested_micro == 0 && offer_is_too_dear(quote)) {
+        *ret_status = complain(
+            invocation, BOURSE_USAGE,
+            "every ask for what fits is above what the job would pay, so that no budget can be "
+            "suggested; raise its limit, or say with --budget how many credits to hold");
+    } else if (is_unpaid && quote->suggested_micro == 0) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE,
+                     "nobody asks a price for what fits, so that none can be suggested; say "
+                     "with --budget how many credits to hold");
+    } else if (offer->budget_micro < quote->minimum_micro && !waits) {
+        *ret_status = complain(invocation, BOURSE_REFUSED,
+                               "budget: %s credits, a lease takes %s: hold that or more%s",
+                               money_text(offer->budget_micro), money_text(quote->minimum_micro),
+                               can_wait ? "; with --anyway the job waits for a lower price" : "");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
+{
+    if (!invocation->quiet && !invocation->json) {
+        offer_show(stderr, offer);
+    }
+    if (!can_start(invocation, offer, ret_status)) {
+        return false;
+    }
+    if (option_given(invocation, "yes")) {
+        return true;
+    }
+    char question[128];
+    (void)snprintf(question, sizeof question, "Hold %s credits and start?",
+                   money_text(offer->budget_micro));
+    int answer = invocation->json ? -1 : ask_yes_no(question);
+    if (answer < 0) {
+        *ret_status = complain(
+            invocation, BOURSE_USAGE,
+            "%s credits would be held, and there is no terminal to ask on; say -y to agree",
+            money_text(offer->budget_micro));
+        return false;
+    }
+    if (answer == 0) {
+        *ret_status = complain(invocation, BOURSE_CANCELLED, "nothing was submitted");
+    }
+    return answer == 1;
+}
+
+static void on_put(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    progress_text(context, false, "sending inputs: %s of %s", bytes_text(done_bytes),
+                  bytes_text(total_bytes));
+}
+
+bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
+                 int *ret_status)
+{
+    struct progress progress = progress_start(invocation);
+    struct bourse_error error;
+    bool ok = submit_job(invocation->bourse, offer->job, offer->budget_micro, offer->limits, on_put,
+                         &progress, ret_id, &error);
+    progress_end(&progress);
+    if (!ok) {
+        *ret_status = complain_with(invocation, &error);
+    }
+    return ok;
+}
+
+/* A job whose cap is below every ask waits, perhaps for ever: that is said, and what ends it. */
+static void say_what_it_waits_for(const struct invocation *invocation, const struct offer *offer,
+                                  const char *id)
+{
+    const struct bourse_explanation *why = &offer->quote.explanation;
+    const enum job_order order = offer->job->file->order;
+    bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
+    if (invocation->json || !rests || offer->summary.cap_micro < 0 || offer->budget_micro == 0 ||
+        !offer_is_too_dear(&offer->quote)) {
+        return;
+    }
+    (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
+                  money_text(offer->summary.cap_micro));
+    if (why->has_fills_at) {
+        (void)fprintf(stderr, ", the lowest that would do is at %s",
+                      money_text(why->fills_at_micro));
+    }
+    (void)fprintf(stderr,
+                  "; the job waits for one.\n        `bourse order replace %.8s --cap CREDITS` "
+                  "raises the cap, `bourse cancel %.8s` ends it.\n",
+                  id, id);
+}
+
+/* Makes the offer, asks, and places the job. */
+static bool offer_and_place(struct invocation *invocation, struct bourse_job *job,
+                            char ret_id[BOURSE_ID_SIZE], int *ret_status)
+{
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    offer->job = job;
+    bool ok = offer_make(invocation, offer, ret_status) &&
+              offer_agree(invocation, offer, ret_status) &&
+              offer_place(invocation, offer, ret_id, ret_status);
+    if (ok) {
+        say_what_it_waits_for(invocation, offer, ret_id);
+    }
+    free(offer);
+    return ok;
+}
+
+void say_ended(const struct bourse_job_row *row)
+{
+    (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
+                  row->state_text, row->accepted, row->subtasks, row->failed,
+                  money_text(row->charged_micro),
+                  row->state == BOURSE_DONE || row->reason_text[0] == '\0' ? "" : "; ",
+                  row->state == BOURSE_DONE ? "" : row->reason_text);
+}
+
+static void say_outcome(const struct bourse_tasks *tasks, const struct bourse_outcome *outcome)
+{
+    (void)fprintf(stderr, "%s: %s%s%s\n", subtask_text(tasks, outcome->index),
+                  outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
+                  plain_text(outcome->detail));
+}
+
+static bool say_first_failure(void *context, const struct bourse_outcome *outcome)
+{
+    if (outcome->outcome == 0) {
+        return true;
+    }
+    say_outcome(context, outcome);
+    return false;
+}
+
+void say_why(struct invocation *invocation, const struct bourse_job_row *row)
+{
+    struct bourse_error error; /* the job's own status matters more than what we fail to add */
+    if (row->state == BOURSE_FAILED) {
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+        (void)bourse_outcomes(invocation->bourse, row->id, 0, say_first_failure, tasks, &error);
+    }
+}
+
+/* Mistyped amounts and times are told before anything is hashed, asked or sent. */
+static bool check_options(struct invocation *invocation)
+{
+    int64_t ignored = 0;
+    return option_money(invocation, "budget", &ignored) &&
+           option_duration_ms(invocation, "wait-at-most", &ignored);
+}
+
+/* A job of type ioc or fok that found nothing has ended when it is accepted. */
+static bool has_ended_at_once(struct invocation *invocation, const struct bourse_job *job,
+                              const char *id, struct bourse_job_row *ret_row)
+{
+    struct bourse_error error; /* it was accepted, whatever is not known of it */
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if ((job->file->order != JOB_ORDER_IOC && job->file->order != JOB_ORDER_FOK) ||
+        !bourse_jobs(invocation->bourse, id, &jobs, &error) || bourse_jobs_count(jobs) != 1) {
+        return false;
+    }
+    *ret_row = *bourse_jobs_row(jobs, 0);
+    ret_row->leases = NULL; /* they go with the list */
+    ret_row->lease_count = 0;
+    return ret_row->state != BOURSE_OPEN;
+}
+
+/* Places the job and, when asked to, waits for it and fetches what it left. */
+static int submit_and_wait(struct invocation *invocation, struct bourse_job *job)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    struct bourse_error error;
+    const char *folder = option_text(invocation, "output", NULL);
+    bool wait = option_given(invocation, "wait") || folder != NULL;
+    if (!offer_and_place(invocation, job, id, &status)) {
+        return status;
+    }
+    struct bourse_job_row row;
+    if (!wait) {
+        const bool has_ended = has_ended_at_once(invocation, job, id, &row);
+        status = has_ended ? job_exit_status(&row) : BOURSE_OK;
+        if (invocation->json) {
+            return print_json(has_ended ? json_job(&row) : json_pack("{s:s}", "job", id), status);
+        }
+        (void)puts(invocation->quiet ? id : short_id(id));
+        if (has_ended && !invocation->quiet) {
+            say_ended(&row);
+        }
+        return status;
+    }
+    if (!invocation->json) {
+        (void)puts(invocation->quiet ? id : short_id(id));
+        (void)fflush(stdout);
+    }
+    struct replanning replanning;
+    submit_keep(invocation->bourse, job);
+    const bool has_ended = watch_job(invocation, id, &row, &replanning, &status);
+    submit_keep(invocation->bourse, NULL);
+    if (!has_ended) {
+        return status;
+    }
+    struct bourse_fetched fetched = {.files = 0};
+    if (folder != NULL && !fetch_into(invocation, id, folder, &fetched, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        json_t *value = json_job(&row);
+        (void)json_object_set_new(value, "replans", json_replans(&replanning));
+        (void)(folder != NULL
+                   ? json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files))
+                   : 0);
+        return print_json(value, job_exit_status(&row));
+    }
+    if (!invocation->quiet) {
+        say_why(invocation, &row);
+        say_ended(&row);
+    }
+    return job_exit_status(&row);
+}
+
+/* The order that the options ask for, in place of the file's. */
+static bool set_order(struct invocation *invocation, struct job_file *file)
+{
+    const char *word = option_text(invocation, "order", job_order_names[file->order]);
+    for (unsigned order = 0; order < JOB_ORDERS; order++) {
+        if (strcmp(word, job_order_names[order]) == 0) {
+            file->order = (enum job_order)order;
+            return true;
+        }
+    }
+    (void)complain(invocation, BOURSE_USAGE,
+                   "--order: '%s' is none of limit, ioc, fok, post-only and all-or-none", word);
+    return false;
+}
+
+int command_submit(struct invocation *invocation)
+{
+    int status = 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!check_options(invocation)) {
+        return BOURSE_USAGE;
+    }
+    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    struct problem problem = {.text = ""};
+    if (!set_order(invocation, job->file)) {
+        return BOURSE_USAGE;
+    }
+    if (!job_file_check(job->file, &problem)) {
+        return complain(invocation, BOURSE_USAGE, "%s", problem.text);
+    }
+    return connect_broker(invocation, &status) ? submit_and_wait(invocation, job) : status;
+}
+
+struct absence {
+    struct invocation *invocation;
+    size_t count;
+    char first[256]; /* why the first one cannot be sent */
+};
+
+static void say_absent(void *context, const struct bourse_absent *absent)
+{
+    struct absence *absence = context;
+    const char *kind = absent->is_image ? "the image" : plain_text(absent->name);
+    if (absence->count++ == 0) {
+        (void)snprintf(absence->first, sizeof absence->first, "%s", plain_text(absent->why));
+    }
+    if (!absence->invocation->json) {
+        (void)fprintf(stderr, "bourse: the broker lost %s, and it cannot be sent again: ", kind);
+        (void)fprintf(stderr, "%s\n        (SHA-256 %s, %s)\n", plain_text(absent->why),
+                      absent->hash, bytes_text(absent->size));
+    }
+}
+
+/* What the broker lost and is still here goes with the job. False: some of it is not here. */
+static bool look_for_files(struct invocation *invocation, struct bourse_job *job, int *ret_status)
+{
+    struct absence absence = {.invocation = invocation};
+    struct bourse_error error;
+    if (!bourse_job_look_for_files(invocation->bourse, job, option_text(invocation, "files", "."),
+                                   option_text(invocation, "image", NULL), say_absent, &absence,
+                                   &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    if (absence.count == 0 || option_given(invocation, "anyway")) {
+        return true;
+    }
+    *ret_status =
+        complain(invocation, BOURSE_LOCAL,
+                 "%zu file%s that the job needs %s lost and cannot be sent (%s%s); say "
+                 "with --files where the job's files are, or with --image its image; "
+                 "with --anyway what needs none of them is run",
+                 absence.count, text_plural(absence.count), absence.count == 1 ? "is" : "are",
+                 absence.first, absence.count == 1 ? "" : ", ...");
+    return false;
+}
+
+int command_resume(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    int64_t cap_micro = -1;
+    int64_t good_for_ms = 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!check_options(invocation) || !option_money(invocation, "cap", &cap_micro) ||
+        !option_duration_ms(invocation, "good-till", &good_for_ms)) {
+        return BOURSE_USAGE;
+    }
+    if (good_for_ms > FORMAT_GOOD_TILL_MS) {
+        return complain(invocation, BOURSE_USAGE, "--good-till: at most 366d");
+    }
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    if (!bourse_job_resume(invocation->bourse, id, cap_micro,
+                           option_text(invocation, "value", NULL), good_for_ms, &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    return look_for_files(invocation, job, &status) ? submit_and_wait(invocation, job) : status;
+}
+
+/* ---------------------------------------------------------------- run */
+
+static bool add_list(struct invocation *invocation, const char *option, struct job_strings *strings,
+                     size_t most)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        if (strcmp(invocation->given[i].name, option) == 0 &&
+            !job_strings_add(strings, most, invocation->given[i].value)) {
+            (void)complain(invocation, BOURSE_USAGE, "--%s: at most %zu", option, most);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_variables(struct invocation *invocation, struct job_file *file)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        const char *value = invocation->given[i].value;
+        if (strcmp(invocation->given[i].name, "env") != 0) {
+            continue;
+        }
+        const char *equals = strchr(value, '=');
+        char *name = equals != NULL ? strndup(value, (size_t)(equals - value)) : NULL;
+        bool ok = name != NULL && name[0] != '\0' && job_file_add_variable(file, name, equals + 1);
+        free(name);
+        if (!ok) {
+            (void)complain(invocation, BOURSE_USAGE, "--env %s: not NAME=VALUE, or more than %d",
+                           value, FORMAT_VARIABLES);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool set_source(struct invocation *invocation, struct job_file *file)
+{
+    struct problem problem = {.text = ""};
+    const char *array = option_text(invocation, "array", NULL);
+    const char *lines = option_text(invocation, "lines", NULL);
+    bool each = option_given(invocation, "each");
+    if ((each ? 1 : 0) + (array != NULL) + (lines != NULL) > 1) {
+        (void)complain(invocation, BOURSE_USAGE, "give one of --each, --array and --lines");
+        return false;
+    }
+    if (each) {
+        file->source = TEMPLATE_EACH;
+        return add_list(invocation, "each", &file->each, FORMAT_PATTERNS);
+    }
+    if (array != NULL) {
+        file->source = TEMPLATE_ARRAY;
+        if (!range_parse(array, &file->array, &problem)) {
+            (void)complain(invocation, BOURSE_USAGE, "--array: %s", problem.text);
+            return false;
+        }
+    }
+    if (lines != NULL) {
+        file->source = TEMPLATE_LINES;
+        return job_file_set(&file->lines, lines);
+    }
+    return true;
+}
+
+static bool option_value(struct invocation *invocation, struct value *value)
+{
+    struct problem problem;
+    const char *text = option_text(invocation, "value", NULL);
+    if (text != NULL && !value_parse(text, value, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "--value: %s", problem.text);
+        return false;
+    }
+    return true;
+}
+
+static bool set_numbers(struct invocation *invocation, struct job_file *file)
+{
+    int64_t slots = file->slots;
+    int64_t at_most = file->at_most;
+    int64_t retries = file->retries;
+    bool ok =
+        option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
+        option_count(invocation, "at-most", 0, FORMAT_SUBTASKS, &at_most) &&
+        option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
+        option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
+        option_count(invocation, "interruptions", 0, FORMAT_INTERRUPTIONS, &file->interruptions) &&
+        option_duration_ms(invocation, "limit", &file->limit_ms) &&
+        option_duration_ms(invocation, "expect", &file->expect_ms) &&
+        option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
+        option_money(invocation, "cap", &file->cap_micro) &&
+        option_value(invocation, &file->value) && set_order(invocation, file);
+    file->slots = (uint32_t)slots;
+    file->at_most = (uint32_t)at_most;
+    file->retries = (uint32_t)retries;
+    file->term_ms = 0; /* settled by job_file_check */
+    return ok;
+}
+
+static bool set_text(char **field, const char *text)
+{
+    return text == NULL || job_file_set(field, text);
+}
+
+/* The job that the arguments describe; NULL after having said what is wrong. */
+static struct job_file *job_from_arguments(struct invocation *invocation)
+{
+    CLEANUP(job_file_destroy) struct job_file *file = job_file_create();
+    struct problem problem = {.text = ""};
+    const char *needs = option_text(invocation, "needs", NULL);
+    bool ok = file != NULL;
+    for (int i = 0; ok && i < invocation->word_count; i++) {
+        ok = job_strings_add(&file->run, FORMAT_ARGUMENTS, invocation->words[i]);
+    }
+    if (!ok || !set_text(&file->name, option_text(invocation, "name", NULL)) ||
+        !set_text(&file->image, option_text(invocation, "image", NULL)) ||
+        !set_text(&file->standard_input, option_text(invocation, "stdin", NULL)) ||
+        !set_text(&file->checkpoint, option_text(invocation, "checkpoint", NULL))) {
+        (void)complain(invocation, BOURSE_USAGE, "out of memory, or more than %d arguments",
+                       FORMAT_ARGUMENTS);
+        return NULL;
+    }
+    if (needs != NULL && !requirement_parse(needs, &file->needs, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "--needs: %s", problem.text);
+        return NULL;
+    }
+    if (!set_source(invocation, file) ||
+        !add_list(invocation, "file", &file->files, FORMAT_SHARED_FILES) ||
+        !add_list(invocation, "out", &file->outputs, FORMAT_OUTPUTS) ||
+        !add_variables(invocation, file) || !set_numbers(invocation, file)) {
+        return NULL;
+    }
+    if (!job_file_check(file, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "%s", problem.text);
+        return NULL;
+    }
+    struct job_file *made = file;
+    file = NULL;
+    return made;
+}
+
+struct run_report {
+    struct invocation *invocation;
+    json_t *list;  /* with --json */
+    int exit_code; /* the first one that is not 0 */
+    bool failed;   /* the job */
+    bool ok;
+    struct bourse_error error;
+};
+
+/* Prints what one subtask printed; of one that was tried again, only the last word counts. */
+static bool report(void *context, const struct bourse_outcome *outcome)
+{
+    struct run_report *run = context;
+    bool last_word = outcome->status == 0 || outcome->status == 1;
+    if (run->exit_code == 0 && last_word) {
+        run->exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
+    }
+    if (run->list != NULL) {
+        run->ok = json_array_append_new(run->list, json_outcome(outcome)) == 0;
+        return run->ok;
+    }
+    if (!last_word) {
+        if (run->failed && outcome->outcome != 0 && !run->invocation->quiet) {
+            say_outcome(NULL, outcome); /* nobody could run it: the last try says why */
+        }
+        return true;
+    }
+    if (outcome->outcome != 0 && !run->invocation->quiet) {
+        say_outcome(NULL, outcome);
+    }
+    run->ok = (!outcome->has_standard_output ||
+               stream_output(run->invocation, &outcome->standard_output, false, &run->error)) &&
+              (!outcome->has_standard_error ||
+               stream_output(run->invocation, &outcome->standard_error, true, &run->error));
+    return run->ok;
+}
+
+static int finish_run(struct invocation *invocation, const struct bourse_job_row *row,
+                      const struct replanning *replanning, bool has_outputs)
+{
+    struct run_report run = {.invocation = invocation,
+                             .list = invocation->json ? json_array() : NULL,
+                             .failed = row->state == BOURSE_FAILED,
+                             .ok = true};
+    struct bourse_fetched fetched = {.files = 0};
+    bool ok = bourse_outcomes(invocation->bourse, row->id, 0, report, &run, &run.error) && run.ok;
+    ok = ok &&
+         (!has_outputs || fetch_into(invocation, row->id, option_text(invocation, "output", "."),
+                                     &fetched, &run.error));
+    if (!ok) {
+        json_decref(run.list);
+        return complain_with(invocation, &run.error);
+    }
+    int status = job_exit_status(row);
+    if (option_given(invocation, "exit-code") && row->state != BOURSE_WAS_CANCELLED &&
+        run.exit_code != 0) {
+        status = run.exit_code;
+    }
+    if (invocation->json) {
+        json_t *value = json_job(row);
+        (void)json_object_set_new(value, "replans", json_replans(replanning));
+        (void)json_object_set_new(value, "outcomes", run.list);
+        (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
+        return print_json(value, status);
+    }
+    if (!invocation->quiet) {
+        say_ended(row);
+    }
+    return status;
+}
+
+int command_run(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    struct bourse_error error;
+    struct job_file *file = check_options(invocation) ? job_from_arguments(invocation) : NULL;
+    if (file == NULL) {
+        return BOURSE_USAGE;
+    }
+    bool has_outputs = file->outputs.count > 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    if (!prepare_job(file, ".", NULL, &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+        return status;
+    }
+    struct bourse_job_row row;
+    struct replanning replanning;
+    submit_keep(invocation->bourse, job);
+    const bool has_ended = watch_job(invocation, id, &row, &replanning, &status);
+    submit_keep(invocation->bourse, NULL);
+    if (!has_ended) {
+        return status;
+    }
+    return finish_run(invocation, &row, &replanning, has_outputs);
+}

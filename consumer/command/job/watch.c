@@ -1,0 +1,119 @@
+#include "consumer/command/job/watch.h"
+
+#include "base/checked.h"
+#include "consumer/command/output.h"
+#include "runtime/clock.h"
+
+int job_exit_status(const struct bourse_job_row *row)
+{
+    switch (row->state) {
+    case BOURSE_OPEN:
+    case BOURSE_DONE:
+        return BOURSE_OK;
+    case BOURSE_FAILED:
+        return BOURSE_JOB_FAILED;
+    case BOURSE_WAS_CANCELLED:
+        return row->is_expired || row->is_unfilled ? BOURSE_NO_MATCH : BOURSE_CANCELLED;
+    }
+    return BOURSE_JOB_FAILED;
+}
+
+void say_how_to_return(const char *id)
+{
+    (void)fprintf(
+        stderr,
+        "bourse: job %.8s goes on without this command. `bourse ps %.8s` shows it, `bourse logs "
+        "--follow "
+        "%.8s` and\n        `bourse fetch %.8s` bring its results, `bourse cancel %.8s` ends it.\n",
+        id, id, id, id, id);
+}
+
+struct watching {
+    struct progress progress;
+    struct replanning *replanning;
+    bool is_quiet, was_warned;
+};
+
+/* Once: what was agreed to no longer holds. */
+static void warn_of_budget(struct watching *watching, const struct bourse_job_row *row)
+{
+    int64_t micro = 0;
+    if (watching->was_warned || watching->is_quiet || !job_outgrows(row, &micro)) {
+        return;
+    }
+    watching->was_warned = true;
+    progress_end(&watching->progress);
+    (void)fprintf(
+        stderr,
+        "bourse: subtasks take longer than expected: at this pace job %.8s costs about %s "
+        "credits, and its budget is %s.\n        `bourse order replace %.8s --budget "
+        "CREDITS` raises it.\n",
+        row->id, money_text(micro), money_text(row->budget_micro), row->id);
+}
+
+static bool on_row(void *context, const struct bourse_job_row *row)
+{
+    struct watching *watching = context;
+    if (row == NULL) {
+        progress_text(&watching->progress, true,
+                      "the broker cannot be reached; the job goes on, waiting for it");
+    } else {
+        progress_job(&watching->progress, row, watching->replanning->percent);
+        if (!watching->is_quiet && replanning_is_due(watching->replanning, row)) {
+            return false; /* no other call is made while it waits */
+        }
+        warn_of_budget(watching, row);
+    }
+    return true;
+}
+
+static void plan_anew(struct invocation *invocation, struct watching *watching,
+                      const struct bourse_job_row *row)
+{
+    char text[REPLAN_TEXT];
+    struct replanning *replanning = watching->replanning;
+    if (replanning_make(invocation, replanning, row, text)) {
+        const int64_t cost_micro = replanning->made[replanning->count - 1].cost_micro;
+        watching->was_warned = watching->was_warned || cost_micro > row->budget_micro;
+        progress_end(&watching->progress);
+        (void)fprintf(stderr, "bourse: %s\n", text);
+    }
+}
+
+/* Of the time there is from the beginning on; 0: for ever. */
+static int64_t rest_ms(int64_t most_ms, int64_t began_ns)
+{
+    const int64_t rest = most_ms - (clock_monotonic_ns() - began_ns) / NS_PER_MS;
+    return most_ms == 0 ? 0 : rest > 0 ? rest : 1;
+}
+
+bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_row *ret_row,
+               struct replanning *ret_replanning, int *ret_status)
+{
+    int64_t most_ms = 0;
+    const int64_t began_ns = clock_monotonic_ns();
+    *ret_replanning = (struct replanning){.count = 0};
+    if (!option_duration_ms(invocation, "wait-at-most", &most_ms)) {
+        *ret_status = BOURSE_USAGE;
+        return false;
+    }
+    struct watching watching = {.progress = progress_start(invocation),
+                                .replanning = ret_replanning,
+                                .is_quiet = invocation->quiet};
+    struct bourse_error error;
+    bool ended = bourse_wait(invocation->bourse, id, most_ms, on_row, &watching, ret_row, &error);
+    while (ended && ret_row->state == BOURSE_OPEN) {
+        plan_anew(invocation, &watching, ret_row);
+        ended = bourse_wait(invocation->bourse, id, rest_ms(most_ms, began_ns), on_row, &watching,
+                            ret_row, &error);
+    }
+    progress_end(&watching.progress);
+    if (ended) {
+        return true;
+    }
+    *ret_status = complain_with(invocation, &error);
+    if (error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
+        say_how_to_return(id);
+    }
+    return false;
+}

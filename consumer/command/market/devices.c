@@ -1,0 +1,326 @@
+/* devices: those on the market, one line each or one in full, figure by figure with its source. */
+#include "consumer/command/output.h"
+#include "consumer/command/plan/catalogue.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/requirement.h"
+#include "formats/units.h"
+#include "planner/cost/catalogue.h"
+
+#include <string.h>
+
+static const struct bourse_attribute *number_named(const struct bourse_device *device,
+                                                   const char *name)
+{
+    for (size_t i = 0; i < device->attribute_count; i++) {
+        const struct bourse_attribute *attribute = &device->attributes[i];
+        if (attribute->text == NULL && strcmp(attribute->name, name) == 0) {
+            return attribute;
+        }
+    }
+    return NULL;
+}
+
+static const char *size_named(const struct bourse_device *device, const char *name)
+{
+    const struct bourse_attribute *found = number_named(device, name);
+    return found == NULL || found->number < 0 ? "-" : bytes_text((uint64_t)found->number);
+}
+
+#define GIGA INT64_C(1000000000)
+#define MEGA INT64_C(1000000)
+
+/* A rate as people read it, of what stands in so many operations: 12 GFLOPS. */
+static void rate_text(int64_t figure, int64_t unit, char ret_text[UNITS_TEXT_SIZE])
+{
+    int64_t rate;
+    units_short(UNITS_FLOPS, checked_mul(figure, unit, &rate) ? rate : INT64_MAX, ret_text);
+}
+
+/* Where a figure is from, for people. */
+static const char *source_text(const struct bourse_attribute *figure)
+{
+    return strcmp(figure->source, "declared") == 0 ? "declared by its owner" : figure->source;
+}
+
+/* What is said of its speed, and by whom: "12 GFLOPS, 9.3 GiB/s declared by its owner". */
+static void figures_text(const struct bourse_device *device, char *ret_text, size_t capacity)
+{
+    const struct bourse_attribute *gflops = number_named(device, "gflops");
+    const struct bourse_attribute *bandwidth = number_named(device, "bandwidth");
+    size_t used = 0;
+    ret_text[0] = '\0';
+    if (gflops != NULL) {
+        char flops[UNITS_TEXT_SIZE];
+        rate_text(gflops->number, GIGA, flops);
+        const bool is_same = bandwidth != NULL && strcmp(gflops->source, bandwidth->source) == 0;
+        used = (size_t)snprintf(ret_text, capacity, "%s%s%s", flops, is_same ? "" : " ",
+                                is_same ? "" : source_text(gflops));
+    }
+    if (bandwidth != NULL && used < capacity) {
+        (void)snprintf(ret_text + used, capacity - used, "%s%s/s %s", used > 0 ? ", " : "",
+                       size_named(device, "bandwidth"), source_text(bandwidth));
+    }
+}
+
+/* Why nobody can buy it, where that is so. */
+static const char *price_cell(const struct bourse_device *device)
+{
+    if (device->standing.withdrawn_ms > 0) {
+        return "refuted";
+    }
+    if (device->price_micro >= 0) {
+        return money_text(device->price_micro);
+    }
+    return strcmp(device->state, "present") == 0 ? "no ask" : device->state;
+}
+
+static json_t *json_device(const struct bourse_device *device)
+{
+    json_t *attributes = json_array();
+    for (size_t i = 0; i < device->attribute_count; i++) {
+        const struct bourse_attribute *attribute = &device->attributes[i];
+        json_t *value = attribute->text != NULL ? json_string(attribute->text)
+                                                : json_integer((json_int_t)attribute->number);
+        json_t *entry = json_pack("{s:s, s:o}", "name", attribute->name, "value", value);
+        if (attribute->source != NULL) {
+            (void)json_object_set_new(entry, "source", json_string(attribute->source));
+        }
+        (void)json_array_append_new(attributes, entry);
+    }
+    json_t *price =
+        device->price_micro >= 0 ? json_integer((json_int_t)device->price_micro) : json_null();
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o}",
+                     "device", device->id, "provider", device->provider, "account", device->account,
+                     "state", device->state, "label", device->label, "instrument",
+                     device->instrument, "kind", device->kind, "simulated", device->simulated,
+                     "slots", (json_int_t)device->slots, "leased", (json_int_t)device->leased,
+                     "free", (json_int_t)device->free, "price_micro", price, "max_term_ms",
+                     (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
+                     standing_as_json(&device->standing));
+}
+
+static bool add_device(void *context, const struct bourse_device *device)
+{
+    struct listing *listing = context;
+    if (listing->list != NULL) {
+        return json_array_append_new(listing->list, json_device(device)) == 0;
+    }
+    if (listing->quiet) {
+        (void)puts(device->id);
+        return true;
+    }
+    char kind[CELL_SIZE];
+    char figures[CELL_SIZE];
+    (void)snprintf(kind, sizeof kind, "%s%s", device->kind, device->simulated ? " SIMULATED" : "");
+    figures_text(device, figures, sizeof figures);
+    const char *cells[] = {device->provider,
+                           device->label,
+                           device->instrument,
+                           kind,
+                           count_text(device->slots),
+                           count_text(device->free),
+                           price_cell(device),
+                           size_named(device, "memory"),
+                           figures};
+    grid_add(&listing->table, cells);
+    return true;
+}
+
+/* ---------------------------------------------------------------- one in full */
+
+/* As people read it, of any field. */
+static void figure_text(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    if (strcmp(name, "gflops") == 0) {
+        rate_text(value, GIGA, ret_text);
+    } else if (strcmp(name, "gemm_fp32") == 0) {
+        rate_text(value, MEGA, ret_text);
+    } else {
+        requirement_figure(name, value, ret_text);
+    }
+}
+
+/* Every figure that a device may have: what this one does not say is unknown. */
+static void print_figures(const struct bourse_device *device, bool color)
+{
+    static const char *const titles[] = {"FIGURE", "VALUE", "SOURCE"};
+    struct grid table = grid_of(3, titles, "lrl");
+    size_t count;
+    const struct requirement_field *fields = requirement_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!requirement_is_figure(fields[i].name)) {
+            continue;
+        }
+        const struct bourse_attribute *figure = number_named(device, fields[i].name);
+        char value[UNITS_TEXT_SIZE] = "-";
+        if (figure != NULL) {
+            figure_text(fields[i].name, figure->number, value);
+        }
+        const char *cells[] = {fields[i].name, value,
+                               figure != NULL ? source_text(figure) : "unknown"};
+        grid_add(&table, cells);
+    }
+    grid_print(&table, stdout, color);
+    grid_fini(&table);
+}
+
+/* What else jobs may ask of it, by name: those of one name together. */
+static void print_facts(const struct bourse_device *device)
+{
+    const char *last = "";
+    for (size_t i = 0; i < device->attribute_count; i++) {
+        const struct bourse_attribute *fact = &device->attributes[i];
+        char value[UNITS_TEXT_SIZE];
+        if (fact->source != NULL || strcmp(fact->name, "measured") == 0) {
+            continue;
+        }
+        if (fact->text == NULL) {
+            requirement_figure(fact->name, fact->number, value);
+        }
+        const bool goes_on = strcmp(fact->name, last) == 0;
+        (void)printf("%s%s%s%s",
+                     goes_on           ? ", "
+                     : last[0] != '\0' ? "\n"
+                                       : "",
+                     goes_on ? "" : plain_text(fact->name), goes_on ? "" : ": ",
+                     fact->text != NULL ? plain_text(fact->text) : value);
+        last = fact->name;
+    }
+    (void)puts("");
+}
+
+static void print_device(const struct bourse_device *device, bool color)
+{
+    (void)printf("%s  %s/%s, instrument %s%s\n", short_id(device->id), plain_text(device->provider),
+                 plain_text(device->label), plain_text(device->instrument),
+                 device->simulated ? ", SIMULATED" : "");
+    (void)printf("%u slot%s, %u free, price %s\n", device->slots, text_plural(device->slots),
+                 device->free, price_cell(device));
+    const char *standing = standing_text(&device->standing);
+    (void)printf("%s%s%s\n", standing[0] != '\0' ? "its provider: " : "", standing,
+                 standing[0] != '\0' ? "\n" : "");
+    print_figures(device, color);
+    (void)putchar('\n');
+    print_facts(device);
+}
+
+struct one {
+    const char *word; /* a label, PROVIDER/LABEL, or the beginning of an id */
+    struct invocation *invocation;
+    json_t *list;
+    size_t found;
+};
+
+static bool is_called(const struct bourse_device *device, const char *word)
+{
+    char full[2 * BOURSE_NAME_SIZE];
+    (void)snprintf(full, sizeof full, "%s/%s", device->provider, device->label);
+    return strcmp(device->label, word) == 0 || strcmp(full, word) == 0 ||
+           strncmp(device->id, word, strlen(word)) == 0;
+}
+
+static bool match_device(void *context, const struct bourse_device *device)
+{
+    struct one *one = context;
+    if (!is_called(device, one->word)) {
+        return true;
+    }
+    one->found++;
+    if (one->invocation->json) {
+        return json_array_append_new(one->list, json_device(device)) == 0;
+    }
+    if (one->invocation->quiet) {
+        (void)puts(device->id);
+        return true;
+    }
+    (void)fputs(one->found > 1 ? "\n" : "", stdout);
+    print_device(device, one->invocation->color);
+    return true;
+}
+
+static int show_one(struct invocation *invocation, const char *word)
+{
+    struct one one = {.word = word, .invocation = invocation, .list = json_array()};
+    struct bourse_error error;
+    int status;
+    if (word[0] == '\0') {
+        status = complain(invocation, BOURSE_USAGE, "an empty text is no device");
+    } else if (!bourse_devices(invocation->bourse, match_device, &one, &error)) {
+        status = complain_with(invocation, &error);
+    } else if (one.found == 0) {
+        status = complain(invocation, BOURSE_NOT_FOUND,
+                          "no device on the market has that label, or an id that begins with "
+                          "\"%s\"; `bourse devices` lists them",
+                          plain_text(word));
+    } else {
+        status = invocation->json ? print_json(json_pack("{s:O}", "devices", one.list), BOURSE_OK)
+                                  : BOURSE_OK;
+    }
+    json_decref(one.list);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+/* `--operations` is about no device, and nothing else goes with it. */
+static int list_operations(struct invocation *invocation)
+{
+    if (option_given(invocation, "catalogue") || option_given(invocation, "estimate") ||
+        option_given(invocation, "samples") || invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--operations lists what --estimate knows; it stands alone");
+    }
+    return show_operations(invocation);
+}
+
+int command_devices(struct invocation *invocation)
+{
+    static const char *const titles[] = {"PROVIDER", "DEVICE", "INSTRUMENT", "KIND",   "SLOTS",
+                                         "FREE",     "PRICE",  "MEMORY",     "FIGURES"};
+    const char *needs = option_text(invocation, "needs", NULL);
+    int status = 0;
+    static const char *const offline[] = {"operations", "catalogue", "estimate", "samples"};
+    for (size_t i = 0; i < sizeof offline / sizeof offline[0]; i++) {
+        if (!option_given(invocation, offline[i])) {
+            continue;
+        }
+        if (needs != NULL) {
+            return complain(invocation, BOURSE_USAGE,
+                            "--needs is for devices on the market; it does not go with --%s",
+                            offline[i]);
+        }
+        return i == 0 ? list_operations(invocation) : show_catalogue(invocation);
+    }
+    if (invocation->word_count > 0 && needs != NULL) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--needs lists devices; it does not go with an ID");
+    }
+    if (invocation->word_count > 0 && catalogue_find(invocation->words[0]) != NULL) {
+        return complain(invocation, BOURSE_USAGE,
+                        "that ID is one of the catalogue: say --catalogue, or --estimate "
+                        "OPERATION; a device on the market that is called so is PROVIDER/LABEL");
+    }
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    if (invocation->word_count > 0) {
+        return show_one(invocation, invocation->words[0]);
+    }
+    struct listing listing = {.list = invocation->json ? json_array() : NULL,
+                              .quiet = invocation->quiet,
+                              .table = grid_of(9, titles, "llllrrrrl")};
+    struct bourse_error error;
+    bool is_read = needs == NULL ? bourse_devices(invocation->bourse, add_device, &listing, &error)
+                                 : bourse_devices_fitting(invocation->bourse, needs, add_device,
+                                                          &listing, &error);
+    if (is_read) {
+        status = listing_show(invocation, &listing, "devices");
+    } else {
+        json_decref(listing.list);
+        status = complain_with(invocation, &error);
+    }
+    grid_fini(&listing.table);
+    return status;
+}

@@ -1,0 +1,277 @@
+/* providers, book, trades: what the market looks like. */
+#include "consumer/command/market/follow.h"
+#include "consumer/command/market/instruments.h"
+#include "consumer/command/output.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "formats/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- providers */
+
+static bool add_provider(void *context, const struct bourse_provider *provider)
+{
+    struct listing *listing = context;
+    if (listing->list != NULL) {
+        return json_array_append_new(
+                   listing->list,
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "account",
+                             provider->account, "name", provider->name, "state", provider->state,
+                             "devices", (json_int_t)provider->devices, "slots",
+                             (json_int_t)provider->slots, "leased", (json_int_t)provider->leased,
+                             "free", (json_int_t)provider->free, "standing",
+                             standing_as_json(&provider->standing))) == 0;
+    }
+    if (listing->quiet) {
+        (void)puts(provider->account);
+        return true;
+    }
+    const char *cells[] = {provider->name,
+                           provider->state,
+                           count_text(provider->devices),
+                           count_text(provider->slots),
+                           count_text(provider->leased),
+                           count_text(provider->free),
+                           standing_text(&provider->standing)};
+    grid_add(&listing->table, cells);
+    return true;
+}
+
+int command_providers(struct invocation *invocation)
+{
+    static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES", "SLOTS",
+                                         "LEASED",   "FREE",  ""};
+    int status = 0;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    struct listing listing = {.list = invocation->json ? json_array() : NULL,
+                              .quiet = invocation->quiet,
+                              .table = grid_of(7, titles, "llrrrrl")};
+    struct bourse_error error;
+    if (bourse_providers(invocation->bourse, add_provider, &listing, &error)) {
+        status = listing_show(invocation, &listing, "providers");
+    } else {
+        json_decref(listing.list);
+        status = complain_with(invocation, &error);
+    }
+    grid_fini(&listing.table);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the book */
+
+static int book_as_json(const struct bourse_book *book)
+{
+    size_t count = 0;
+    json_t *asks = json_array();
+    const struct bourse_ask_level *levels = bourse_book_asks(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        json_t *ask = json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:I}", "instrument", levels[i].instrument,
+            "price_micro", (json_int_t)levels[i].price_micro, "slots", (json_int_t)levels[i].slots,
+            "free", (json_int_t)levels[i].free, "providers", (json_int_t)levels[i].providers, "to",
+            (json_int_t)levels[i].to, "for_you", (int)(levels[i].to == 0 || levels[i].for_you),
+            "hours", levels[i].hours, "daily_ms", (json_int_t)levels[i].daily_ms);
+        if (levels[i].daily_ms > 0) {
+            (void)json_object_set_new(ask, "left_ms", json_integer((json_int_t)levels[i].left_ms));
+        }
+        (void)json_array_append_new(asks, ask);
+    }
+    json_t *bids = json_array();
+    const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        json_t *bid = json_pack("{s:s, s:I, s:I, s:I}", "needs", wanted[i].needs, "limit_micro",
+                                (json_int_t)wanted[i].limit_micro, "slots",
+                                (json_int_t)wanted[i].slots, "bids", (json_int_t)wanted[i].bids);
+        json_add_rate(bid, wanted[i].rate);
+        (void)json_array_append_new(bids, bid);
+    }
+    return print_json(json_pack("{s:o, s:o, s:o}", "asks", asks, "bids", bids, "bands",
+                                bands_as_json(bourse_book_bands(book))),
+                      BOURSE_OK);
+}
+
+/* "to 2 accounts, you among them; mon-fri 22:00-07:00 (UTC+01:00); 8h a day, 3h left", or "". */
+static void level_conditions(const struct bourse_ask_level *level, char *ret_text, size_t capacity)
+{
+    char to[CELL_SIZE] = "";
+    char daily[CELL_SIZE] = "";
+    if (level->to > 0) {
+        (void)snprintf(to, sizeof to, "to %u account%s%s", level->to, text_plural(level->to),
+                       !level->for_you  ? ", not you"
+                       : level->to == 1 ? ": you"
+                                        : ", you among them");
+    }
+    if (level->daily_ms > 0) {
+        (void)snprintf(daily, sizeof daily, "%s a day", duration_text(level->daily_ms));
+        (void)snprintf(daily + strlen(daily), sizeof daily - strlen(daily), ", %s left",
+                       left_text(level->left_ms));
+    }
+    const char *const parts[] = {to, level->hours, daily};
+    size_t used = 0;
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i][0] != '\0' && used < capacity) {
+            used += (size_t)snprintf(ret_text + used, capacity - used, "%s%s", used > 0 ? "; " : "",
+                                     parts[i]);
+        }
+    }
+}
+
+/* A column for conditions only where an ask has some. */
+static void print_book(const struct bourse_book *book, bool color)
+{
+    static const char *const ask_titles[] = {"INSTRUMENT", "ASK",       "FREE",
+                                             "SLOTS",      "PROVIDERS", "CONDITIONS"};
+    static const char *const bid_titles[] = {"BID", "WANTED", "JOBS", "NEEDS"};
+    size_t ask_count = 0;
+    const struct bourse_ask_level *all = bourse_book_asks(book, &ask_count);
+    bool has_conditions = false;
+    for (size_t i = 0; i < ask_count; i++) {
+        has_conditions =
+            has_conditions || all[i].to > 0 || all[i].hours[0] != '\0' || all[i].daily_ms > 0;
+    }
+    CLEANUP(grid_fini)
+    struct grid asks =
+        has_conditions ? grid_of(6, ask_titles, "lrrrrl") : grid_of(5, ask_titles, "lrrrr");
+    CLEANUP(grid_fini) struct grid bids = grid_of(4, bid_titles, "rrrl");
+    size_t count = 0;
+    const struct bourse_ask_level *levels = bourse_book_asks(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        char conditions[CONDITIONS_TEXT];
+        level_conditions(&levels[i], conditions, sizeof conditions);
+        const char *cells[] = {levels[i].instrument,
+                               ask_text(levels[i].price_micro),
+                               count_text(levels[i].free),
+                               count_text(levels[i].slots),
+                               count_text(levels[i].providers),
+                               conditions};
+        grid_add(&asks, cells);
+    }
+    const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *cells[] = {limit_text(wanted[i].limit_micro, wanted[i].rate),
+                               count_text(wanted[i].slots), count_text(wanted[i].bids),
+                               wanted[i].needs};
+        grid_add(&bids, cells);
+    }
+    grid_print(&asks, stdout, color);
+    (void)putchar('\n');
+    grid_print(&bids, stdout, color);
+    (void)putchar('\n');
+    print_bands(stdout, bourse_book_bands(book));
+}
+
+/* Both at once as one text, for free(); NULL: neither, or out of memory. */
+static char *needs_of(const char *needs, const char *instrument)
+{
+    if (instrument == NULL) {
+        return needs != NULL ? strdup(needs) : NULL;
+    }
+    size_t size = 2 * strlen(instrument) + (needs != NULL ? strlen(needs) : 0) + 64;
+    char *text = malloc(size);
+    if (text == NULL) {
+        return NULL;
+    }
+    bool is_both = needs != NULL;
+    size_t used = (size_t)snprintf(text, size, "%s%s%sinstrument = \"", is_both ? "(" : "",
+                                   is_both ? needs : "", is_both ? ") and " : "");
+    for (const char *c = instrument; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\') {
+            text[used++] = '\\';
+        }
+        text[used++] = *c;
+    }
+    (void)snprintf(text + used, size - used, "\"");
+    return text;
+}
+
+int command_book(struct invocation *invocation)
+{
+    const char *needs = option_text(invocation, "needs", NULL);
+    const char *instrument = option_text(invocation, "instrument", NULL);
+    int status = 0;
+    if (option_given(invocation, "follow")) {
+        return follow_book(invocation);
+    }
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    char *both = needs_of(needs, instrument);
+    CLEANUP(bourse_book_destroy) struct bourse_book *book = NULL;
+    struct bourse_error error;
+    bool is_read = bourse_book(invocation->bourse, both, &book, &error);
+    free(both);
+    if (!is_read) {
+        return complain_with(invocation, &error);
+    }
+    size_t asks = 0;
+    (void)bourse_book_asks(book, &asks);
+    if (asks == 0 && instrument != NULL && !instrument_is_known(invocation, instrument, &status)) {
+        return status;
+    }
+    if (invocation->json) {
+        return book_as_json(book);
+    }
+    print_book(book, invocation->color);
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- trades */
+
+enum { TRADES_SHOWN = 20, TRADES_MOST = 1 << 30 };
+
+static bool add_trade(void *context, const struct bourse_trade *trade)
+{
+    struct listing *listing = context;
+    if (listing->list != NULL) {
+        return json_array_append_new(listing->list,
+                                     json_pack("{s:I, s:I, s:I, s:s, s:I, s:I}", "entry",
+                                               (json_int_t)trade->entry, "index",
+                                               (json_int_t)trade->index, "time_ms",
+                                               (json_int_t)trade->time_ms, "instrument",
+                                               trade->instrument, "slots", (json_int_t)trade->slots,
+                                               "price_micro", (json_int_t)trade->price_micro)) == 0;
+    }
+    if (listing->quiet) {
+        (void)puts(count_text(trade->entry));
+        return true;
+    }
+    const char *cells[] = {time_text(trade->time_ms), trade->instrument, count_text(trade->slots),
+                           money_text(trade->price_micro)};
+    grid_add(&listing->table, cells);
+    return true;
+}
+
+int command_trades(struct invocation *invocation)
+{
+    static const char *const titles[] = {"TIME", "INSTRUMENT", "SLOTS", "PRICE"};
+    int64_t limit = TRADES_SHOWN;
+    int status = 0;
+    if (!option_count(invocation, "limit", 1, TRADES_MOST, &limit)) {
+        return BOURSE_USAGE;
+    }
+    if (option_given(invocation, "follow")) {
+        return follow_trades(invocation, (uint64_t)limit);
+    }
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    struct listing listing = {.list = invocation->json ? json_array() : NULL,
+                              .quiet = invocation->quiet,
+                              .table = grid_of(4, titles, "llrr")};
+    struct bourse_error error;
+    if (bourse_trades(invocation->bourse, (uint64_t)limit, add_trade, &listing, &error)) {
+        status = listing_show(invocation, &listing, "trades");
+    } else {
+        json_decref(listing.list);
+        status = complain_with(invocation, &error);
+    }
+    grid_fini(&listing.table);
+    return status;
+}

@@ -1,0 +1,122 @@
+#include "consumer/job/alone.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/client/client.h"
+#include "consumer/job/order.h"
+#include "consumer/job/submit.h"
+#include "formats/requirement.h"
+
+#include <string.h>
+
+enum { SOONER_PERCENT = 5 };
+
+/* Of a job as its file says it, which can say more of what it needs. */
+static bool may_need_more(const struct bourse_job *job)
+{
+    bool may = !job->continues && job->checks == 0;
+    for (size_t i = 0; i < job->file->task_count; i++) {
+        may = may && job->file->tasks[i].needs == NULL; /* the job's do not hold for it */
+    }
+    return may;
+}
+
+/* What a budget is to hold to begin with: a lease of one subtask of the widest part. */
+static int64_t lease_micro(const struct bourse_job *job, int64_t price_micro)
+{
+    int64_t most_micro = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        const int64_t micro =
+            order_price_micro(price_micro, job->parts[i].slots, job->parts[i].term_ms);
+        most_micro = micro > most_micro ? micro : most_micro;
+    }
+    return most_micro;
+}
+
+/* Within the cap; and what the budget has to hold, with what it costs. False without memory. */
+static bool find_cost(const struct bourse_job *job, const struct offered *offered, size_t single,
+                      struct bourse_alone *alone, bool *ret_fits)
+{
+    const struct offered_place *place = &offered->places[single];
+    struct offered one = *offered;
+    CLEANUP(deal_destroy) struct deal *deal = NULL;
+    one.places = &offered->places[single];
+    one.count = 1;
+    const enum deal_status status = offered_deal(job, &one, 0, &deal, NULL, NULL);
+    const int64_t cap_micro = job->file->cap_micro;
+    if (status != DEAL_OK) {
+        *ret_fits = false;
+        return status != DEAL_NO_MEMORY;
+    }
+    const int64_t held_micro = lease_micro(job, place->slots.price_micro);
+    alone->makespan_ns = deal->makespan_ns;
+    alone->cost_micro = deal->cost_micro;
+    alone->least_micro = held_micro > deal->cost_micro ? held_micro : deal->cost_micro;
+    *ret_fits = (cap_micro == JOB_ABSENT || place->slots.price_micro <= cap_micro) &&
+                (job->file->budget_micro <= 0 || alone->least_micro <= job->file->budget_micro);
+    return true;
+}
+
+static bool count_device(void *context, const struct bourse_device *device)
+{
+    (void)device;
+    return ++*(size_t *)context < 2;
+}
+
+/* Whether a device is the only one with its label, of those that fit. */
+static bool is_only(struct bourse *bourse, const struct bourse_job *job, const char *label,
+                    bool *ret_only, struct bourse_error *error)
+{
+    struct requirement needs = job->parts[0].needs;
+    size_t count = 0;
+    *ret_only = false;
+    if (!order_add_need(&needs, "label", label)) {
+        return true;
+    }
+    CLEANUP(codec_requirement_free)
+    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&needs);
+    if (wire == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    const bool told = client_devices(bourse, wire, count_device, &count, error);
+    *ret_only = count == 1;
+    return told;
+}
+
+/* What the file is to say; false: that has no room. */
+static bool write_needs(const struct job_file *file, const char *label, struct bourse_alone *alone)
+{
+    struct requirement needs = file->needs;
+    return order_add_need(&needs, "label", label) &&
+           requirement_text(&needs, alone->needs, sizeof alone->needs);
+}
+
+bool alone_find(struct bourse *bourse, const struct bourse_job *job, const struct offered *offered,
+                int64_t planned_ns, size_t single, int64_t single_ns,
+                struct bourse_alone *ret_alone, struct bourse_error *error)
+{
+    struct bourse_alone alone = {.place = ""};
+    bool fits = false;
+    bool is_told = false;
+    if (single >= offered->count || offered->is_busy || !may_need_more(job) ||
+        single_ns > planned_ns / 100 * (100 - SOONER_PERCENT)) {
+        return true;
+    }
+    const char *label = strchr(offered->places[single].label, '/');
+    if (label == NULL) {
+        return true; /* whose it is is not known */
+    }
+    if (!find_cost(job, offered, single, &alone, &fits)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    label++;
+    if (!fits || !write_needs(job->file, label, &alone)) {
+        return true;
+    }
+    if (!is_only(bourse, job, label, &is_told, error)) {
+        return false;
+    }
+    client_copy(alone.place, sizeof alone.place, offered->places[single].label);
+    *ret_alone = is_told ? alone : *ret_alone;
+    return true;
+}

@@ -1,0 +1,407 @@
+/* Results home: outputs into a folder, standard output and errors to a descriptor. */
+#include "consumer/client/client.h"
+#include "consumer/client/rows.h"
+#include "consumer/job/cheap.h"
+#include "consumer/job/place.h"
+#include "consumer/job/tasks.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "formats/template.h"
+#include "protocol/limits.h"
+#include "protocol/subtask.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 1 << 16 };
+
+void client_manifest_free(Bourse__V1__Manifest **self)
+{
+    ProtobufCMessage *message = *self != NULL ? &(*self)->base : NULL;
+    codec_free(&message);
+    *self = NULL;
+}
+
+/* ---------------------------------------------------------------- one blob */
+
+struct filling {
+    struct bourse *client;
+    struct hash32 hash;
+    uint64_t size;
+    struct bourse_error *error;
+};
+
+static bool fill_from_broker(void *context, int fd)
+{
+    struct filling *filling = context;
+    if (filling->size == 0) {
+        return true; /* its hash is checked like any other's */
+    }
+    struct blob_client *blobs = client_blobs_begin(filling->client, filling->error);
+    if (blobs == NULL) {
+        return false;
+    }
+    struct problem problem = {.text = ""};
+    enum reject_code reject = REJECT_NONE;
+    uint64_t size = 0;
+    int unwritten = 0;
+    bool ok = blob_client_get(blobs, &filling->hash, NULL, filling->size, fd, &size, &reject,
+                              &unwritten, &problem);
+    client_blobs_end(filling->client);
+    if (!ok && unwritten != 0) {
+        return client_fail(filling->error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    if (!ok) {
+        return client_blob_failed(filling->client, filling->error, reject, &problem);
+    }
+    client_breathe(filling->client);
+    return true;
+}
+
+static bool filling_of(struct bourse *client, const struct bourse_output *output,
+                       struct filling *ret_filling, struct bourse_error *error)
+{
+    *ret_filling = (struct filling){.client = client, .size = output->size, .error = error};
+    return text_unhex(output->hash, ret_filling->hash.bytes, sizeof ret_filling->hash.bytes)
+               ? true
+               : client_fail(error, BOURSE_UNVERIFIED, "a result without a hash");
+}
+
+/* ---------------------------------------------------------------- a folder of outputs */
+
+struct fetch {
+    struct bourse *client;
+    const Bourse__V1__Manifest *manifest;
+    const char *folder;
+    struct places *places; /* NULL until something lands there */
+    void *taken; /* a tree of the paths written, by their hash: two subtasks must not share one */
+    bourse_fetch_progress *progress;
+    void *context;
+    struct bourse_fetched *done;
+    struct bourse_error *error;
+    bool failed;
+    const char *left_out; /* declared, and not in the result of that subtask; NULL: none was */
+    uint32_t left_out_index;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct hash32));
+}
+
+/* Remembers a path; false when another subtask has it, or without memory. */
+static bool take(struct fetch *fetch, const char *path)
+{
+    struct hash32 *key = malloc(sizeof *key);
+    if (key == NULL) {
+        return client_fail(fetch->error, BOURSE_LOCAL, "out of memory");
+    }
+    *key = sha256_of(path, strlen(path));
+    void *node = tsearch(key, &fetch->taken, by_bytes);
+    if (node == NULL || *(struct hash32 **)node != key) {
+        free(key);
+        return client_fail(
+            fetch->error, BOURSE_LOCAL,
+            "two subtasks have an output at %s; give each its own name, with {out} or {in} in "
+            "`outputs:`",
+            path);
+    }
+    return true;
+}
+
+static bool placed(struct fetch *fetch, enum place_status status, uint64_t size,
+                   const struct problem *problem)
+{
+    switch (status) {
+    case PLACE_WRITTEN:
+        fetch->done->written++;
+        fetch->done->bytes += size;
+        return true;
+    case PLACE_PRESENT:
+        fetch->done->present++;
+        return true;
+    case PLACE_UNFILLED:
+        return false; /* the error says why */
+    case PLACE_WRONG:
+        return client_fail(fetch->error, BOURSE_UNVERIFIED, "%s", problem->text);
+    case PLACE_OCCUPIED:
+    case PLACE_FAILED:
+        return client_fail(fetch->error, BOURSE_LOCAL, "%s", problem->text);
+    }
+    return false;
+}
+
+/* The file of `each:`; the blocks that a tile of a product is made of are called the same in all of
+ * them. */
+static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    const Bourse__V1__ManifestSubtask *subtask =
+        index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
+    if (subtask == NULL || subtask->n_inputs == 0) {
+        return NULL;
+    }
+    const char *name = subtask->inputs[0]->name;
+    return subtask->value == NULL || strcmp(subtask->value, name) == 0 ? name : NULL;
+}
+
+/* Its number in the job that was begun: what is left of a job lands where the rest of it does. */
+static uint32_t number_of(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    bool has_number = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
+    return has_number ? manifest->subtasks[index]->number : index;
+}
+
+static bool path_of(const Bourse__V1__Manifest *manifest, uint32_t index,
+                    const struct bourse_output *output, char ret_path[PLACE_PATH_SIZE])
+{
+    const char *task = tasks_name(manifest, index);
+    bool numbered = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
+    if (task != NULL) {
+        return place_path_of_task(task, output->name, ret_path);
+    }
+    uint32_t count = manifest->subtask_count - cheap_count(manifest);
+    return place_path(input_of(manifest, index), count == 1 && !numbered,
+                      number_of(manifest, index), output->name, ret_path);
+}
+
+static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+{
+    char path[PLACE_PATH_SIZE];
+    if (!path_of(fetch->manifest, index, output, path)) {
+        return client_fail(
+            fetch->error, BOURSE_UNVERIFIED,
+            "subtask %u has an output whose name is no plain relative path, or misnames "
+            "its file with a mark that cannot be seen: '%s'",
+            index, output->name);
+    }
+    struct filling filling;
+    if (!take(fetch, path) || !filling_of(fetch->client, output, &filling, fetch->error)) {
+        return false;
+    }
+    struct problem problem = {.text = ""};
+    if (fetch->places == NULL) {
+        fetch->places = places_open(fetch->folder, &problem);
+    }
+    if (fetch->places == NULL) {
+        return client_fail(fetch->error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    enum place_status status = place_file(fetch->places, path, &filling.hash, filling.size,
+                                          fill_from_broker, &filling, &problem);
+    fetch->done->files++;
+    return placed(fetch, status, filling.size, &problem);
+}
+
+static bool has_output(const struct bourse_outcome *outcome, const char *name)
+{
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (strcmp(outcome->outputs[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Markets of earlier rules accepted results that leave out what the job declares. What there is is
+ * fetched all the same. */
+static void note_left_out(struct fetch *fetch, const struct bourse_outcome *outcome)
+{
+    const struct subtask_terms terms = subtask_terms(fetch->manifest, outcome->index);
+    const struct template_values values = {
+        .in = terms.input, .value = terms.value, .index = terms.number};
+    for (size_t i = 0; i < terms.output_count && fetch->left_out == NULL; i++) {
+        char *name = template_filled(terms.outputs[i], &values, LIMIT_PATH_BYTES, NULL);
+        if (name == NULL || !has_output(outcome, name)) {
+            fetch->left_out_index = outcome->index;
+            fetch->left_out = terms.outputs[i];
+        }
+        free(name);
+    }
+}
+
+static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
+{
+    struct fetch *fetch = context;
+    const Bourse__V1__Manifest *manifest = fetch->manifest;
+    bool is_check = outcome->index >= manifest->subtask_count - cheap_count(manifest);
+    if (outcome->status != ATTEMPT_ACCEPTED || is_check) {
+        return true;
+    }
+    fetch->done->subtasks++;
+    fetch->done->simulated += outcome->simulated;
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (client_interrupted(fetch->client)) {
+            fetch->failed = !client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");
+        } else {
+            fetch->failed = !fetch_output(fetch, outcome->index, &outcome->outputs[i]);
+        }
+        if (fetch->failed) {
+            return false;
+        }
+    }
+    if (fetch->progress != NULL) {
+        fetch->progress(fetch->context, fetch->done);
+    }
+    note_left_out(fetch, outcome);
+    return true;
+}
+
+bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest **ret_manifest,
+                     struct bourse_error *error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct hash32 hash;
+    if (!bourse_jobs(client, id, &jobs, error)) {
+        return false;
+    }
+    if (!text_unhex(bourse_jobs_row(jobs, 0)->manifest, hash.bytes, sizeof hash.bytes)) {
+        return client_fail(error, BOURSE_UNVERIFIED, "a job without a manifest");
+    }
+    struct blob_client *blobs = client_blobs_begin(client, error);
+    if (blobs == NULL) {
+        return false;
+    }
+    struct problem problem = {.text = ""};
+    enum reject_code reject = REJECT_NONE;
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    bool ok = blob_client_get_bytes(blobs, &hash, NULL, LIMIT_MANIFEST_BYTES, &bytes, &length,
+                                    &reject, &problem);
+    client_blobs_end(client);
+    if (!ok) {
+        return client_blob_failed(client, error, reject, &problem);
+    }
+    enum codec_status status = codec_decode_manifest(bytes, length, ret_manifest, NULL);
+    free(bytes);
+    return status == CODEC_OK
+               ? true
+               : client_fail(error, BOURSE_UNVERIFIED, "the job's manifest does not decode");
+}
+
+bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
+                  bourse_fetch_progress *progress, void *context,
+                  struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
+{
+    *ret_fetched = (struct bourse_fetched){.files = 0};
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (!client_manifest(bourse, id, &manifest, ret_error)) {
+        return false;
+    }
+    struct problem problem = {.text = ""};
+    struct fetch fetch = {.client = bourse,
+                          .manifest = manifest,
+                          .folder = folder,
+                          .progress = progress,
+                          .context = context,
+                          .done = ret_fetched,
+                          .error = ret_error};
+    bool listed = bourse_outcomes(bourse, id, 0, fetch_outcome, &fetch, ret_error);
+    tdestroy(fetch.taken, free);
+    /* What came whole is kept, whatever ended the rest. */
+    const bool settled =
+        fetch.places == NULL || places_settle(fetch.places, &problem) == PLACE_WRITTEN;
+    if (fetch.places != NULL) {
+        places_close(&fetch.places);
+    }
+    if (listed && !fetch.failed && !settled) {
+        return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    if (listed && !fetch.failed && fetch.left_out != NULL) {
+        return client_fail(
+            ret_error, BOURSE_UNVERIFIED,
+            "subtask %" PRIu32 " has left out its output '%s', and was accepted all "
+            "the same, by a market of earlier rules: submit the job again to have it",
+            fetch.left_out_index, fetch.left_out);
+    }
+    return listed && !fetch.failed;
+}
+
+/* ---------------------------------------------------------------- standard output and errors */
+
+struct wanted {
+    uint32_t index;
+    bool standard_error;
+    bool found; /* a result of the subtask */
+    bool has;   /* with the stream in question */
+    bool accepted;
+    struct bourse_output output;
+};
+
+static bool find_stream(void *context, const struct bourse_outcome *outcome)
+{
+    struct wanted *wanted = context;
+    if (outcome->index != wanted->index) {
+        return outcome->index < wanted->index;
+    }
+    if (wanted->accepted) {
+        return true; /* the accepted attempt speaks for the subtask, whatever came later */
+    }
+    wanted->found = true;
+    wanted->accepted = outcome->status == ATTEMPT_ACCEPTED;
+    wanted->has =
+        wanted->standard_error ? outcome->has_standard_error : outcome->has_standard_output;
+    wanted->output = wanted->standard_error ? outcome->standard_error : outcome->standard_output;
+    return true;
+}
+
+static bool copy_to(int from, uint64_t size, int to, struct bourse_error *error)
+{
+    uint8_t buffer[COPY_BYTES];
+    uint64_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(from, buffer, sizeof buffer, (off_t)done);
+        if (got <= 0) {
+            return client_fail(error, BOURSE_LOCAL, "reading back what was fetched: %s",
+                               strerror(errno));
+        }
+        for (ssize_t sent = 0; sent < got;) {
+            ssize_t wrote = write(to, buffer + sent, (size_t)(got - sent));
+            if (wrote < 0 && errno != EINTR) {
+                return client_fail(error, BOURSE_LOCAL, "writing: %s", strerror(errno));
+            }
+            sent += wrote > 0 ? wrote : 0;
+        }
+        done += (uint64_t)got;
+    }
+    return true;
+}
+
+bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, int fd,
+                        struct bourse_error *ret_error)
+{
+    if (output->size == 0) {
+        return true;
+    }
+    struct filling filling;
+    if (!filling_of(bourse, output, &filling, ret_error)) {
+        return false;
+    }
+    int memory = memfd_create("bourse-log", MFD_CLOEXEC);
+    if (memory < 0) {
+        return client_fail(ret_error, BOURSE_LOCAL, "%s", strerror(errno));
+    }
+    /* The blob client verifies the hash before it says yes: nothing unverified reaches `fd`. */
+    bool ok = fill_from_broker(&filling, memory) && copy_to(memory, output->size, fd, ret_error);
+    (void)close(memory); /* memory: nothing to lose */
+    return ok;
+}
+
+bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,
+                struct bourse_error *ret_error)
+{
+    struct wanted wanted = {.index = index, .standard_error = standard_error};
+    /* Two rows: the one of the next subtask tells that no other attempt of this one follows. */
+    if (!client_outcomes(bourse, id, index, 2, find_stream, &wanted, ret_error)) {
+        return false;
+    }
+    if (!wanted.found) {
+        return client_no_result(bourse, id, index, ret_error);
+    }
+    return !wanted.has || bourse_copy_output(bourse, &wanted.output, fd, ret_error);
+}

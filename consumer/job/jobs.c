@@ -1,0 +1,372 @@
+/* Jobs on the market: finding, listing, watching. */
+#include "consumer/client/client.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "consumer/client/rows.h"
+#include "consumer/job/submit.h"
+#include "runtime/clock.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PREFIX_MIN = 1 };
+
+struct bourse_jobs {
+    size_t count;
+    struct bourse_job_row *rows;
+    struct bourse_lease *leases; /* of all rows, one block */
+};
+
+void bourse_jobs_destroy(struct bourse_jobs **self)
+{
+    if (*self != NULL) {
+        free((*self)->rows);
+        free((*self)->leases);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+size_t bourse_jobs_count(const struct bourse_jobs *jobs)
+{
+    return jobs->count;
+}
+
+const struct bourse_job_row *bourse_jobs_row(const struct bourse_jobs *jobs, size_t index)
+{
+    return &jobs->rows[index];
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct bourse_job_row *left = a;
+    const struct bourse_job_row *right = b;
+    if (left->submitted_ms != right->submitted_ms) {
+        return left->submitted_ms < right->submitted_ms ? 1 : -1;
+    }
+    return strcmp(left->id, right->id);
+}
+
+static struct bourse_jobs *jobs_from_wire(const Bourse__V1__JobsReply *reply)
+{
+    size_t lease_count = 0;
+    for (size_t i = 0; i < reply->n_jobs; i++) {
+        lease_count += reply->jobs[i]->n_leases;
+    }
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = calloc(1, sizeof *jobs);
+    if (jobs == NULL) {
+        return NULL;
+    }
+    jobs->rows = calloc(reply->n_jobs + 1, sizeof *jobs->rows);
+    jobs->leases = calloc(lease_count + 1, sizeof *jobs->leases);
+    if (jobs->rows == NULL || jobs->leases == NULL) {
+        return NULL;
+    }
+    struct bourse_lease *next = jobs->leases;
+    for (size_t i = 0; i < reply->n_jobs; i++) {
+        const Bourse__V1__JobRow *wire = reply->jobs[i];
+        struct bourse_job_row *row = &jobs->rows[jobs->count++];
+        rows_job(wire, row);
+        row->leases = next;
+        row->lease_count = wire->n_leases;
+        for (size_t k = 0; k < wire->n_leases; k++) {
+            rows_lease(wire->leases[k], next++);
+        }
+    }
+    qsort(jobs->rows, jobs->count, sizeof *jobs->rows, newest_first);
+    struct bourse_jobs *made = jobs;
+    jobs = NULL;
+    return made;
+}
+
+bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret_jobs,
+                 struct bourse_error *ret_error)
+{
+    struct id128 job;
+    Bourse__V1__JobsRequest body = BOURSE__V1__JOBS_REQUEST__INIT;
+    if (id != NULL) {
+        if (!client_id_read(id, &job, ret_error)) {
+            return false;
+        }
+        body.has_job = 1;
+        body.job = client_bytes(job.bytes, sizeof job.bytes);
+    }
+    body.has_limit = 1;
+    body.limit = LIMIT_ROWS;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_JOBS_REQUEST, &body.base, MESSAGE_JOBS_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    struct bourse_jobs *jobs = jobs_from_wire((const void *)answer);
+    if (jobs == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    if (id != NULL && jobs->count == 0) {
+        bourse_jobs_destroy(&jobs);
+        return client_fail(ret_error, BOURSE_NOT_FOUND, "no job %s", id);
+    }
+    *ret_jobs = jobs;
+    return true;
+}
+
+bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtask **ret_subtasks,
+                     uint32_t *ret_count, struct bourse_error *ret_error)
+{
+    struct id128 job;
+    Bourse__V1__JobsRequest body = BOURSE__V1__JOBS_REQUEST__INIT;
+    if (!client_id_read(id, &job, ret_error)) {
+        return false;
+    }
+    body.has_job = body.has_subtasks = body.subtasks = 1;
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_JOBS_REQUEST, &body.base, MESSAGE_JOBS_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    const Bourse__V1__JobsReply *reply = (const void *)answer;
+    const Bourse__V1__JobRow *row = reply->n_jobs == 1 ? reply->jobs[0] : NULL;
+    const size_t count = row == NULL || row->states.len != row->n_tries ? 0 : row->n_tries;
+    struct bourse_subtask *subtasks = calloc(count + 1, sizeof *subtasks);
+    if (subtasks == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t state = row->states.data[i];
+        if (state > BOURSE_SUBTASK_QUEUED) {
+            free(subtasks);
+            return client_fail(ret_error, BOURSE_UNVERIFIED,
+                               "the broker sent no state of subtask %zu", i);
+        }
+        subtasks[i] = (struct bourse_subtask){(enum bourse_subtask_state)state, row->tries[i]};
+    }
+    *ret_subtasks = subtasks;
+    *ret_count = (uint32_t)count;
+    return true;
+}
+
+/* ---------------------------------------------------------------- finding */
+
+static bool is_id_prefix(const char *text)
+{
+    size_t length = strlen(text);
+    if (length < PREFIX_MIN || length >= BOURSE_ID_SIZE) {
+        return false;
+    }
+    return strspn(text, "0123456789abcdefABCDEF") == length;
+}
+
+static bool pick(const struct bourse_jobs *jobs, const char *prefix, char ret_id[BOURSE_ID_SIZE],
+                 struct bourse_error *error)
+{
+    const struct bourse_job_row *found = NULL;
+    size_t matches = 0;
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (strncmp(jobs->rows[i].id, prefix, strlen(prefix)) == 0) {
+            found = &jobs->rows[i];
+            matches++;
+        }
+    }
+    if (matches == 0) {
+        return client_fail(error, BOURSE_NOT_FOUND, "no job %s; `bourse ps` lists yours", prefix);
+    }
+    if (matches > 1) {
+        return client_fail(error, BOURSE_USAGE, "'%s' begins the ids of %zu jobs; give more digits",
+                           prefix, matches);
+    }
+    memcpy(ret_id, found->id, BOURSE_ID_SIZE);
+    return true;
+}
+
+bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE_ID_SIZE],
+                     struct bourse_error *ret_error)
+{
+    bool last = strcmp(text, "last") == 0;
+    if (!last && !is_id_prefix(text)) {
+        return client_fail(ret_error, BOURSE_USAGE,
+                           "'%s' is no job: give an id, its first digits, or `last`", text);
+    }
+    char prefix[BOURSE_ID_SIZE];
+    client_copy(prefix, sizeof prefix, text);
+    for (char *c = prefix; *c != '\0'; c++) {
+        *c = (char)tolower((unsigned char)*c);
+    }
+    if (!last && strlen(prefix) == BOURSE_ID_SIZE - 1) {
+        memcpy(ret_id, prefix, sizeof prefix);
+        return true; /* whole: the broker will say whether it exists */
+    }
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (!bourse_jobs(bourse, NULL, &jobs, ret_error)) {
+        return false;
+    }
+    assert(jobs != NULL);
+    if (!last) {
+        return pick(jobs, prefix, ret_id, ret_error);
+    }
+    if (jobs->count == 0) {
+        return client_fail(ret_error, BOURSE_NOT_FOUND, "this account has no job yet");
+    }
+    memcpy(ret_id, jobs->rows[0].id, BOURSE_ID_SIZE);
+    return true;
+}
+
+/* ---------------------------------------------------------------- watching */
+
+#define WATCH_SILENCE_NS (10 * NS_PER_S)
+#define MEND_NS (2 * NS_PER_S)        /* what the broker lost is asked for so often, and */
+#define MEND_AGAIN_NS (10 * NS_PER_S) /* not before this where it could not be sent */
+#define JUDGE_AGAIN_NS (2 * NS_PER_S) /* at the earliest, where something is left to judge */
+
+struct wait {
+    struct bourse *client;
+    struct id128 job;
+    bourse_watcher *watcher;
+    void *context;
+    struct bourse_job_row *last;
+    bool has_judged; /* a referee was overruled, and may be missed */
+    int64_t judge_at_ns;
+    bool is_lost; /* the connection */
+    int64_t mend_at_ns;
+};
+
+/* Tells the watcher; false when the wait is over. */
+static bool tell(const struct wait *wait, const Bourse__V1__JobRow *wire)
+{
+    struct bourse_job_row row;
+    rows_job(wire, &row);
+    struct bourse_lease *leases = calloc(wire->n_leases + 1, sizeof *leases);
+    if (leases != NULL) { /* without memory the row still tells the rest */
+        for (size_t i = 0; i < wire->n_leases; i++) {
+            rows_lease(wire->leases[i], &leases[i]);
+        }
+        row.leases = leases;
+        row.lease_count = wire->n_leases;
+    }
+    bool more = wait->watcher == NULL || wait->watcher(wait->context, &row);
+    free(leases);
+    row.leases = NULL;
+    row.lease_count = 0;
+    *wait->last = row;
+    return more && row.state == BOURSE_OPEN;
+}
+
+static enum consumer_status watch_anew(const struct wait *wait)
+{
+    struct id128 request = entropy_id();
+    consumer_session_unwatch(wait->client->session, &wait->job);
+    return consumer_session_watch(wait->client->session, clock_monotonic_ns(), &request,
+                                  &wait->job);
+}
+
+/* What nobody else is left to judge. That it fails says nothing of the job: the market goes on
+ * holding the results, and `bourse explain` says so. */
+static void judge_if_asked(struct wait *wait)
+{
+    const bool is_asked = wait->last->accused > 0 || (wait->has_judged && wait->last->checking > 0);
+    struct bourse_judged judged;
+    struct bourse_error ignored;
+    if (!is_asked || clock_monotonic_ns() < wait->judge_at_ns) {
+        return;
+    }
+    if (bourse_judge(wait->client, wait->last->id, &judged, &ignored)) {
+        const uint32_t count = judged.accepted + judged.rejected + judged.unsure;
+        wait->has_judged = wait->has_judged || count > 0;
+        if (count > 0) {
+            (void)watch_anew(wait); /* answers took the place of its events */
+        }
+    }
+    wait->judge_at_ns = clock_monotonic_ns() + JUDGE_AGAIN_NS;
+}
+
+/* What the broker lost of the job's files is sent again. That it fails says nothing of the job. */
+static void mend_if_due(struct wait *wait)
+{
+    struct bourse *client = wait->client;
+    struct bourse_error error = {.status = BOURSE_OK};
+    if (client->kept == NULL || wait->is_lost || clock_monotonic_ns() < wait->mend_at_ns) {
+        return;
+    }
+    if (submit_send_lost(client, client->kept, &error)) {
+        (void)watch_anew(wait); /* the sending took the place of its events */
+    }
+    wait->mend_at_ns = clock_monotonic_ns() + (error.status == BOURSE_OK ? MEND_NS : MEND_AGAIN_NS);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Events are a convenience of the broker's, who may have no place left for one more watch: after a
+ * silence the job is asked for again. */
+static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
+{
+    int64_t ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+    for (;;) {
+        struct consumer_event event;
+        mend_if_due(wait);
+        const int64_t mend_ns =
+            wait->client->kept == NULL || wait->is_lost ? INT64_MAX : wait->mend_at_ns;
+        enum client_wait got = client_next(
+            wait->client, earlier(mend_ns, earlier(ask_again_ns, deadline_ns)), &event, error);
+        if (got == CLIENT_TIMEOUT && clock_monotonic_ns() < deadline_ns) {
+            if (clock_monotonic_ns() >= ask_again_ns) {
+                (void)watch_anew(wait); /* FULL: at the next silence then */
+                ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+            }
+            continue;
+        }
+        if (got == CLIENT_TIMEOUT) {
+            bool is_told = wait->last->reason_text[0] != '\0';
+            return client_fail(error, BOURSE_TIMED_OUT, "the job has not ended%s%s",
+                               is_told ? ": " : "", is_told ? wait->last->reason_text : "");
+        }
+        if (got != CLIENT_EVENT) {
+            return false;
+        }
+        ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+        wait->is_lost = event.type == CONSUMER_LOST;
+        bool more = true;
+        bool gone = false;
+        if (event.type == CONSUMER_JOB && id128_equal(&event.job, &wait->job)) {
+            more = tell(wait, event.row);
+        } else if (event.type == CONSUMER_GONE && id128_equal(&event.job, &wait->job)) {
+            gone = true;
+            (void)client_rejected(error, &event);
+        } else if (event.type == CONSUMER_LOST && wait->watcher != NULL) {
+            more = wait->watcher(wait->context, NULL);
+        }
+        consumer_event_clear(&event);
+        if (gone || !more) {
+            return !gone;
+        }
+        judge_if_asked(wait);
+    }
+}
+
+bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bourse_watcher *watcher,
+                 void *context, struct bourse_job_row *ret_row, struct bourse_error *ret_error)
+{
+    struct wait wait = {.client = bourse, .watcher = watcher, .context = context, .last = ret_row};
+    *ret_row = (struct bourse_job_row){.state_text = "", .reason_text = ""};
+    if (!client_id_read(id, &wait.job, ret_error) || !client_ready(bourse, ret_error)) {
+        return false;
+    }
+    int64_t now_ns = clock_monotonic_ns();
+    if (watch_anew(&wait) != CONSUMER_OK) {
+        return client_fail(ret_error, BOURSE_LOCAL, "too many jobs are watched at once");
+    }
+    int64_t deadline_ns = INT64_MAX;
+    if (timeout_ms > 0 && (!checked_mul(timeout_ms, NS_PER_MS, &deadline_ns) ||
+                           !checked_add(deadline_ns, now_ns, &deadline_ns))) {
+        deadline_ns = INT64_MAX;
+    }
+    bool ended = watch_until(&wait, deadline_ns, ret_error);
+    consumer_session_unwatch(bourse->session, &wait.job);
+    return ended;
+}

@@ -1,0 +1,317 @@
+#include "consumer/job/named.h"
+
+#include "base/text.h"
+#include "consumer/product/matrix.h"
+#include "formats/tensor_op.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SHOWN_BYTES = 200, PATH_BYTES = 4096 };
+
+/* What one command finds in its work folder. */
+struct scene {
+    const struct bourse_job *job;
+    const char *folder;
+    const struct job_task *task; /* NULL: a job without tasks */
+    size_t own_from, own_to;     /* its files among the job's own */
+    struct problem *problem;
+};
+
+struct shown {
+    char text[SHOWN_BYTES];
+};
+static struct shown shown(const char *text)
+{
+    struct shown copy;
+    text_printable(text, strlen(text), copy.text, sizeof copy.text);
+    return copy;
+}
+
+static const struct input_file *find(const struct input_list *list, size_t from, size_t to,
+                                     const char *name)
+{
+    for (size_t i = from; i < to; i++) {
+        if (strcmp(list->items[i].name, name) == 0) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct input_file *file_named(const struct scene *scene, const char *name)
+{
+    const struct bourse_job *job = scene->job;
+    const struct input_file *file = find(&job->shared, 0, job->shared.count, name);
+    return file != NULL ? file : find(&job->own, scene->own_from, scene->own_to, name);
+}
+
+/* Whether another task leaves it for this one. */
+static bool is_taken(const struct scene *scene, const char *name)
+{
+    bool taken = false;
+    for (size_t i = 0; scene->task != NULL && i < scene->task->wait_count; i++) {
+        const char *from = scene->task->waits[i].name;
+        taken = taken || (from != NULL && strcmp(from, name) == 0);
+    }
+    return taken;
+}
+
+static bool is_left(const struct scene *scene, const char *name)
+{
+    const struct job_file *file = scene->job->file;
+    const struct job_strings *outputs =
+        scene->task != NULL ? job_task_outputs(file, scene->task) : &file->outputs;
+    bool left = false;
+    for (size_t i = 0; i < outputs->count; i++) {
+        left = left || strcmp(outputs->items[i], name) == 0;
+    }
+    return left;
+}
+
+static bool has_holes(const char *text)
+{
+    return strpbrk(text, "{}") != NULL;
+}
+
+/* ---------------------------------------------------------------- programs */
+
+/* The name that a word may be of a file in the work folder; NULL: it is none. */
+static const char *name_in(const char *word)
+{
+    while (word[0] == '.' && word[1] == '/') {
+        word += 2;
+    }
+    bool is_name = word[0] != '-' && !has_holes(word) && strpbrk(word, " \t\n*?[$;|=,:") == NULL &&
+                   template_path_safe(word);
+    return is_name ? word : NULL;
+}
+
+static bool is_here(const struct scene *scene, const char *name)
+{
+    char path[PATH_BYTES];
+    struct stat status;
+    int length = snprintf(path, sizeof path, "%s/%s", scene->folder, name);
+    return length > 0 && (size_t)length < sizeof path && lstat(path, &status) == 0 &&
+           S_ISREG(status.st_mode);
+}
+
+/* Whether the first word after it, unless it is an option, is a file that it runs. */
+static bool runs_scripts(const char *program)
+{
+    static const char *const programs[] = {"sh",   "bash", "dash", "zsh", "python", "python3",
+                                           "perl", "ruby", "node", "lua", "Rscript"};
+    bool runs = false;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        runs = runs || strcmp(program, programs[i]) == 0;
+    }
+    return runs;
+}
+
+/* A word that looks like a file's name and is that of a file here was meant as one. */
+static bool check_program(const struct scene *scene, const struct job_strings *run)
+{
+    bool is_host = scene->job->file->image == NULL;
+    for (size_t i = 1; i < run->count; i++) {
+        const char *name = name_in(run->items[i]);
+        if (name == NULL || file_named(scene, name) != NULL || is_taken(scene, name) ||
+            is_left(scene, name)) {
+            continue;
+        }
+        if (strpbrk(name, "./") != NULL && is_here(scene, name)) {
+            problem_set(scene->problem,
+                        "'%s' lies here and is none of the job's files, and a subtask has no "
+                        "others: add it to them (files:, or --file)",
+                        shown(name).text);
+            return false;
+        }
+        if (i == 1 && is_host && runs_scripts(run->items[0])) {
+            problem_set(scene->problem,
+                        "%s is to run '%s', which is none of the job's files: add it to them "
+                        "(files:, or --file)",
+                        run->items[0], shown(name).text);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- operations on matrices */
+
+struct operand {
+    const char *name;              /* in the work folder; NULL: known when it is filled in */
+    const struct input_file *file; /* NULL: another task leaves it */
+    bool is_each;                  /* a file for each subtask */
+    uint64_t rows, columns;        /* 0 x 0 where they are not known */
+};
+
+static bool find_operand(const struct scene *scene, const char *name, struct operand *operand)
+{
+    bool is_each = strcmp(name, "{in}") == 0 && scene->job->file->source == TEMPLATE_EACH;
+    *operand = (struct operand){.is_each = is_each};
+    if (has_holes(name)) {
+        return true;
+    }
+    operand->name = name;
+    operand->file = file_named(scene, name);
+    if (operand->file != NULL || is_taken(scene, name)) {
+        return true;
+    }
+    problem_set(scene->problem, "'%s' is none of the job's files: add it to them (files:)",
+                shown(name).text);
+    return false;
+}
+
+/* Of a file for each subtask, subtask `index`'s. */
+static bool read_operand(const struct scene *scene, size_t index, struct operand *operand)
+{
+    if (operand->is_each) {
+        operand->file = &scene->job->own.items[index];
+    }
+    bool is_read = operand->file == NULL || (!operand->is_each && index > 0);
+    return is_read ||
+           matrix_shape(operand->file->path, &operand->rows, &operand->columns, scene->problem);
+}
+
+static bool is_known(const struct operand *operand)
+{
+    return operand->file != NULL;
+}
+
+static bool shapes_fit(const struct scene *scene, const struct operand *a, const struct operand *b,
+                       const struct operand *c)
+{
+    if (is_known(a) && is_known(b) && a->columns != b->rows) {
+        problem_set(scene->problem,
+                    "%s is %" PRIu64 " x %" PRIu64 " and %s %" PRIu64 " x %" PRIu64
+                    "; the first must have as many columns as the second has rows",
+                    shown(a->file->name).text, a->rows, a->columns, shown(b->file->name).text,
+                    b->rows, b->columns);
+        return false;
+    }
+    if (is_known(c) &&
+        ((is_known(a) && c->rows != a->rows) || (is_known(b) && c->columns != b->columns))) {
+        problem_set(scene->problem,
+                    "%s is %" PRIu64 " x %" PRIu64
+                    ", and what it is added to has another shape; it must have the rows of the "
+                    "first factor and the columns of the second",
+                    shown(c->file->name).text, c->rows, c->columns);
+        return false;
+    }
+    return true;
+}
+
+/* 0, however it is written. It is a number. */
+static bool is_zero(const char *factor)
+{
+    return strcspn(factor, "123456789") >= strcspn(factor, "eE");
+}
+
+/* As float32, which is what it is multiplied with. */
+static bool check_factor(const struct scene *scene, const char *option, const char *factor)
+{
+    if (!has_holes(factor) && isinf(strtof(factor, NULL))) {
+        problem_set(scene->problem, "%s %s is more than a float32 holds, which is 3.4e38 at most",
+                    option, factor);
+        return false;
+    }
+    if (!has_holes(factor) && !is_zero(factor) && strtof(factor, NULL) == 0) {
+        problem_set(scene->problem,
+                    "%s %s is less than a float32 holds, which is 1.4e-45 at least; write 0 if "
+                    "that is meant",
+                    option, factor);
+        return false;
+    }
+    return true;
+}
+
+/* It makes one file: what is kept is that one, or was there before. */
+static bool check_result(const struct scene *scene, const struct tensor_op *op)
+{
+    const struct job_file *file = scene->job->file;
+    const struct job_strings *outputs =
+        scene->task != NULL ? job_task_outputs(file, scene->task) : &file->outputs;
+    for (size_t i = 0; op->result != NULL && !has_holes(op->result) && i < outputs->count; i++) {
+        const char *output = outputs->items[i];
+        if (strcmp(output, op->result) != 0 && !has_holes(output) &&
+            file_named(scene, output) == NULL && !is_taken(scene, output)) {
+            problem_set(scene->problem,
+                        "the operation makes '%s' and nothing else, so there will be no '%s'; "
+                        "write one name here and in outputs",
+                        shown(op->result).text, shown(output).text);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_operation(const struct scene *scene, const struct job_strings *run)
+{
+    struct tensor_op op;
+    struct operand a;
+    struct operand b;
+    struct operand c = {.name = NULL};
+    if (!tensor_op_read((const char *const *)run->items, run->count, true, &op, scene->problem) ||
+        !find_operand(scene, op.a, &a) || !find_operand(scene, op.b, &b) ||
+        (op.c != NULL && !find_operand(scene, op.c, &c))) {
+        return false;
+    }
+    if (op.is_drawn) {
+        problem_set(scene->problem,
+                    "the seed \"" TENSOR_DRAWN
+                    "\" is for the checks that `verify: cheap` makes; write %d "
+                    "hexadecimal digits",
+                    2 * TENSOR_SEED_BYTES);
+        return false;
+    }
+    if (!check_factor(scene, "--alpha", op.alpha) || !check_factor(scene, "--beta", op.beta) ||
+        !check_result(scene, &op)) {
+        return false;
+    }
+    if (op.verb != TENSOR_GEMM || strtof(op.beta, NULL) == 0) {
+        c = (struct operand){.name = NULL}; /* judged, or not read at all */
+    }
+    size_t count = a.is_each || b.is_each || c.is_each ? scene->job->own.count : 1;
+    for (size_t i = 0; i < count; i++) {
+        if (!read_operand(scene, i, &a) || !read_operand(scene, i, &b) ||
+            !read_operand(scene, i, &c) || !shapes_fit(scene, &a, &b, &c)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- all */
+
+static bool check_command(const struct scene *scene, const struct job_strings *run)
+{
+    return scene->job->file->is_tensor ? check_operation(scene, run) : check_program(scene, run);
+}
+
+bool named_check(const struct bourse_job *job, const char *folder, unsigned *ret_line,
+                 struct problem *ret_problem)
+{
+    const struct job_file *file = job->file;
+    struct scene scene = {.job = job, .folder = folder, .problem = ret_problem};
+    *ret_line = file->run_line;
+    if (file->is_noop) {
+        return true;
+    }
+    if (file->task_count == 0) {
+        scene.own_to = job->own.count;
+        return check_command(&scene, &file->run);
+    }
+    for (size_t i = 0; i < file->task_count; i++) {
+        scene.task = &file->tasks[i];
+        scene.own_from = job->own_of[i];
+        scene.own_to = job->own_of[i + 1];
+        *ret_line = scene.task->line;
+        if (!check_command(&scene, job_task_run(file, scene.task))) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,589 @@
+#include "consumer/job/offered.h"
+
+#include "consumer/client/client.h"
+#include "consumer/job/submit.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "planner/cost/catalogue.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert((int)ORDER_PARTS_MAX <= (int)DEAL_PARTS, "each part has its bit");
+enum { PLACES_MOST = ORDER_PARTS_MAX * (BOURSE_LEVELS_MAX + 1), CANDIDATES_MOST = DEAL_DEVICES };
+static_assert((int)PLACES_MOST <= (int)LIMIT_PLACES, "a manifest keeps all of them");
+
+/* ---------------------------------------------------------------- places */
+
+static bool is_same_place(const struct offered_place *place, const struct bourse_level *level)
+{
+    return place->slots.price_micro == level->price_micro && place->providers == level->providers &&
+           strcmp(place->instrument, level->instrument) == 0;
+}
+
+/* Of parts of unlike width fewer slots may be of use than there are. */
+static void add_level(struct offered *offered, size_t part, const struct bourse_level *level)
+{
+    const uint32_t bit = UINT32_C(1) << part;
+    if (level->slots == 0 || (level->worth_micro >= 0 && level->worth_micro < level->price_micro)) {
+        return; /* it is worth less than it costs */
+    }
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (is_same_place(place, level) && (place->slots.parts & bit) == 0) {
+            place->slots.parts |= bit;
+            place->slots.slots =
+                place->slots.slots > level->slots ? place->slots.slots : level->slots;
+            return;
+        }
+    }
+    struct offered_place *place = &offered->places[offered->count++];
+    *place = (struct offered_place){
+        .slots = {.slots = level->slots, .price_micro = level->price_micro, .parts = bit},
+        .providers = level->providers};
+    client_copy(place->instrument, sizeof place->instrument, level->instrument);
+}
+
+static void add_taken(struct offered *offered, size_t part, const struct bourse_quote *quote)
+{
+    if (quote->slots_taken > 0) {
+        offered->places[offered->count++] =
+            (struct offered_place){.slots = {.slots = quote->slots_taken,
+                                             .price_micro = quote->taken_high_micro,
+                                             .parts = UINT32_C(1) << part}};
+    }
+}
+
+static int cheapest_first(const void *a, const void *b)
+{
+    const struct offered_place *left = a;
+    const struct offered_place *right = b;
+    if (left->slots.price_micro != right->slots.price_micro) {
+        return left->slots.price_micro < right->slots.price_micro ? -1 : 1;
+    }
+    return strcmp(left->label, right->label);
+}
+
+struct offered *offered_create(const struct bourse_job *job, const struct bourse_quote *quotes)
+{
+    struct offered *offered = calloc(1, sizeof *offered);
+    if (offered == NULL ||
+        (offered->places = calloc(PLACES_MOST, sizeof *offered->places)) == NULL) {
+        offered_destroy(&offered);
+        return NULL;
+    }
+    for (size_t i = 0; i < job->part_count; i++) {
+        offered->is_busy = offered->is_busy || quotes[i].slots_now == 0;
+        for (uint32_t k = 0; k < quotes[i].level_count; k++) {
+            /* Of what is leased, as if it were idle, and leases that it would take, only these are
+             * to be had. */
+            if (quotes[i].slots_now > 0 || quotes[i].slots_taken == 0) {
+                add_level(offered, i, &quotes[i].levels[k]);
+            }
+        }
+        add_taken(offered, i, &quotes[i]);
+    }
+    qsort(offered->places, offered->count, sizeof *offered->places, cheapest_first);
+    return offered;
+}
+
+void offered_destroy(struct offered **self)
+{
+    if (*self != NULL) {
+        free((*self)->places);
+        free((*self)->figures);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- whose they are */
+
+struct candidate { /* a device that fits some part */
+    char id[BOURSE_ID_SIZE];
+    struct offered_place place;
+    bool is_used;
+};
+
+struct finding {
+    const struct offered *offered;
+    const struct order_part *part;
+    char own[BOURSE_HEX32_SIZE];
+    size_t number; /* of the part */
+    struct candidate *items;
+    size_t count;
+};
+
+static void identify(struct offered_place *place, const struct bourse_device *device)
+{
+    client_copy(place->account, sizeof place->account, device->account);
+    client_copy(place->device, sizeof place->device, device->id);
+}
+
+static bool take_candidate(void *context, const struct bourse_device *device)
+{
+    struct finding *finding = context;
+    const uint32_t slots = finding->offered->is_busy ? device->slots : device->free;
+    if (device->price_micro < 0 || slots < finding->part->slots ||
+        strcmp(device->account, finding->own) == 0 ||
+        (device->max_term_ms > 0 && device->max_term_ms < finding->part->term_ms)) {
+        return true;
+    }
+    size_t at = 0;
+    while (at < finding->count && strcmp(finding->items[at].id, device->id) != 0) {
+        at++;
+    }
+    if (at == CANDIDATES_MOST) {
+        return false;
+    }
+    struct candidate *candidate = &finding->items[at];
+    if (at == finding->count) {
+        finding->count++;
+        candidate->place =
+            (struct offered_place){.slots = {.slots = slots, .price_micro = device->price_micro},
+                                   .providers = 1,
+                                   .is_simulated = device->simulated};
+        client_copy(candidate->id, sizeof candidate->id, device->id);
+        identify(&candidate->place, device);
+        candidate->place.device_slots = device->slots;
+        client_copy(candidate->place.instrument, sizeof candidate->place.instrument,
+                    device->instrument);
+        (void)snprintf(candidate->place.label, sizeof candidate->place.label, "%s/%s",
+                       device->provider, device->label);
+    }
+    candidate->place.slots.parts |= UINT32_C(1) << finding->number;
+    return true;
+}
+
+static bool could_be(const struct candidate *candidate, const struct offered_place *place)
+{
+    return !candidate->is_used && candidate->place.slots.price_micro == place->slots.price_micro &&
+           candidate->place.slots.parts == place->slots.parts && place->providers > 0 &&
+           (place->instrument[0] == '\0' ||
+            strcmp(candidate->place.instrument, place->instrument) == 0);
+}
+
+/* So many slots of a device are of use to parts of that width. */
+static uint32_t usable(const struct candidate *candidate, const struct bourse_job *job)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        if ((candidate->place.slots.parts >> i & 1) != 0) {
+            const uint32_t slots = candidate->place.slots.slots;
+            const uint32_t used = slots - slots % job->parts[i].slots;
+            most = used > most ? used : most;
+        }
+    }
+    return most;
+}
+
+/* The devices of one place in its stead, where they have its slots to the last one; else it stays
+ * without a name. */
+static void name_place(const struct bourse_job *job, struct finding *finding,
+                       const struct offered_place *place, struct offered *named)
+{
+    uint64_t slots = 0;
+    for (size_t i = 0; i < finding->count; i++) {
+        slots += could_be(&finding->items[i], place) ? usable(&finding->items[i], job) : 0;
+    }
+    if (slots != place->slots.slots) {
+        named->places[named->count++] = *place;
+        return;
+    }
+    for (size_t i = 0; i < finding->count; i++) {
+        struct candidate *candidate = &finding->items[i];
+        if (could_be(candidate, place)) {
+            candidate->is_used = true;
+            named->places[named->count] = candidate->place;
+            named->places[named->count++].slots.slots = usable(candidate, job);
+        }
+    }
+}
+
+static bool find_devices(struct bourse *bourse, const struct bourse_job *job,
+                         struct finding *finding, struct bourse_error *error)
+{
+    struct bourse_account account;
+    if (!bourse_whoami(bourse, &account, error)) {
+        return false;
+    }
+    client_copy(finding->own, sizeof finding->own, account.key);
+    for (size_t i = 0; i < job->part_count; i++) {
+        CLEANUP(codec_requirement_free)
+        Bourse__V1__Requirement *needs = submit_needs(job, i, error);
+        finding->part = &job->parts[i];
+        finding->number = i;
+        if (needs == NULL || !client_devices(bourse, needs, take_candidate, finding, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `places` has room for all. */
+static void name_places(const struct bourse_job *job, struct finding *finding,
+                        struct offered_place *places, struct offered *offered)
+{
+    struct offered named = {.places = places};
+    for (size_t i = 0; i < offered->count; i++) {
+        name_place(job, finding, &offered->places[i], &named);
+    }
+    qsort(named.places, named.count, sizeof *named.places, cheapest_first);
+    free(offered->places);
+    offered->places = named.places;
+    offered->count = named.count;
+}
+
+bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
+                  struct bourse_error *error)
+{
+    struct finding finding = {.offered = offered,
+                              .items = calloc(CANDIDATES_MOST, sizeof *finding.items)};
+    struct offered_place *places = calloc(PLACES_MOST + CANDIDATES_MOST, sizeof *places);
+    const bool has_room = finding.items != NULL && places != NULL;
+    const bool good = has_room ? find_devices(bourse, job, &finding, error)
+                               : client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (has_room && good) {
+        name_places(job, &finding, places, offered);
+        places = NULL;
+    }
+    free(finding.items);
+    free(places);
+    return good;
+}
+
+/* ---------------------------------------------------------------- of what make */
+
+static bool take_instrument(void *context, const struct bourse_device *device)
+{
+    struct offered *offered = context;
+    char label[sizeof offered->places->label];
+    (void)snprintf(label, sizeof label, "%s/%s", device->provider, device->label);
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (strcmp(place->label, label) == 0) {
+            client_copy(place->instrument, sizeof place->instrument, device->instrument);
+            place->device_slots = device->slots;
+            identify(place, device);
+        }
+    }
+    return true;
+}
+
+bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
+                              struct offered *offered, struct bourse_error *error)
+{
+    for (size_t i = 0; i < job->part_count; i++) {
+        CLEANUP(codec_requirement_free)
+        Bourse__V1__Requirement *needs = submit_needs(job, i, error);
+        if (needs == NULL || !client_devices(bourse, needs, take_instrument, offered, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The device's own, or that which a simulated one is of. */
+static const struct catalogue_device *device_of(const struct offered_place *place)
+{
+    static const char simulated[] = "sim.";
+    const size_t skip =
+        strncmp(place->instrument, simulated, sizeof simulated - 1) == 0 ? sizeof simulated - 1 : 0;
+    return catalogue_by_instrument(place->instrument + skip);
+}
+
+struct figure offered_power(const struct offered_place *place)
+{
+    const struct catalogue_device *device = device_of(place);
+    struct figure power = {.source = FIGURE_UNKNOWN};
+    if (device != NULL && place->device_slots > 0) {
+        power = device->profile.figures[FIGURE_POWER];
+        power.value /= place->device_slots;
+    }
+    return power;
+}
+
+static int64_t power_uw(const struct offered_place *place)
+{
+    const struct figure power = offered_power(place);
+    return power.source == FIGURE_UNKNOWN ? 0 : llround(power.value * 1e6);
+}
+
+void offered_set_power(struct offered *offered, const struct offered *named)
+{
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        int64_t least_uw = INT64_MAX;
+        int64_t most_uw = 0;
+        for (size_t k = 0; k < named->count; k++) {
+            const struct offered_place *other = &named->places[k];
+            if (other->slots.price_micro == place->slots.price_micro &&
+                other->slots.parts == place->slots.parts) {
+                const int64_t takes_uw = power_uw(other);
+                least_uw = takes_uw < least_uw ? takes_uw : least_uw;
+                most_uw = takes_uw > most_uw ? takes_uw : most_uw;
+            }
+        }
+        place->slot_uw = least_uw == most_uw ? most_uw : 0;
+    }
+}
+
+/* Whether a device is one of those that a place without a name stands for. */
+static bool is_of(const struct offered_place *device, const struct offered_place *place)
+{
+    return device->label[0] != '\0' && device->slots.price_micro == place->slots.price_micro &&
+           device->slots.parts == place->slots.parts &&
+           (place->instrument[0] == '\0' || strcmp(device->instrument, place->instrument) == 0);
+}
+
+void offered_set_widest(struct offered *offered, const struct offered *named)
+{
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        for (size_t k = 0; place->providers > 0 && k < named->count; k++) {
+            const uint32_t slots = named->places[k].slots.slots;
+            if (is_of(&named->places[k], place) && slots > place->widest) {
+                place->widest = slots < place->slots.slots ? slots : place->slots.slots;
+            }
+        }
+    }
+}
+
+void offered_know(struct offered *named)
+{
+    for (size_t i = 0; i < named->count; i++) {
+        struct offered_place *place = &named->places[i];
+        if (place->label[0] != '\0') {
+            place->slot_uw = power_uw(place);
+            place->widest = place->slots.slots;
+        }
+    }
+}
+
+static bool take_unlike(void *context, const char *account, const char *device, uint32_t pace)
+{
+    struct offered *offered = context;
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (strcmp(place->account, account) == 0 && strcmp(place->device, device) == 0) {
+            place->is_unlike = true;
+            place->pace = pace > 0 ? pace : place->pace;
+        }
+    }
+    return true;
+}
+
+/* Its number, new if there was none; `count` where there are too many. */
+static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count,
+                          const struct history_kind *kind)
+{
+    size_t at = 1;
+    while (at < *count && (strcmp(kinds[at].device_class, kind->device_class) != 0 ||
+                           strcmp(kinds[at].account, kind->account) != 0 ||
+                           strcmp(kinds[at].device, kind->device) != 0)) {
+        at++;
+    }
+    if (at == *count && *count < DEAL_CLASSES) {
+        kinds[(*count)++] = *kind;
+    }
+    return at;
+}
+
+/* The kind of the device of its make that is nearest to its pace; its make's, where no device has
+ * one of its own. */
+static uint32_t nearest_kind(const struct offered *offered, const struct offered_place *place)
+{
+    uint32_t nearest = place->slots.of_class;
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < offered->count; i++) {
+        const struct offered_place *other = &offered->places[i];
+        const uint32_t off =
+            other->pace > place->pace ? other->pace - place->pace : place->pace - other->pace;
+        if (other->has_kind && off < least && strcmp(other->instrument, place->instrument) == 0) {
+            least = off;
+            nearest = other->slots.of_class;
+        }
+    }
+    return nearest;
+}
+
+size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kinds[DEAL_CLASSES])
+{
+    size_t count = 1;
+    for (int of_device = 0; of_device < 2; of_device++) {
+        for (size_t i = 0; i < offered->count; i++) {
+            struct offered_place *place = &offered->places[i];
+            const struct history_kind kind = {.device_class = place->instrument,
+                                              .account = of_device ? place->account : "",
+                                              .device = of_device ? place->device : ""};
+            if (place->instrument[0] == '\0' || (of_device && !place->is_unlike)) {
+                continue;
+            }
+            const size_t at = number_kind(ret_kinds, &count, &kind);
+            place->slots.of_class = at < count ? (uint32_t)at : place->slots.of_class;
+            place->has_kind = of_device == 1 && at < count;
+        }
+    }
+    for (size_t i = 0; i < offered->count; i++) {
+        struct offered_place *place = &offered->places[i];
+        if (place->is_unlike && place->pace > 0 && !place->has_kind) {
+            place->slots.of_class = nearest_kind(offered, place);
+        }
+    }
+    return count;
+}
+
+/* As the job expects it, on all classes. */
+static void expect_alike(const struct bourse_job *job, struct offered *offered)
+{
+    const size_t units = history_units(job);
+    const bool by_subtask = history_is_by_subtask(job);
+    uint32_t index = 0;
+    for (size_t part = 0; part < job->part_count; part++) {
+        for (uint32_t k = 0; k < (by_subtask ? job->parts[part].subtasks : 1); k++) {
+            const size_t unit = by_subtask ? index + k : part;
+            for (size_t c = 0; c < offered->class_count; c++) {
+                offered->figures[c * units + unit] = (struct history_figure){
+                    .takes_ns = offered_takes_ns(job, part, index + k), .p90_ns = -1};
+            }
+        }
+        index += job->parts[part].subtasks;
+    }
+}
+
+bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
+                   struct bourse_error *error)
+{
+    struct history_kind kinds[DEAL_CLASSES] = {{"", "", ""}};
+    if (!history_unlike(bourse, job, take_unlike, offered, error)) {
+        return false;
+    }
+    const size_t count = offered_number_kinds(offered, kinds);
+    offered->figures = calloc(count * history_units(job), sizeof *offered->figures);
+    if (offered->figures == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    offered->class_count = (uint32_t)count;
+    expect_alike(job, offered);
+    return history_by_class(bourse, job, kinds, count, offered->figures, error);
+}
+
+/* ---------------------------------------------------------------- how it would run */
+
+int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t index)
+{
+    const struct job_file *file = job->file;
+    if (job->expect_ns != NULL && index < job->subtasks - job->checks) {
+        return job->expect_ns[index];
+    }
+    if (job->order != NULL && index < file->task_count) {
+        const struct job_task *task = &file->tasks[job->order[index]];
+        return order_expect_ns(task->expect_ms, task->limit_ms);
+    }
+    return job->parts[part].expect_ns;
+}
+
+struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,
+                                     uint32_t of_class, size_t part, uint32_t index)
+{
+    return offered->figures == NULL
+               ? (struct history_figure){.takes_ns = offered_takes_ns(job, part, index),
+                                         .p90_ns = -1}
+               : offered->figures[of_class * history_units(job) +
+                                  (history_is_by_subtask(job) ? index : part)];
+}
+
+static bool is_unlike_on(const struct bourse_job *job, const struct offered *offered,
+                         uint32_t of_class)
+{
+    const bool by_subtask = history_is_by_subtask(job);
+    uint32_t first = 0;
+    bool is_unlike = false;
+    for (size_t part = 0; part < job->part_count; part++) {
+        for (uint32_t k = 0; k < (by_subtask ? job->parts[part].subtasks : 1); k++) {
+            is_unlike =
+                is_unlike || offered_figure(job, offered, of_class, part, first + k).takes_ns !=
+                                 offered_takes_ns(job, part, first + k);
+        }
+        first += job->parts[part].subtasks;
+    }
+    return is_unlike;
+}
+
+bool offered_is_unlike(const struct bourse_job *job, const struct offered *offered)
+{
+    bool is_seen[DEAL_CLASSES] = {false};
+    bool is_unlike = false;
+    for (size_t i = 0; offered->figures != NULL && i < offered->count; i++) {
+        const uint32_t of_class = offered->places[i].slots.of_class;
+        is_unlike = is_unlike || (!is_seen[of_class] && is_unlike_on(job, offered, of_class));
+        is_seen[of_class] = true;
+    }
+    return is_unlike;
+}
+
+static int64_t *times_of(const struct bourse_job *job, const struct offered *offered,
+                         int64_t all_take_ns)
+{
+    const uint32_t classes = offered->figures == NULL ? 1 : offered->class_count;
+    int64_t *takes_ns = calloc(classes * job->subtasks, sizeof *takes_ns);
+    size_t at = 0;
+    for (uint32_t c = 0; takes_ns != NULL && c < classes; c++) {
+        uint32_t index = 0;
+        for (size_t i = 0; i < job->part_count; i++) {
+            for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+                const struct history_figure figure = offered_figure(job, offered, c, i, index);
+                takes_ns[at++] = all_take_ns <= 0     ? figure.takes_ns
+                                 : figure.p90_ns >= 0 ? figure.p90_ns
+                                                      : all_take_ns;
+            }
+        }
+    }
+    return takes_ns;
+}
+
+enum deal_status offered_deal(const struct bourse_job *job, const struct offered *offered,
+                              int64_t all_take_ns, struct deal **ret_deal, size_t *ret_single,
+                              int64_t *ret_single_ns)
+{
+    struct deal_part parts[ORDER_PARTS_MAX];
+    const size_t count = offered->count < DEAL_DEVICES ? offered->count : DEAL_DEVICES;
+    if (job->subtasks > DEAL_SUBTASKS) {
+        return DEAL_TOO_MANY;
+    }
+    if (count == 0) {
+        return DEAL_NOWHERE;
+    }
+    int64_t *takes_ns = times_of(job, offered, all_take_ns);
+    struct deal_device *devices = calloc(count, sizeof *devices);
+    enum deal_status status = DEAL_NO_MEMORY;
+    for (size_t i = 0; i < job->part_count; i++) {
+        parts[i] =
+            (struct deal_part){job->parts[i].subtasks, job->parts[i].slots, job->parts[i].at_most};
+    }
+    for (size_t i = 0; devices != NULL && i < count; i++) {
+        devices[i] = offered->places[i].slots;
+    }
+    if (takes_ns != NULL && devices != NULL) {
+        const bool has_graph = job->graph.count == job->subtasks;
+        const struct deal_input input = {.parts = parts,
+                                         .part_count = job->part_count,
+                                         .takes_ns = takes_ns,
+                                         .class_count = offered->class_count,
+                                         .rank = has_graph ? job->graph.rank : NULL,
+                                         .after_count = has_graph ? job->graph.after_count : NULL,
+                                         .after = job->graph.after,
+                                         .devices = devices,
+                                         .device_count = count};
+        status = deal_make(&input, ret_deal);
+        if (status == DEAL_OK && ret_single != NULL &&
+            !deal_best_single(&input, ret_single, ret_single_ns)) {
+            *ret_single = offered->count;
+        }
+    }
+    free(takes_ns);
+    free(devices);
+    return status;
+}

@@ -1,0 +1,488 @@
+#include "consumer/job/place.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "formats/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 1 << 16, COMPONENT_MAX = 255, SHOWN_BYTES = 256 };
+/* Two descriptors each; from SYNC_EACH files on, syncing the whole file system costs less than each
+ * of them. */
+enum { WAITING_MAX = 64, SYNC_EACH = 4, TEMPORARY_SIZE = 64 };
+
+struct waiting { /* a file that is right and has no name yet */
+    int fd, folder;
+    char temporary[TEMPORARY_SIZE];
+    char name[COMPONENT_MAX + 1];
+    char path[PLACE_PATH_SIZE]; /* for words */
+};
+
+struct places {
+    int root;
+    bool has_new_folder; /* whose own name is not durable yet */
+    /* A folder of files that were there already: whoever wrote them may have been killed before
+     * they were durable. -1: none. */
+    int present;
+    size_t count;
+    struct waiting waiting[WAITING_MAX];
+};
+
+struct shown {
+    char text[SHOWN_BYTES];
+};
+static struct shown shown(const char *text)
+{
+    struct shown copy;
+    text_printable(text, strlen(text), copy.text, sizeof copy.text);
+    return copy;
+}
+
+/* ---------------------------------------------------------------- where */
+
+static bool is_plain_path(const char *path)
+{
+    if (!template_path_safe(path)) {
+        return false;
+    }
+    for (const char *part = path; part != NULL; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strcspn(part, "/") > COMPONENT_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Without what {out} puts before it. */
+static const char *without_out(const char *output)
+{
+    static const char free_name[] = "out/";
+    bool has = strncmp(output, free_name, strlen(free_name)) == 0;
+    return has ? output + strlen(free_name) : output;
+}
+
+bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE])
+{
+    output = without_out(output);
+    if (!is_plain_path(task) || strchr(task, '/') != NULL || !is_plain_path(output)) {
+        return false;
+    }
+    int length = snprintf(ret_path, PLACE_PATH_SIZE, "%s/%s", task, output);
+    return length > 0 && length < PLACE_PATH_SIZE;
+}
+
+bool place_path(const char *input, bool single, uint32_t index, const char *output,
+                char ret_path[PLACE_PATH_SIZE])
+{
+    output = without_out(output);
+    if (!is_plain_path(output) || (input != NULL && !is_plain_path(input))) {
+        return false;
+    }
+    const char *slash = input != NULL ? strrchr(input, '/') : NULL;
+    int folder_length = slash != NULL ? (int)(slash - input) + 1 : 0; /* with its slash */
+    int length;
+    if (input != NULL) {
+        bool inside = strncmp(output, input, (size_t)folder_length) == 0;
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%.*s%s", inside ? 0 : folder_length, input,
+                          output);
+    } else if (single) {
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%s", output);
+    } else {
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%" PRIu32 "/%s", index, output);
+    }
+    return length > 0 && length < PLACE_PATH_SIZE;
+}
+
+/* ---------------------------------------------------------------- folders */
+
+/* Whether it was made; if it is not there afterwards, open says so. */
+static bool make_folder(const char *path)
+{
+    return mkdir(path, 0777) == 0;
+}
+
+struct places *places_open(const char *folder, struct problem *ret_problem)
+{
+    struct places *places = calloc(1, sizeof *places);
+    char *path = strdup(folder);
+    if (places == NULL || path == NULL) {
+        problem_set(ret_problem, "out of memory");
+        free(places);
+        free(path);
+        return NULL;
+    }
+    for (char *slash = strchr(path + 1, '/'); path[0] != '\0' && slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        places->has_new_folder = make_folder(path) || places->has_new_folder;
+        *slash = '/';
+    }
+    places->has_new_folder = make_folder(path) || places->has_new_folder;
+    places->present = -1;
+    places->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (places->root < 0) {
+        problem_set(ret_problem, "the output folder %s: %s", shown(folder).text, strerror(errno));
+        free(places);
+        places = NULL;
+    }
+    free(path);
+    return places;
+}
+
+/* The folder that is to hold the last component of `path`; *ret_name is that component. -1 with the
+ * status and the problem. */
+static int open_parent(struct places *places, const char *path, const char **ret_name,
+                       enum place_status *ret_status, struct problem *ret_problem)
+{
+    int folder = fcntl(places->root, F_DUPFD_CLOEXEC, 0);
+    const char *slash;
+    while (folder >= 0 && (slash = strchr(path, '/')) != NULL) {
+        char part[COMPONENT_MAX + 1];
+        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path),
+                       path); /* is_plain_path bounds it */
+        bool is_new = mkdirat(folder, part, 0777) == 0;
+        int made = is_new || errno == EEXIST ? 0 : errno;
+        places->has_new_folder = places->has_new_folder || is_new;
+        int next = openat(folder, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int why = made != 0 ? made : errno;
+        (void)close(folder);
+        folder = next;
+        if (folder < 0) {
+            *ret_status = why == ENOTDIR || why == ELOOP ? PLACE_OCCUPIED : PLACE_FAILED;
+            problem_set(ret_problem, "%s in the output folder %s: %s", shown(part).text,
+                        *ret_status == PLACE_OCCUPIED ? "is in the way" : "cannot be used",
+                        *ret_status == PLACE_OCCUPIED ? "it is not a folder" : strerror(why));
+            return -1;
+        }
+        path = slash + 1;
+    }
+    if (folder < 0) {
+        *ret_status = PLACE_FAILED;
+        problem_set(ret_problem, "the output folder: %s", strerror(errno));
+    }
+    *ret_name = path;
+    return folder;
+}
+
+/* ---------------------------------------------------------------- content */
+
+enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_UNREADABLE }; /* unreadable: errno */
+
+static enum content compare(int fd, const struct hash32 *hash, uint64_t size)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return CONTENT_UNREADABLE;
+    }
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != size) {
+        return CONTENT_OTHER;
+    }
+    uint8_t buffer[READ_BYTES];
+    struct sha256 sum;
+    sha256_start(&sum);
+    uint64_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, buffer, sizeof buffer, (off_t)done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return got < 0 ? CONTENT_UNREADABLE : CONTENT_OTHER;
+        }
+        sha256_add(&sum, buffer, (size_t)got);
+        done += (uint64_t)got;
+    }
+    struct hash32 found = sha256_end(&sum);
+    return hash32_equal(&found, hash) ? CONTENT_SAME : CONTENT_OTHER;
+}
+
+static enum place_status disk_failed(const char *path, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+    return PLACE_FAILED;
+}
+
+/* Whether something stands under the final name. False: nothing does. */
+static bool look(int folder, const char *name, const char *path, const struct hash32 *hash,
+                 uint64_t size, enum place_status *ret_status, struct problem *ret_problem)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return false;
+    }
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)) {
+        *ret_status = disk_failed(path, ret_problem);
+        return true;
+    }
+    /* What cannot be opened for another reason is in the way: a link, a socket, a stranger's. */
+    enum content content = fd < 0 ? CONTENT_OTHER : compare(fd, hash, size);
+    switch (content) {
+    case CONTENT_SAME:
+        *ret_status = PLACE_PRESENT;
+        break;
+    case CONTENT_UNREADABLE:
+        *ret_status = disk_failed(path, ret_problem);
+        break;
+    case CONTENT_OTHER:
+        *ret_status = PLACE_OCCUPIED;
+        problem_set(ret_problem,
+                    "%s is there already with other content; nothing is overwritten: move it away,"
+                    " or fetch into another folder",
+                    shown(path).text);
+        break;
+    }
+    if (fd >= 0) {
+        (void)close(fd); /* read only: nothing to lose */
+    }
+    return true;
+}
+
+/* Gives the file its final name; fails rather than replace one. */
+static bool settle(int folder, const char *temporary, const char *name)
+{
+    if (renameat2(folder, temporary, folder, name, RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    if (errno == EEXIST || linkat(folder, temporary, folder, name, 0) != 0) {
+        return false;
+    }
+    (void)unlinkat(folder, temporary, 0); /* a second name left behind harms nothing */
+    return true;
+}
+
+static enum place_status check_filled(int fd, const char *path, const struct hash32 *hash,
+                                      uint64_t size, struct problem *ret_problem)
+{
+    switch (compare(fd, hash, size)) {
+    case CONTENT_SAME:
+        return PLACE_WRITTEN;
+    case CONTENT_UNREADABLE:
+        return disk_failed(path, ret_problem);
+    case CONTENT_OTHER:
+        break;
+    }
+    problem_set(ret_problem, "%s does not have the size and hash of the signed result",
+                shown(path).text);
+    return PLACE_WRONG;
+}
+
+/* ---------------------------------------------------------------- names */
+
+static void forget(struct waiting *waiting)
+{
+    (void)close(waiting->fd); /* durable, or not wanted */
+    (void)close(waiting->folder);
+}
+
+static bool sync_file_systems(const struct places *places)
+{
+    dev_t last = 0;
+    for (size_t i = 0; i < places->count; i++) {
+        struct stat status;
+        if (fstat(places->waiting[i].folder, &status) != 0) {
+            return false;
+        }
+        if ((i == 0 || status.st_dev != last) && syncfs(places->waiting[i].folder) != 0) {
+            return false;
+        }
+        last = status.st_dev;
+    }
+    return true;
+}
+
+static bool sync_bytes(const struct places *places)
+{
+    if (places->count >= SYNC_EACH) {
+        return sync_file_systems(places);
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        if (fsync(places->waiting[i].fd) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool sync_names(struct places *places)
+{
+    bool good = true;
+    if (places->count >= SYNC_EACH || places->has_new_folder) {
+        good = sync_file_systems(places);
+    } else {
+        for (size_t i = 0; good && i < places->count; i++) {
+            good = fsync(places->waiting[i].folder) == 0;
+        }
+    }
+    places->has_new_folder = places->has_new_folder && !good;
+    return good;
+}
+
+static enum place_status give_name(const struct waiting *waiting, struct problem *ret_problem)
+{
+    if (settle(waiting->folder, waiting->temporary, waiting->name)) {
+        return PLACE_WRITTEN;
+    }
+    enum place_status status = errno == EEXIST ? PLACE_OCCUPIED : PLACE_FAILED;
+    problem_set(ret_problem, "%s: %s", shown(waiting->path).text, strerror(errno));
+    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* nothing more to do about it */
+    return status;
+}
+
+static enum place_status not_durable(struct problem *ret_problem)
+{
+    problem_set(ret_problem, "the outputs cannot be made durable: %s", strerror(errno));
+    return PLACE_FAILED;
+}
+
+static bool sync_present(struct places *places)
+{
+    if (places->present < 0) {
+        return true;
+    }
+    bool good = syncfs(places->present) == 0;
+    (void)close(places->present); /* a folder: nothing to lose */
+    places->present = -1;
+    return good;
+}
+
+/* Takes the folder. One of each file system is enough. */
+static bool note_present(struct places *places, int folder)
+{
+    struct stat status;
+    struct stat before;
+    if (places->present >= 0 &&
+        (fstat(folder, &status) != 0 || fstat(places->present, &before) != 0 ||
+         status.st_dev != before.st_dev) &&
+        !sync_present(places)) {
+        (void)close(folder);
+        return false;
+    }
+    if (places->present >= 0) {
+        (void)close(folder);
+    } else {
+        places->present = folder;
+    }
+    return true;
+}
+
+static enum place_status settle_batch(struct places *places, struct problem *ret_problem)
+{
+    enum place_status status = PLACE_WRITTEN;
+    if (!sync_bytes(places)) {
+        status = not_durable(ret_problem);
+    }
+    const bool has_bytes = status == PLACE_WRITTEN;
+    for (size_t i = 0; i < places->count; i++) {
+        struct problem problem;
+        const struct waiting *waiting = &places->waiting[i];
+        if (!has_bytes) {
+            (void)unlinkat(waiting->folder, waiting->temporary, 0); /* what is in it is not known */
+            continue;
+        }
+        enum place_status named = give_name(waiting, &problem);
+        if (named != PLACE_WRITTEN && status == PLACE_WRITTEN) {
+            status = named;
+            problem_set(ret_problem, "%s", problem.text);
+        }
+    }
+    if (has_bytes && !sync_names(places) && status == PLACE_WRITTEN) {
+        status = not_durable(ret_problem);
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        forget(&places->waiting[i]);
+    }
+    places->count = 0;
+    return status;
+}
+
+enum place_status places_settle(struct places *places, struct problem *ret_problem)
+{
+    enum place_status status = settle_batch(places, ret_problem);
+    if (!sync_present(places) && status == PLACE_WRITTEN) {
+        status = not_durable(ret_problem);
+    }
+    return status;
+}
+
+void places_close(struct places **self)
+{
+    struct places *places = *self;
+    if (places == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        (void)unlinkat(places->waiting[i].folder, places->waiting[i].temporary, 0);
+        forget(&places->waiting[i]);
+    }
+    if (places->present >= 0) {
+        (void)close(places->present);
+    }
+    (void)close(places->root); /* a folder: nothing to lose */
+    free(places);
+    *self = NULL;
+}
+
+/* ---------------------------------------------------------------- one file */
+
+/* WRITTEN: *waiting is complete, and its descriptors are its own. */
+static enum place_status fill_file(struct waiting *waiting, const struct hash32 *hash,
+                                   uint64_t size, place_fill *fill, void *context,
+                                   struct problem *ret_problem)
+{
+    static unsigned serial;
+    (void)snprintf(waiting->temporary, sizeof waiting->temporary, ".bourse-%ld-%u.part",
+                   (long)getpid(), serial++);
+    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* of a dead process with our number */
+    waiting->fd = openat(waiting->folder, waiting->temporary,
+                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (waiting->fd < 0) {
+        return disk_failed(waiting->path, ret_problem);
+    }
+    enum place_status status = fill(context, waiting->fd) ? check_filled(waiting->fd, waiting->path,
+                                                                         hash, size, ret_problem)
+                                                          : PLACE_UNFILLED;
+    if (status != PLACE_WRITTEN) {
+        (void)close(waiting->fd); /* it goes */
+        (void)unlinkat(waiting->folder, waiting->temporary, 0);
+    }
+    return status;
+}
+
+enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
+                             uint64_t size, place_fill *fill, void *context,
+                             struct problem *ret_problem)
+{
+    if (!is_plain_path(path) || strlen(path) >= PLACE_PATH_SIZE) {
+        problem_set(ret_problem, "'%s' is not a plain relative path", shown(path).text);
+        return PLACE_FAILED;
+    }
+    const char *name = NULL;
+    enum place_status status;
+    struct waiting *waiting = &places->waiting[places->count];
+    waiting->folder = open_parent(places, path, &name, &status, ret_problem);
+    if (waiting->folder < 0) {
+        return status;
+    }
+    (void)snprintf(waiting->name, sizeof waiting->name, "%s", name); /* is_plain_path bounds it */
+    (void)snprintf(waiting->path, sizeof waiting->path, "%s", path);
+    if (!look(waiting->folder, name, path, hash, size, &status, ret_problem)) {
+        status = fill_file(waiting, hash, size, fill, context, ret_problem);
+    }
+    if (status == PLACE_PRESENT) {
+        return note_present(places, waiting->folder) ? PLACE_PRESENT : not_durable(ret_problem);
+    }
+    if (status != PLACE_WRITTEN) {
+        (void)close(waiting->folder); /* a folder: nothing to lose */
+        return status;
+    }
+    places->count++;
+    return places->count == WAITING_MAX ? settle_batch(places, ret_problem) : PLACE_WRITTEN;
+}

@@ -1,0 +1,533 @@
+#include "consumer/job/prepare.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "consumer/client/client.h"
+#include "consumer/job/manifest.h"
+#include "consumer/job/named.h"
+#include "formats/limits.h"
+#include "formats/tar.h"
+#include "formats/template.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { JOB_FILE_BYTES_MAX = FORMAT_FILE_BYTES };
+
+void bourse_job_destroy(struct bourse_job **self)
+{
+    struct bourse_job *job = *self;
+    if (job != NULL) {
+        job_file_destroy(&job->file);
+        input_list_fini(&job->own);
+        input_list_fini(&job->shared);
+        input_list_fini(&job->image);
+        input_list_fini(&job->found);
+        free(job->made.items);
+        order_graph_fini(&job->graph);
+        free(job->expect_ns);
+        free(job->parts);
+        free(job->order);
+        free(job->own_of);
+        free(job->manifest);
+        free(job->file_name);
+        free(job);
+        *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- parts */
+
+static bool make_room(struct bourse_job *job, struct bourse_error *error)
+{
+    job->parts = calloc(ORDER_PARTS_MAX, sizeof *job->parts);
+    return job->parts != NULL || client_fail(error, BOURSE_LOCAL, "out of memory");
+}
+
+/* A host program must be one that the provider offers: that is part of what the job needs. */
+bool prepare_part(struct bourse_job *job, struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    if (!make_room(job, error)) {
+        return false;
+    }
+    struct order_part *part = &job->parts[0];
+    const char *program = order_program(file, &file->run);
+    if (program != NULL && strlen(program) >= ATTRIBUTE_TEXT_SIZE) {
+        return client_fail(error, BOURSE_USAGE, "run: a host program's name has at most %d bytes",
+                           ATTRIBUTE_TEXT_SIZE - 1);
+    }
+    *part = (struct order_part){.subtasks = (uint32_t)job->subtasks,
+                                .needs = file->needs,
+                                .slots = file->slots,
+                                .at_most = file->at_most,
+                                .limit_ms = file->limit_ms,
+                                .term_ms = file->term_ms,
+                                .expect_ns = order_expect_ns(file->expect_ms, file->limit_ms)};
+    job->part_count = 1;
+    const char *executor = order_executor(file);
+    const char *name = executor != NULL ? "executor" : "program";
+    const char *text = executor != NULL ? executor : program;
+    if (text != NULL && !order_add_need(&part->needs, name, text)) {
+        return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides the %s",
+                           REQUIREMENT_NODES_MAX - 2, name);
+    }
+    return true;
+}
+
+static bool make_tasks(struct bourse_job *job, struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    struct order *order = make_room(job, error) ? order_tasks(job->file, &problem) : NULL;
+    if (job->parts == NULL) {
+        return false;
+    }
+    if (order == NULL) {
+        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
+    }
+    job->order = order->task;
+    order->task = NULL;
+    job->graph = order->graph;
+    order->graph = (struct order_graph){.rank = NULL};
+    memcpy(job->parts, order->parts, order->part_count * sizeof *order->parts);
+    job->part_count = order->part_count;
+    job->subtasks = job->file->task_count;
+    order_destroy(&order);
+    return true;
+}
+
+/* ---------------------------------------------------------------- whole */
+
+/* Where the trouble with an input was said: "job.yaml:4: files: ..."; `bourse run` has no file. */
+static bool input_failed(const char *file_name, unsigned line, const char *key,
+                         const struct problem *problem, struct bourse_error *error)
+{
+    if (file_name != NULL && line > 0) {
+        return client_fail(error, BOURSE_USAGE, "%s:%u: %s: %s", file_name, line, key,
+                           problem->text);
+    }
+    return client_fail(error, BOURSE_USAGE, "%s: %s", key, problem->text);
+}
+
+static bool read_image(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    const int *fd = context;
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(*fd, ret_bytes + done, length - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+/* What no provider would unpack is known before anything is bought. How many bytes an image may
+ * have is each provider's own: the job asks for as much (manifest.c). */
+static bool check_image(const struct input_file *image, struct tar_limits *ret_has,
+                        struct problem *ret_problem)
+{
+    const struct tar_limits limits = {.entries = LIMIT_IMAGE_FILES, .bytes = UINT64_MAX};
+    struct tar_source source = {.read = read_image};
+    struct problem why = {.text = ""};
+    int fd = input_open(image->path, &source.size, ret_problem);
+    if (fd < 0) {
+        return false;
+    }
+    source.context = &fd;
+    const enum tar_status status = tar_check(&source, &limits, ret_has, &why);
+    (void)close(fd); /* read only: nothing to lose */
+    if (status != TAR_OK) {
+        problem_set(ret_problem, "%s is no image: %s", image->name, why.text);
+    }
+    return status == TAR_OK;
+}
+
+static bool expand_files(const char *folder, const struct job_strings *files,
+                         struct input_list *list, struct problem *ret_problem)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (!expand_file(folder, files->items[i], list, ret_problem)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool find_task_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                             struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    job->own_of = calloc(file->task_count + 1, sizeof *job->own_of);
+    if (job->own_of == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < file->task_count; i++) {
+        job->own_of[i] = job->own.count;
+        if (!expand_files(folder, &file->tasks[i].files, &job->own, &problem) ||
+            !input_list_look(&job->own, job->own_of[i], &problem)) {
+            return input_failed(file_name, file->tasks[i].line, "files", &problem, error);
+        }
+    }
+    job->own_of[file->task_count] = job->own.count;
+    return true;
+}
+
+static bool find_source(struct bourse_job *job, const char *folder, const char *file_name,
+                        struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    if (file->source == TEMPLATE_LINES) {
+        CLEANUP(input_list_fini) struct input_list lines = {.items = NULL};
+        if (!expand_file(folder, file->lines, &lines, &problem) ||
+            !input_list_look(&lines, 0, &problem)) {
+            return input_failed(file_name, file->source_line, "lines", &problem, error);
+        }
+    }
+    if (file->source == TEMPLATE_EACH &&
+        (!expand_patterns(folder, file->each.items, file->each.count, &job->own, &problem) ||
+         !input_list_look(&job->own, 0, &problem))) {
+        return input_failed(file_name, file->source_line, "each", &problem, error);
+    }
+    return file->task_count == 0 || find_task_inputs(job, folder, file_name, error);
+}
+
+static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                        struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    if (!find_source(job, folder, file_name, error)) {
+        return false;
+    }
+    if (!expand_files(folder, &file->files, &job->shared, &problem) ||
+        !input_list_look(&job->shared, 0, &problem)) {
+        return input_failed(file_name, file->files_line, "files", &problem, error);
+    }
+    if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
+                                !check_image(&job->image.items[0], &job->image_has, &problem))) {
+        return input_failed(file_name, file->image_line, "image", &problem, error);
+    }
+    return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp((*(struct input_file *const *)a)->path, (*(struct input_file *const *)b)->path);
+}
+
+/* Each file once: many tasks may name the same. */
+static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
+{
+    struct input_file **files = calloc(job->own.count + 1, sizeof *files);
+    struct input_list one = {.count = 1};
+    bool good = files != NULL;
+    if (files == NULL) {
+        problem_set(ret_problem, "out of memory");
+    }
+    for (size_t i = 0; good && i < job->own.count; i++) {
+        files[i] = &job->own.items[i];
+    }
+    if (good) {
+        qsort(files, job->own.count, sizeof *files, by_path);
+    }
+    for (size_t i = 0; good && i < job->own.count; i++) {
+        if (i > 0 && strcmp(files[i - 1]->path, files[i]->path) == 0) {
+            files[i]->hash = files[i - 1]->hash;
+            files[i]->size = files[i - 1]->size;
+        } else {
+            one.items = files[i];
+            good = input_list_hash(&one, 0, ret_problem);
+        }
+    }
+    free(files);
+    return good;
+}
+
+/* The last thing, for it may take minutes: what names and headers tell is known before. */
+static bool hash_inputs(struct bourse_job *job, const char *file_name, struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    if (file->task_count > 0 && !hash_task_files(job, &problem)) {
+        return input_failed(file_name, file->tasks[0].line, "files", &problem, error);
+    }
+    if (file->task_count == 0 && !input_list_hash(&job->own, 0, &problem)) {
+        return input_failed(file_name, file->source_line, "each", &problem, error);
+    }
+    if (!input_list_hash(&job->shared, 0, &problem)) {
+        return input_failed(file_name, file->files_line, "files", &problem, error);
+    }
+    return input_list_hash(&job->image, 0, &problem) ||
+           input_failed(file_name, file->image_line, "image", &problem, error);
+}
+
+static int name_order(const void *key, const void *item)
+{
+    return strcmp(key, ((const struct input_file *)item)->name);
+}
+
+static bool is_own(const struct bourse_job *job, const char *name)
+{
+    return job->own_of == NULL && job->own.count > 0 &&
+           bsearch(name, job->own.items, job->own.count, sizeof *job->own.items, name_order) !=
+               NULL;
+}
+
+static bool is_named(const struct input_list *list, size_t from, size_t to, const char *name)
+{
+    for (size_t i = from; i < to; i++) {
+        if (strcmp(list->items[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check_task_names(const struct bourse_job *job, size_t index, struct bourse_error *error)
+{
+    const struct job_task *task = &job->file->tasks[index];
+    size_t from = job->own_of[index];
+    size_t to = job->own_of[index + 1];
+    const char *twice = NULL;
+    for (size_t i = from; twice == NULL && i < to; i++) {
+        const char *name = job->own.items[i].name;
+        bool again = is_named(&job->own, from, i, name) ||
+                     is_named(&job->shared, 0, job->shared.count, name);
+        twice = again ? name : NULL;
+    }
+    for (size_t i = 0; twice == NULL && i < task->wait_count; i++) {
+        const char *name = task->waits[i].name;
+        bool again = name != NULL && (is_named(&job->own, from, to, name) ||
+                                      is_named(&job->shared, 0, job->shared.count, name));
+        twice = again ? name : NULL;
+    }
+    return twice == NULL || client_fail(error, BOURSE_USAGE,
+                                        "tasks: two files of %s would be '%s' in its work folder",
+                                        task->name, twice);
+}
+
+/* In the work folder of a subtask, its own files, those it takes and the shared ones lie side by
+ * side. */
+static bool check_shared(const struct bourse_job *job, struct bourse_error *error)
+{
+    for (size_t i = 0; i < job->shared.count; i++) {
+        const char *name = job->shared.items[i].name;
+        if (is_own(job, name) || is_named(&job->shared, 0, i, name)) {
+            return client_fail(error, BOURSE_USAGE, "files: '%s' is given twice", name);
+        }
+    }
+    for (size_t i = 0; job->own_of != NULL && i < job->file->task_count; i++) {
+        if (!check_task_names(job, i, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_named(const struct bourse_job *job, const char *folder,
+                        struct bourse_error *error)
+{
+    unsigned line = 0;
+    struct problem problem = {.text = ""};
+    return named_check(job, folder, &line, &problem) ||
+           input_failed(job->file_name, line, "run", &problem, error);
+}
+
+/* The least that a Given of a task takes which has made all its outputs: one that it does not make
+ * is a failure. */
+static size_t least_given(const struct job_file *file, const struct job_task *task)
+{
+    enum { INDEX_BYTES = 2, OUTPUT_BYTES = 40 }; /* of an output all but its name */
+    const struct job_strings *outputs = job_task_outputs(file, task);
+    size_t bytes = INDEX_BYTES;
+    for (size_t i = 0; i < outputs->count; i++) {
+        bytes += OUTPUT_BYTES - 1 +
+                 template_size(outputs->items[i], &(struct template_values){.value = task->name});
+    }
+    return bytes;
+}
+
+/* What can never be handed on is not paid for first. */
+static bool check_given(const struct bourse_job *job, struct bourse_error *error)
+{
+    enum { HEAD_BYTES = 4 }; /* the market counts them to each */
+    const struct job_file *file = job->file;
+    const struct order_graph *graph = &job->graph;
+    struct problem problem = {.text = ""};
+    const uint32_t *after = graph->after;
+    for (size_t i = 0; graph->after_count != NULL && i < graph->count; i++) {
+        const struct job_task *task = &file->tasks[job->order[i]];
+        size_t bytes = 0;
+        for (const uint32_t *end = after + graph->after_count[i]; after < end; after++) {
+            const struct job_task *from = &file->tasks[job->order[*after]];
+            const size_t given = least_given(file, from);
+            if (given > LIMIT_GIVEN_BYTES) {
+                problem_set(&problem,
+                            "names and hashes of what %s leaves to others take %zu bytes, at most "
+                            "%d can be handed on; fewer files, or shorter names",
+                            from->name, given, LIMIT_GIVEN_BYTES);
+                return input_failed(job->file_name, from->line, "outputs", &problem, error);
+            }
+            bytes += given + HEAD_BYTES;
+        }
+        if (bytes > LIMIT_GIVEN_WORK_BYTES) {
+            problem_set(&problem,
+                        "names and hashes of what the %" PRIu32 " tasks leave that %s waits for "
+                        "take %zu bytes, at most %d can be handed on to one; let tasks between "
+                        "gather them",
+                        graph->after_count[i], task->name, bytes, LIMIT_GIVEN_WORK_BYTES);
+            return input_failed(job->file_name, task->line, "after", &problem, error);
+        }
+    }
+    return true;
+}
+
+bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
+                 struct bourse_job **ret_job, struct bourse_error *error)
+{
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        job_file_destroy(&file);
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    job->file = file;
+    job->id = entropy_id();
+    if (file_name != NULL && (job->file_name = strdup(file_name)) == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    bool parted = file->task_count > 0 ? make_tasks(job, error) : prepare_part(job, error);
+    if (!parted || !check_given(job, error) || !find_inputs(job, folder, file_name, error) ||
+        !check_shared(job, error) || !check_named(job, folder, error) ||
+        !hash_inputs(job, file_name, error) || !manifest_make(job, folder, error)) {
+        return false;
+    }
+    *ret_job = job;
+    job = NULL;
+    return true;
+}
+
+static bool parse(const char *text, size_t length, const char *file_name, const char *folder,
+                  struct bourse_job **ret_job, struct bourse_error *error)
+{
+    if (sodium_init() < 0) {
+        return client_fail(error, BOURSE_LOCAL, "libsodium does not start");
+    }
+    struct problem problem = {.text = ""};
+    struct job_file *file = job_file_parse(text, length, file_name, &problem);
+    if (file == NULL) {
+        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
+    }
+    return prepare_job(file, folder, file_name, ret_job, error);
+}
+
+bool bourse_job_parse(const char *text, size_t length, const char *folder,
+                      struct bourse_job **ret_job, struct bourse_error *ret_error)
+{
+    return parse(text, length, "job", folder, ret_job, ret_error);
+}
+
+bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bourse_error *ret_error)
+{
+    struct problem problem = {.text = ""};
+    uint8_t *text = NULL;
+    size_t length = 0;
+    if (!file_read(path, JOB_FILE_BYTES_MAX, &text, &length, &problem)) {
+        return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    char *copy = strdup(path);
+    bool ok =
+        copy != NULL && parse((const char *)text, length, path, dirname(copy), ret_job, ret_error);
+    if (copy == NULL) {
+        (void)client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    free(copy);
+    free(text);
+    return ok;
+}
+
+/* Whether any subtask's time is one. */
+static bool is_guess(const struct bourse_job *job)
+{
+    const struct job_file *file = job->file;
+    bool guess = file->task_count == 0 && file->expect_ms == JOB_ABSENT && !job->continues;
+    for (size_t i = 0; job->continues && file->expect_ms == JOB_ABSENT && i < job->part_count;
+         i++) {
+        const struct order_part *part = &job->parts[i];
+        guess = guess || part->expect_ns == order_expect_ns(JOB_ABSENT, part->limit_ms);
+    }
+    for (size_t i = 0; i < file->task_count; i++) {
+        guess = guess || file->tasks[i].expect_ms == JOB_ABSENT;
+    }
+    return guess;
+}
+
+static int64_t mean_expect_ns(const struct bourse_job *job)
+{
+    int128 sum_ns = 0;
+    size_t parts = job->part_count - (job->checks > 0);
+    int64_t subtasks = (int64_t)job->subtasks - job->checks;
+    for (size_t i = 0; i < parts; i++) {
+        sum_ns += (int128)job->parts[i].subtasks * job->parts[i].expect_ns;
+    }
+    return (int64_t)((sum_ns + subtasks - 1) / subtasks);
+}
+
+static const char *program_of(const struct job_file *file)
+{
+    return file->is_noop ? "noop" : file->run.count > 0 ? file->run.items[0] : "tasks";
+}
+
+void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary)
+{
+    *ret_summary = (struct bourse_job_summary){
+        .name = job->file->name,
+        .program = program_of(job->file),
+        .subtasks = job->subtasks - job->checks,
+        .checks = job->checks,
+        .inputs = job->own.count + job->shared.count + job->image.count,
+        .skipped = job->own.skipped,
+        .slots = job->file->slots,
+        .at_most = job->file->at_most,
+        .budget_micro = job->file->budget_micro,
+        .cap_micro = job->file->cap_micro,
+        .value_micro = job->file->value.rate != RATE_NONE ? job->file->value.micro : -1,
+        .value_rate = rate_name(job->file->value.rate),
+        .limit_ms = job->file->limit_ms,
+        .term_ms = job->file->term_ms,
+        .expect_ns = mean_expect_ns(job),
+        .expect_is_guess = is_guess(job) && job->learned.subtasks == 0,
+        .measured_subtasks = job->learned.subtasks,
+        .measured_samples = job->learned.samples,
+        .p90_ns = job->learned.subtasks == 0 || job->learned.has_no_p90 ? -1 : job->learned.p90_ns,
+        .parts = (uint32_t)job->part_count - (job->checks > 0),
+        .way_ms = order_longest_ms(&job->graph),
+    };
+    if (job->continues) {
+        text_hex(job->continued.bytes, sizeof job->continued.bytes, ret_summary->continues);
+    }
+    const struct input_list *lists[] = {&job->own, &job->shared, &job->image};
+    for (size_t l = 0; l < 3; l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            ret_summary->input_bytes += lists[l]->items[i].size;
+        }
+    }
+    ret_summary->inputs += job->made.count;
+    for (size_t i = 0; i < job->made.count; i++) {
+        ret_summary->input_bytes += job->made.items[i].size;
+    }
+    text_hex(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes, ret_summary->manifest);
+}

@@ -1,0 +1,353 @@
+#include "consumer/job/replan.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/client/client.h"
+#include "consumer/job/job_plan.h"
+#include "consumer/job/order.h"
+#include "consumer/job/report.h"
+#include "consumer/job/submit.h"
+#include "planner/schedule/online.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of more the outcomes are not asked for again and again: the market's own figures do. */
+enum { LAID_OUT_MOST = 1 << 16 };
+
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return checked_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct pace { /* what results were expected to take, and took */
+    int64_t planned_ns, took_ns;
+    uint64_t results;
+};
+
+static bool is_weighty(const struct pace *pace, const struct deal *plan, uint64_t subtasks)
+{
+    int64_t all_ns = 0;
+    for (uint64_t i = 0; i < subtasks && i < plan->subtasks; i++) {
+        all_ns = sum_of(all_ns, plan->runs[i].end_ns - plan->runs[i].start_ns);
+    }
+    return online_is_weighty(&(struct online_done){.sum = {pace->planned_ns, pace->took_ns},
+                                                   .samples = pace->results,
+                                                   .all_ns = all_ns,
+                                                   .subtasks = subtasks});
+}
+
+/* The row has it by what a part's subtasks are expected to take on average; where the plan is known
+ * each counts with what was expected of it. */
+static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
+                      struct pace *ret_pace, struct bourse_error *error)
+{
+    CLEANUP(report_destroy) struct report *report = NULL;
+    if (!consumer_report(bourse, row->id, &report, error)) {
+        return false;
+    }
+    struct pace pace = {.results = 0};
+    for (size_t i = 0; report->plan != NULL && i < report->attempt_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        if (attempt->fate == REPORT_ACCEPTED &&
+            attempt->index < report->subtasks - report->checks &&
+            attempt->index < report->plan->subtasks) {
+            const struct deal_run *run = &report->plan->runs[attempt->index];
+            pace.planned_ns = sum_of(pace.planned_ns, run->end_ns - run->start_ns);
+            pace.took_ns = sum_of(pace.took_ns, attempt->busy_ns);
+            pace.results++;
+        }
+    }
+    bool is_known = true;
+    if (report->plan == NULL) {
+        pace = (struct pace){row->foreseen_ms, row->took_ms, row->timed};
+    } else {
+        is_known = is_weighty(&pace, report->plan, report->subtasks - report->checks);
+    }
+    *ret_pace = pace;
+    return (is_known && online_drifts(pace.planned_ns, pace.took_ns, pace.results)) ||
+           client_fail(error, BOURSE_NOT_FOUND, "it goes as it was planned");
+}
+
+/* `expect_ns`, as much longer as results took; as long as a job may say at most. */
+static int64_t at_pace(const struct pace *pace, int64_t expect_ns)
+{
+    const int64_t most_ns = UINT32_MAX * NS_PER_MS;
+    int64_t ns = 0;
+    const bool is_known = checked_muldiv_ceil(expect_ns, pace->took_ns, pace->planned_ns, &ns);
+    return !is_known || ns > most_ns ? most_ns : ns > 0 ? ns : 1;
+}
+
+/* As far as its parts say. */
+static bool has_guesses_only(const struct bourse_job *job)
+{
+    bool guess = true;
+    for (size_t i = 0; i < job->part_count; i++) {
+        guess =
+            guess && job->parts[i].expect_ns == order_expect_ns(JOB_ABSENT, job->parts[i].limit_ms);
+    }
+    return guess;
+}
+
+/* What the market measured of such work does not count beside what the job itself is found to
+ * take. */
+static void set_pace(const struct pace *pace, struct bourse_job *job)
+{
+    job->learned.is_done = true;
+    for (size_t i = 0; i < job->part_count; i++) {
+        job->parts[i].expect_ns = at_pace(pace, job->parts[i].expect_ns);
+    }
+    for (uint64_t i = 0; job->expect_ns != NULL && i < job->subtasks - job->checks; i++) {
+        job->expect_ns[i] = at_pace(pace, job->expect_ns[i]);
+    }
+}
+
+/* Of the longest. */
+static void find_limit(const struct bourse_job *job, struct replan *replan)
+{
+    uint32_t index = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+            const int64_t takes_ms = offered_takes_ns(job, i, index) / NS_PER_MS;
+            if (takes_ms > replan->takes_ms) {
+                replan->takes_ms = takes_ms;
+                replan->limit_ms = job->parts[i].limit_ms;
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- more slots at a time */
+
+static int64_t dearest(const struct job_plan *plan)
+{
+    int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX; /* without a lease nobody knows */
+    for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
+        const int64_t price = plan->offered->places[i].slots.price_micro;
+        price_micro = price > price_micro ? price : price_micro;
+    }
+    return price_micro;
+}
+
+/* What is free at the prices that it pays, and what it has. Its order is that of the prices, within
+ * each. NULL without memory. */
+static struct offered *places_with_more(const struct bourse_job *job,
+                                        const struct bourse_quote *quotes,
+                                        const struct job_plan *plan)
+{
+    CLEANUP(offered_destroy) struct offered *offered = offered_create(job, quotes);
+    const size_t held = plan->is_on_leases ? plan->offered->count : 0;
+    struct offered_place *places =
+        offered == NULL ? NULL : calloc(held + offered->count + 1, sizeof *places);
+    size_t count = held;
+    if (places == NULL) {
+        return NULL;
+    }
+    memcpy(places, plan->offered->places, held * sizeof *places);
+    for (size_t i = 0; i < offered->count && !offered->is_busy; i++) {
+        const struct offered_place *place = &offered->places[i];
+        if (place->providers > 0 && place->slots.price_micro <= dearest(plan)) {
+            places[count++] = *place;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        places[i].slots.of_class = 0; /* the job's own pace is that of all */
+    }
+    free(offered->places);
+    offered->places = places;
+    offered->count = count;
+    struct offered *made = offered;
+    offered = NULL;
+    return made;
+}
+
+static uint32_t slots_held(const struct job_plan *plan)
+{
+    uint32_t slots = 0;
+    for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
+        slots += plan->offered->places[i].slots.slots;
+    }
+    return slots;
+}
+
+struct bid {
+    const char *job;
+    int64_t price_micro; /* per slot-hour; 0: it has none */
+};
+
+static bool see_order(void *context, const struct bourse_order *order)
+{
+    struct bid *bid = context;
+    if (order->is_bid && order->part == 0 && strcmp(order->job, bid->job) == 0) {
+        bid->price_micro = order->price_micro;
+    }
+    return true;
+}
+
+/* The budget with which so many slots more can be leased: each lease is reserved for all of its
+ * term. */
+static int64_t budget_for(const struct bourse_job_row *row, const struct order_part *part,
+                          int64_t price_micro, uint32_t more)
+{
+    int64_t slot_ms = 0;
+    int64_t lease_micro = 0;
+    int64_t leases_micro = 0;
+    const uint32_t leases = more / part->slots;
+    const bool is_known =
+        checked_mul(part->slots, part->term_ms, &slot_ms) &&
+        checked_muldiv_ceil(price_micro, slot_ms, NS_PER_HOUR / NS_PER_MS, &lease_micro) &&
+        checked_mul(lease_micro, leases, &leases_micro);
+    return is_known ? sum_of(sum_of(row->charged_micro, row->reserved_micro), leases_micro)
+                    : INT64_MAX;
+}
+
+/* Whether more slots than the job has would end it sooner, where its `at_most` or its budget keeps
+ * them from it. False: the broker does not answer, or there is no memory. */
+static bool find_more(struct bourse *bourse, struct bourse_job *job,
+                      const struct bourse_quote *quotes, const struct bourse_job_row *row,
+                      const struct job_plan *plan, struct replan *replan,
+                      struct bourse_error *error)
+{
+    struct order_part *part = &job->parts[0];
+    const uint32_t at_most = part->at_most;
+    const uint32_t held = slots_held(plan);
+    if (job->part_count != 1 || (at_most == 0 && held == 0)) {
+        return true;
+    }
+    CLEANUP(offered_destroy) struct offered *offered = places_with_more(job, quotes, plan);
+    CLEANUP(deal_destroy) struct deal *deal = NULL;
+    if (offered == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    part->at_most = 0;
+    const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
+    part->at_most = at_most;
+    if (status != DEAL_OK) {
+        return status != DEAL_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    const uint32_t slots = deal->lanes * part->slots;
+    if (slots <= (at_most > 0 ? at_most : held) ||
+        deal->makespan_ns >= replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
+        return true;
+    }
+    struct bid bid = {.job = row->id};
+    if (at_most == 0 && !bourse_orders(bourse, see_order, &bid, error)) {
+        return false;
+    }
+    const int64_t pays_micro = dearest(plan);
+    /* A bid that is replaced takes what is free at its price, one that stands pays its limit for
+     * what comes. */
+    const int64_t price_micro = at_most > 0 ? pays_micro : larger(bid.price_micro, pays_micro);
+    const int64_t needs_micro = budget_for(row, part, price_micro, slots > held ? slots - held : 0);
+    replan->budget_micro = needs_micro > row->budget_micro && needs_micro < INT64_MAX
+                               ? larger(needs_micro, replan->cost_micro)
+                               : 0;
+    replan->slots = at_most > 0 ? slots : 0;
+    replan->sooner_ns = replan->slots > 0 || replan->budget_micro > 0 ? deal->makespan_ns : 0;
+    return true;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+/* `quotes` has room for SUBMIT_QUOTES. */
+static bool make(struct bourse *bourse, const struct bourse_job_row *row, const struct pace *pace,
+                 struct bourse_job *job, struct bourse_quote *quotes, struct replan *replan,
+                 struct bourse_error *error)
+{
+    CLEANUP(job_plan_destroy) struct job_plan *plan = NULL;
+    struct bourse_quote quote;
+    int64_t limits[ORDER_PARTS_MAX];
+    replan->was_guess = has_guesses_only(job);
+    set_pace(pace, job);
+    find_limit(job, replan);
+    if (!submit_quote_parts(bourse, job, quotes, &quote, limits, error) ||
+        !job_plan_make(bourse, job, quotes, row, &plan, error)) {
+        return false;
+    }
+    if (plan->deal == NULL) {
+        return client_fail(error, BOURSE_NOT_FOUND, "nothing that fits is there for what is left");
+    }
+    replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ns;
+    replan->left_ns = plan->deal->makespan_ns;
+    replan->cost_micro = sum_of(row->charged_micro, plan->deal->cost_micro);
+    replan->lanes = plan->deal->lanes;
+    return find_more(bourse, job, quotes, row, plan, replan, error);
+}
+
+static int64_t percent_of(int64_t planned, int64_t took)
+{
+    const int128 percent = (int128)100 * took / planned - 100;
+    return percent < INT64_MAX ? (int64_t)percent : INT64_MAX;
+}
+
+/* As the market expects it on the lanes that it has; the rest is to cost as much as what is done.
+ * Whether what was expected was a guess it does not say. */
+static bool make_large(const struct bourse_job_row *row, struct replan *replan,
+                       struct bourse_error *error)
+{
+    const int64_t done = (int64_t)row->accepted + row->failed;
+    replan->was_guess = true;
+    replan->takes_ms = row->took_ms / row->timed;
+    replan->limit_ms = INT64_MAX;
+    replan->lanes = row->running - row->queued;
+    return (row->left_ms >= 0 && done > 0 &&
+            checked_mul(row->left_ms, NS_PER_MS, &replan->left_ns) &&
+            checked_muldiv_ceil(row->charged_micro, row->subtasks, done, &replan->cost_micro)) ||
+           client_fail(error, BOURSE_NOT_FOUND, "the market cannot tell how long the rest takes");
+}
+
+bool replan_drifts(struct bourse *bourse, const struct bourse_job_row *row, int64_t *ret_percent)
+{
+    struct bourse_error ignored;
+    struct pace pace = {row->foreseen_ms, row->took_ms, row->timed};
+    if (row->state != BOURSE_OPEN || !online_drifts(pace.planned_ns, pace.took_ns, pace.results) ||
+        (row->subtasks <= LAID_OUT_MOST && !find_pace(bourse, row, &pace, &ignored))) {
+        return false;
+    }
+    *ret_percent = percent_of(pace.planned_ns, pace.took_ns);
+    return true;
+}
+
+bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan,
+                struct bourse_error *ret_error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct replan replan = {.percent = 0};
+    if (!bourse_jobs(bourse, id, &jobs, ret_error)) {
+        return false;
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    if (row->state != BOURSE_OPEN || row->foreseen_ms <= 0 || row->took_ms <= 0 ||
+        row->timed == 0) {
+        return client_fail(ret_error, BOURSE_NOT_FOUND, "nothing is left to be planned anew");
+    }
+    if (row->subtasks > LAID_OUT_MOST) {
+        const bool told = make_large(row, &replan, ret_error);
+        replan.percent = percent_of(row->foreseen_ms, row->took_ms);
+        *ret_replan = told ? replan : *ret_replan;
+        return told;
+    }
+    struct pace pace;
+    if (!find_pace(bourse, row, &pace, ret_error)) {
+        return false;
+    }
+    replan.percent = percent_of(pace.planned_ns, pace.took_ns);
+    if (!resume_to_plan(bourse, id, &job, ret_error)) {
+        return false;
+    }
+    struct bourse_quote *quotes = calloc(SUBMIT_QUOTES, sizeof *quotes);
+    const bool good = quotes != NULL ? make(bourse, row, &pace, job, quotes, &replan, ret_error)
+                                     : client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    free(quotes);
+    if (good) {
+        *ret_replan = replan;
+    }
+    return good;
+}

@@ -1,0 +1,656 @@
+#include "consumer/job/report.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/client/client.h"
+#include "consumer/job/cheap.h"
+#include "consumer/job/manifest.h"
+#include "consumer/job/order.h"
+#include "consumer/job/tasks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_BY_KEY = 12, NO_DEVICE = -1 };
+
+/* What is known of the devices while results come in. */
+struct known {
+    char provider[BOURSE_HEX32_SIZE];
+    char device[BOURSE_ID_SIZE];
+};
+
+/* A file that an accepted task has left. */
+struct left {
+    uint32_t task;
+    char *name;
+    uint64_t size;
+};
+
+struct reading {
+    const struct bourse_job_row *row;
+    const Bourse__V1__Manifest *manifest; /* NULL: it is not there any more */
+    struct report *report;
+    struct known *known; /* as many as report->devices */
+    size_t device_capacity, attempt_capacity;
+    struct left *left; /* by task; none where nobody takes files of others */
+    size_t left_count, left_capacity;
+    bool takes_files;
+    bool *is_seen;  /* by lease of the row: a result of it came */
+    size_t decided; /* the first attempts: of each subtask the one that counts, by index */
+    bool no_memory;
+};
+
+static int64_t bounded(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int64_t added(int64_t sum, uint64_t more)
+{
+    int64_t result;
+    return checked_add(sum, bounded(more), &result) ? result : INT64_MAX;
+}
+
+static int64_t ns_of(int64_t ms)
+{
+    int64_t ns;
+    return checked_mul(ms, NS_PER_MS, &ns) ? ns : ms < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+static bool takes_files(const Bourse__V1__Manifest *manifest)
+{
+    bool takes = false;
+    for (uint32_t i = 0; manifest != NULL && i < manifest->n_subtasks && !takes; i++) {
+        takes = manifest_takes_files(manifest, i);
+    }
+    return takes;
+}
+
+/* Results come by index, and a task waits for lower ones only: what it takes is known before its
+ * own result. */
+static bool keep_left(struct reading *reading, const struct bourse_outcome *outcome)
+{
+    if (!reading->takes_files || outcome->status != ATTEMPT_ACCEPTED) {
+        return true;
+    }
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (reading->left_count == reading->left_capacity) {
+            size_t capacity = reading->left_capacity == 0 ? 64 : reading->left_capacity * 2;
+            struct left *left = reallocarray(reading->left, capacity, sizeof *left);
+            if (left == NULL) {
+                return false;
+            }
+            reading->left = left;
+            reading->left_capacity = capacity;
+        }
+        struct left left = {outcome->index, strdup(outcome->outputs[i].name),
+                            outcome->outputs[i].size};
+        if (left.name == NULL) {
+            return false;
+        }
+        reading->left[reading->left_count++] = left;
+    }
+    return true;
+}
+
+/* -1: the broker has told no result of that task, or one without that file. */
+static int64_t left_bytes(const struct reading *reading, const Bourse__V1__ManifestFrom *from)
+{
+    size_t low = 0;
+    size_t high = reading->left_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (reading->left[middle].task < from->task) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (size_t i = low; i < reading->left_count && reading->left[i].task == from->task; i++) {
+        if (strcmp(reading->left[i].name, from->output) == 0) {
+            return bounded(reading->left[i].size);
+        }
+    }
+    return -1;
+}
+
+static int64_t bytes_in(const struct reading *reading, uint32_t index)
+{
+    if (reading->manifest == NULL) {
+        return -1;
+    }
+    if (index >= reading->manifest->n_subtasks) {
+        return 0;
+    }
+    const Bourse__V1__ManifestSubtask *subtask = reading->manifest->subtasks[index];
+    int64_t bytes = manifest_own_bytes(reading->manifest, index);
+    for (size_t i = 0; subtask->task != NULL && i < subtask->task->n_from; i++) {
+        const Bourse__V1__ManifestFrom *from = subtask->task->from[i];
+        int64_t taken = from->output == NULL ? 0 : left_bytes(reading, from);
+        if (taken < 0) {
+            return -1;
+        }
+        bytes = added(bytes, (uint64_t)taken);
+    }
+    return bytes;
+}
+
+static int64_t bytes_out(const struct bourse_outcome *outcome)
+{
+    int64_t bytes = outcome->has_standard_output ? bounded(outcome->standard_output.size) : 0;
+    bytes = outcome->has_standard_error ? added(bytes, outcome->standard_error.size) : bytes;
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        bytes = added(bytes, outcome->outputs[i].size);
+    }
+    return bytes;
+}
+
+/* ---------------------------------------------------------------- devices */
+
+/* A lease has people's names for what a result names by keys; the broker forgets old ones. */
+static void add_lease(struct reading *reading, uint64_t number, struct report_device *device)
+{
+    for (size_t i = 0; i < reading->row->lease_count; i++) {
+        const struct bourse_lease *lease = &reading->row->leases[i];
+        if (lease->lease != number || reading->is_seen[i]) {
+            continue;
+        }
+        reading->is_seen[i] = true;
+        client_copy(device->provider, sizeof device->provider, lease->provider);
+        client_copy(device->name, sizeof device->name, lease->device);
+        device->slots += lease->slots;
+        bool first = device->price_low_micro < 0;
+        if (first || lease->price_micro < device->price_low_micro) {
+            device->price_low_micro = lease->price_micro;
+        }
+        if (first || lease->price_micro > device->price_high_micro) {
+            device->price_high_micro = lease->price_micro;
+        }
+    }
+}
+
+static bool grow_devices(struct reading *reading)
+{
+    size_t capacity = reading->device_capacity == 0 ? 16 : reading->device_capacity * 2;
+    struct known *known = reallocarray(reading->known, capacity, sizeof *known);
+    reading->known = known != NULL ? known : reading->known;
+    struct report_device *devices =
+        reallocarray(reading->report->devices, capacity, sizeof *devices);
+    reading->report->devices = devices != NULL ? devices : reading->report->devices;
+    if (known == NULL || devices == NULL) {
+        return false;
+    }
+    reading->device_capacity = capacity;
+    return true;
+}
+
+static bool grow_attempts(struct reading *reading)
+{
+    size_t capacity = reading->attempt_capacity == 0 ? 256 : reading->attempt_capacity * 2;
+    struct report_attempt *attempts =
+        reallocarray(reading->report->attempts, capacity, sizeof *attempts);
+    if (attempts == NULL) {
+        return false;
+    }
+    reading->report->attempts = attempts;
+    reading->attempt_capacity = capacity;
+    return true;
+}
+
+static int64_t device_of(struct reading *reading, const struct bourse_outcome *outcome)
+{
+    struct report *report = reading->report;
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (strcmp(reading->known[i].device, outcome->device) == 0 &&
+            strcmp(reading->known[i].provider, outcome->provider) == 0) {
+            return (int64_t)i;
+        }
+    }
+    if (report->device_count == reading->device_capacity && !grow_devices(reading)) {
+        return NO_DEVICE;
+    }
+    size_t at = report->device_count++;
+    client_copy(reading->known[at].provider, sizeof reading->known[at].provider, outcome->provider);
+    client_copy(reading->known[at].device, sizeof reading->known[at].device, outcome->device);
+    report->devices[at] = (struct report_device){
+        .price_low_micro = -1,
+        .price_high_micro = -1,
+        .shared_bytes = reading->manifest == NULL ? -1 : manifest_shared_bytes(reading->manifest)};
+    (void)snprintf(report->devices[at].provider, sizeof report->devices[at].provider, "%.*s",
+                   NAMED_BY_KEY, outcome->provider);
+    (void)snprintf(report->devices[at].name, sizeof report->devices[at].name, "%.*s", NAMED_BY_KEY,
+                   outcome->device);
+    return (int64_t)at;
+}
+
+/* ---------------------------------------------------------------- results */
+
+/* Why an attempt does not count. A check that takes nothing is no failure of its program. */
+static const char *cause_of(const struct bourse_outcome *outcome)
+{
+    if (outcome->status == ATTEMPT_LATE) {
+        return "came too late";
+    }
+    if (outcome->status == ATTEMPT_REFUTED) {
+        return "refuted by a referee";
+    }
+    if (outcome->status == ATTEMPT_FAILED_UNPAID && outcome->outcome == OUTCOME_OK) {
+        return "output not stored by its provider";
+    }
+    if (outcome->status != ATTEMPT_FAILED_PAID || outcome->outcome != OUTCOME_OK) {
+        return outcome->outcome_text;
+    }
+    if (outcome->verdict_text == NULL) {
+        return "no check of it came to a verdict";
+    }
+    return strcmp(outcome->verdict_text, "reject") == 0 ? "check that refuted a result"
+                                                        : "check without a verdict";
+}
+
+/* It was called back before it began, and nobody pays for it: nothing has failed. */
+static bool is_withdrawn(const struct bourse_outcome *outcome)
+{
+    return outcome->status != ATTEMPT_ACCEPTED && outcome->outcome == OUTCOME_CANCELLED &&
+           outcome->busy_ns == 0 && outcome->charge_micro == 0;
+}
+
+static bool add_outcome(void *context, const struct bourse_outcome *outcome)
+{
+    struct reading *reading = context;
+    struct report *report = reading->report;
+    if (is_withdrawn(outcome)) {
+        return true;
+    }
+    int64_t device = device_of(reading, outcome);
+    bool is_full = report->attempt_count == reading->attempt_capacity;
+    if (device == NO_DEVICE || (is_full && !grow_attempts(reading)) ||
+        !keep_left(reading, outcome)) {
+        reading->no_memory = true;
+        return false;
+    }
+    add_lease(reading, outcome->lease, &report->devices[device]);
+    report->saved += outcome->saved_files > 0;
+    report->restored += outcome->restored != 0;
+    report->saved_bytes += outcome->saved_bytes;
+    report->attempts[report->attempt_count++] = (struct report_attempt){
+        .device = (uint32_t)device,
+        .index = outcome->index,
+        .attempt = outcome->attempt,
+        .fate = outcome->status == ATTEMPT_ACCEPTED ? REPORT_ACCEPTED
+                : outcome->status == ATTEMPT_LATE   ? REPORT_LATE
+                                                    : REPORT_FAILED,
+        .simulated = outcome->simulated,
+        .cause = cause_of(outcome),
+        .started_ns = ns_of(outcome->started_ms),
+        .busy_ns = outcome->busy_ns,
+        .charge_micro = outcome->charge_micro,
+        .bytes_in = bytes_in(reading, outcome->index),
+        .bytes_out = bytes_out(outcome),
+        .energy_uj = outcome->has_energy && outcome->energy_uj >= 0 ? outcome->energy_uj : -1,
+    };
+    return true;
+}
+
+/* All others. Where the job goes on meanwhile, the one that counted a moment ago may be among
+ * them. */
+static bool add_other(void *context, const struct bourse_outcome *outcome)
+{
+    struct reading *reading = context;
+    const struct report_attempt *attempts = reading->report->attempts;
+    size_t low = 0;
+    size_t high = reading->decided;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (attempts[middle].index < outcome->index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool is_known = low < reading->decided && attempts[low].index == outcome->index &&
+                    attempts[low].attempt == outcome->attempt;
+    return is_known || add_outcome(context, outcome);
+}
+
+static bool read_results(struct bourse *bourse, struct reading *reading, struct bourse_error *error)
+{
+    reading->is_seen = calloc(reading->row->lease_count + 1, sizeof *reading->is_seen);
+    if (reading->is_seen == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    /* Those that count first: what a task took from another is known from that one's. */
+    if (!bourse_outcomes(bourse, reading->row->id, 0, add_outcome, reading, error)) {
+        return false;
+    }
+    reading->decided = reading->report->attempt_count;
+    if (!reading->no_memory &&
+        !client_other_outcomes(bourse, reading->row->id, add_other, reading, error)) {
+        return false;
+    }
+    enum report_status status =
+        reading->no_memory ? REPORT_NO_MEMORY : report_make(reading->report);
+    switch (status) {
+    case REPORT_OK:
+        return true;
+    case REPORT_BAD_INPUT:
+        return client_fail(error, BOURSE_UNVERIFIED,
+                           "the broker sent a result with a time, an amount or a size below zero");
+    case REPORT_NO_MEMORY:
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return false;
+}
+
+/* When the job ended or, of one that is open, the market's present time. */
+static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, struct report *report,
+                     struct bourse_error *error)
+{
+    struct bourse_account account;
+    report->submitted_ns = ns_of(row->submitted_ms);
+    if (row->ended_ms > 0) {
+        report->until_ns = ns_of(row->ended_ms);
+    } else if (bourse_whoami(bourse, &account, error)) {
+        report->until_ns = ns_of(account.log_time_ms);
+    } else {
+        return false;
+    }
+    /* Both are in whole milliseconds. */
+    report->until_ns =
+        report->until_ns < report->submitted_ns ? report->submitted_ns : report->until_ns;
+    return true;
+}
+
+/* What its parts were expected to take when it was submitted: the manifest says it, as long as that
+ * is there. What is no more than the default is no prediction. */
+static void read_groups(const Bourse__V1__Manifest *manifest, struct report *report)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
+    uint32_t first = 0;
+    for (size_t i = 0; terms != NULL && i < terms->n_parts && i < REPORT_GROUPS &&
+                       first < report->subtasks - report->checks;
+         i++) {
+        const Bourse__V1__ManifestPart *part = terms->parts[i];
+        const bool is_guess = !manifest->has_expect_ns &&
+                              part->expect_ns == order_expect_ns(JOB_ABSENT, part->limit_ms);
+        report->groups[report->group_count++] = (struct report_group){
+            .first = first, .count = part->subtasks, .expect_ns = is_guess ? 0 : part->expect_ns};
+        first += part->subtasks;
+    }
+}
+
+/* Of one subtask, where the job said something: what it was planned with where all are of one part,
+ * as that counts what was measured before. */
+static int64_t expected_of(const Bourse__V1__Manifest *manifest, const struct report *report)
+{
+    const bool is_planned = report->group_count == 1 && report->groups[0].expect_ns > 0;
+    if (manifest == NULL || !manifest->has_expect_ns) {
+        return 0;
+    }
+    return is_planned ? report->groups[0].expect_ns : manifest->expect_ns;
+}
+
+/* What the quote said, as the groups know whether that was more than a guess. */
+static void read_plan(const Bourse__V1__Manifest *manifest, struct report *report)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
+    if (terms == NULL || !terms->has_planned_ns || !terms->has_planned_micro) {
+        return;
+    }
+    report->planned_ns = terms->planned_ns;
+    report->planned_micro = terms->planned_micro;
+    report->planned_slots = terms->has_planned_slots ? terms->planned_slots : 0;
+    report->planned_is_guess = true;
+    for (size_t i = 0; i < report->group_count; i++) {
+        report->planned_is_guess = report->planned_is_guess && report->groups[i].expect_ns == 0;
+    }
+}
+
+/* ---------------------------------------------------------------- the plan */
+
+/* All of one lie in it. */
+struct planning {
+    struct deal_part parts[ORDER_PARTS_MAX];
+    int64_t *expect_ns; /* by subtask, as the job has it */
+    int64_t *takes_ns;  /* by class and subtask */
+    struct deal_device *devices;
+    struct order_graph graph;
+};
+
+static void planning_fini(struct planning *planning)
+{
+    free(planning->expect_ns);
+    free(planning->takes_ns);
+    free(planning->devices);
+    order_graph_fini(&planning->graph);
+}
+
+static size_t count_from(const Bourse__V1__Manifest *manifest)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        count += task != NULL ? task->n_from : 0;
+    }
+    return count;
+}
+
+static size_t classes_of(const Bourse__V1__ManifestTerms *terms)
+{
+    return terms->n_classes == 0 ? 1 : terms->n_classes;
+}
+
+static bool planning_alloc(struct planning *planning, const Bourse__V1__Manifest *manifest)
+{
+    const size_t count = manifest->subtask_count;
+    struct order_graph *graph = &planning->graph;
+    planning->expect_ns = calloc(count, sizeof *planning->expect_ns);
+    planning->takes_ns = calloc(classes_of(manifest->terms) * count, sizeof *planning->takes_ns);
+    planning->devices = calloc(manifest->terms->n_planned, sizeof *planning->devices);
+    graph->count = (uint32_t)count;
+    graph->rank = calloc(count, sizeof *graph->rank);
+    graph->after_count = calloc(count, sizeof *graph->after_count);
+    graph->after = calloc(count_from(manifest) + 1, sizeof *graph->after);
+    return planning->expect_ns != NULL && planning->takes_ns != NULL && planning->devices != NULL &&
+           graph->rank != NULL && graph->after_count != NULL && graph->after != NULL;
+}
+
+/* One subtask of a part. */
+static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *manifest,
+                         const Bourse__V1__ManifestPart *part, uint32_t index)
+{
+    struct order_graph *graph = &planning->graph;
+    const Bourse__V1__ManifestSubtask *subtask =
+        index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
+    const Bourse__V1__ManifestTask *task = subtask != NULL ? subtask->task : NULL;
+    const bool has_own = subtask != NULL && subtask->has_expect_ns;
+    planning->expect_ns[index] = has_own ? subtask->expect_ns : part->expect_ns;
+    uint32_t *after = graph->after + graph->edge_count;
+    for (size_t k = 0; task != NULL && k < task->n_from; k++) {
+        after[k] = task->from[k]->task;
+    }
+    graph->after_count[index] = order_unique(after, task == NULL ? 0 : task->n_from);
+    graph->edge_count += graph->after_count[index];
+}
+
+/* False: it contradicts itself. */
+static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *manifest)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest->terms;
+    uint32_t index = 0;
+    for (size_t i = 0; i < terms->n_parts; i++) {
+        const Bourse__V1__ManifestPart *part = terms->parts[i];
+        if (part->subtasks > manifest->subtask_count - index) {
+            return false;
+        }
+        planning->parts[i] = (struct deal_part){part->subtasks, part->slots, part->at_most};
+        for (uint32_t k = 0; k < part->subtasks; k++) {
+            plan_subtask(planning, manifest, part, index++);
+        }
+    }
+    return index == manifest->subtask_count;
+}
+
+/* What each takes on devices of each class; where there are none, what the job expects. False: it
+ * contradicts itself. */
+static bool plan_classes(struct planning *planning, const Bourse__V1__Manifest *manifest)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest->terms;
+    const uint32_t count = manifest->subtask_count;
+    for (size_t c = 0; c < classes_of(terms); c++) {
+        const Bourse__V1__ManifestClass *of = c < terms->n_classes ? terms->classes[c] : NULL;
+        if (of != NULL && of->n_times != terms->n_parts && of->n_times != count) {
+            return false;
+        }
+        uint32_t index = 0;
+        for (size_t part = 0; part < terms->n_parts; part++) {
+            for (uint32_t k = 0; k < terms->parts[part]->subtasks; k++, index++) {
+                planning->takes_ns[c * count + index] = of == NULL ? planning->expect_ns[index]
+                                                        : of->n_times == count
+                                                            ? of->times[index]->takes_ns
+                                                            : of->times[part]->takes_ns;
+            }
+        }
+    }
+    return true;
+}
+
+static int64_t energy_uj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns)
+{
+    const double energy_j = (double)place->slot_uw * (double)slot_ns / NS_PER_S / 1e6;
+    return place->has_slot_uw && energy_j < 1e12 ? llround(energy_j * 1e6) : -1;
+}
+
+/* What subtasks would have taken there, at full load. False without memory. */
+static bool read_energy(const struct planning *planning, const Bourse__V1__ManifestTerms *terms,
+                        struct report *report)
+{
+    const struct deal *plan = report->plan;
+    bool is_any = false;
+    for (size_t i = 0; i < terms->n_planned; i++) {
+        is_any = is_any || terms->planned[i]->has_slot_uw;
+    }
+    if (!is_any) {
+        return true;
+    }
+    report->planned_uj = calloc(plan->subtasks, sizeof *report->planned_uj);
+    if (report->planned_uj == NULL) {
+        return false;
+    }
+    uint32_t index = 0;
+    for (size_t part = 0; part < terms->n_parts; part++) {
+        for (uint32_t k = 0; k < planning->parts[part].subtasks; k++, index++) {
+            const struct deal_run *run = &plan->runs[index];
+            report->planned_uj[index] =
+                energy_uj(terms->planned[run->device],
+                          (run->end_ns - run->start_ns) * planning->parts[part].slots);
+        }
+    }
+    return true;
+}
+
+/* Alone is one device of a place, and not all that ask as much. Changes `devices`, which are the
+ * input's. */
+static void find_single(const Bourse__V1__ManifestTerms *terms, const struct deal_input *input,
+                        struct deal_device *devices, struct report *report)
+{
+    for (size_t i = 0; i < terms->n_planned; i++) {
+        const Bourse__V1__ManifestPlace *place = terms->planned[i];
+        devices[i].slots = place->has_device_slots ? place->device_slots : 0;
+        report->single_is_unknown = report->single_is_unknown || !place->has_device_slots;
+    }
+    if (!deal_best_single(input, &report->single, &report->single_ns)) {
+        report->single_ns = 0;
+    }
+}
+
+/* How it would have run on what was on offer, where the manifest says what that was. One that
+ * contradicts itself has no plan. False without memory. */
+static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
+{
+    const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
+    CLEANUP(planning_fini) struct planning planning = {.takes_ns = NULL};
+    if (report->planned_ns == 0 || terms == NULL || terms->n_planned == 0 ||
+        terms->n_parts > ORDER_PARTS_MAX || manifest->subtask_count > DEAL_SUBTASKS ||
+        !tasks_well_formed(manifest)) {
+        return true;
+    }
+    if (!planning_alloc(&planning, manifest)) {
+        return false;
+    }
+    if (!plan_parts(&planning, manifest) || !plan_classes(&planning, manifest)) {
+        return true;
+    }
+    for (size_t i = 0; i < terms->n_planned; i++) {
+        planning.devices[i] = (struct deal_device){.slots = terms->planned[i]->slots,
+                                                   .parts = terms->planned[i]->parts,
+                                                   .of_class = terms->planned[i]->of_class};
+    }
+    order_rank(&planning.graph, planning.expect_ns);
+    const struct deal_input input = {.parts = planning.parts,
+                                     .part_count = terms->n_parts,
+                                     .takes_ns = planning.takes_ns,
+                                     .class_count = (uint32_t)terms->n_classes,
+                                     .rank = planning.graph.rank,
+                                     .after_count = planning.graph.after_count,
+                                     .after = planning.graph.after,
+                                     .devices = planning.devices,
+                                     .device_count = terms->n_planned};
+    const enum deal_status status = deal_make(&input, &report->plan);
+    if (status == DEAL_OK) {
+        find_single(terms, &input, planning.devices, report);
+    }
+    return status == DEAL_OK ? read_energy(&planning, terms, report) : status != DEAL_NO_MEMORY;
+}
+
+bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
+                     struct bourse_error *ret_error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    CLEANUP(report_destroy) struct report *report = calloc(1, sizeof *report);
+    if (report == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!bourse_jobs(bourse, id, &jobs, ret_error)) {
+        return false;
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    struct bourse_error absent;
+    if (!client_manifest(bourse, id, &manifest, &absent)) {
+        if (absent.status != BOURSE_NOT_FOUND) {
+            *ret_error = absent;
+            return false;
+        }
+        manifest = NULL; /* a blob that expired: what went in is unknown */
+    }
+    client_copy(report->id, sizeof report->id, row->id);
+    client_copy(report->name, sizeof report->name, row->name);
+    client_copy(report->state, sizeof report->state, row->state_text);
+    report->subtasks = row->subtasks;
+    report->left_ns = row->left_ms < 0 ? -1 : ns_of(row->left_ms);
+    report->checks = manifest != NULL ? cheap_count(manifest) : 0;
+    read_groups(manifest, report);
+    report->expect_ns = expected_of(manifest, report);
+    read_plan(manifest, report);
+    if (!read_deal(manifest, report)) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    struct reading reading = {
+        .row = row, .manifest = manifest, .report = report, .takes_files = takes_files(manifest)};
+    bool ok = read_end(bourse, row, report, ret_error) && read_results(bourse, &reading, ret_error);
+    for (size_t i = 0; i < reading.left_count; i++) {
+        free(reading.left[i].name);
+    }
+    free(reading.left);
+    free(reading.known);
+    free(reading.is_seen);
+    if (!ok) {
+        return false;
+    }
+    *ret_report = report;
+    report = NULL;
+    return true;
+}

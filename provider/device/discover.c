@@ -1,0 +1,257 @@
+#include "provider/device/discover.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+
+#include <hwloc.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { LINE_BYTES = 16384 };
+
+/* ---------------------------------------------------------------- the kernel's words */
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *place = strstr(words, word); place != NULL;
+         place = strstr(place + length, word)) {
+        bool begins = place == words || isspace((unsigned char)place[-1]);
+        bool ends = place[length] == '\0' || isspace((unsigned char)place[length]);
+        if (begins && ends) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *discover_level(const char *arch, const char *flags)
+{
+    if (strcmp(arch, "x86_64") == 0) {
+        if (has_word(flags, "avx512f") && has_word(flags, "avx512bw") &&
+            has_word(flags, "avx512dq") && has_word(flags, "avx512vl")) {
+            return "avx512";
+        }
+        return has_word(flags, "avx2") && has_word(flags, "fma") ? "avx2" : "sse2";
+    }
+    if (strcmp(arch, "aarch64") == 0) {
+        return has_word(flags, "sve") ? "sve" : "neon";
+    }
+    return "";
+}
+
+static const char *vendor_name(const char *kernel_name)
+{
+    static const struct {
+        const char *kernel, *ours;
+    } names[] = {{"AuthenticAMD", "amd"}, {"GenuineIntel", "intel"}, {"HygonGenuine", "hygon"},
+                 {"0x41", "arm"},         {"0xc0", "ampere"},        {"0x61", "apple"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i].kernel, kernel_name) == 0) {
+            return names[i].ours;
+        }
+    }
+    return "";
+}
+
+/* "key<blanks>: value" -> value, its end cut; NULL for another key. */
+static char *value_of(char *line, const char *key)
+{
+    size_t length = strlen(key);
+    if (strncmp(line, key, length) != 0) {
+        return NULL;
+    }
+    char *colon = line + length + strspn(line + length, " \t");
+    if (*colon != ':') {
+        return NULL;
+    }
+    char *value = colon + 1 + strspn(colon + 1, " \t");
+    value[strcspn(value, "\n")] = '\0';
+    return value;
+}
+
+static void read_cpuinfo(struct machine *machine)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char *line = malloc(LINE_BYTES);
+    const char *value;
+    while (file != NULL && line != NULL && fgets(line, LINE_BYTES, file) != NULL) {
+        if (machine->model[0] == '\0' && (value = value_of(line, "model name")) != NULL) {
+            text_printable(value, strlen(value), machine->model, sizeof machine->model);
+        } else if (machine->vendor[0] == '\0' &&
+                   ((value = value_of(line, "vendor_id")) != NULL ||
+                    (value = value_of(line, "CPU implementer")) != NULL)) {
+            (void)snprintf(machine->vendor, sizeof machine->vendor, "%s", vendor_name(value));
+        } else if (machine->level[0] == '\0' && ((value = value_of(line, "flags")) != NULL ||
+                                                 (value = value_of(line, "Features")) != NULL)) {
+            (void)snprintf(machine->level, sizeof machine->level, "%s",
+                           discover_level(machine->arch, value));
+        }
+    }
+    free(line);
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static uint64_t number_in(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char text[64] = "";
+    uint64_t number = UINT64_MAX;
+    if (file != NULL) {
+        if (fgets(text, sizeof text, file) != NULL && isdigit((unsigned char)text[0])) {
+            number = strtoull(text, NULL, 10);
+        }
+        fclose(file);
+    }
+    return number;
+}
+
+/* A container or service may be given less than the machine has. Only the group we are in at a
+ * fixed place is looked at: inside a container that is the one that binds. */
+static void bound_memory(struct machine *machine)
+{
+    static const char *const files[] = {"/sys/fs/cgroup/memory.max",
+                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        uint64_t bound = number_in(files[i]);
+        if (bound > 0 && bound < machine->memory_bytes) {
+            machine->memory_bytes = bound;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- hwloc */
+
+static uint32_t count_of(hwloc_topology_t topology, hwloc_obj_type_t type)
+{
+    int count = hwloc_get_nbobjs_by_type(topology, type);
+    return count > 0 ? (uint32_t)count : 0;
+}
+
+static uint64_t last_cache(hwloc_topology_t topology)
+{
+    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE,
+                                              HWLOC_OBJ_L1CACHE};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        hwloc_obj_t cache = hwloc_get_obj_by_type(topology, levels[i], 0);
+        if (cache != NULL && cache->attr != NULL) {
+            return cache->attr->cache.size;
+        }
+    }
+    return 0;
+}
+
+/* hwloc shows only what the process is allowed to use, by affinity and by control group. */
+static void read_cores(hwloc_topology_t topology, hwloc_const_cpuset_t allowed,
+                       struct machine *machine)
+{
+    uint32_t objects = count_of(topology, HWLOC_OBJ_CORE);
+    hwloc_obj_type_t type = objects > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    for (uint32_t i = 0; i < count_of(topology, type) && machine->cores < DISCOVER_CPUS_MAX; i++) {
+        hwloc_obj_t core = hwloc_get_obj_by_type(topology, type, i);
+        hwloc_cpuset_t usable = hwloc_bitmap_dup(core->cpuset);
+        if (usable == NULL) {
+            return;
+        }
+        hwloc_bitmap_and(usable, usable, allowed);
+        int first = hwloc_bitmap_first(usable);
+        int weight = hwloc_bitmap_weight(usable);
+        if (first >= 0 && weight > 0) {
+            machine->cpus[machine->cores++] = (uint32_t)first;
+            machine->threads += (uint32_t)weight;
+        }
+        hwloc_bitmap_free(usable);
+    }
+}
+
+static bool read_topology(hwloc_topology_t topology, bool synthetic, struct machine *machine,
+                          struct problem *problem)
+{
+    hwloc_cpuset_t allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology));
+    if (allowed == NULL) {
+        problem_set(problem, "out of memory");
+        return false;
+    }
+    hwloc_cpuset_t bound = synthetic ? NULL : hwloc_bitmap_alloc();
+    if (bound != NULL && hwloc_get_cpubind(topology, bound, HWLOC_CPUBIND_PROCESS) == 0) {
+        hwloc_bitmap_and(allowed, allowed, bound);
+    }
+    read_cores(topology, allowed, machine);
+    hwloc_bitmap_free(bound);
+    hwloc_bitmap_free(allowed);
+    machine->packages = count_of(topology, HWLOC_OBJ_PACKAGE);
+    machine->numa_nodes = count_of(topology, HWLOC_OBJ_NUMANODE);
+    machine->cache_bytes = last_cache(topology);
+    machine->memory_bytes = hwloc_get_root_obj(topology)->total_memory;
+    if (machine->cores == 0) {
+        problem_set(problem, "no processor that this process may use; check its CPU affinity");
+        return false;
+    }
+    return true;
+}
+
+static bool load(const char *synthetic, hwloc_topology_t *ret_topology, struct problem *problem)
+{
+    hwloc_topology_t topology;
+    if (hwloc_topology_init(&topology) != 0) {
+        problem_set(problem, "hwloc cannot start");
+        return false;
+    }
+    bool good = synthetic == NULL || hwloc_topology_set_synthetic(topology, synthetic) == 0;
+    if (!good || hwloc_topology_load(topology) != 0) {
+        problem_set(problem, "hwloc cannot read the %s",
+                    synthetic == NULL ? "machine" : "description");
+        hwloc_topology_destroy(topology);
+        return false;
+    }
+    *ret_topology = topology;
+    return true;
+}
+
+static void name_instrument(struct machine *machine)
+{
+    (void)snprintf(machine->instrument, sizeof machine->instrument, "cpu.%s%s%s", machine->arch,
+                   machine->level[0] == '\0' ? "" : ".", machine->level);
+}
+
+bool discover_machine(const char *synthetic, struct machine *ret_machine,
+                      struct problem *ret_problem)
+{
+    hwloc_topology_t topology;
+    if (!load(synthetic, &topology, ret_problem)) {
+        return false;
+    }
+    memset(ret_machine, 0, sizeof *ret_machine);
+    bool good = read_topology(topology, synthetic != NULL, ret_machine, ret_problem);
+    hwloc_topology_destroy(topology);
+    struct utsname host;
+    if (uname(&host) == 0) {
+        (void)snprintf(ret_machine->arch, sizeof ret_machine->arch, "%.15s", host.machine);
+    }
+    if (synthetic == NULL) {
+        read_cpuinfo(ret_machine);
+        bound_memory(ret_machine);
+    }
+    name_instrument(ret_machine);
+    return good;
+}
+
+struct id128 discover_device_id(const struct key32 *account, const char *name)
+{
+    static const char domain[] = "bourse/device/v1";
+    struct sha256 hash;
+    sha256_start(&hash);
+    sha256_add(&hash, domain, sizeof domain);
+    sha256_add(&hash, account->bytes, sizeof account->bytes);
+    sha256_add(&hash, name, strlen(name));
+    struct hash32 digest = sha256_end(&hash);
+    struct id128 id;
+    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
+    return id;
+}

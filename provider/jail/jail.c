@@ -1,0 +1,777 @@
+#include "provider/jail/jail.h"
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "provider/jail/jail_parts.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+#include "runtime/relay.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define WALL_DEFAULT_NS (UINT64_C(3600) * 1000000000)
+#define CAPTURE_DEFAULT_BYTES (UINT64_C(1) << 20)
+#define CAPTURE_KEPT_BYTES (UINT64_C(4) << 20) /* more than this is given back after a run */
+
+static_assert((int)JAIL_NOOPS_MAX <= (int)WIRE_NOOPS_MAX, "one packet carries them all");
+static_assert((int)JAIL_MAPPED_MAX <= (int)WIRE_MAPPED_MAX, "one GO carries them all");
+
+enum {
+    GRACE_MS = 10000, /* beyond the worker's own limits, then the jail is killed */
+    NOOP_WAIT_MS = 30000,
+};
+
+__attribute__((format(printf, 3, 4))) static bool
+conclude(struct jail_reply *reply, enum result_outcome outcome, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    reply->outcome = outcome;
+    (void)vsnprintf(reply->detail, sizeof reply->detail, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static void broken(struct jail *jail, struct jail_reply *reply, const char *why)
+{
+    jail->ended = true;
+    launcher_kill(jail->control);
+    (void)conclude(reply, OUTCOME_JAIL_FAILED, "%s", why);
+}
+
+/* A name for a detail, without what could upset a terminal. */
+static const char *shown(const char *name, char ret_text[128])
+{
+    text_printable(name, strlen(name), ret_text, 128);
+    return ret_text;
+}
+
+static bool acceptable(const struct jail *jail, const struct jail_request *request,
+                       struct jail_reply *reply)
+{
+    char text[128];
+    uint64_t total = request->stdin_size;
+    size_t mapped = 0;
+    if (request->argv == NULL || request->argv[0] == NULL || request->argv[0][0] == '\0') {
+        return conclude(reply, OUTCOME_PROGRAM_MISSING, "no program is named");
+    }
+    if (request->input_count > LIMIT_INPUTS + LIMIT_CHECKPOINT_FILES ||
+        request->output_count > LIMIT_OUTPUTS) {
+        return conclude(reply, OUTCOME_REFUSED, "more than %d inputs or %d outputs", LIMIT_INPUTS,
+                        LIMIT_OUTPUTS);
+    }
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (!wire_name_valid(request->inputs[i].name)) {
+            return conclude(reply, OUTCOME_REFUSED,
+                            "input name \"%s\" is not a plain relative path",
+                            shown(request->inputs[i].name, text));
+        }
+        total = request->inputs[i].size > UINT64_MAX - total ? UINT64_MAX
+                                                             : total + request->inputs[i].size;
+        mapped += request->inputs[i].is_mapped;
+        assert(!request->inputs[i].is_mapped ||
+               (request->inputs[i].hash != NULL && request->tensor_threads > 0));
+    }
+    assert(mapped <= JAIL_MAPPED_MAX);
+    for (size_t i = 0; i < request->output_count; i++) {
+        if (!wire_name_valid(request->outputs[i])) {
+            return conclude(reply, OUTCOME_REFUSED,
+                            "output name \"%s\" is not a plain relative path",
+                            shown(request->outputs[i], text));
+        }
+    }
+    if (request->checkpoint != NULL && !wire_name_valid(request->checkpoint)) {
+        return conclude(reply, OUTCOME_REFUSED,
+                        "the checkpoint \"%s\" is not a plain relative path",
+                        shown(request->checkpoint, text));
+    }
+    if (!jail->keep && total > jail->limits.disk_bytes) {
+        return conclude(reply, OUTCOME_DISK_LIMIT,
+                        "the inputs take %llu bytes, the disk limit is %llu",
+                        (unsigned long long)total, (unsigned long long)jail->limits.disk_bytes);
+    }
+    return true;
+}
+
+/* Receives the next message about run `number`; older ones are dropped. 0: the jail is gone or
+ * too late. */
+static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t capacity,
+                       int *files, size_t *ret_file_count)
+{
+    for (;;) {
+        int64_t left_ms = (end_ns - clock_monotonic_ns()) / 1000000;
+        struct pollfd polled = {.fd = jail->socket, .events = POLLIN};
+        int ready =
+            poll(&polled, 1, left_ms > 0 ? (int)(left_ms < 1000000 ? left_ms : 1000000) : 0);
+        if (ready < 0 && errno == EINTR) {
+            continue;
+        }
+        if (ready == 0 && left_ms > 0) {
+            continue;
+        }
+        if (ready <= 0) {
+            errno = ETIMEDOUT;
+            return 0;
+        }
+        ssize_t length =
+            packet_receive(jail->socket, bytes, capacity, files, PACKET_FILES, ret_file_count);
+        if (length <= 0) {
+            errno = EPIPE;
+            return 0;
+        }
+        struct reader in = reader_over(bytes, (size_t)length);
+        (void)reader_u8(&in);
+        if (reader_u32(&in) == jail->number && !in.failed) {
+            return length;
+        }
+        packet_close_files(files, *ret_file_count);
+    }
+}
+
+/* What comes back from a jail is checked even here: the place must be a regular file in memory, so
+ * that writing neither blocks nor reaches anything else. */
+static bool is_place(int place)
+{
+    struct stat status;
+    struct statfs system;
+    bool is_one = fstat(place, &status) == 0 && S_ISREG(status.st_mode) &&
+                  fstatfs(place, &system) == 0 && system.f_type == TMPFS_MAGIC;
+    errno = is_one ? 0 : EBADF;
+    return is_one;
+}
+
+/* Copies `size` bytes into a new file of the jail's. */
+static bool fill(int place, int source, const void *bytes, uint64_t size)
+{
+    off_t offset = 0;
+    while ((uint64_t)offset < size) {
+        uint64_t left = size - (uint64_t)offset;
+        size_t step = left < (1U << 30) ? (size_t)left : 1U << 30;
+        ssize_t moved;
+        if (source >= 0) {
+            moved = sendfile(place, source, &offset, step);
+        } else {
+            assert(bytes != NULL); /* the one or the other is there */
+            moved = pwrite(place, (const char *)bytes + offset, step, offset);
+            offset += moved > 0 ? moved : 0;
+        }
+        if (moved < 0 && errno == EINTR) {
+            continue;
+        }
+        if (moved <= 0) {
+            errno = moved == 0 ? ENODATA : errno;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A file of another's on its way into the jail: what is placed is what was hashed, whatever becomes
+ * of it. */
+struct placing {
+    int place, source;
+    atomic_int failed; /* errno */
+};
+
+static bool fail_placing(struct placing *placing, int error)
+{
+    atomic_store(&placing->failed, error);
+    return false;
+}
+
+static bool read_source(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    struct placing *placing = context;
+    for (size_t done = 0; done < length;) {
+        ssize_t got =
+            pread(placing->source, ret_bytes + done, length - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return fail_placing(placing, got == 0 ? ENODATA : errno);
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+static bool write_place(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
+{
+    struct placing *placing = context;
+    return file_write_at(placing->place, bytes, length, offset) || fail_placing(placing, errno);
+}
+
+static bool fill_hashed(int place, const struct jail_input *input)
+{
+    struct placing placing = {.place = place, .source = input->fd};
+    struct sha256 sum;
+    const struct relay relay = {.to = input->size,
+                                .sum = &sum,
+                                .context = &placing,
+                                .read = read_source,
+                                .write = write_place};
+    sha256_start(&sum);
+    bool good = relay_run(&relay);
+    struct hash32 hash = sha256_end(&sum);
+    if (input->is_last) { /* used memory is at hand sooner than new memory, for what comes next */
+        (void)posix_fadvise(input->fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    errno = !good ? (atomic_load(&placing.failed) != 0 ? atomic_load(&placing.failed) : ENOMEM)
+                  : EBADMSG;
+    return good && hash32_equal(&hash, input->hash);
+}
+
+/* The same of a file that stays where it is. False with errno. */
+static bool has_hash(const struct jail_input *input)
+{
+    enum { PIECE_BYTES = 128 << 10 };
+    uint8_t *piece = malloc(PIECE_BYTES);
+    struct placing placing = {.place = -1, .source = input->fd};
+    struct sha256 sum;
+    bool good = piece != NULL;
+    sha256_start(&sum);
+    for (uint64_t done = 0; good && done < input->size;) {
+        uint64_t left = input->size - done;
+        size_t length = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        good = read_source(&placing, done, piece, length);
+        if (good) {
+            sha256_add(&sum, piece, length);
+            done += length;
+        }
+    }
+    free(piece);
+    struct hash32 hash = sha256_end(&sum);
+    errno = good ? EBADMSG : ENOMEM;
+    if (!good && atomic_load(&placing.failed) != 0) {
+        errno = atomic_load(&placing.failed);
+    }
+    return good && hash32_equal(&hash, input->hash);
+}
+
+static const char *why_unfilled(int error)
+{
+    switch (error) {
+    case ENODATA:
+        return "is shorter than it was said to be";
+    case EBADMSG:
+        return "the broker's file does not have its hash";
+    default:
+        return strerror(error);
+    }
+}
+
+static void fill_failed(struct jail_reply *reply, const char *name)
+{
+    char text[128];
+    (void)conclude(reply,
+                   errno == ENOSPC || errno == EDQUOT ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING,
+                   "input %s: %s", shown(name, text), why_unfilled(errno));
+}
+
+struct staging {
+    const struct jail_request *request;
+    size_t next;                          /* input to be placed, if it has a place */
+    size_t done;                          /* places filled so far */
+    bool failed;                          /* the reply says why; the run is being cancelled */
+    struct stamp mapped[JAIL_MAPPED_MAX]; /* of each that is mapped, from before it was hashed */
+    size_t checked;                       /* of these */
+};
+
+static void fill_places(struct staging *staging, int *files, size_t count, struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    size_t total = request->input_count + (request->stdin_size > 0 ? 1 : 0);
+    for (size_t i = 0; i < count && !staging->failed; i++) {
+        while (staging->next < request->input_count && request->inputs[staging->next].is_mapped) {
+            staging->next++;
+        }
+        size_t which = staging->next++;
+        staging->done++;
+        if (which >= total) {
+            errno = EBADF;
+            fill_failed(reply, "that was not asked for");
+            staging->failed = true;
+        } else if (which < request->input_count) {
+            const struct jail_input *input = &request->inputs[which];
+            staging->failed = !is_place(files[i]) ||
+                              !(input->hash != NULL ? fill_hashed(files[i], input)
+                                                    : fill(files[i], input->fd, NULL, input->size));
+            if (staging->failed) {
+                fill_failed(reply, input->name);
+            }
+        } else {
+            staging->failed =
+                !is_place(files[i]) ||
+                !fill(files[i], request->stdin_fd, request->stdin_bytes, request->stdin_size);
+            if (staging->failed) {
+                fill_failed(reply, "stdin");
+            }
+        }
+    }
+    packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
+}
+
+/* Whether it has its hash. It need not be hashed while it looks as when it was. */
+static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
+{
+    struct stamp *hashed = input->hashed;
+    if (hashed != NULL && hashed->is_known && (uint64_t)hashed->size == input->size &&
+        !stamp_has_changed(hashed, input->fd)) {
+        *ret_stamp = *hashed;
+        return true;
+    }
+    const bool good = stamp_take(input->fd, ret_stamp) && has_hash(input);
+    if (hashed != NULL) {
+        *hashed = good ? *ret_stamp : (struct stamp){.is_known = false};
+    }
+    return good;
+}
+
+/* What is mapped has its hash before anything is computed with it; afterwards root or our own user
+ * could change it (blame_mapped). */
+static bool check_mapped(struct staging *staging, struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    for (size_t i = 0; i < request->input_count && !staging->failed; i++) {
+        const struct jail_input *input = &request->inputs[i];
+        if (!input->is_mapped) {
+            continue;
+        }
+        if (!check_one(input, &staging->mapped[staging->checked])) {
+            fill_failed(reply, input->name);
+            staging->failed = true;
+        }
+        staging->checked++;
+    }
+    return !staging->failed;
+}
+
+/* The others are no fault of the job's, and it is charged for none of them. */
+static bool is_outcome_of_job(enum result_outcome outcome)
+{
+    switch (outcome) {
+    case OUTCOME_CANCELLED:
+    case OUTCOME_TERM_OVER:
+    case OUTCOME_PREEMPTED:
+    case OUTCOME_JAIL_FAILED:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Whoever reads it next hashes it. */
+static void forget(const struct jail_input *input)
+{
+    if (input->hashed != NULL) {
+        input->hashed->is_known = false;
+    }
+}
+
+/* Nothing is put down to the job, no result and no failure, unless what was computed with is what
+ * was hashed. The room of a result is had before a byte of it is written: SIGBUS comes of what is
+ * mapped. */
+static void blame_mapped(const struct staging *staging, struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    const bool is_unread = reply->outcome == OUTCOME_SIGNALLED && reply->signal == SIGBUS;
+    const char *name = NULL;
+    const char *why = "the broker's file was changed while it was computed with";
+    char text[128];
+    size_t which = 0;
+    if (staging->failed || !is_outcome_of_job(reply->outcome)) {
+        return;
+    }
+    for (size_t i = 0; i < request->input_count && which < staging->checked; i++) {
+        const struct jail_input *input = &request->inputs[i];
+        if (input->is_mapped && stamp_has_changed(&staging->mapped[which++], input->fd)) {
+            forget(input);
+            name = name == NULL ? input->name : name;
+        }
+    }
+    for (size_t i = 0; i < request->input_count && is_unread && name == NULL; i++) {
+        if (request->inputs[i].is_mapped && !has_hash(&request->inputs[i])) {
+            forget(&request->inputs[i]);
+            name = request->inputs[i].name;
+            why = "the broker's file cannot be read";
+        }
+    }
+    if (name != NULL) {
+        reply->signal = 0;
+        (void)conclude(reply, OUTCOME_INPUT_MISSING, "input %s: %s", shown(name, text), why);
+    } else if (is_unread && staging->checked > 0) {
+        reply->signal = 0;
+        (void)conclude(reply, OUTCOME_INPUT_MISSING, "an input could not be read: Bus error");
+    }
+}
+
+/* When all places are filled. False: the jail is gone. */
+static bool tell_to_go(struct jail *jail, struct staging *staging, struct jail_reply *reply)
+{
+    bool goes = !staging->failed && check_mapped(staging, reply);
+    return goes ? wire_send_go(jail->socket, jail->number, staging->request)
+                : wire_send(jail->socket, WIRE_CANCEL, jail->number);
+}
+
+/* Used memory is at hand sooner than new memory, for what comes next. */
+static void release_mapped(const struct jail_request *request)
+{
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (request->inputs[i].is_mapped && request->inputs[i].is_last) {
+            (void)posix_fadvise(request->inputs[i].fd, 0, 0, POSIX_FADV_DONTNEED);
+        }
+    }
+}
+
+static void keep_captured(struct jail *jail, struct jail_output *output, size_t which,
+                          uint64_t size)
+{
+    if (size > 0) {
+        output->fd = fcntl(jail->capture[which], F_DUPFD_CLOEXEC, 3);
+        output->size = output->fd >= 0 ? size : 0;
+    }
+}
+
+/* What the kernel counted against the jail's group, which the worker cannot see. */
+static void blame_group(const struct jail *jail, const struct cgroup_events *before,
+                        struct jail_reply *reply)
+{
+    if (jail->group == NULL) {
+        return;
+    }
+    struct cgroup_events after = cgroup_events(jail->group);
+    bool memory = after.out_of_memory > before->out_of_memory;
+    uint64_t forks_refused = after.forks_refused - before->forks_refused;
+    /* Each fork weighs something before it is refused: of one that goes on and on, memory is only
+     * where it ends. */
+    bool bomb = forks_refused > jail->limits.processes;
+    switch (reply->outcome) {
+    case OUTCOME_PROGRAM_FAILED:
+    case OUTCOME_SIGNALLED:
+    case OUTCOME_JAIL_FAILED:
+    case OUTCOME_TIME_LIMIT:
+    case OUTCOME_CPU_LIMIT:
+        if (memory && !bomb) {
+            (void)conclude(
+                reply, OUTCOME_MEMORY_LIMIT,
+                "killed when memory and files together reached their limits, %llu bytes",
+                (unsigned long long)(jail->limits.memory_bytes + jail->limits.disk_bytes));
+        } else if (forks_refused > 0 && reply->outcome != OUTCOME_JAIL_FAILED) {
+            (void)conclude(reply, OUTCOME_PROCESS_LIMIT, "could not start more than %u process%s",
+                           (unsigned)jail->limits.processes,
+                           jail->limits.processes == 1 ? "" : "es");
+        }
+        return;
+    default:
+        return;
+    }
+}
+
+static size_t place_count(const struct jail_request *request)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < request->input_count; i++) {
+        count += !request->inputs[i].is_mapped;
+    }
+    return count;
+}
+
+/* From RUN to REPLY. */
+static void converse(struct jail *jail, struct staging *staging, bool stdin_given,
+                     struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    size_t places = place_count(request) + (!stdin_given && request->stdin_size > 0 ? 1 : 0);
+    int64_t grace_ns = (int64_t)GRACE_MS * 1000000;
+    int64_t end_ns = clock_monotonic_ns() + (int64_t)request->wall_ns + grace_ns;
+    bool gone = false;
+    if (places == 0 && !tell_to_go(jail, staging, reply)) {
+        broken(jail, reply, "the jail has ended");
+        return;
+    }
+    while (!gone) {
+        uint8_t bytes[4096];
+        int files[PACKET_FILES];
+        size_t file_count = 0;
+        ssize_t length = receive(jail, end_ns, bytes, sizeof bytes, files, &file_count);
+        if (length == 0) {
+            bool late = errno == ETIMEDOUT;
+            broken(jail, reply, late ? "the jail did not answer in time" : "the jail has ended");
+            reply->outcome = late ? OUTCOME_TIME_LIMIT : OUTCOME_JAIL_FAILED;
+            return;
+        }
+        if (bytes[0] == WIRE_PLACES) {
+            fill_places(staging, files, file_count, reply);
+            if (staging->failed || staging->done == places) {
+                gone = !tell_to_go(jail, staging, reply);
+            }
+            continue;
+        }
+        if (bytes[0] == WIRE_SAVED) {
+            if (wire_read_saved(bytes, (size_t)length, request, files, file_count, reply)) {
+                continue;
+            }
+            file_count = 0; /* closed */
+        }
+        uint64_t captured[2];
+        struct jail_reply read = *reply;
+        const bool is_read =
+            bytes[0] == WIRE_REPLY &&
+            wire_read_reply(bytes, (size_t)length, request, files, file_count, &read, captured);
+        reply->saved_count = read.saved_count; /* what was dropped is gone */
+        if (!is_read) {
+            if (bytes[0] != WIRE_REPLY) {
+                packet_close_files(files, file_count);
+            }
+            break;
+        }
+        if (!staging->failed) { /* else the cancelled run's own story is of no interest */
+            *reply = read;
+            keep_captured(jail, &reply->standard_output, 0, captured[0]);
+            keep_captured(jail, &reply->standard_error, 1, captured[1]);
+            jail->capture_large = captured[0] + captured[1] > CAPTURE_KEPT_BYTES;
+        }
+        return;
+    }
+    broken(jail, reply, gone ? "the jail has ended" : "the jail's answer does not decode");
+}
+
+static void shrink_capture(struct jail *jail)
+{
+    for (size_t i = 0; i < 2 && jail->capture_large; i++) {
+        (void)fallocate(jail->capture[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                        WIRE_CAPTURE_BYTES); /* only gives memory back */
+    }
+    jail->capture_large = false;
+}
+
+static void start_reply(struct jail_reply *reply)
+{
+    memset(reply, 0, sizeof *reply);
+    reply->outcome = OUTCOME_JAIL_FAILED;
+    reply->standard_output.fd = reply->standard_error.fd = -1;
+    for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
+        reply->outputs[i].fd = -1;
+    }
+}
+
+/* From here on jail_cancel finds a run to cancel, and its CANCEL follows RUN on the socket. */
+static bool begin(struct jail *jail, const struct jail_request *request, bool stdin_given)
+{
+    (void)pthread_mutex_lock(&jail->lock);
+    jail->number++;
+    jail->cancel_outcome = OUTCOME_OK;
+    bool sent =
+        wire_send_run(jail->socket, jail->number, request, &jail->limits, jail->keep, stdin_given);
+    jail->running = sent;
+    (void)pthread_mutex_unlock(&jail->lock);
+    return sent;
+}
+
+static void finish(struct jail *jail, struct jail_reply *reply)
+{
+    (void)pthread_mutex_lock(&jail->lock);
+    jail->running = false;
+    bool ended_by_us = reply->outcome == OUTCOME_CANCELLED || reply->outcome == OUTCOME_JAIL_FAILED;
+    if (jail->cancel_outcome != OUTCOME_OK && ended_by_us) {
+        reply->outcome = jail->cancel_outcome;
+    }
+    (void)pthread_mutex_unlock(&jail->lock);
+}
+
+static void run(struct jail *jail, const struct jail_request *request, bool stdin_given,
+                struct jail_reply *ret_reply)
+{
+    struct jail_request full = *request;
+    full.wall_ns = request->wall_ns != 0 ? request->wall_ns : WALL_DEFAULT_NS;
+    full.wall_ns = full.wall_ns < INT64_MAX / 4 ? full.wall_ns : INT64_MAX / 4;
+    full.output_bytes =
+        request->output_bytes != 0 ? request->output_bytes : jail->limits.disk_bytes;
+    full.capture_bytes =
+        request->capture_bytes != 0 ? request->capture_bytes : CAPTURE_DEFAULT_BYTES;
+    full.capture_bytes =
+        full.capture_bytes < WIRE_CAPTURE_BYTES ? full.capture_bytes : WIRE_CAPTURE_BYTES;
+    full.stdin_fd = request->stdin_bytes != NULL ? -1 : request->stdin_fd;
+
+    start_reply(ret_reply);
+    ret_reply->jail_ended = jail->ended;
+    if (jail->ended) {
+        (void)conclude(ret_reply, OUTCOME_JAIL_FAILED, "the jail has ended");
+        return;
+    }
+    if (!acceptable(jail, &full, ret_reply)) {
+        return;
+    }
+    shrink_capture(jail);
+    struct cgroup_events before = {0};
+    if (jail->group != NULL) {
+        before = cgroup_events(jail->group);
+    }
+    int64_t started_ns = clock_monotonic_ns();
+    if (begin(jail, &full, stdin_given)) {
+        struct staging staging = {.request = &full};
+        converse(jail, &staging, stdin_given, ret_reply);
+        finish(jail, ret_reply);
+        blame_mapped(&staging, ret_reply);
+        release_mapped(&full);
+    } else if (errno == E2BIG) {
+        (void)conclude(ret_reply, OUTCOME_REFUSED, "arguments and environment are too long");
+    } else {
+        broken(jail, ret_reply, "the jail has ended");
+    }
+    ret_reply->busy_ns = clock_monotonic_ns() - started_ns;
+    blame_group(jail, &before, ret_reply);
+    ret_reply->jail_ended = jail->ended;
+}
+
+void jail_run(struct jail *jail, const struct jail_request *request, struct jail_reply *ret_reply)
+{
+    run(jail, request, false, ret_reply);
+}
+
+void jail_run_given(struct jail *jail, const struct jail_request *request,
+                    struct jail_reply *ret_reply)
+{
+    assert(jail->keep);
+    assert(request->stdin_fd >= 0);
+    struct jail_request given = *request;
+    given.stdin_size = 0;
+    run(jail, &given, true, ret_reply);
+}
+
+static void close_output(struct jail_output *output)
+{
+    if (output->fd >= 0) {
+        (void)close(output->fd);
+        output->fd = -1;
+    }
+}
+
+void jail_reply_fini(struct jail_reply *reply)
+{
+    close_output(&reply->standard_output);
+    close_output(&reply->standard_error);
+    wire_drop_saved(reply);
+    for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
+        close_output(&reply->outputs[i]);
+    }
+}
+
+static bool ask(struct jail *jail, unsigned kind)
+{
+    if (jail->ended) {
+        return false;
+    }
+    jail->number++;
+    uint8_t bytes[512] = {0};
+    int files[PACKET_FILES];
+    size_t file_count = 0;
+    int64_t end_ns = clock_monotonic_ns() + (int64_t)NOOP_WAIT_MS * 1000000;
+    ssize_t length = 0;
+    if (wire_send(jail->socket, kind, jail->number)) {
+        length = receive(jail, end_ns, bytes, sizeof bytes, files, &file_count);
+    }
+    struct jail_reply reply;
+    uint64_t captured[2];
+    start_reply(&reply);
+    if (length == 0 || bytes[0] != WIRE_REPLY ||
+        !wire_read_reply(bytes, (size_t)length, NULL, files, file_count, &reply, captured)) {
+        broken(jail, &reply, "");
+        return false;
+    }
+    return reply.outcome == OUTCOME_OK;
+}
+
+bool jail_noop(struct jail *jail)
+{
+    return ask(jail, WIRE_NOOP);
+}
+
+/* Every subtask answered, in the order asked. */
+static bool all_done(const uint8_t *bytes, size_t length, const uint32_t *subtasks, size_t count)
+{
+    struct reader in = reader_over(bytes, length);
+    bool good = reader_u8(&in) == WIRE_DONE;
+    (void)reader_u32(&in); /* of this run: receive saw to it */
+    good = good && reader_u32(&in) == count;
+    for (size_t i = 0; good && i < count; i++) {
+        good = reader_u32(&in) == subtasks[i];
+    }
+    return good && reader_finished(&in);
+}
+
+bool jail_noops(struct jail *jail, const uint32_t *subtasks, size_t count)
+{
+    assert(count > 0 && count <= JAIL_NOOPS_MAX);
+    uint8_t bytes[WIRE_NOOPS_BYTES];
+    int files[PACKET_FILES];
+    size_t file_count = 0;
+    if (jail->ended) {
+        return false;
+    }
+    jail->number++;
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_u8(&out, WIRE_NOOPS);
+    writer_u32(&out, jail->number);
+    writer_u32(&out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        writer_u32(&out, subtasks[i]);
+    }
+    assert(!out.failed);
+    int64_t end_ns = clock_monotonic_ns() + (int64_t)NOOP_WAIT_MS * 1000000;
+    ssize_t length = 0;
+    if (packet_send(jail->socket, bytes, out.position, NULL, 0)) {
+        length = receive(jail, end_ns, bytes, sizeof bytes, files, &file_count);
+        packet_close_files(files, file_count);
+    }
+    if (length == 0 || !all_done(bytes, (size_t)length, subtasks, count)) {
+        struct jail_reply reply;
+        start_reply(&reply);
+        broken(jail, &reply, "");
+        return false;
+    }
+    return true;
+}
+
+bool jail_clean(struct jail *jail)
+{
+    return ask(jail, WIRE_CLEAN);
+}
+
+void jail_cancel(struct jail *jail, enum result_outcome outcome)
+{
+    assert(outcome != OUTCOME_OK);
+    (void)pthread_mutex_lock(&jail->lock);
+    if (jail->running) {
+        jail->cancel_outcome = outcome;
+        (void)wire_send(jail->socket, WIRE_CANCEL, jail->number); /* a broken jail ends anyway */
+    }
+    (void)pthread_mutex_unlock(&jail->lock);
+}
+
+bool jail_notice(struct jail *jail)
+{
+    (void)pthread_mutex_lock(&jail->lock);
+    bool is_running = jail->running;
+    if (is_running) {
+        (void)wire_send(jail->socket, WIRE_NOTICE, jail->number); /* a broken jail ends anyway */
+    }
+    (void)pthread_mutex_unlock(&jail->lock);
+    return is_running;
+}

@@ -1,0 +1,222 @@
+/* bwrap's arguments: what a job finds around itself. bubblewrap defines no policy; these lines
+ * are it. */
+#include "provider/jail/jail_parts.h"
+#include "provider/jail/seccomp.h"
+#include "provider/jail/system_tree.h"
+#include "provider/tensor/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char passwd_text[] = "job:x:1000:1000:job:/work:/bin/sh\n"
+                                  "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+static const char group_text[] = "job:x:1000:\nnogroup:x:65534:\n";
+
+static void add(struct command *command, const char *const *texts)
+{
+    for (; *texts != NULL && command->count < LAUNCHER_ARGUMENTS; texts++) {
+        command->argv[command->count++] = *texts;
+    }
+    command->is_cut = command->is_cut || *texts != NULL;
+    command->argv[command->count] = NULL;
+}
+#define ADD(command, ...) add((command), (const char *const[]){__VA_ARGS__, NULL})
+
+__attribute__((format(printf, 2, 3))) static const char *text(struct command *command,
+                                                              const char *format, ...)
+{
+    if (command->text_count == COMMAND_TEXTS) {
+        command->is_cut = true;
+        return "";
+    }
+    char *place = command->texts[command->text_count++];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(place, sizeof command->texts[0], format, arguments);
+    va_end(arguments);
+    return place;
+}
+
+/* bwrap itself. A setuid one would run with more rights than we have: its authors withdrew that
+ * mode. */
+static const char *find_bwrap(struct problem *ret_problem)
+{
+    static const char *const places[] = {"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct stat status;
+        if (stat(places[i], &status) != 0) {
+            continue;
+        }
+        if ((status.st_mode & (S_ISUID | S_ISGID)) != 0) {
+            problem_set(ret_problem,
+                        "%s is setuid: remove the bit (chmod u-s), user namespaces do without",
+                        places[i]);
+            return NULL;
+        }
+        return places[i];
+    }
+    problem_set(ret_problem, "bwrap is not installed (Debian package bubblewrap)");
+    return NULL;
+}
+
+static void add_shown(struct command *command, const char *const *paths)
+{
+    for (; paths != NULL && *paths != NULL; paths++) {
+        ADD(command, "--ro-bind-try", *paths, *paths);
+    }
+}
+
+/* Where the host keeps links into /usr, the jail has the same links; where it has folders, they
+ * are bound. */
+static void add_host_tree(struct command *command, const struct jail_spec *spec)
+{
+    static const char *const names[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+    add_shown(command, system_shown());
+    add_shown(command, spec->visible);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char target[128];
+        struct stat status;
+        if (lstat(names[i], &status) != 0) {
+            continue;
+        }
+        if (!S_ISLNK(status.st_mode)) {
+            ADD(command, "--ro-bind", names[i], names[i]);
+            continue;
+        }
+        ssize_t length = readlink(names[i], target, sizeof target - 1);
+        if (length > 0) {
+            target[length] = '\0';
+            ADD(command, "--symlink", text(command, "%s", target), names[i]);
+        }
+    }
+    ADD(command, "--dir", "/etc");
+    ADD(command, "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache");
+    ADD(command, "--ro-bind-try", "/etc/alternatives", "/etc/alternatives");
+    ADD(command, "--ro-bind-data", text(command, "%d", 3 + COMMAND_PASSWD), "/etc/passwd");
+    ADD(command, "--ro-bind-data", text(command, "%d", 3 + COMMAND_GROUP), "/etc/group");
+}
+
+/* What a mount of bwrap covers is out of reach: a device cannot be opened there. */
+static void add_masks(struct command *command)
+{
+    size_t index = 0;
+    bool is_folder;
+    for (const char *path; (path = system_mask(&index, &is_folder)) != NULL;) {
+        if (is_folder) {
+            ADD(command, "--size", "4096", "--tmpfs", path, "--remount-ro", path);
+        } else {
+            ADD(command, "--ro-bind", "/dev/null", path);
+        }
+    }
+}
+
+static void add_folders(struct command *command, const struct jail_spec *spec)
+{
+    const char *size = text(command, "%llu", (unsigned long long)spec->limits.disk_bytes);
+    ADD(command, "--proc", "/proc", "--dev", "/dev");
+    add_masks(command);
+    ADD(command, "--size", size, "--tmpfs", "/dev/shm", "--size", size, "--tmpfs", "/tmp");
+    if (spec->bind_path != NULL) {
+        ADD(command, "--bind", spec->bind_path, "/work");
+    } else {
+        ADD(command, "--size", size, "--tmpfs", "/work");
+    }
+    /* A copy, not a bind: the list of mounts would show the job where the owner's folders are. */
+    ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
+        "/.bourse-worker");
+    if (spec->tensor_path != NULL) {
+        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_TENSOR),
+            TENSOR_PROGRAM);
+    }
+    /* What bwrap made itself is writable without a size: no more of that. */
+    ADD(command, "--remount-ro", "/dev", "--remount-ro", "/");
+}
+
+static int memory_file(const char *name, const char *content)
+{
+    int file = memfd_create(name, MFD_CLOEXEC);
+    size_t length = strlen(content);
+    if (file >= 0 &&
+        (write(file, content, length) != (ssize_t)length || lseek(file, 0, SEEK_SET) != 0)) {
+        (void)close(file);
+        return -1;
+    }
+    return file;
+}
+
+static bool make_files(struct command *command, const struct jail_spec *spec,
+                       struct problem *ret_problem)
+{
+    bool memory_files = spec->cgroups != NULL && cgroups_memory(spec->cgroups);
+    command->files[COMMAND_FILTER] = seccomp_profile(memory_files, ret_problem);
+    if (command->files[COMMAND_FILTER] < 0) {
+        return false;
+    }
+    command->files[COMMAND_PASSWD] = memory_file("passwd", passwd_text);
+    command->files[COMMAND_GROUP] = memory_file("group", group_text);
+    if (command->files[COMMAND_PASSWD] < 0 || command->files[COMMAND_GROUP] < 0) {
+        problem_set(ret_problem, "cannot make the jail's files: %s", strerror(errno));
+        return false;
+    }
+    command->files[COMMAND_WORKER] = open(spec->worker_path, O_RDONLY | O_CLOEXEC);
+    if (command->files[COMMAND_WORKER] < 0) {
+        problem_set(ret_problem, "the worker %s: %s", spec->worker_path, strerror(errno));
+        return false;
+    }
+    if (spec->tensor_path != NULL) {
+        command->files[COMMAND_TENSOR] = open(spec->tensor_path, O_RDONLY | O_CLOEXEC);
+        if (command->files[COMMAND_TENSOR] < 0) {
+            problem_set(ret_problem, "the tensor program %s: %s", spec->tensor_path,
+                        strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+bool command_build(const struct jail_spec *spec, struct command *command,
+                   struct problem *ret_problem)
+{
+    int socket = command->files[COMMAND_SOCKET];
+    *command = (struct command){.files = {socket, -1, -1, -1, -1, -1}};
+    const char *bwrap = find_bwrap(ret_problem);
+    if (bwrap == NULL || !make_files(command, spec, ret_problem)) {
+        command_close(command);
+        return false;
+    }
+    /* --unshare-all alone makes no user namespace for root, and --disable-userns insists on the
+     * first. */
+    ADD(command, bwrap, "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent");
+    ADD(command, "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL");
+    ADD(command, "--uid", "1000", "--gid", "1000", "--hostname", "jail");
+    ADD(command, "--seccomp", text(command, "%d", 3 + COMMAND_FILTER));
+    if (spec->image_path != NULL) {
+        ADD(command, "--ro-bind", spec->image_path, "/");
+    } else {
+        add_host_tree(command, spec);
+    }
+    add_folders(command, spec);
+    ADD(command, "--chdir", "/work", "--", "/.bourse-worker");
+    if (command->is_cut) { /* a jail that lacks a mask is no jail */
+        problem_set(ret_problem, "the jail's command has more than %d words", LAUNCHER_ARGUMENTS);
+        command_close(command);
+        return false;
+    }
+    return true;
+}
+
+void command_close(struct command *command)
+{
+    for (size_t i = COMMAND_FILTER; i < COMMAND_FILES; i++) {
+        if (command->files[i] >= 0) {
+            (void)close(command->files[i]);
+            command->files[i] = -1;
+        }
+    }
+}

@@ -1,0 +1,348 @@
+/* The agent's half of provider/worker/wire.h. What the worker says is checked like any peer's
+ * word. */
+#include "base/cursor.h"
+#include "base/text.h"
+#include "provider/jail/jail_parts.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+bool wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret_hello)
+{
+    struct reader in = reader_over(bytes, length);
+    bool hello = reader_u8(&in) == WIRE_HELLO;
+    (void)reader_u32(&in);
+    ret_hello->version = reader_u32(&in);
+    ret_hello->facts = reader_u32(&in);
+    ret_hello->landlock_abi = reader_u32(&in);
+    for (size_t i = 0; i < WIRE_NAMESPACES; i++) {
+        ret_hello->namespaces[i] = reader_u64(&in);
+    }
+    return hello && reader_finished(&in);
+}
+
+static void write_text(struct writer *out, const char *text)
+{
+    size_t length = strlen(text) + 1;
+    writer_u32(out, (uint32_t)length);
+    writer_bytes(out, text, length);
+}
+
+static const char *value_in(const char *const *env, const char *name)
+{
+    size_t length = strlen(name);
+    for (; env != NULL && *env != NULL; env++) {
+        if (strncmp(*env, name, length) == 0 && (*env)[length] == '=') {
+            return *env + length + 1;
+        }
+    }
+    return NULL;
+}
+
+static void write_environment(struct writer *out, const char *const *env)
+{
+    static const char *const defaults[][2] = {{"PATH", "PATH=/usr/local/bin:/usr/bin:/bin"},
+                                              {"HOME", "HOME=/work"},
+                                              {"TMPDIR", "TMPDIR=/tmp"},
+                                              {"LANG", "LANG=C.UTF-8"}};
+    enum { DEFAULTS = sizeof defaults / sizeof *defaults };
+    uint32_t count = 0;
+    for (size_t i = 0; i < DEFAULTS; i++) {
+        count += value_in(env, defaults[i][0]) == NULL;
+    }
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+        count++;
+    }
+    writer_u32(out, count);
+    for (size_t i = 0; i < DEFAULTS; i++) {
+        if (value_in(env, defaults[i][0]) == NULL) {
+            write_text(out, defaults[i][1]);
+        }
+    }
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+        write_text(out, env[i]);
+    }
+}
+
+struct run_source {
+    const struct jail_request *request;
+    const struct jail_limits *limits;
+    bool keep, stdin_given;
+};
+
+static void write_body(struct writer *out, const struct run_source *source)
+{
+    const struct jail_request *request = source->request;
+    bool stdin_staged = !source->stdin_given && request->stdin_size > 0;
+    uint32_t argument_count = 0;
+    while (request->argv[argument_count] != NULL) {
+        argument_count++;
+    }
+    writer_u8(out,
+              (uint8_t)((source->keep ? WIRE_RUN_KEEP : 0) | (stdin_staged ? WIRE_RUN_STDIN : 0)));
+    writer_u64(out, request->wall_ns);
+    writer_u64(out, request->cpu_ns);
+    writer_u64(out, source->limits->memory_bytes);
+    writer_u64(out, source->limits->disk_bytes);
+    writer_u64(out, request->output_bytes);
+    writer_u64(out, request->capture_bytes);
+    writer_u32(out, source->limits->processes);
+    writer_u32(out, request->tensor_threads);
+    writer_u32(out, argument_count);
+    for (uint32_t i = 0; i < argument_count; i++) {
+        write_text(out, request->argv[i]);
+    }
+    write_environment(out, request->env);
+    writer_u32(out, (uint32_t)request->input_count);
+    for (size_t i = 0; i < request->input_count; i++) {
+        writer_u8(out, request->inputs[i].is_mapped    ? WIRE_INPUT_MAPPED
+                       : request->inputs[i].is_state   ? WIRE_INPUT_STATE
+                       : request->inputs[i].executable ? WIRE_INPUT_PROGRAM
+                                                       : WIRE_INPUT_DATA);
+        write_text(out, request->inputs[i].name);
+    }
+    writer_u32(out, (uint32_t)request->output_count);
+    for (size_t i = 0; i < request->output_count; i++) {
+        write_text(out, request->outputs[i]);
+    }
+    writer_u8(out, request->checkpoint != NULL);
+    if (request->checkpoint != NULL) {
+        write_text(out, request->checkpoint);
+    }
+}
+
+/* A body too long for one message: in a memory file, which holds nothing else. */
+static int body_file(const struct run_source *source, size_t length)
+{
+    uint8_t *bytes = malloc(length);
+    int file = bytes != NULL ? memfd_create("request", MFD_CLOEXEC) : -1;
+    if (file >= 0) {
+        struct writer out = writer_over(bytes, length);
+        write_body(&out, source);
+        if (write(file, bytes, length) != (ssize_t)length) {
+            (void)close(file);
+            file = -1;
+        }
+    }
+    free(bytes);
+    return file;
+}
+
+bool wire_send_run(int socket, uint32_t number, const struct jail_request *request,
+                   const struct jail_limits *limits, bool keep, bool stdin_given)
+{
+    struct run_source source = {
+        .request = request, .limits = limits, .keep = keep, .stdin_given = stdin_given};
+    struct writer measure = writer_counting();
+    write_body(&measure, &source);
+    if (measure.position > WIRE_BODY_BYTES) {
+        errno = E2BIG;
+        return false;
+    }
+    uint8_t bytes[WIRE_MESSAGE_BYTES];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    bool inline_body = measure.position + 32 <= sizeof bytes;
+    writer_u8(&out, WIRE_RUN);
+    writer_u32(&out, number);
+    writer_u8(&out, !inline_body);
+    writer_u64(&out, measure.position);
+    int files[2];
+    size_t file_count = 0;
+    if (inline_body) {
+        write_body(&out, &source);
+    } else {
+        files[file_count] = body_file(&source, measure.position);
+        if (files[file_count++] < 0) {
+            return false;
+        }
+    }
+    if (stdin_given) {
+        files[file_count++] = request->stdin_fd;
+    }
+    bool sent = !out.failed && packet_send(socket, bytes, out.position, files, file_count);
+    if (!inline_body) {
+        (void)close(files[0]);
+    }
+    return sent;
+}
+
+static bool send_short(int socket, unsigned kind, uint32_t number, const int *files,
+                       size_t file_count)
+{
+    uint8_t bytes[8];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_u8(&out, (uint8_t)kind);
+    writer_u32(&out, number);
+    return packet_send(socket, bytes, out.position, files, file_count);
+}
+
+bool wire_send(int socket, unsigned kind, uint32_t number)
+{
+    return send_short(socket, kind, number, NULL, 0);
+}
+
+bool wire_send_go(int socket, uint32_t number, const struct jail_request *request)
+{
+    int files[WIRE_MAPPED_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (request->inputs[i].is_mapped) {
+            assert(count < WIRE_MAPPED_MAX); /* jail.c, acceptable */
+            files[count++] = request->inputs[i].fd;
+        }
+    }
+    return send_short(socket, WIRE_GO, number, files, count);
+}
+
+/* A regular file of a memory file system: reading it cannot block, and it is nothing of the
+ * host's. */
+static bool file_acceptable(int file, uint64_t size)
+{
+    struct stat status;
+    struct statfs system;
+    return fstat(file, &status) == 0 && S_ISREG(status.st_mode) && fstatfs(file, &system) == 0 &&
+           system.f_type == TMPFS_MAGIC && (uint64_t)status.st_size >= size;
+}
+
+bool wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                     int *files, size_t file_count, struct jail_reply *reply)
+{
+    struct reader in = reader_over(bytes, length);
+    (void)reader_u8(&in);
+    (void)reader_u32(&in);
+    const uint64_t size = reader_u64(&in);
+    const uint32_t name_length = reader_u32(&in);
+    const uint8_t *view = reader_view(&in, name_length);
+    uint64_t total = 0;
+    for (size_t i = 0; i < reply->saved_count; i++) {
+        total += reply->saved[i].size;
+    }
+    char *name = view == NULL ? NULL : strndup((const char *)view, name_length);
+    if (name == NULL || !reader_finished(&in) || file_count != 1 || request->checkpoint == NULL ||
+        reply->saved_count == LIMIT_CHECKPOINT_FILES || size > request->output_bytes - total ||
+        strlen(name) != name_length || !wire_saved_name_valid(name) ||
+        !file_acceptable(files[0], size)) {
+        free(name);
+        packet_close_files(files, file_count);
+        return false;
+    }
+    reply->saved[reply->saved_count++] =
+        (struct jail_saved){.name = name, .fd = files[0], .size = size};
+    return true;
+}
+
+static int compare_saved(const void *left, const void *right)
+{
+    return strcmp(((const struct jail_saved *)left)->name,
+                  ((const struct jail_saved *)right)->name);
+}
+
+bool wire_settle_saved(struct jail_reply *reply)
+{
+    qsort(reply->saved, reply->saved_count, sizeof reply->saved[0], compare_saved);
+    for (size_t i = 1; i < reply->saved_count; i++) {
+        if (strcmp(reply->saved[i - 1].name, reply->saved[i].name) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void wire_drop_saved(struct jail_reply *reply)
+{
+    for (size_t i = 0; i < reply->saved_count; i++) {
+        free(reply->saved[i].name);
+        (void)close(reply->saved[i].fd);
+    }
+    reply->saved_count = 0;
+}
+
+static bool read_outputs(struct reader *in, const struct jail_request *request, int *files,
+                         size_t file_count, struct jail_reply *reply)
+{
+    uint32_t count = reader_u32(in);
+    bool ok = reply->outcome == OUTCOME_OK;
+    if (count != (ok && request != NULL ? request->output_count : 0) || count != file_count) {
+        return false;
+    }
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool present = reader_u8(in) == 1;
+        uint64_t size = reader_u64(in);
+        if (!present || size > request->output_bytes - total || !file_acceptable(files[i], size)) {
+            return false;
+        }
+        total += size;
+        reply->outputs[i] = (struct jail_output){.fd = files[i], .size = size};
+    }
+    return true;
+}
+
+static bool read_fields(struct reader *in, const struct jail_request *request, int *files,
+                        size_t file_count, struct jail_reply *reply, uint64_t ret_captured[2])
+{
+    uint32_t outcome = reader_u32(in);
+    reply->exit_code = (int)(reader_u32(in) & 0xff);
+    reply->signal = (int)(reader_u32(in) & 0x7f);
+    uint32_t verdict = reader_u32(in);
+    reply->cpu_ns = (int64_t)(reader_u64(in) & INT64_MAX);
+    reply->peak_memory_bytes = (int64_t)(reader_u64(in) & INT64_MAX);
+    uint32_t flags = reader_u32(in);
+    reply->stdout_cut = (flags & WIRE_REPLY_STDOUT_CUT) != 0;
+    reply->stderr_cut = (flags & WIRE_REPLY_STDERR_CUT) != 0;
+    reply->was_noticed = (flags & WIRE_REPLY_NOTICED) != 0;
+    const bool has_saved = (flags & WIRE_REPLY_SAVED) != 0;
+    ret_captured[0] = reader_u64(in);
+    ret_captured[1] = reader_u64(in);
+    uint64_t most = request != NULL ? request->capture_bytes : 0;
+    if (in->failed || outcome >= OUTCOME_COUNT || verdict > VERDICT_UNSURE ||
+        ret_captured[0] > most || ret_captured[1] > most) {
+        return false;
+    }
+    if (!has_saved || !reply->was_noticed || outcome == OUTCOME_OK) {
+        wire_drop_saved(reply);
+    } else if (!wire_settle_saved(reply)) {
+        return false;
+    }
+    reply->outcome = (enum result_outcome)outcome;
+    reply->verdict = (enum result_verdict)verdict;
+    if (!read_outputs(in, request, files, file_count, reply)) {
+        return false;
+    }
+    uint32_t length = reader_u32(in);
+    const uint8_t *detail = reader_view(in, length);
+    if (detail == NULL && length != 0) {
+        return false;
+    }
+    text_printable(length != 0 ? (const char *)detail : "", length, reply->detail,
+                   sizeof reply->detail);
+    return reader_finished(in);
+}
+
+bool wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                     int *files, size_t file_count, struct jail_reply *reply,
+                     uint64_t ret_captured[2])
+{
+    struct reader in = reader_over(bytes, length);
+    (void)reader_u8(&in);
+    (void)reader_u32(&in);
+    if (!read_fields(&in, request, files, file_count, reply, ret_captured)) {
+        for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
+            reply->outputs[i].fd = -1;
+        }
+        packet_close_files(files, file_count);
+        return false;
+    }
+    reply->output_count = file_count;
+    return true;
+}

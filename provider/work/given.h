@@ -1,0 +1,40 @@
+/* provider/work/given.h - what came with a subtask's Dispatch: the files, by name and hash, of
+ * those that it waited for; of a check, its seed; the checkpoint that it goes on from.
+ *
+ * It is copied here, because lanes run on threads of their own. */
+#ifndef BOURSE_PROVIDER_WORK_GIVEN_H
+#define BOURSE_PROVIDER_WORK_GIVEN_H
+
+#include "protocol/codec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct given_file {
+    uint32_t task; /* index of the subtask that left it */
+    char *name;
+    struct hash32 hash;
+};
+
+struct given_files {
+    struct given_file *files;
+    size_t count;
+    bool has_seed;
+    struct hash32 seed;
+    uint32_t checked; /* with a seed: the subtask whose result is checked */
+    /* Files of the checkpoint, by name below its folder; `task` is the attempt that saved them,
+     * restored too. 0: none. */
+    struct given_file *saved;
+    size_t saved_count;
+    uint32_t restored;
+};
+
+/* `work` (NULL: nothing) may go afterwards. False: out of memory, and *ret_given is empty. */
+bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given);
+void given_fini(struct given_files *given);
+/* NULL: no such file. */
+const struct given_file *given_find(const struct given_files *given, uint32_t task,
+                                    const char *name);
+
+#endif

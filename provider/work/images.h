@@ -1,0 +1,41 @@
+/* provider/work/images.h - unpacked root images, kept between jobs.
+ *
+ *     FOLDER/<64 hex digits of the tar's hash>-<its bytes>    whole
+ *     FOLDER/new-...                                          being unpacked; removed at the next start
+ *
+ * Unpacking happens in a jail (image.h), once per image however many lanes wait. When the tars of
+ * what is kept are over the cap, those least recently used go, never one in use. Thread-safe. */
+#ifndef BOURSE_PROVIDER_WORK_IMAGES_H
+#define BOURSE_PROVIDER_WORK_IMAGES_H
+
+#include "base/id.h"
+#include "base/problem.h"
+#include "provider/jail/image.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct images;
+struct image; /* one in use */
+
+struct images_config {
+    const char *folder; /* absolute, private; made when absent */
+    uint64_t cap_bytes;
+    struct tar_limits limits; /* of one image */
+    struct launcher *launcher;
+    const char *worker_path;
+    struct cgroups *cgroups;
+};
+
+bool images_open(const struct images_config *config, struct images **ret_images,
+                 struct problem *ret_problem);
+void images_close(struct images **self); /* nothing may be in use */
+
+/* The image of the tar behind `fd` (`size` bytes that hash to `hash`). Blocks while it is
+ * unpacked. Anything but IMAGE_OK leaves a problem, and nothing on the disk. */
+enum image_status images_take(struct images *images, const struct hash32 *hash, int fd,
+                              uint64_t size, struct image **ret_image, struct problem *ret_problem);
+const char *image_folder(const struct image *image);
+void images_release(struct images *images, struct image **image);
+
+#endif

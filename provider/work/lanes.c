@@ -1,0 +1,896 @@
+#include "provider/work/lanes.h"
+#include "provider/executors/check.h"
+
+#include "protocol/subtask.h"
+#include "provider/executors/command.h"
+#include "provider/executors/noop.h"
+#include "provider/executors/tensor.h"
+#include "provider/work/holding.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FULL_AGAIN_NS INT64_C(60000000000)
+enum {
+    REST_SHARE = 4
+}; /* an output that stays in its jail takes no more than this part of its disk */
+
+struct lane {
+    struct list_link link; /* in its tenancy */
+    struct lanes *lanes;
+    struct holding *holding;
+    const struct offer *offer; /* the device leased */
+    uint32_t number;
+    uint32_t first_cpu, cpu_count; /* taken from lanes->cpu_taken; 0: none */
+    pthread_t thread;
+    atomic_bool ended; /* the thread is about to return */
+
+    bool is_noop; /* the thread's own: the job is one of no-ops, which it takes together */
+    struct list_link fresh; /* the main thread's own: in lanes->fresh until lanes_go */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t woken;
+    bool stop;
+    struct list_link waiting;  /* outcomes of what was given and not begun, oldest first */
+    struct agent_work running; /* attempt 0: nothing that could be cancelled */
+    struct agent_work next;    /* announced, and not given yet; attempt 0: nothing */
+    atomic_bool cancel;        /* `running` is to end */
+    atomic_bool notice;        /* its program is to be told to end; false once it was */
+    struct jail *jail;         /* guarded: a cancel must not meet a close */
+    struct jail_limits limits; /* the thread's own: those that the jail was opened with */
+    struct jail_rest *rest;    /* of the jail; NULL: nothing may be left in it */
+};
+
+struct tenancy { /* a lease here */
+    struct list_link link;
+    struct holding *holding;
+    const struct offer *offer;
+    struct list_link lanes;
+    bool ending;
+};
+
+struct lanes {
+    struct lanes_config config;
+    struct list_link tenancies;
+    struct list_link fresh;    /* lanes that were given something */
+    atomic_llong full_said_ns; /* when the log last said that the disk is full; 0: never */
+    bool cpu_taken[DISCOVER_CPUS_MAX];
+    bool restless;
+};
+
+/* ---------------------------------------------------------------- CPUs */
+
+static void take_cpus(struct lanes *lanes, struct lane *lane, uint32_t width)
+{
+    uint32_t run = 0;
+    uint32_t end = lane->offer->first_core + lane->offer->device.slots;
+    bool is_bound = !lanes->config.cpu_enforced && lane->offer->simulates == NULL;
+    for (uint32_t i = lane->offer->first_core; i < end && is_bound; i++) {
+        run = lanes->cpu_taken[i] ? 0 : run + 1;
+        if (run == width) {
+            lane->first_cpu = i + 1 - width;
+            lane->cpu_count = width;
+            memset(&lanes->cpu_taken[lane->first_cpu], true, width);
+            return;
+        }
+    }
+}
+
+static void give_cpus(struct lanes *lanes, struct lane *lane)
+{
+    memset(&lanes->cpu_taken[lane->first_cpu], false, lane->cpu_count);
+    lane->cpu_count = 0;
+}
+
+static bool cpu_set(const struct lane *lane, cpu_set_t *ret_set)
+{
+    CPU_ZERO(ret_set);
+    for (uint32_t i = 0; i < lane->cpu_count; i++) {
+        uint32_t cpu = lane->lanes->config.machine->cpus[lane->first_cpu + i];
+        if (cpu >= CPU_SETSIZE) {
+            return false;
+        }
+        CPU_SET(cpu, ret_set);
+    }
+    return lane->cpu_count > 0;
+}
+
+/* ---------------------------------------------------------------- on the lane's thread */
+
+static void end_jail(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    struct jail *jail = lane->jail;
+    lane->jail = NULL;
+    pthread_mutex_unlock(&lane->mutex);
+    jail_close(&jail);
+    jail_rest_leave(&lane->rest);
+}
+
+static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
+{
+    const struct lanes_config *config = &lane->lanes->config;
+    const Bourse__V1__ManifestLimits *asked =
+        subtask_terms(holding_manifest(lane->holding), index).limits;
+    return policy_jail(lane->offer, holding_grant(lane->holding)->slots_per_subtask,
+                       asked != NULL ? asked->memory_bytes : 0,
+                       asked != NULL ? asked->disk_bytes : 0, asked != NULL ? asked->processes : 0,
+                       config->cpu_enforced);
+}
+
+static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
+{
+    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->processes == b->processes && a->cpu_milli == b->cpu_milli;
+}
+
+/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have
+ * less room because what the last one left there finds none elsewhere. */
+static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
+{
+    struct jail_limits limits = limits_of(lane, index);
+    const struct lanes_config *config = &lane->lanes->config;
+    if (lane->jail != NULL && is_bounded(&lane->limits, &limits) &&
+        (lane->rest == NULL || jail_rest_move_out(lane->rest, config->config->spool))) {
+        return true;
+    }
+    end_jail(lane);
+    const struct agent_grant *grant = holding_grant(lane->holding);
+    char name[48];
+    cpu_set_t cpus;
+    (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
+    const char *visible[CONFIG_VISIBLE_MAX + 1] = {NULL};
+    for (size_t i = 0; i < config->config->visible_count; i++) {
+        visible[i] = config->config->visible[i];
+    }
+    struct jail_spec spec = {
+        .worker_path = config->worker_path,
+        .visible = visible,
+        .tensor_path = tensor_names(holding_manifest(lane->holding)) ? config->tensor_path : NULL,
+        .image_path = holding_image(lane->holding),
+        .name = name,
+        .limits = limits,
+        .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
+        .cgroups = config->cgroups,
+    };
+    struct jail *jail = NULL;
+    if (!jail_open(config->launcher, &spec, &jail, problem)) {
+        return false;
+    }
+    log_debug("lease %llu, lane %u: a jail was opened", (unsigned long long)grant->lease,
+              lane->number);
+    lane->limits = limits;
+    lane->rest = jail_rest_create();
+    pthread_mutex_lock(&lane->mutex);
+    lane->jail = jail;
+    pthread_mutex_unlock(&lane->mutex);
+    return true;
+}
+
+static void release_inputs(struct store *store, struct store_blob *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        store_release(store, &inputs[i]);
+    }
+    free(inputs);
+}
+
+static void report_missing(struct outcome *outcome, enum store_status status, const char *what,
+                           const struct problem *problem)
+{
+    if (status == STORE_GIVEN_UP) {
+        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+    } else if (status == STORE_FULL) { /* crowded: another provider may have room */
+        outcome_fail(outcome, OUTCOME_CANCELLED, "no room for %s: %s", what, problem->text);
+    } else if (status == STORE_FAILED) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
+    } else {
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s: %s", what, problem->text);
+    }
+}
+
+/* `what` it is for the consumer. */
+static bool take_blob(struct lane *lane, const struct hash32 *hash, bool may_lend, const char *what,
+                      struct outcome *outcome, struct store_blob *ret_blob)
+{
+    struct problem problem = {""};
+    struct store *store = lane->lanes->config.store;
+    const struct id128 *job = &holding_grant(lane->holding)->job;
+    enum store_status status = (may_lend ? store_take_lent : store_take)(
+        store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
+    if (status != STORE_OK) {
+        report_missing(outcome, status, what, &problem);
+    }
+    return status == STORE_OK;
+}
+
+static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input, bool may_lend,
+                       struct outcome *outcome, struct store_blob *ret_blob)
+{
+    struct hash32 hash = codec_hash(input->hash);
+    char what[LIMIT_TEXT_BYTES];
+    (void)snprintf(what, sizeof what, "input %s", input->name);
+    return take_blob(lane, &hash, may_lend, what, outcome, ret_blob);
+}
+
+/* What another subtask left. That this one was given no such file is the fault of who asked for
+ * it. */
+static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
+                       struct outcome *outcome, struct store_blob *ret_blob)
+{
+    const struct given_file *file = given_find(&outcome->given, from->task, from->output);
+    char name[COMMAND_NAME_SIZE];
+    char what[LIMIT_TEXT_BYTES];
+    command_name(holding_manifest(lane->holding), from->task, name);
+    if (file == NULL) {
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
+        return false;
+    }
+    (void)snprintf(what, sizeof what, "the output %s of %s", from->output, name);
+    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
+}
+
+/* A file of the checkpoint that it goes on from. */
+static bool take_saved(struct lane *lane, const struct given_file *file, struct outcome *outcome,
+                       struct store_blob *ret_blob)
+{
+    char what[LIMIT_TEXT_BYTES];
+    (void)snprintf(what, sizeof what, "the checkpoint of attempt %u: %s", (unsigned)file->task,
+                   file->name);
+    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
+}
+
+/* Takes every input of the subtask; on failure the outcome says why, and nothing is held. */
+static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
+                        struct store_blob **ret_inputs, size_t *ret_count)
+{
+    const Bourse__V1__Manifest *manifest = holding_manifest(lane->holding);
+    size_t named = command_input_count(manifest, index);
+    size_t taken = command_taken_count(manifest, index);
+    size_t count = named + taken + outcome->given.saved_count;
+    struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
+    if (inputs == NULL) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool good;
+        if (i < named) {
+            const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
+            bool may_lend = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
+            good = take_input(lane, input, may_lend, outcome, &inputs[i]);
+            outcome->lacks_factor = !good && outcome->given.has_seed;
+        } else if (i < named + taken) {
+            good = take_given(lane, command_taken(manifest, index, i - named), outcome, &inputs[i]);
+        } else {
+            good = take_saved(lane, &outcome->given.saved[i - named - taken], outcome, &inputs[i]);
+        }
+        if (!good) {
+            release_inputs(lane->lanes->config.store, inputs, i);
+            return false;
+        }
+    }
+    *ret_inputs = inputs;
+    *ret_count = count;
+    return true;
+}
+
+static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct problem problem = {""};
+    bool ended = false;
+    if (begin_jail(lane, outcomes[0]->work.index, &problem)) {
+        noop_run(lane->jail, outcomes, count, &ended);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            outcome_fail(outcomes[i], OUTCOME_JAIL_FAILED, "%s", problem.text);
+        }
+    }
+    if (ended) {
+        end_jail(lane);
+    }
+}
+
+/* Whatever comes next in the lane would have to move it out. Asked when there is an output. */
+static bool may_leave_outputs(void *context)
+{
+    struct lane *lane = context;
+    pthread_mutex_lock(&lane->mutex);
+    bool is_last = list_empty(&lane->waiting) && lane->next.attempt == 0;
+    pthread_mutex_unlock(&lane->mutex);
+    return is_last;
+}
+
+static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct outcome *outcome)
+{
+    if (atomic_load(&lane->cancel)) {
+        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+        return;
+    }
+    bool ended = false;
+    struct command command = {
+        .manifest = holding_manifest(lane->holding),
+        .config = lane->lanes->config.config,
+        .index = outcome->work.index,
+        .seed = outcome->given.has_seed ? &outcome->given.seed : NULL,
+        .inputs = inputs,
+        .given = &outcome->given,
+        .has_checkpoints = holding_grant(lane->holding)->has_checkpoints,
+        .jail = lane->jail,
+        /* Of programs nobody knows what they still have open. */
+        .rest = tensor_names(holding_manifest(lane->holding)) ? lane->rest : NULL,
+        .rest_bytes = lane->limits.disk_bytes / REST_SHARE,
+        .may_leave = may_leave_outputs,
+        .context = lane,
+        .store = lane->lanes->config.store,
+        .limit_ms = holding_grant(lane->holding)->limit_ms,
+        .simulates = lane->offer->simulates,
+        .tensor_threads = tensor_names(holding_manifest(lane->holding))
+                              ? holding_grant(lane->holding)->slots_per_subtask
+                              : 0,
+    };
+    command_run(&command, outcome, &ended);
+    if (ended) {
+        end_jail(lane);
+    }
+}
+
+/* An input that was read where it lies in the broker's file did not have its hash. It is fetched as
+ * any other: the broker is told then, and hashes the file itself before the result arrives. */
+static void report_damage(struct lane *lane, uint32_t index, const struct hash32 *hashes,
+                          size_t count, struct outcome *outcome)
+{
+    for (size_t i = 0; i < count; i++) {
+        const Bourse__V1__ManifestInput *input =
+            command_input(holding_manifest(lane->holding), index, i);
+        struct store_blob copy;
+        if (!hash32_is_zero(&hashes[i]) && take_input(lane, input, false, outcome, &copy)) {
+            store_release(lane->lanes->config.store, &copy);
+        }
+    }
+}
+
+/* Runs the subtask with its inputs, which are released. */
+static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
+                     struct outcome *outcome)
+{
+    const uint32_t index = outcome->work.index;
+    const size_t named = command_input_count(holding_manifest(lane->holding), index);
+    struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zeros: a copy of our own */
+    for (size_t i = 0; lent != NULL && i < named; i++) {
+        lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];
+    }
+    run_in_jail(lane, inputs, outcome);
+    release_inputs(lane->lanes->config.store, inputs, count);
+    if (lent != NULL && outcome->result == OUTCOME_INPUT_MISSING) {
+        report_damage(lane, index, lent, named, outcome);
+    }
+    free(lent);
+}
+
+/* Too much for the job's own limit is the job's fault; for ours it is not: another device may have
+ * room. */
+static bool has_room(const struct lane *lane, const struct store_blob *inputs, size_t count,
+                     struct outcome *outcome)
+{
+    const uint64_t ours_bytes =
+        lane->offer->disk_bytes * holding_grant(lane->holding)->slots_per_subtask;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes = inputs[i].size > UINT64_MAX - bytes ? UINT64_MAX : bytes + inputs[i].size;
+    }
+    if (bytes <= ours_bytes || lane->limits.disk_bytes < ours_bytes) {
+        return true;
+    }
+    outcome_fail(outcome, OUTCOME_REFUSED,
+                 "the inputs take %llu bytes, this device has room for %llu",
+                 (unsigned long long)bytes, (unsigned long long)ours_bytes);
+    return false;
+}
+
+static void refuse_index(struct outcome *outcome)
+{
+    outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u", outcome->work.index);
+}
+
+static void run_work(struct lane *lane, struct outcome *outcome)
+{
+    struct problem problem = {""};
+    enum result_outcome failure = OUTCOME_OK;
+    struct store_blob *inputs = NULL;
+    size_t count = 0;
+    outcome->started_ms = clock_wall_ns() / 1000000;
+    if (!holding_load(lane->holding, &lane->cancel, &failure, &problem)) {
+        outcome_fail(outcome, failure, "%s", problem.text);
+        outcome->lacks_factor = outcome->given.has_seed; /* its manifest is no product */
+        return;
+    }
+    if (outcome->work.index >= holding_manifest(lane->holding)->subtask_count) {
+        refuse_index(outcome);
+        return;
+    }
+    if (noop_names(holding_manifest(lane->holding))) {
+        lane->is_noop = true;
+        run_noops(lane, &outcome, 1);
+        return;
+    }
+    if (tensor_names(holding_manifest(lane->holding)) && lane->lanes->config.tensor_path == NULL) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this agent has no tensor executor; let the job need executor = tensor");
+        return;
+    }
+    if (lane->offer->simulates != NULL && !tensor_names(holding_manifest(lane->holding))) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "a simulated device runs no programs, only jobs of the executor tensor");
+        return;
+    }
+    if (outcome->given.has_seed &&
+        !check_is_about(holding_manifest(lane->holding), outcome->work.index,
+                        outcome->given.checked, &problem)) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "this check proves nothing: %s",
+                     problem.text);
+        return;
+    }
+    /* The jail opens while the inputs are on their way. */
+    if (!begin_jail(lane, outcome->work.index, &problem)) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+        return;
+    }
+    if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {
+        return;
+    }
+    outcome->started_ms = clock_wall_ns() / 1000000;
+    if (has_room(lane, inputs, count, outcome)) {
+        run_with(lane, inputs, count, outcome);
+    } else {
+        release_inputs(lane->lanes->config.store, inputs, count);
+    }
+}
+
+/* Takes what waits and belongs together: the oldest, or as many no-ops as go into one packet. The
+ * mutex is held. */
+static size_t take(struct lane *lane, struct outcome *taken[JAIL_NOOPS_MAX])
+{
+    size_t most = lane->is_noop ? JAIL_NOOPS_MAX : 1;
+    size_t count = 0;
+    while (count < most && !list_empty(&lane->waiting)) {
+        struct outcome *outcome = LIST_ELEMENT(lane->waiting.next, struct outcome, link);
+        list_remove(&outcome->link);
+        taken[count++] = outcome;
+    }
+    if (count == 1) {
+        lane->running = taken[0]->work;
+        atomic_store(&lane->cancel, taken[0]->is_cancelled);
+    }
+    return count;
+}
+
+static void report(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct list_link done;
+    list_init(&done);
+    for (size_t i = 0; i < count; i++) {
+        list_append(&done, &outcomes[i]->link);
+    }
+    lane->lanes->config.done(lane->lanes->config.context, &done);
+}
+
+/* Cancelled though nobody asked: the disk is full. Every subtask may find it so, and a line a
+ * minute says it. */
+static void say_given_back(struct lane *lane, const struct outcome *outcome)
+{
+    if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {
+        return;
+    }
+    long long now_ns = clock_monotonic_ns();
+    long long said_ns = atomic_load(&lane->lanes->full_said_ns);
+    if ((said_ns == 0 || now_ns - said_ns >= FULL_AGAIN_NS) &&
+        atomic_compare_exchange_strong(&lane->lanes->full_said_ns, &said_ns, now_ns)) {
+        log_warning("work is given back: %s", outcome->detail);
+    }
+}
+
+static void run_one(struct lane *lane, struct outcome *outcome)
+{
+    struct agent_work work = outcome->work;
+    run_work(lane, outcome);
+    say_given_back(lane, outcome);
+    if (!lane->is_noop) {
+        lane->lanes->config.left(lane->lanes->config.context, &work);
+    }
+    report(lane, &outcome, 1);
+}
+
+static void run_many(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct outcome *wanted[JAIL_NOOPS_MAX];
+    size_t wanted_count = 0;
+    int64_t started_ms = clock_wall_ns() / 1000000;
+    for (size_t i = 0; i < count; i++) {
+        outcomes[i]->started_ms = started_ms;
+        if (outcomes[i]->is_cancelled) {
+            outcome_fail(outcomes[i], OUTCOME_CANCELLED, "cancelled before it started");
+        } else if (outcomes[i]->work.index >= holding_manifest(lane->holding)->subtask_count) {
+            refuse_index(outcomes[i]);
+        } else {
+            wanted[wanted_count++] = outcomes[i];
+        }
+    }
+    if (wanted_count > 0) {
+        run_noops(lane, wanted, wanted_count);
+    }
+    report(lane, outcomes, count);
+}
+
+static void *lane_loop(void *argument)
+{
+    struct lane *lane = argument;
+    process_name_thread("lane");
+    for (;;) {
+        struct outcome *taken[JAIL_NOOPS_MAX];
+        pthread_mutex_lock(&lane->mutex);
+        lane->running.attempt = 0;
+        atomic_store(&lane->cancel, false);
+        atomic_store(&lane->notice, false);
+        while (list_empty(&lane->waiting) && !lane->stop) {
+            pthread_cond_wait(&lane->woken, &lane->mutex);
+        }
+        size_t count = take(lane, taken);
+        pthread_mutex_unlock(&lane->mutex);
+        if (count == 0) {
+            break;
+        }
+        if (count == 1) {
+            run_one(lane, taken[0]);
+        } else {
+            run_many(lane, taken, count);
+        }
+    }
+    end_jail(lane);
+    atomic_store(&lane->ended, true);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- on the main thread */
+
+static bool is_same(const struct agent_work *a, const struct agent_work *b)
+{
+    return a->index == b->index && a->attempt == b->attempt;
+}
+
+static struct tenancy *find_tenancy(const struct lanes *lanes, uint64_t lease)
+{
+    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
+         link = link->next) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        if (holding_grant(tenancy->holding)->lease == lease && !tenancy->ending) {
+            return tenancy;
+        }
+    }
+    return NULL;
+}
+
+static struct lane *find_lane(const struct tenancy *tenancy, uint32_t number)
+{
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes; link = link->next) {
+        struct lane *lane = LIST_ELEMENT(link, struct lane, link);
+        if (lane->number == number) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uint32_t number)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (lane == NULL) {
+        return NULL;
+    }
+    lane->lanes = lanes;
+    lane->holding = tenancy->holding;
+    lane->offer = tenancy->offer;
+    lane->number = number;
+    list_init(&lane->waiting);
+    list_init(&lane->fresh);
+    pthread_mutex_init(&lane->mutex, NULL);
+    pthread_cond_init(&lane->woken, NULL);
+    take_cpus(lanes, lane, holding_grant(tenancy->holding)->slots_per_subtask);
+    if (pthread_create(&lane->thread, NULL, lane_loop, lane) != 0) {
+        give_cpus(lanes, lane);
+        pthread_cond_destroy(&lane->woken);
+        pthread_mutex_destroy(&lane->mutex);
+        free(lane);
+        return NULL;
+    }
+    list_append(&tenancy->lanes, &lane->link);
+    return lane;
+}
+
+static void collect_lane(struct lanes *lanes, struct lane *lane)
+{
+    pthread_join(lane->thread, NULL);
+    assert(list_empty(&lane->waiting));
+    list_remove(&lane->fresh);
+    give_cpus(lanes, lane);
+    list_remove(&lane->link);
+    pthread_cond_destroy(&lane->woken);
+    pthread_mutex_destroy(&lane->mutex);
+    free(lane);
+}
+
+static void drop_tenancy(struct tenancy *tenancy)
+{
+    assert(list_empty(&tenancy->lanes));
+    holding_destroy(&tenancy->holding);
+    list_remove(&tenancy->link);
+    free(tenancy);
+}
+
+struct lanes *lanes_create(const struct lanes_config *config)
+{
+    struct lanes *lanes = calloc(1, sizeof *lanes);
+    if (lanes != NULL) {
+        lanes->config = *config;
+        list_init(&lanes->tenancies);
+        list_init(&lanes->fresh);
+    }
+    return lanes;
+}
+
+bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant)
+{
+    const struct offer *offer = policy_offer_of(lanes->config.offers, &grant->device);
+    struct tenancy *tenancy = offer == NULL ? NULL : calloc(1, sizeof *tenancy);
+    if (tenancy == NULL) {
+        return false;
+    }
+    list_init(&tenancy->lanes);
+    tenancy->offer = offer;
+    tenancy->holding = holding_create(grant, lanes->config.store, lanes->config.images);
+    if (tenancy->holding == NULL) {
+        free(tenancy);
+        return false;
+    }
+    list_append(&lanes->tenancies, &tenancy->link);
+    return true;
+}
+
+bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    if (tenancy == NULL) {
+        return false;
+    }
+    struct lane *lane = find_lane(tenancy, work->lane);
+    if (lane == NULL) {
+        lane = start_lane(lanes, tenancy, work->lane);
+    }
+    if (lane == NULL) {
+        return false;
+    }
+    struct outcome *outcome = outcome_create(work, &holding_grant(lane->holding)->job);
+    if (outcome == NULL || !given_copy(given, &outcome->given)) {
+        outcome_destroy(&outcome);
+        return false;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    list_append(&lane->waiting, &outcome->link);
+    if (is_same(&lane->next, work)) {
+        lane->next.attempt = 0;
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    if (list_empty(&lane->fresh)) {
+        list_append(&lanes->fresh, &lane->fresh);
+    }
+    return true;
+}
+
+void lanes_go(struct lanes *lanes)
+{
+    while (!list_empty(&lanes->fresh)) {
+        struct lane *lane = LIST_ELEMENT(lanes->fresh.next, struct lane, fresh);
+        list_remove(&lane->fresh);
+        pthread_cond_signal(&lane->woken);
+    }
+}
+
+void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
+                   const Bourse__V1__Work *given)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    if (lane != NULL) {
+        pthread_mutex_lock(&lane->mutex);
+        lane->next = *work;
+        pthread_mutex_unlock(&lane->mutex);
+    }
+    if (tenancy != NULL) {
+        holding_prepare(tenancy->holding, work->index, given);
+    }
+}
+
+/* A cancel may arrive before the run has begun: it is repeated until the lane moves on. */
+static void press_cancel(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (lane->jail != NULL) {
+        jail_cancel(lane->jail, OUTCOME_CANCELLED);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_cancel(struct lanes *lanes, const struct agent_work *work)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    if (lane == NULL) {
+        return; /* over already */
+    }
+    pthread_mutex_lock(&lane->mutex);
+    for (struct list_link *link = lane->waiting.next; link != &lane->waiting; link = link->next) {
+        struct outcome *outcome = LIST_ELEMENT(link, struct outcome, link);
+        outcome->is_cancelled = outcome->is_cancelled || is_same(&outcome->work, work);
+    }
+    bool is_running = is_same(&lane->running, work);
+    if (is_running) {
+        atomic_store(&lane->cancel, true);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    if (is_running) {
+        lanes->restless = true;
+        press_cancel(lane);
+    }
+}
+
+static void press_notice(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (lane->jail != NULL && jail_notice(lane->jail)) {
+        atomic_store(&lane->notice, false);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_notice(struct lanes *lanes, const struct agent_work *work)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    if (lane == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    bool is_running = is_same(&lane->running, work);
+    if (is_running) {
+        atomic_store(&lane->notice, true);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    if (is_running) {
+        lanes->restless = true;
+        press_notice(lane);
+    }
+}
+
+static void stop_lane(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    lane->stop = true;
+    pthread_cond_signal(&lane->woken);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_end(struct lanes *lanes, uint64_t lease)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, lease);
+    if (tenancy == NULL) {
+        return;
+    }
+    tenancy->ending = true;
+    lanes->restless = true;
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes; link = link->next) {
+        stop_lane(LIST_ELEMENT(link, struct lane, link));
+    }
+    if (list_empty(&tenancy->lanes)) {
+        drop_tenancy(tenancy);
+    }
+}
+
+static bool tick_tenancy(struct lanes *lanes, struct tenancy *tenancy)
+{
+    bool restless = tenancy->ending;
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;) {
+        struct lane *lane = LIST_ELEMENT(link, struct lane, link);
+        link = link->next;
+        if (atomic_load(&lane->ended)) {
+            collect_lane(lanes, lane);
+        } else if (atomic_load(&lane->cancel)) {
+            restless = true;
+            press_cancel(lane);
+        } else if (atomic_load(&lane->notice)) {
+            restless = true;
+            press_notice(lane);
+        }
+    }
+    return restless;
+}
+
+void lanes_tick(struct lanes *lanes)
+{
+    bool restless = false;
+    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        link = link->next;
+        restless = tick_tenancy(lanes, tenancy) || restless;
+        if (tenancy->ending && list_empty(&tenancy->lanes)) {
+            drop_tenancy(tenancy);
+        }
+    }
+    lanes->restless = restless;
+}
+
+uint32_t lanes_jails(const struct lanes *lanes)
+{
+    uint32_t count = 0;
+    for (const struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
+         link = link->next) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
+             inner = inner->next) {
+            struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
+            pthread_mutex_lock(&lane->mutex);
+            count += lane->jail != NULL;
+            pthread_mutex_unlock(&lane->mutex);
+        }
+    }
+    return count;
+}
+
+bool lanes_restless(const struct lanes *lanes)
+{
+    return lanes->restless;
+}
+
+/* What runs is cancelled, what waits never begins. */
+static void give_up(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    for (struct list_link *link = lane->waiting.next; link != &lane->waiting; link = link->next) {
+        LIST_ELEMENT(link, struct outcome, link)->is_cancelled = true;
+    }
+    atomic_store(&lane->cancel, true);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_destroy(struct lanes **self)
+{
+    struct lanes *lanes = *self;
+    if (lanes == NULL) {
+        return;
+    }
+    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
+         link = link->next) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        tenancy->ending = true;
+        for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
+             inner = inner->next) {
+            struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
+            give_up(lane);
+            stop_lane(lane);
+        }
+    }
+    while (!list_empty(&lanes->tenancies)) {
+        lanes_tick(lanes);
+        struct timespec pause = {.tv_nsec = 5000000};
+        (void)nanosleep(&pause, NULL); /* cut short is fine */
+    }
+    free(lanes);
+    *self = NULL;
+}

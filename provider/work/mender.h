@@ -1,0 +1,40 @@
+/* provider/work/mender.h - gives the broker back what it lost, where this agent still has it.
+ *
+ * While a lease stands a thread asks every MENDER_PERIOD_MS which blobs of the lease's job are lost
+ * and wanted. It sends those that lie in the agent's store, after it has hashed them anew. What it
+ * cannot send is somebody else's to send: nothing here fails. */
+#ifndef BOURSE_PROVIDER_WORK_MENDER_H
+#define BOURSE_PROVIDER_WORK_MENDER_H
+
+#include "base/id.h"
+#include "base/problem.h"
+#include "protocol/identity.h"
+#include "provider/work/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    MENDER_PERIOD_MS = 2000,
+    MENDER_JOBS_MAX = 16, /* asked about in one round; more take turns */
+};
+
+struct mender_config {
+    void *zmq;            /* a zmq context */
+    const char *endpoint; /* of the blob port; copied */
+    struct key32 server;
+    const struct identity *identity; /* borrowed */
+    struct store *store;             /* borrowed, must outlive the mender */
+};
+
+struct mender;
+bool mender_open(const struct mender_config *config, struct mender **ret_mender,
+                 struct problem *ret_problem);
+/* Interrupts what is under way, and ends the thread. */
+void mender_close(struct mender **self);
+
+/* The lease stands, until it ends. Without memory its job is not asked about. */
+void mender_begin(struct mender *mender, uint64_t lease, const struct id128 *job);
+void mender_end(struct mender *mender, uint64_t lease);
+
+#endif

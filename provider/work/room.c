@@ -1,0 +1,12 @@
+#include "provider/work/room.h"
+
+#include <sys/statvfs.h>
+
+uint64_t room_of(const char *folder)
+{
+    struct statvfs disk;
+    if (statvfs(folder, &disk) != 0 || disk.f_frsize == 0) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)disk.f_bavail * disk.f_frsize;
+}

@@ -1,4 +1,4 @@
-# tests/unit/test_X.c and tests/property/prop_X.c become one program each, linked to every room; a
+# tests/unit/FOLDER/test_X.c and tests/property/prop_X.c become one program each, linked to every room; a
 # test exits 77 to be shown as skipped. Integration tests are scripts given the build's bin folder.
 
 find_library(SUBUNIT subunit)
@@ -38,7 +38,7 @@ function(add_optimised_test name source)
     $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
 endfunction()
 
-file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
+file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/unit/*/*/*/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
   tests/jail/jail_*.c)
 foreach(source ${test_sources})
   get_filename_component(name ${source} NAME_WE)

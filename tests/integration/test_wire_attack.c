@@ -1,5 +1,5 @@
 /* Attacks on the ports of a real broker, and honest clients served meanwhile: bytes that are no ZMTP, and crowds. What a member
- * may do wrong message by message is in tests/unit/test_hostile_peers.c, the tables of codes are in test_wire_answers.c.
+ * may do wrong message by message is in tests/unit/broker/gateway/test_hostile_peers.c, the tables of codes are in test_wire_answers.c.
  *
  * Attackers share the machine with the broker and the honest client, which no real attacker does. So they get the
  * processor time that nobody else wants, and the honest client asks at a steady pace, a quarter of what it reaches alone.

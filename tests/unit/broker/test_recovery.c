@@ -37,7 +37,8 @@ static int told_state(struct id128 job, uint32_t index)
     return states[index];
 }
 
-/* ---------------------------------------------------------------- P18: a lost subtask goes first */
+/* ---------------------------------------------------------------- P18: a lost subtask goes first
+ */
 
 START_TEST(a_lost_subtask_goes_before_what_is_queued)
 {
@@ -220,7 +221,8 @@ START_TEST(who_comes_back_is_not_sent_again_what_it_had)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- reconciliation: the table of cases */
+/* ---------------------------------------------------------------- reconciliation: the table of
+ * cases */
 
 START_TEST(what_both_sides_hold_is_left_alone)
 {

@@ -1,5 +1,5 @@
-/* The audit log over a small market's ledger: written by broker/core/acts.h, read by the audit, which
- * shares no code with it; every way of tampering is named. */
+/* The audit log over a small market's ledger: written by broker/core/acts.h, read by the audit,
+ * which shares no code with it; every way of tampering is named. */
 #include "broker/core/acts.h"
 
 #include "audit/audit.h"

@@ -199,7 +199,8 @@ START_TEST(figures_outside_their_range_are_refused)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- every cut, every order, played through */
+/* ---------------------------------------------------------------- every cut, every order, played
+ * through */
 
 struct stage {
     size_t first, end, device;

@@ -445,7 +445,8 @@ START_TEST(while_it_is_paused_no_device_is_on_offer)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- asks that somebody places by hand */
+/* ---------------------------------------------------------------- asks that somebody places by
+ * hand */
 
 static const struct id128 by_hand = {{0xb4}};
 

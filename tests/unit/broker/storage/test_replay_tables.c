@@ -40,7 +40,8 @@ struct built {
 static struct built built;
 static struct problem problem;
 
-/* ---------------------------------------------------------------- a ledger as a broker stores it */
+/* ---------------------------------------------------------------- a ledger as a broker stores it
+ */
 
 static bool store_records(void *context, const struct translation *said,
                           const struct exchange_effects *effects)
@@ -353,7 +354,8 @@ START_TEST(what_is_too_much_or_other_is_named_with_both_values)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- what does not follow from the journal */
+/* ---------------------------------------------------------------- what does not follow from the
+ * journal */
 
 static void write_head(const struct head *head)
 {

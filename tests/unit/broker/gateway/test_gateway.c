@@ -66,7 +66,8 @@ enum router_sent router_send(struct router *router, const struct route *route,
                                                                           : ROUTER_SENT;
 }
 
-/* ---------------------------------------------------------------- a gateway, and who talks to it */
+/* ---------------------------------------------------------------- a gateway, and who talks to it
+ */
 
 static struct {
     void *context;
@@ -353,7 +354,8 @@ START_TEST(others_do_not_wait_for_a_goodbye)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- a Welcome that did not get through */
+/* ---------------------------------------------------------------- a Welcome that did not get
+ * through */
 
 static void go_on(struct connection *client, uint8_t number, uint64_t seen)
 {
@@ -430,7 +432,8 @@ START_TEST(a_late_welcome_says_what_was_missed_by_then)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- what a Hello costs, and places */
+/* ---------------------------------------------------------------- what a Hello costs, and places
+ */
 
 START_TEST(what_is_sent_again_counts_as_messages_of_the_account)
 {

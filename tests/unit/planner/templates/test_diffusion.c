@@ -76,8 +76,9 @@ START_TEST(pixart_is_as_published)
 }
 END_TEST
 
-/* The decoder of Stable Diffusion's autoencoder (Rombach et al., arXiv 2112.10752) has 49,490,179 parameters in its weights
- * and 20 of a convolution before it. By hand, products with their sums for 512 x 512, of sizes 64, 128, 256 and 512:
+/* The decoder of Stable Diffusion's autoencoder (Rombach et al., arXiv 2112.10752) has 49,490,179
+ * parameters in its weights and 20 of a convolution before it. By hand, products with their sums
+ * for 512 x 512, of sizes 64, 128, 256 and 512:
  *   64^2 (16 + 9 x 4 x 512 + 4 x 9 x 512^2 + 4 x 512^2 + 6 x 9 x 512^2) + 2 x 64^4 x 512
  *   128^2 (9 x 512^2 + 6 x 9 x 512^2)
  *   256^2 (9 x 512^2 + 9 x 512 x 256 + 512 x 256 + 5 x 9 x 256^2)

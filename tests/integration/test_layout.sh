@@ -11,7 +11,7 @@ command -v git >/dev/null || { echo "test_layout: git is not installed" >&2; exi
 mkdir -p "$work/tree/scripts/layout" "$work/tree/base" "$work/tree/ledger"
 cd "$work/tree"
 cp "$source_folder/scripts/check-layout" scripts/
-printf '%s\n' 'room base:' 'room ledger: base' 'lines 30' 'units 3' 'columns 100' >scripts/layout/rules
+printf '%s\n' 'room base:' 'room ledger: base' 'lines 30' 'units 3' 'columns 100' 'readme 5' >scripts/layout/rules
 cat >base/sum.h <<'END'
 /* A sum adds two numbers. */
 int sum_of(int a, int b);
@@ -33,6 +33,8 @@ int total_of(int a)
     return sum_of(a, a);
 }
 END
+echo 'This room adds; read `sum.h` first.' >base/README.md
+echo 'This room totals; read `total.c` first.' >ledger/README.md
 git init -q . && git config user.email layout@localhost && git config user.name layout
 commit() { git add -A && git commit -q -m "$1"; }
 commit tree
@@ -71,6 +73,13 @@ finds units 'base \(4\)'
 
 mkdir base/inner && echo '/* A sum is done again. */' >base/inner/sum.h
 finds name base/sum.h
+
+rm ledger/README.md
+finds readme ledger
+echo 'Read `gone.h` first.' >ledger/README.md
+finds readme 'ledger/README.md: gone.h'
+seq 6 >ledger/README.md
+finds readme 'ledger/README.md'
 
 printf '/* %0100d */\n' 1 >>base/sum.c
 finds columns 'base/sum.c \(1\)'

@@ -6,11 +6,13 @@
  * [AND 2]. No nodes at all means "anything". An attribute name may stand several times on one
  * device (it is a set, as with the programs a provider allows): EQ holds if any value is equal, NE
  * if none is, the orderings if any holds. A predicate on a name that the device does not have is
- * false, NE included: unknown is not "different". Pure data. */
+ * false, NE included: unknown is not "different". Whoever evaluates a requirement
+ * calls the functions below; matching/compiled_requirement.h does so for many devices. Pure. */
 #ifndef BOURSE_BASE_REQUIREMENT_H
 #define BOURSE_BASE_REQUIREMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -53,5 +55,42 @@ struct requirement {
 /* The most that any device has of it, in the attribute's own unit (durations in ns); INT64_MAX:
  * there is no bound. */
 int64_t attribute_most(const char *name);
+
+/* A well-formed tree takes no more operands than stand before each node, and leaves one. */
+bool requirement_well_formed(const struct requirement *requirement);
+/* A predicate is a leaf: it compares one attribute with a value. */
+bool requirement_is_predicate(enum requirement_op op);
+
+/* Attributes below are sorted by name, and requirements are well formed. */
+
+/* True when the device satisfies the requirement: the tree holds, and a simulated device is asked
+ * for. Whoever decides whether a device fits calls this function. */
+bool requirement_satisfied(const struct requirement *requirement,
+                           const struct attribute *attributes, size_t count);
+/* True when the tree holds where the predicates of the set `truth` hold: bits by index of the
+ * node. */
+bool requirement_holds(const struct requirement *requirement, uint64_t truth);
+/* True when the one predicate `node` holds for the device. */
+bool requirement_predicate_holds(const struct requirement_node *node,
+                                 const struct attribute *attributes, size_t count);
+/* The same for `values`, which are the attributes that have the predicate's name, and no others. */
+bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
+                             size_t count);
+/* Compares two numbers. NE compares like EQ: the caller inverts it over all values of a name. */
+bool requirement_number_holds(enum requirement_op op, int64_t number, int64_t wanted);
+/* Returns the set of predicates that stand under an odd number of nots: those that must not hold. */
+uint64_t requirement_negated(const struct requirement *requirement);
+
+/* True when the device is a simulation: its attribute `simulated` is not 0, or its instrument
+ * begins with "sim.". */
+bool requirement_simulated(const struct attribute *attributes, size_t count);
+/* True when the device is a simulation that the requirement does not ask for: the device is passed
+ * over, whatever else holds. A requirement asks by a predicate on `simulated`, or by one that an
+ * instrument equals a "sim." one, which holds for the device and stands under an even number of
+ * nots. */
+bool requirement_passes_over(const struct requirement *requirement,
+                             const struct attribute *attributes, size_t count);
+/* True when the requirement can ask for some simulated device. */
+bool requirement_asks_simulated(const struct requirement *requirement);
 
 #endif

@@ -85,7 +85,7 @@ set_source_files_properties(provider/tensor/gemm.c numeric/seeded_check.c base/r
   base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
 # What referees, consumers and tests compute alike.
 file(GLOB numeric_sources CONFIGURE_DEPENDS numeric/*.c)
-room(numeric SOURCES ${numeric_sources} LINKS formats base m)
+room(numeric SOURCES ${numeric_sources} LINKS base m)
 room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES
@@ -108,7 +108,7 @@ file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/client/*.c consumer/job/*.
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}
-  LINKS consumer_session matching ledger planner numeric formats runtime protocol PkgConfig::JANSSON m)
+  LINKS consumer_session ledger planner numeric formats runtime protocol PkgConfig::JANSSON m)
 
 # The `bourse` command but for its main(), so that tests reach its tables.
 file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c consumer/command/*/*.c)

@@ -30,6 +30,7 @@
 
 #include "base/rate.h"
 #include "base/requirement.h"
+#include "matching/compiled_requirement.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,62 +112,6 @@ int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate); 
 int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell);
 /* INT64_MAX until it is said. */
 void book_set_price_most(struct book *book, int64_t price_micro);
-/* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that
- * decides: the tree holds, and a simulated device is asked for. */
-bool requirement_satisfied(const struct requirement *requirement,
-                           const struct attribute *attributes, size_t count);
-bool requirement_well_formed(const struct requirement *requirement);
-/* Whether the device is a simulation: its attribute `simulated` is not 0, or its instrument begins
- * with "sim.". */
-bool requirement_simulated(const struct attribute *attributes, size_t count);
-/* Whether it is one that the requirement (well formed) does not ask for: then it is passed over,
- * whatever else holds. A requirement asks by a predicate on `simulated`, or one that an instrument
- * equals a "sim." one, which holds for the device and stands under an even number of nots. */
-bool requirement_passes_over(const struct requirement *requirement,
-                             const struct attribute *attributes, size_t count);
-/* The predicates, by their places, that stand under an odd number of nots: those that are not to
- * hold. */
-uint64_t requirement_negated(const struct requirement *requirement);
-/* Whether there can be a simulated device that it asks for. */
-bool requirement_asks_simulated(const struct requirement *requirement);
-/* An attribute in three words, side by side with those of its cell: for who looks at thousands.
- * Heads are the first eight bytes as a number: those of two names that differ sort as the names do.
- * A text of eight bytes and more has a hash instead. What is alike and ends in a byte that is not 0
- * may be different all the same. */
-struct attribute_digest {
-    uint64_t name;
-    uint64_t value; /* the number, or of the text */
-    bool is_text;
-};
-struct attribute_digest attribute_digest_of(const struct attribute *attribute);
-/* requirement_values_hold by the digests of node and values. */
-bool requirement_digests_hold(const struct requirement_node *node,
-                              const struct attribute_digest *wanted, const struct attribute *values,
-                              const struct attribute_digest *digests, size_t count);
-/* A requirement made ready to be held against many devices. */
-struct requirement_plan {
-    const struct requirement *needs; /* borrowed, and well formed */
-    uint32_t count;
-    uint32_t order[REQUIREMENT_NODES_MAX];                  /* its predicates, by name */
-    struct attribute_digest digests[REQUIREMENT_NODES_MAX]; /* in that order */
-    bool is_repeated[REQUIREMENT_NODES_MAX];                /* of the name before it */
-};
-struct requirement_plan requirement_plan(const struct requirement *needs);
-/* The predicates that hold of a device, whose attributes are sorted by name, their digests beside:
- * bits by index of the node. `ret_first`, if not NULL, has for each of them the first attribute of
- * its name, and `count` where there is none. */
-uint64_t requirement_truth(const struct requirement_plan *plan, const struct attribute *attributes,
-                           const struct attribute_digest *digests, size_t count,
-                           size_t ret_first[REQUIREMENT_NODES_MAX]);
-/* Whether the tree holds where these predicates do. */
-bool requirement_holds(const struct requirement *requirement, uint64_t truth);
-/* One predicate of it, for reports. `node` must be a predicate. */
-bool requirement_predicate_holds(const struct requirement_node *node,
-                                 const struct attribute *attributes, size_t count);
-/* The same, of the attributes that have its name, and no others. */
-bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
-                             size_t count);
-
 struct book_ask {
     uint32_t owner; /* account number: an order never meets one of the same owner (P14) */
     uint32_t cell;

@@ -282,7 +282,7 @@ static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted,
     }
     struct attribute_digest *digests = (void *)(sorted + count + 1);
     for (size_t i = 0; i < count; i++) {
-        digests[i] = attribute_digest_of(&sorted[i]);
+        digests[i] = compiled_digest(&sorted[i]);
     }
     book->cells[id] = (struct cell){.count = count,
                                     .attributes = sorted,

@@ -67,10 +67,9 @@ static void sink(const struct walk *walk, uint32_t place)
 }
 
 /* What is simulated is asked for, or passed over. */
-static bool is_accepted(const struct requirement_plan *plan, const struct cell *cell)
+static bool is_accepted(const struct compiled_requirement *plan, const struct cell *cell)
 {
-    const uint64_t truth =
-        requirement_truth(plan, cell->attributes, cell->digests, cell->count, NULL);
+    const uint64_t truth = compiled_truth(plan, cell->attributes, cell->digests, cell->count, NULL);
     return requirement_holds(plan->needs, truth) &&
            !(cell->is_simulated &&
              requirement_passes_over(plan->needs, cell->attributes, cell->count));
@@ -80,7 +79,7 @@ static void open_cells(struct walk *walk, const struct requirement *requirement)
 {
     const struct book *book = walk->book;
     const struct shelves *asks = &book->shelves[ASKS];
-    const struct requirement_plan plan = requirement_plan(requirement);
+    const struct compiled_requirement plan = compiled_requirement(requirement);
     for (uint32_t cell = 0; cell < asks->bound; cell++) {
         const struct cell *entry = &book->cells[cell];
         bool is_empty =

@@ -41,10 +41,10 @@ static uint64_t next(struct dice *dice)
     return drawn;
 }
 
-static struct dice dice_of(const uint8_t seed[TENSOR_SEED_BYTES])
+static struct dice dice_of(const uint8_t seed[SEEDED_SEED_BYTES])
 {
     struct dice dice = {{0}};
-    for (size_t i = 0; i < TENSOR_SEED_BYTES; i++) {
+    for (size_t i = 0; i < SEEDED_SEED_BYTES; i++) {
         dice.state[i / 8] |= (uint64_t)seed[i] << (8 * (i % 8));
     }
     if ((dice.state[0] | dice.state[1] | dice.state[2] | dice.state[3]) == 0) {
@@ -54,8 +54,8 @@ static struct dice dice_of(const uint8_t seed[TENSOR_SEED_BYTES])
 }
 
 struct work {
-    const struct freivalds *check;
-    struct freivalds_result *result;
+    const struct seeded_check *check;
+    struct seeded_result *result;
     struct dice dice;
     bool *odd_columns; /* columns of B with a value that is not finite */
     bool *odd_rows;    /* rows of A likewise, and rows that may have overflowed: no residual */
@@ -78,7 +78,7 @@ struct suspect {
     uint64_t row;
 };
 
-uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
+uint64_t seeded_check_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
 {
     const uint64_t most = UINT64_C(1) << 48;
     if (rows > most || inner > most || columns > most) {
@@ -92,7 +92,7 @@ uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
 
 static bool allocate(struct work *work)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     work->odd_columns = calloc(check->columns + 1, sizeof(bool));
     work->odd_rows = calloc(check->rows + 1, sizeof(bool));
     work->b_sums = calloc(check->inner + 1, sizeof(double));
@@ -152,7 +152,7 @@ static void doubt(struct work *work, uint64_t row, const char *why)
 
 static void find_odd(struct work *work)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     for (uint64_t k = 0; k < check->inner; k++) {
         for (uint64_t j = 0; j < check->columns; j++) {
             work->odd_columns[j] |= !isfinite(check->b[k * check->columns + j]);
@@ -169,7 +169,7 @@ static void find_odd(struct work *work)
 
 static void sum_b(struct work *work)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     for (uint64_t k = 0; k < check->inner; k++) {
         const float *row = check->b + k * check->columns;
         double sum = 0;
@@ -182,7 +182,7 @@ static void sum_b(struct work *work)
 
 static void bound_row(struct work *work, uint64_t i)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     double reach = 0;
     double magnitude = 0;
     double squares = 0;
@@ -245,7 +245,7 @@ static void times_signs(const struct work *work, const float *row, double ret_su
 
 static void judge_row(struct work *work, uint64_t i, uint32_t width)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     double claimed[WIDTH];
     double right[WIDTH] = {0};
     times_signs(work, check->c + i * check->columns, claimed);
@@ -279,7 +279,7 @@ static void judge_row(struct work *work, uint64_t i, uint32_t width)
 
 static void judge(struct work *work, uint32_t width)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     draw_signs(work, width);
     for (uint64_t k = 0; k < check->inner; k++) {
         times_signs(work, check->b + k * check->columns, work->products + k * WIDTH);
@@ -300,7 +300,7 @@ struct stretch { /* entries [from, from + count) of a row */
 
 static void add_up(struct work *work, const struct stretch *at)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     memset(work->plus, 0, at->count * sizeof(double));
     memset(work->minus, 0, at->count * sizeof(double));
     for (uint64_t k = 0; k < check->inner; k++) {
@@ -312,7 +312,7 @@ static void add_up(struct work *work, const struct stretch *at)
 
 static void add_up_plainly(struct work *work, const struct stretch *at)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     memset(work->plain, 0, at->count * sizeof(float));
     for (uint64_t k = 0; k < check->inner; k++) {
         const float factor = check->a[at->row * check->inner + k];
@@ -333,7 +333,7 @@ static void look_again(struct work *work, const struct stretch *at, uint64_t j, 
 
 static void compute_anew(struct work *work, const struct stretch *at)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     bool has_plain = false;
     add_up(work, at);
     for (uint64_t j = 0; j < at->count && !rejected(work); j++) {
@@ -371,7 +371,7 @@ static int compare_suspects(const void *left, const void *right)
 /* So many rows can be looked at, where a row takes so many terms. */
 static uint64_t affordable(const struct work *work, double rounds, double terms)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     double rows = (double)check->rows;
     double inner = (double)check->inner;
     double columns = (double)check->columns;
@@ -478,7 +478,7 @@ static bool draw_even(struct work *work, const bool *odd, uint64_t count,
 
 static void look_at_precision(struct work *work)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     uint64_t rows[PRECISION_SIDE];
     uint64_t columns[PRECISION_SIDE];
     float a[PRECISION_SIDE];
@@ -514,7 +514,7 @@ static void look_at_precision(struct work *work)
 
 static void run(struct work *work)
 {
-    const struct freivalds *check = work->check;
+    const struct seeded_check *check = work->check;
     find_odd(work);
     sum_b(work);
     for (uint64_t i = 0; i < check->rows && !rejected(work); i++) {
@@ -538,7 +538,7 @@ static void run(struct work *work)
 /* A row that is wrong beyond its bound shows in each vector with probability 1/2 at least. */
 static void conclude(struct work *work)
 {
-    struct freivalds_result *result = work->result;
+    struct seeded_result *result = work->result;
     if (rejected(work)) {
         return;
     }
@@ -551,11 +551,11 @@ static void conclude(struct work *work)
     result->false_accept = fmax(ldexp(1, -(int)result->rounds), work->unseen);
 }
 
-bool freivalds_run(const struct freivalds *check, struct freivalds_result *ret_result)
+bool seeded_check_run(const struct seeded_check *check, struct seeded_result *ret_result)
 {
-    assert(check->rounds >= 1 && check->rounds <= TENSOR_ROUNDS_MOST);
+    assert(check->rounds >= 1 && check->rounds <= SEEDED_ROUNDS_MOST);
 
-    struct freivalds_result result = {
+    struct seeded_result result = {
         .verdict = VERDICT_UNSURE, .false_accept = 1, .why = "nothing was checked"};
     struct work work = {.check = check, .result = &result, .dice = dice_of(check->seed)};
     bool allocated = allocate(&work);

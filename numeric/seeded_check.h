@@ -15,20 +15,21 @@
 #ifndef BOURSE_NUMERIC_SEEDED_CHECK_H
 #define BOURSE_NUMERIC_SEEDED_CHECK_H
 
-#include "formats/tensor_op.h"
-#include "protocol/message.h"
+#include "base/verdict.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct freivalds {
+enum { SEEDED_SEED_BYTES = 32, SEEDED_ROUNDS_MOST = 64 };
+
+struct seeded_check {
     uint64_t rows, inner, columns;
     const float *a, *b, *c;
-    uint8_t seed[TENSOR_SEED_BYTES];
-    uint32_t rounds; /* 1 to TENSOR_ROUNDS_MOST */
+    uint8_t seed[SEEDED_SEED_BYTES];
+    uint32_t rounds; /* 1 to SEEDED_ROUNDS_MOST */
 };
 
-struct freivalds_result {
+struct seeded_result {
     enum result_verdict verdict;
     uint32_t rounds;     /* vectors that were drawn */
     double false_accept; /* at most this probable for a wrong row beyond the bounds; 1 unless
@@ -39,8 +40,8 @@ struct freivalds_result {
 };
 
 /* Memory that the check takes beside the matrices. 0: more than can be counted. */
-uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns);
+uint64_t seeded_check_bytes(uint64_t rows, uint64_t inner, uint64_t columns);
 /* False: out of memory. */
-bool freivalds_run(const struct freivalds *check, struct freivalds_result *ret_result);
+bool seeded_check_run(const struct seeded_check *check, struct seeded_result *ret_result);
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef BOURSE_PROTOCOL_MESSAGE_H
 #define BOURSE_PROTOCOL_MESSAGE_H
 
+#include "base/verdict.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -153,13 +155,6 @@ enum attempt_status { /* what the broker made of a result */
                       ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
                       ATTEMPT_LATE = 3,          /* logged, not paid */
                       ATTEMPT_REFUTED = 4,       /* a referee found it wrong: not paid */
-};
-
-enum result_verdict {                   /* of a check, about the result that it looked at */
-                      VERDICT_NONE = 0, /* no check, or none that came to a verdict */
-                      VERDICT_ACCEPT = 1,
-                      VERDICT_REJECT = 2,
-                      VERDICT_UNSURE = 3, /* neither: nobody is accused */
 };
 
 enum job_state { JOB_OPEN = 0, JOB_DONE = 1, JOB_FAILED = 2, JOB_CANCELLED = 3 };

@@ -1,10 +1,10 @@
 #include "consumer/job/cheap.h"
 
 #include "base/cleanup.h"
+#include "base/requirement.h"
 #include "consumer/client/client.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
-#include "matching/book.h"
 #include "protocol/limits.h"
 #include "protocol/subtask.h"
 

@@ -139,14 +139,14 @@ static bool compute(const struct operand *a, const struct operand *b, const stru
                     const struct words *words, const Bourse__V1__DisputeRow *row,
                     enum result_verdict *ret_verdict, struct bourse_error *error)
 {
-    struct freivalds check = {.rows = a->npy.shape[0],
-                              .inner = a->npy.shape[1],
-                              .columns = b->npy.shape[1],
-                              .a = elements_of(a),
-                              .b = elements_of(b),
-                              .c = elements_of(c),
-                              .rounds = words->op.rounds};
-    struct freivalds_result result;
+    struct seeded_check check = {.rows = a->npy.shape[0],
+                                 .inner = a->npy.shape[1],
+                                 .columns = b->npy.shape[1],
+                                 .a = elements_of(a),
+                                 .b = elements_of(b),
+                                 .c = elements_of(c),
+                                 .rounds = words->op.rounds};
+    struct seeded_result result;
     if (b->npy.shape[0] != check.inner) {
         return client_fail(error, BOURSE_UNVERIFIED, "the factors of subtask %u do not fit",
                            row->index);
@@ -156,7 +156,7 @@ static bool compute(const struct operand *a, const struct operand *b, const stru
         return true;
     }
     memcpy(check.seed, row->seed.data, sizeof check.seed);
-    if (!freivalds_run(&check, &result)) {
+    if (!seeded_check_run(&check, &result)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory for the check of subtask %u",
                            row->index);
     }

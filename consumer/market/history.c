@@ -2,11 +2,11 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/requirement.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/product/matrix.h"
 #include "consumer/product/product.h"
-#include "matching/book.h"
 #include "planner/cost/history.h"
 #include "planner/cost/pace.h"
 #include "planner/schedule/deal.h"

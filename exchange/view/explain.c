@@ -87,7 +87,7 @@ struct explaining {
     const struct exchange *exchange;
     const struct exchange_need *need;
     const struct part *part;
-    struct requirement_plan plan;
+    struct compiled_requirement plan;
     uint64_t negated;       /* predicates that are not to hold */
     uint64_t lists, items;  /* nodes that are lists, and predicates in them */
     struct explained *seen; /* NULL: memory is short, and there will be no remedy */
@@ -150,7 +150,7 @@ static uint32_t explain_predicates(const struct explaining *explaining,
     struct exchange_explanation *why = explaining->why;
     uint32_t at = 0; /* every device meets the same predicates in the same order */
     uint64_t failing = 0;
-    *ret_truth = requirement_truth(&explaining->plan, attributes, digests, count, first);
+    *ret_truth = compiled_truth(&explaining->plan, attributes, digests, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
         if ((explaining->lists >> i & 1) != 0) {
             const uint32_t arity = needs->nodes[i].arity;
@@ -405,8 +405,8 @@ static void see_leases(struct explaining *explaining)
         const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
         struct explained seen = {.device = lease->device, .lease = lease};
         steps_add(exchange, 4 + steps_of_needs(needs));
-        seen.truth = requirement_truth(&explaining->plan, attributes,
-                                       book_cell_digests(exchange->book, cell), count, NULL);
+        seen.truth = compiled_truth(&explaining->plan, attributes,
+                                    book_cell_digests(exchange->book, cell), count, NULL);
         seen.effort = effort_of(needs, seen.truth);
         seen.is_passed_over = requirement_passes_over(needs, attributes, count) ||
                               (explaining->need->rate != RATE_NONE &&
@@ -621,7 +621,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         .exchange = exchange,
         .need = need,
         .part = part,
-        .plan = requirement_plan(need->needs),
+        .plan = compiled_requirement(need->needs),
         .negated = requirement_negated(need->needs),
         .seen = seen,
         .why = ret_explanation,

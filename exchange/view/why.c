@@ -107,10 +107,10 @@ static bool describe(const struct asking *asking, const struct requirement *need
                      const struct demand *demand, struct exchange_why_refusal *ret_refusal)
 {
     const struct exchange_why *why = asking->why;
-    const struct requirement_plan plan = requirement_plan(needs);
-    uint64_t truth = requirement_truth(
-        &plan, why->attributes, book_cell_digests(asking->exchange->book, asking->device->cell),
-        why->attribute_count, NULL);
+    const struct compiled_requirement plan = compiled_requirement(needs);
+    uint64_t truth = compiled_truth(&plan, why->attributes,
+                                    book_cell_digests(asking->exchange->book, asking->device->cell),
+                                    why->attribute_count, NULL);
     struct effort effort = effort_of(needs, truth);
     bool is_wide = demand->narrowest <= why->slots;
     bool is_simulated = requirement_passes_over(needs, why->attributes, why->attribute_count);

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "planner/picture/picture_deal.h"
 #include "planner/picture/picture_text.h"
 
 #include <stdio.h>
@@ -106,7 +107,7 @@ static bool fill(const struct report *report, struct picture *picture)
         const int64_t end_ns = sum_of(plan_begin_ns(report), report->plan->makespan_ns);
         picture->until = end_ns > picture->until ? end_ns : picture->until;
         set_plan_groups(report, picture);
-        deal_draw(report->plan, 0, plan_begin_ns(report), picture->bars);
+        picture_deal(report->plan, 0, plan_begin_ns(report), picture->bars);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         set_group(&report->devices[i], &picture->groups[planned + i]);

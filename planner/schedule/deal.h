@@ -15,8 +15,6 @@
 #ifndef BOURSE_PLANNER_SCHEDULE_DEAL_H
 #define BOURSE_PLANNER_SCHEDULE_DEAL_H
 
-#include "planner/picture/picture.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,10 +93,5 @@ bool deal_best_single(const struct deal_input *input, size_t *ret_device, int64_
 
 /* busy_ns over all lanes for all of the time, in millionths. */
 int64_t deal_share_ppm(const struct deal *deal);
-
-/* Its subtasks as bars of a picture, by device and start: `ret_bars` has room for all. Device 0 is
- * group `first_group`, the deal begins at `begin_ns`. */
-void deal_draw(const struct deal *deal, uint32_t first_group, int64_t begin_ns,
-               struct picture_bar *ret_bars);
 
 #endif

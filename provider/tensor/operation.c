@@ -5,6 +5,7 @@
 #include "numeric/seeded_check.h"
 #include "provider/tensor/gemm.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -293,7 +294,10 @@ static enum operation_status multiply(struct operation *operation)
 
 /* ---------------------------------------------------------------- freivalds */
 
-static void say_verdict(struct operation *operation, const struct freivalds_result *result)
+static_assert((int)SEEDED_SEED_BYTES == (int)TENSOR_SEED_BYTES, "a seed is read for the check");
+static_assert((int)SEEDED_ROUNDS_MOST == (int)TENSOR_ROUNDS_MOST, "rounds are read for the check");
+
+static void say_verdict(struct operation *operation, const struct seeded_result *result)
 {
     static const char *const verdicts[] = {[VERDICT_NONE] = "none",
                                            [VERDICT_ACCEPT] = "accept",
@@ -313,23 +317,23 @@ static enum operation_status check_product(struct operation *operation)
     if (status == OPERATION_FAILED && operation->c.is_there) { /* else nobody can be blamed */
         operation->problem->text[0] = '\0';
         say_verdict(operation,
-                    &(struct freivalds_result){.verdict = VERDICT_REJECT,
-                                               .false_accept = 1,
-                                               .why = "it is no float32 matrix of this shape"});
+                    &(struct seeded_result){.verdict = VERDICT_REJECT,
+                                            .false_accept = 1,
+                                            .why = "it is no float32 matrix of this shape"});
         return OPERATION_OK;
     }
     if (status != OPERATION_OK) {
         return status;
     }
-    struct freivalds check = {.rows = operation->a.rows,
-                              .inner = operation->a.columns,
-                              .columns = operation->b.columns,
-                              .a = operation->a.values,
-                              .b = operation->b.values,
-                              .c = operation->c.values,
-                              .rounds = operation->op.rounds};
-    struct freivalds_result result;
-    uint64_t bytes = freivalds_bytes(check.rows, check.inner, check.columns);
+    struct seeded_check check = {.rows = operation->a.rows,
+                                 .inner = operation->a.columns,
+                                 .columns = operation->b.columns,
+                                 .a = operation->a.values,
+                                 .b = operation->b.values,
+                                 .c = operation->c.values,
+                                 .rounds = operation->op.rounds};
+    struct seeded_result result;
+    uint64_t bytes = seeded_check_bytes(check.rows, check.inner, check.columns);
     memcpy(check.seed, operation->op.seed, sizeof check.seed);
     if (bytes == 0 || bytes > operation->memory_bytes) {
         problem_set(operation->problem,
@@ -338,7 +342,7 @@ static enum operation_status check_product(struct operation *operation)
                     bytes == 0 ? UINT64_MAX : bytes, operation->memory_bytes);
         return OPERATION_MEMORY;
     }
-    if (!freivalds_run(&check, &result)) {
+    if (!seeded_check_run(&check, &result)) {
         problem_set(operation->problem, "no memory left for the check of %" PRIu64 " bytes", bytes);
         return OPERATION_MEMORY;
     }

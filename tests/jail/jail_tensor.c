@@ -377,7 +377,7 @@ START_TEST(memory_that_the_kernel_counts_is_the_memory_limit)
      * much. */
     enum { COLUMNS = 100000, PAGES_BYTES = 65536 };
     uint64_t file_bytes = NPY_MATRIX_BYTES + sizeof(float) * COLUMNS;
-    struct jail_limits tight = {.memory_bytes = freivalds_bytes(1, 1, COLUMNS),
+    struct jail_limits tight = {.memory_bytes = seeded_check_bytes(1, 1, COLUMNS),
                                 .disk_bytes = file_bytes + PAGES_BYTES,
                                 .processes = 16,
                                 .cpu_milli = 2000};

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "planner/picture/picture_deal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -292,7 +293,7 @@ static bool draw(const struct planned *planned, struct drawing *drawing)
         write_place(&plan->offered->places[i], label);
         (void)snprintf(picture->groups[i].label, sizeof picture->groups[i].label, "%s", label);
     }
-    deal_draw(deal, 0, 0, picture->bars);
+    picture_deal(deal, 0, 0, picture->bars);
     (void)snprintf(drawing->title, sizeof drawing->title, "%.200s", planned->offer.summary.name);
     (void)snprintf(drawing->line, sizeof drawing->line,
                    "%" PRIu32 " subtasks on %" PRIu32 " lanes: %s, %s credits; none is below %s",

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "planner/picture/picture_deal.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -178,7 +179,7 @@ START_TEST(bars_stand_by_device_and_start)
     add_device(&job, 1, 0, 1);
     add_device(&job, 1, 100, 1);
     CLEANUP(deal_destroy) struct deal *deal = made(&job);
-    deal_draw(deal, 2, 500, bars);
+    picture_deal(deal, 2, 500, bars);
     static const uint32_t groups[] = {2, 2, 2, 3, 3};
     static const uint32_t numbers[] = {0, 2, 4, 1, 3};
     for (size_t i = 0; i < 5; i++) {

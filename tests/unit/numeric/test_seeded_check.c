@@ -5,6 +5,7 @@
 #include <check.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,12 +32,12 @@ static void claim_fini(struct claim *claim)
     free(claim->c);
 }
 
-static struct freivalds_result judge(const struct claim *claim, uint8_t seed)
+static struct seeded_result judge(const struct claim *claim, uint8_t seed)
 {
-    struct freivalds check = {claim->rows, claim->inner, claim->columns, claim->a,
-                              claim->b,    claim->c,     {seed, 1, 2},   20};
-    struct freivalds_result result;
-    ck_assert(freivalds_run(&check, &result));
+    struct seeded_check check = {claim->rows, claim->inner, claim->columns, claim->a,
+                                 claim->b,    claim->c,     {seed, 1, 2},   20};
+    struct seeded_result result;
+    ck_assert(seeded_check_run(&check, &result));
     return result;
 }
 
@@ -47,7 +48,7 @@ START_TEST(honest_products_are_accepted)
     for (size_t s = 0; s < COUNT(shapes); s++) {
         struct claim claim = claim_of(shapes[s][0], shapes[s][1], shapes[s][2], _i == 0);
         for (uint8_t seed = 0; seed < 20; seed++) {
-            struct freivalds_result result = judge(&claim, seed);
+            struct seeded_result result = judge(&claim, seed);
             ck_assert_msg(result.verdict == VERDICT_ACCEPT, "%zu, seed %u: %s (%g)", s, seed,
                           result.why, result.worst);
             ck_assert(result.false_accept <= 0x1p-15);
@@ -72,7 +73,7 @@ START_TEST(lies_are_rejected)
     uint64_t cells = claim.rows * claim.columns;
     float *honest = claim.c;
     for (uint8_t seed = 0; seed < 20; seed++) {
-        struct freivalds_result result;
+        struct seeded_result result;
         claim.c = drawn(cells); /* an old answer */
         ck_assert_int_eq(judge(&claim, seed).verdict, VERDICT_REJECT);
 
@@ -169,7 +170,7 @@ START_TEST(no_honest_product_is_ever_refuted)
         }
         multiply(&gemm, _i % 2 == 0);
         for (uint8_t seed = 0; seed < 3; seed++) {
-            struct freivalds_result result = judge(&claim, seed);
+            struct seeded_result result = judge(&claim, seed);
             ck_assert_msg(result.verdict != VERDICT_REJECT, "round %d, %lu x %lu x %lu: %s", round,
                           (unsigned long)rows, (unsigned long)inner, (unsigned long)columns,
                           result.why);
@@ -190,7 +191,7 @@ static void compute(struct claim *claim, bool by_reference)
 static void check_verdict(const struct claim *claim, enum result_verdict expected, const char *what)
 {
     for (uint8_t seed = 0; seed < 5; seed++) {
-        struct freivalds_result result = judge(claim, seed);
+        struct seeded_result result = judge(claim, seed);
         ck_assert_msg(result.verdict == expected, "%s, seed %u: %s (row %lu, %g)", what, seed,
                       result.why, (unsigned long)result.row, result.worst);
         ck_assert(expected == VERDICT_ACCEPT ? result.false_accept <= 0x1p-20
@@ -323,7 +324,7 @@ START_TEST(a_lower_precision_shows_however_long_the_sums_are)
             cheap.b[i] = with_bits(claim.b[i], formats[f].dropped, formats[f].is_nearest);
         }
         compute(&cheap, false);
-        struct freivalds_result result = judge(&claim, (uint8_t)f);
+        struct seeded_result result = judge(&claim, (uint8_t)f);
         ck_assert_msg(result.verdict == VERDICT_REJECT, "format %zu: %s, %g", f, result.why,
                       result.worst);
         free(cheap.a);
@@ -430,7 +431,7 @@ START_TEST(too_many_doubtful_rows_are_neither_unsure_for_ever_nor_a_cover)
         }
     }
     compute(&claim, true);
-    struct freivalds_result result = judge(&claim, 1);
+    struct seeded_result result = judge(&claim, 1);
     ck_assert_msg(result.verdict == VERDICT_ACCEPT, "%s", result.why);
     ck_assert(result.false_accept <= 0x1p-20);
     double reach = 0;

@@ -63,6 +63,7 @@ struct blobs {
         int64_t until_ns;
     } paused[BLOBS_PAUSED_MAX]; /* connections that nothing is read from */
     size_t paused_count;
+    int64_t next_resume_ns;
     uint64_t steps; /* that the message being answered has cost so far */
     struct handover handover;
     struct intakes *intakes;
@@ -1108,16 +1109,25 @@ static void pause_sender(struct blobs *blobs, uint32_t account, int descriptor, 
                         .until_ns = now_ns + BLOBS_PAUSED_MS * NS_PER_MS};
 }
 
+/* The account's connections go on one after the other, the one that waits longest first: all at
+ * once would bring more than the account has turns for. */
 static void resume_senders(struct blobs *blobs, int64_t now_ns)
 {
-    for (size_t i = blobs->paused_count; i-- > 0;) {
+    size_t kept = 0;
+    for (size_t i = 0; i < blobs->paused_count; i++) {
         const struct paused paused = blobs->paused[i];
-        if (now_ns >= paused.until_ns ||
-            !is_ahead(blobs, paused.account, BLOBS_WAITING_SHARED_BYTES / 2, now_ns)) {
+        const bool goes_on =
+            now_ns >= paused.until_ns ||
+            (now_ns >= blobs->next_resume_ns &&
+             !is_ahead(blobs, paused.account, BLOBS_WAITING_SHARED_BYTES / 2, now_ns));
+        if (goes_on) {
             router_pause(paused.descriptor, false);
-            blobs->paused[i] = blobs->paused[--blobs->paused_count];
+            blobs->next_resume_ns = now_ns + BLOBS_RESUME_MS * NS_PER_MS;
+        } else {
+            blobs->paused[kept++] = paused;
         }
     }
+    blobs->paused_count = kept;
 }
 
 /* The message waits for its account's turn. */
@@ -1201,6 +1211,9 @@ static void answer_batch(struct blobs *blobs)
     size_t bytes = 0;
     uint64_t steps = 0;
     for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
+        if (blobs->turns.count == 0) {
+            receive_all(blobs); /* what came meanwhile shares the commit */
+        }
         const int64_t now_ns = clock_monotonic_ns();
         struct turn *turn = turns_first(&blobs->turns, now_ns);
         if (turn == NULL || (steps >= BLOBS_BATCH_STEPS &&
@@ -1227,7 +1240,7 @@ static void answer_batch(struct blobs *blobs)
 static long waits_ms(struct blobs *blobs)
 {
     if (blobs->turns.count == 0) {
-        return EXPIRE_MS;
+        return blobs->paused_count > 0 ? BLOBS_RESUME_MS : EXPIRE_MS;
     }
     return turns_first(&blobs->turns, clock_monotonic_ns()) == NULL ? 1 : 0;
 }

@@ -55,6 +55,7 @@ enum {
     BLOBS_WAITING_SHARED_BYTES = 4 << 20,
     BLOBS_PAUSED_MAX = 256, /* connections at a time */
     BLOBS_PAUSED_MS = 1000,
+    BLOBS_RESUME_MS = 4, /* between two of them that go on */
     /* Bytes that wait to leave for one key while others ask, and how long a BlobGet stays behind
      * for that. So an answer to the others does not leave after many. */
     BLOBS_SEND_SHARED_BYTES = 5 << 20,

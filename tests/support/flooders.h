@@ -21,6 +21,9 @@ struct flood {
     enum message_type type;      /* its port is the flooders' */
     struct flood_body bodies[2]; /* in turns; the second may be missing */
     enum reject_code refused;    /* what its sender is told */
+    /* What the sink answers each with, within SINK_MIB_S; 0: nothing. So that who reads large answers
+     * has the same work with both. */
+    size_t answer_bytes;
     /* Makes the body of the message of that number, where no two may be alike; NULL: they may. */
     void (*vary)(struct flood_body *body, uint64_t number);
 };

@@ -1205,11 +1205,27 @@ static void receive_all(struct blobs *blobs)
     }
 }
 
+/* A request of the others waits for what is under way, and most need several, one after the other:
+ * after a long batch of whoever costs most there is time for them. */
+static void leave_time(struct blobs *blobs, uint32_t account, int64_t since_ns)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    const int64_t took_ns = now_ns - since_ns;
+    const int64_t most_ns = BLOBS_DEAR_MOST_MS * NS_PER_MS;
+    if (took_ns >= BLOBS_DEAR_MS * NS_PER_MS && turns_has_cost_most(&blobs->turns, account) &&
+        turns_are_contended(&blobs->turns, account, now_ns - BLOBS_OTHERS_MS * NS_PER_MS)) {
+        turns_put_off(&blobs->turns, account, now_ns + (took_ns < most_ns ? took_ns : most_ns));
+    }
+}
+
 /* Answers those whose turn it is, and makes durable what they stored. */
 static void answer_batch(struct blobs *blobs)
 {
     size_t bytes = 0;
     uint64_t steps = 0;
+    uint64_t most_steps = 0;
+    uint32_t dearest = 0; /* the account of the message that took most */
+    const int64_t since_ns = clock_monotonic_ns();
     for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
         if (blobs->turns.count == 0) {
             receive_all(blobs); /* what came meanwhile shares the commit */
@@ -1225,8 +1241,10 @@ static void answer_batch(struct blobs *blobs)
         asked->account = directory_transport(blobs->config.directory, &asked->message.client);
         blobs->steps = 0;
         const bool is_answered = asked->account == NULL || dispatch(blobs, asked);
-        turns_charge(&blobs->turns, turn->account, blobs->steps);
+        turns_charge(&blobs->turns, turn->account, blobs->steps, now_ns);
         steps += blobs->steps;
+        dearest = blobs->steps > most_steps ? turn->account : dearest;
+        most_steps = blobs->steps > most_steps ? blobs->steps : most_steps;
         if (is_answered) {
             bytes += asked->message.length;
             turns_take(&blobs->turns, turn);
@@ -1234,6 +1252,9 @@ static void answer_batch(struct blobs *blobs)
         }
     }
     end_batch(blobs);
+    if (most_steps > 0) {
+        leave_time(blobs, dearest, since_ns);
+    }
 }
 
 /* How long the thread may wait for what comes. */

@@ -49,6 +49,8 @@ enum {
     BLOBS_FILE_STEPS = 500000,  /* of a file that is made durable */
     BLOBS_SLICE_HASHES = 128,   /* of a BlobHave, before others have their turn */
     BLOBS_BATCH_STEPS = 500000, /* before a commit, while others ask */
+    BLOBS_DEAR_MS = 3,          /* a batch that took so long leaves others as much after it, */
+    BLOBS_DEAR_MOST_MS = 50,    /* but no more */
     BLOBS_OTHERS_MS = 2000,     /* others ask, if they did so just now */
     /* Bytes of one account that wait for their turn while others ask: then nothing more is read from
      * its connections for a while, so that what others send comes before. */

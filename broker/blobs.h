@@ -5,8 +5,9 @@
  * puts that arrive together share one commit. Large blobs travel in chunks, so that none delays others. There are
  * no sessions here: every message stands alone, under the connection's key.
  *
- * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to make durable. The
- * account that was charged least is answered next (broker/turns.h). What takes long is answered in slices. */
+ * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to
+ * make durable. The account that was charged least is answered next (broker/turns.h). What takes
+ * long is answered in slices. */
 #ifndef BOURSE_BROKER_BLOBS_H
 #define BOURSE_BROKER_BLOBS_H
 
@@ -52,8 +53,8 @@ enum {
     BLOBS_DEAR_MS = 3,          /* a batch that took so long leaves others as much after it, */
     BLOBS_DEAR_MOST_MS = 50,    /* but no more */
     BLOBS_OTHERS_MS = 2000,     /* others ask, if they did so just now */
-    /* Bytes of one account that wait for their turn while others ask: then nothing more is read from
-     * its connections for a while, so that what others send comes before. */
+    /* Bytes of one account that wait for their turn while others ask: then nothing more is read
+     * from its connections for a while, so that what others send comes before. */
     BLOBS_WAITING_SHARED_BYTES = 4 << 20,
     BLOBS_PAUSED_MAX = 256, /* connections at a time */
     BLOBS_PAUSED_MS = 1000,

@@ -18,8 +18,8 @@ struct pauses { /* all zeros: none */
     size_t count;
 };
 
-/* Pauses the connection of the message received last. Where too many are paused, or nothing is known
- * of it, it goes on. */
+/* Pauses the connection of the message received last. Where too many are paused, or nothing is
+ * known of it, it goes on. */
 void pauses_begin(struct pauses *pauses, struct router *router, int64_t until_ns);
 /* Those whose time is over go on. */
 void pauses_end(struct pauses *pauses, int64_t now_ns);

@@ -65,6 +65,7 @@ struct blobs {
         int64_t until_ns;
     } paused[BLOBS_PAUSED_MAX]; /* connections that nothing is read from */
     size_t paused_count;
+    int64_t next_resume_ns;
     uint64_t steps; /* that the message being answered has cost so far */
     struct handover handover;
     struct intakes *intakes;
@@ -1201,16 +1202,25 @@ static void pause_sender(struct blobs *blobs, uint32_t account, int descriptor, 
                         .until_ns = now_ns + BLOBS_PAUSED_MS * NS_PER_MS};
 }
 
+/* The account's connections go on one after the other, the one that waits longest first: all at
+ * once would bring more than the account has turns for. */
 static void resume_senders(struct blobs *blobs, int64_t now_ns)
 {
-    for (size_t i = blobs->paused_count; i-- > 0;) {
+    size_t kept = 0;
+    for (size_t i = 0; i < blobs->paused_count; i++) {
         const struct paused paused = blobs->paused[i];
-        if (now_ns >= paused.until_ns ||
-            !is_ahead(blobs, paused.account, BLOBS_WAITING_SHARED_BYTES / 2, now_ns)) {
+        const bool goes_on =
+            now_ns >= paused.until_ns ||
+            (now_ns >= blobs->next_resume_ns &&
+             !is_ahead(blobs, paused.account, BLOBS_WAITING_SHARED_BYTES / 2, now_ns));
+        if (goes_on) {
             router_pause(paused.descriptor, false);
-            blobs->paused[i] = blobs->paused[--blobs->paused_count];
+            blobs->next_resume_ns = now_ns + BLOBS_RESUME_MS * NS_PER_MS;
+        } else {
+            blobs->paused[kept++] = paused;
         }
     }
+    blobs->paused_count = kept;
 }
 
 /* The message waits for its account's turn. */
@@ -1288,12 +1298,31 @@ static void receive_all(struct blobs *blobs)
     }
 }
 
+/* A request of the others waits for what is under way, and most need several, one after the other:
+ * after a long batch of whoever costs most there is time for them. */
+static void leave_time(struct blobs *blobs, uint32_t account, int64_t since_ns)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    const int64_t took_ns = now_ns - since_ns;
+    const int64_t most_ns = BLOBS_DEAR_MOST_MS * NS_PER_MS;
+    if (took_ns >= BLOBS_DEAR_MS * NS_PER_MS && turns_has_cost_most(&blobs->turns, account) &&
+        turns_are_contended(&blobs->turns, account, now_ns - BLOBS_OTHERS_MS * NS_PER_MS)) {
+        turns_put_off(&blobs->turns, account, now_ns + (took_ns < most_ns ? took_ns : most_ns));
+    }
+}
+
 /* Answers those whose turn it is, and makes durable what they stored. */
 static void answer_batch(struct blobs *blobs)
 {
     size_t bytes = 0;
     uint64_t steps = 0;
+    uint64_t most_steps = 0;
+    uint32_t dearest = 0; /* the account of the message that took most */
+    const int64_t since_ns = clock_monotonic_ns();
     for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
+        if (blobs->turns.count == 0) {
+            receive_all(blobs); /* what came meanwhile shares the commit */
+        }
         const int64_t now_ns = clock_monotonic_ns();
         struct turn *turn = turns_first(&blobs->turns, now_ns);
         if (turn == NULL || (steps >= BLOBS_BATCH_STEPS &&
@@ -1305,8 +1334,10 @@ static void answer_batch(struct blobs *blobs)
         asked->account = directory_transport(blobs->config.directory, &asked->message.client);
         blobs->steps = 0;
         const bool is_answered = asked->account == NULL || dispatch(blobs, asked);
-        turns_charge(&blobs->turns, turn->account, blobs->steps);
+        turns_charge(&blobs->turns, turn->account, blobs->steps, now_ns);
         steps += blobs->steps;
+        dearest = blobs->steps > most_steps ? turn->account : dearest;
+        most_steps = blobs->steps > most_steps ? blobs->steps : most_steps;
         if (is_answered) {
             bytes += asked->message.length;
             turns_take(&blobs->turns, turn);
@@ -1314,13 +1345,16 @@ static void answer_batch(struct blobs *blobs)
         }
     }
     end_batch(blobs);
+    if (most_steps > 0) {
+        leave_time(blobs, dearest, since_ns);
+    }
 }
 
 /* How long the thread may wait for what comes. */
 static long waits_ms(struct blobs *blobs)
 {
     if (blobs->turns.count == 0) {
-        return EXPIRE_MS;
+        return blobs->paused_count > 0 ? BLOBS_RESUME_MS : EXPIRE_MS;
     }
     return turns_first(&blobs->turns, clock_monotonic_ns()) == NULL ? 1 : 0;
 }

@@ -52,12 +52,15 @@ enum {
     BLOBS_FILE_STEPS = 500000,  /* of a file that is made durable */
     BLOBS_SLICE_HASHES = 128,   /* of a BlobHave, before others have their turn */
     BLOBS_BATCH_STEPS = 500000, /* before a commit, while others ask */
+    BLOBS_DEAR_MS = 3,          /* a batch that took so long leaves others as much after it, */
+    BLOBS_DEAR_MOST_MS = 50,    /* but no more */
     BLOBS_OTHERS_MS = 2000,     /* others ask, if they did so just now */
     /* Bytes of one account that wait for their turn while others ask: then nothing more is read
      * from its connections for a while, so that what others send comes before. */
     BLOBS_WAITING_SHARED_BYTES = 4 << 20,
     BLOBS_PAUSED_MAX = 256, /* connections at a time */
     BLOBS_PAUSED_MS = 1000,
+    BLOBS_RESUME_MS = 4, /* between two of them that go on */
     /* Bytes that wait to leave for one key while others ask, and how long a BlobGet stays behind
      * for that. So an answer to the others does not leave after many. */
     BLOBS_SEND_SHARED_BYTES = 5 << 20,

@@ -1,5 +1,7 @@
 #include "broker/blob/turns.h"
 
+#include "base/checked.h"
+
 #include <assert.h>
 
 static struct turns_queue *queue_of(struct turns *turns, uint32_t account)
@@ -124,12 +126,43 @@ struct turn *turns_take_any(struct turns *turns)
     return NULL;
 }
 
-void turns_charge(struct turns *turns, uint32_t account, uint64_t steps)
+static void forget_half(struct turns *turns, int64_t now_ns)
+{
+    const int64_t each_ns = TURNS_LATELY_MS * NS_PER_MS;
+    for (int i = 0; i < 64 && now_ns - turns->halved_ns >= each_ns; i++) {
+        turns->halved_ns += each_ns;
+        for (size_t k = 0; k < TURNS_ACCOUNTS; k++) {
+            turns->queues[k].lately /= 2;
+        }
+    }
+    if (now_ns - turns->halved_ns >= each_ns) {
+        turns->halved_ns = now_ns; /* nothing is left of it */
+    }
+}
+
+void turns_charge(struct turns *turns, uint32_t account, uint64_t steps, int64_t now_ns)
 {
     struct turns_queue *queue = queue_of(turns, account);
+    forget_half(turns, now_ns);
     if (queue != NULL) { /* else others have its place by now, and it began anew */
         queue->steps += steps;
+        queue->lately += steps;
     }
+}
+
+bool turns_has_cost_most(const struct turns *turns, uint32_t account)
+{
+    uint64_t own = 0;
+    uint64_t others = 0;
+    for (size_t i = 0; i < TURNS_ACCOUNTS; i++) {
+        const struct turns_queue *queue = &turns->queues[i];
+        if (queue->is_used && queue->account == account) {
+            own = queue->lately;
+        } else if (queue->is_used && queue->lately > others) {
+            others = queue->lately;
+        }
+    }
+    return own > 2 * others;
 }
 
 void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns)

@@ -19,6 +19,7 @@ enum {
     TURNS_EACH_BYTES = 128 << 20, /* and their bytes, if there are several */
     TURNS_BYTES = 512 << 20,      /* of all; beyond, an account may have TURNS_ASSURED_BYTES */
     TURNS_ASSURED_BYTES = 16 << 20,
+    TURNS_LATELY_MS = 250,
 };
 
 struct turn { /* a part of the caller's message */
@@ -34,6 +35,7 @@ struct turns_queue {
     size_t bytes;
     struct turn *first, *last;
     uint64_t steps;   /* its place among the others: charged, or forgiven */
+    uint64_t lately;  /* charged, of which half is forgotten each TURNS_LATELY_MS */
     int64_t asked_ns; /* when its last message came */
     int64_t not_before_ns;
 };
@@ -42,6 +44,7 @@ struct turns { /* all zeros: nobody waits */
     struct turns_queue queues[TURNS_ACCOUNTS];
     uint64_t reached; /* the steps of whoever was served last */
     size_t count, bytes;
+    int64_t halved_ns; /* when half of what was charged lately was forgotten */
 };
 
 /* Takes the message, behind those of its account. False: too many or too large ones wait, and it
@@ -55,7 +58,9 @@ void turns_take(struct turns *turns, struct turn *turn);
 /* Any message, given out; NULL: none waits. */
 struct turn *turns_take_any(struct turns *turns);
 /* What answering the account took. */
-void turns_charge(struct turns *turns, uint32_t account, uint64_t steps);
+void turns_charge(struct turns *turns, uint32_t account, uint64_t steps, int64_t now_ns);
+/* Whether the account has cost more than twice what any other has lately. */
+bool turns_has_cost_most(const struct turns *turns, uint32_t account);
 /* No message of the account is the next before `until_ns`. */
 void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns);
 /* Bytes of the account's messages that wait. */

@@ -26,7 +26,9 @@ enum {
     ACCOUNT_RATES = 4,       /* of one session, for all of an account's */
     STRANGERS_RATES = 32,    /* of one stranger's session, for all of them */
     HELD_LOOK_MS = 1,        /* how often it is looked whether held commands may go on */
-    HELD_BEHIND = 1024,      /* so many others before a held command, and it waits on */
+    PAUSED_LEAST_BYTES = 16 << 10,
+    PAUSED_MOST_MS = 100, /* pings and heartbeats of the connection wait as well */
+    HELD_BEHIND = 1024,   /* so many others before a held command, and it waits on */
 };
 
 /* ---------------------------------------------------------------- to the workers */
@@ -353,10 +355,25 @@ static void acknowledge(struct gateway *gateway, struct session *session,
     }
 }
 
+/* A large message costs its way through the cipher, answered or not. So whoever sends one that is
+ * dropped has to wait with the next, until it has earned as much. */
+static void pause_sender(struct gateway *gateway, const struct incoming *in, int64_t steps,
+                         int64_t now_ns)
+{
+    if (in->message.length < PAUSED_LEAST_BYTES || steps <= 0) {
+        return;
+    }
+    const int64_t cost = (int64_t)in->message.length / BUDGET_STORED_PER_STEP;
+    const int64_t wait_ms = cost * 1000 / steps;
+    const int64_t most_ms = wait_ms < PAUSED_MOST_MS ? wait_ms : PAUSED_MOST_MS;
+    pauses_begin(&gateway->pauses, gateway->config.router, now_ns + most_ms * NS_PER_MS);
+}
+
 static void over_budget(struct gateway *gateway, const struct incoming *in, struct session *session,
                         const struct budget_asker *asker, int64_t now_ns)
 {
     const struct budget_refusal refusal = budget_refuse(gateway->config.budget, asker, now_ns);
+    pause_sender(gateway, in, refusal.limit, now_ns);
     if (refusal.is_told) {
         gateway_refuse(gateway, in, session, REJECT_RATE, refusal.field, refusal.value,
                        refusal.limit);
@@ -587,6 +604,10 @@ static void *run(void *argument)
         int64_t wait_ms = (gateway->next_round_ns - now_ns) / NS_PER_MS + 1;
         if (gateway->held.count > 0) {
             pass_held(gateway, now_ns);
+            wait_ms = wait_ms < HELD_LOOK_MS ? wait_ms : HELD_LOOK_MS;
+        }
+        pauses_end(&gateway->pauses, now_ns);
+        if (gateway->pauses.count > 0) {
             wait_ms = wait_ms < HELD_LOOK_MS ? wait_ms : HELD_LOOK_MS;
         }
         int ready = zmq_poll(items, 2, (long)(wait_ms > 0 ? wait_ms : 0));

@@ -8,6 +8,7 @@
 #include "broker/gateway/allowance.h"
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/held.h"
+#include "broker/gateway/pauses.h"
 #include "broker/gateway/sessions.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
@@ -34,6 +35,7 @@ struct gateway {
     struct allowances accounts;
     struct allowances greeters; /* by account: Hellos */
     struct held held;           /* commands above their account's budget */
+    struct pauses pauses;       /* connections whose large messages are above it */
     int64_t next_round_ns;
     uint32_t spread_ms; /* over which clients are asked to come back after a loss */
     uint8_t *buffer;    /* LIMIT_MESSAGE_BYTES, for what is sent */

@@ -186,9 +186,11 @@ static void add_all(struct floods *floods, const uint8_t *bytes, const struct ha
     flood_add(floods, "blob-have, lost", MESSAGE_BLOB_HAVE, &have.base);
     add_get(floods, "blob-get of nothing", &nothing, false, false)->refused = REJECT_NOT_FOUND;
     add_get(floods, "blob-get of a row", row, false, false);
-    add_get(floods, "blob-get of 4 MiB", large, false, false);
-    add_get(floods, "blob-get, checked", large, true, false)->refused = REJECT_BUSY;
-    add_get(floods, "blob-get, by file", large, false, true);
+    add_get(floods, "blob-get of 4 MiB", large, false, false)->answer_bytes = LARGE_BYTES;
+    struct flood *checked = add_get(floods, "blob-get, checked", large, true, false);
+    checked->answer_bytes = LARGE_BYTES;
+    checked->refused = REJECT_BUSY;
+    add_get(floods, "blob-get, by file", large, false, true)->answer_bytes = LARGE_BYTES;
     add_put(floods, "blob-put of what is there", bytes, ROW_BYTES, ROW_BYTES);
     add_put(floods, "blob-put of rows", bytes, ROW_BYTES, ROW_BYTES)->vary = vary_row;
     add_put(floods, "blob-put of files", bytes, FILE_BYTES, FILE_BYTES)->vary = vary_file;

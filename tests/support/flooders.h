@@ -1,4 +1,5 @@
-/* tests/support/flooders.h - floods of one type of message, and what they leave to honest work (P24).
+/* tests/support/flooders.h - floods of one type of message, and what they leave to honest work
+ * (P24).
  *
  * A flood is compared with the same flooders sending to a sink, a process beside the broker that
  * reads and forgets. So what the processors of the machine are kept busy with is the same in both.
@@ -21,6 +22,9 @@ struct flood {
     enum message_type type;      /* its port is the flooders' */
     struct flood_body bodies[2]; /* in turns; the second may be missing */
     enum reject_code refused;    /* what its sender is told */
+    /* The sink answers each with so many bytes, within SINK_MIB_S; 0: it does not answer. So who
+     * reads large answers has the same work with both. */
+    size_t answer_bytes;
     /* Makes the body of the message of that number, where no two may be alike; NULL: they may. */
     void (*vary)(struct flood_body *body, uint64_t number);
 };

@@ -2,6 +2,8 @@
  * say. */
 #include "broker/blob/turns.h"
 
+#include "base/checked.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,7 @@ static uint32_t answer(uint64_t steps)
     struct turn *turn = turns_first(&turns, 0);
     ck_assert_ptr_nonnull(turn);
     const uint32_t account = turn->account;
-    turns_charge(&turns, account, steps);
+    turns_charge(&turns, account, steps, 0);
     turns_take(&turns, turn);
     return account;
 }
@@ -174,6 +176,23 @@ START_TEST(others_ask_when_they_wait_or_did_so_lately)
 }
 END_TEST
 
+START_TEST(what_was_charged_lately_is_forgotten)
+{
+    const int64_t each_ns = TURNS_LATELY_MS * NS_PER_MS;
+    put(0, FLOODER);
+    put(1, HONEST);
+    turns_charge(&turns, FLOODER, 1000, each_ns);
+    ck_assert(turns_has_cost_most(&turns, FLOODER));
+    turns_charge(&turns, HONEST, 500, each_ns);
+    ck_assert(!turns_has_cost_most(&turns, FLOODER)); /* no more than twice as much */
+    turns_charge(&turns, HONEST, 1000, 4 * each_ns);
+    ck_assert(turns_has_cost_most(&turns, HONEST));
+    turns_charge(&turns, FLOODER, 1, 1000 * each_ns);
+    ck_assert(turns_has_cost_most(&turns, FLOODER));
+    ck_assert(!turns_has_cost_most(&turns, HONEST));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("turns");
@@ -188,6 +207,7 @@ int main(void)
     tcase_add_test(tests, no_account_takes_the_room_of_others);
     tcase_add_test(tests, accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing);
     tcase_add_test(tests, others_ask_when_they_wait_or_did_so_lately);
+    tcase_add_test(tests, what_was_charged_lately_is_forgotten);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

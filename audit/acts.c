@@ -1,5 +1,5 @@
 /* The audit log, in the audit's own reading of docs/ledger.md sections 2 and 11. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

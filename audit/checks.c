@@ -1,5 +1,5 @@
 /* Dice, results that were held, and the checks that decided them: docs/ledger.md section 7. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

@@ -1,5 +1,5 @@
 /* Commands: decoded, their signatures verified, and what later rows rely on kept. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

@@ -1,6 +1,6 @@
 /* How the audit tells a read that failed from damaged data, which SQLite by itself calls the same.
  */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include <errno.h>
 #include <pthread.h>

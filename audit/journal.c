@@ -1,5 +1,5 @@
 /* The journal as the audit reads it: its own reading of docs/ledger.md sections 1 and 2. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

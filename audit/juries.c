@@ -1,6 +1,6 @@
 /* Who judged what, and whose accounts they are: since rules 18 a result is refuted by two of
  * different owners, and who judged a subtask never makes it. docs/ledger.md section 7. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Jobs, orders and fills: docs/ledger.md section 6. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/checked.h"
 #include "base/sha256.h"

@@ -1,5 +1,5 @@
 /* Accounts, postings, holds and balances: docs/ledger.md section 5. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/sha256.h"
 

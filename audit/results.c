@@ -1,5 +1,5 @@
 /* Results, what they were paid, and settlements: docs/ledger.md section 7. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/checked.h"
 #include "base/sha256.h"

@@ -1,5 +1,5 @@
 /* The ledger's twelve tables as one stream, in the order of the entry numbers that they share. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Rows to leaves, leaves to the root, and the signed checkpoint: RFC 6962, and docs/ledger.md
  * sections 3 and 4. */
-#include "audit/state.h"
+#include "audit/audit_internal.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

@@ -68,7 +68,7 @@ static json_t *time_jobs(const struct waiting *waiting, uint32_t jobs, int64_t *
             die("a job is gone");
         }
         each_ns[i] = now_ns() - before_ns;
-        *ret_remedies += explanation.remedy.count > 0;
+        *ret_remedies += explanation.smallest_change.count > 0;
     }
     return figures(each_ns, jobs);
 }

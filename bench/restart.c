@@ -99,7 +99,7 @@ static void snapshot_when_due(struct filler *filler)
                                  .entry = last->index,
                                  .chain = last->chain,
                                  .state = exchange_state_hash(filler->exchange)};
-    if (!store_path(filler->store.folder, MARKET_SNAPSHOTS, folder, sizeof folder, &problem) ||
+    if (!folder_path(filler->store.folder, MARKET_SNAPSHOTS, folder, sizeof folder, &problem) ||
         !private_folder(folder, true, &problem) ||
         !snapshot_write(folder, filler->exchange, &mark, &problem)) {
         die("a snapshot", &problem);
@@ -407,7 +407,7 @@ static struct start measure(const char *broker, const char *folder, int signal)
     char ready[PATH_MAX];
     struct problem problem;
     const struct timespec look = {.tv_nsec = 500000};
-    if (!store_path(folder, MARKET_FILE, ready, sizeof ready, &problem)) {
+    if (!folder_path(folder, MARKET_FILE, ready, sizeof ready, &problem)) {
         die("the folder", &problem);
     }
     (void)unlink(ready);
@@ -435,7 +435,7 @@ static off_t forget(const char *folder, const char *name)
     char path[PATH_MAX];
     struct stat status = {0};
     struct problem problem;
-    if (!store_path(folder, name, path, sizeof path, &problem)) {
+    if (!folder_path(folder, name, path, sizeof path, &problem)) {
         die("the folder", &problem);
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -98,7 +98,7 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
     char folder[PATH_MAX];
     struct exchange *exchange = NULL;
     struct snapshot_mark base = {0};
-    if (!store_path(store->folder, MARKET_SNAPSHOTS, folder, sizeof folder, ret_problem)) {
+    if (!folder_path(store->folder, MARKET_SNAPSHOTS, folder, sizeof folder, ret_problem)) {
         return NULL;
     }
     sqlite3 *database = ledger_store_database(store->ledger);
@@ -477,7 +477,7 @@ static bool bind_ipc(struct broker *broker, struct router *router, const char *n
                      char ret_endpoint[256], struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    if (!store_path(broker->folder, name, path, sizeof path, ret_problem)) {
+    if (!folder_path(broker->folder, name, path, sizeof path, ret_problem)) {
         return false;
     }
     size_t most = sizeof((struct sockaddr_un *)NULL)->sun_path - 1;
@@ -542,7 +542,7 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
 static bool open_file_port(struct broker *broker, struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    if (!store_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, ret_problem) ||
+    if (!folder_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, ret_problem) ||
         !descriptor_port_open(path, broker->is_group, &broker->file_port, ret_problem)) {
         return false;
     }
@@ -728,7 +728,7 @@ static void close_port(const struct broker *broker, struct router **router, cons
     struct problem problem;
     if (*router != NULL) {
         router_close(router);
-        if (store_path(broker->folder, name, path, sizeof path, &problem)) {
+        if (folder_path(broker->folder, name, path, sizeof path, &problem)) {
             (void)unlink(path); /* libzmq leaves it; the next start would remove it too */
         }
     }
@@ -741,7 +741,7 @@ static void close_file_port(struct broker *broker)
     if (broker->file_port >= 0) {
         (void)close(broker->file_port);
         broker->file_port = -1;
-        if (store_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, &problem)) {
+        if (folder_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, &problem)) {
             (void)unlink(path); /* the next start would remove it too */
         }
     }
@@ -808,20 +808,20 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
     }
     broker->is_group = (status.st_mode & S_IXGRP) != 0;
     broker->group = status.st_gid;
-    return store_path(broker->folder, MARKET_FILE, broker->market_path, sizeof broker->market_path,
-                      ret_problem) &&
-           store_path(broker->folder, MARKET_FILE ".old", broker->room_path,
-                      sizeof broker->room_path, ret_problem) &&
-           store_path(broker->folder, MARKET_EPOCH, broker->epoch_path, sizeof broker->epoch_path,
-                      ret_problem) &&
-           store_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
-                      ret_problem) &&
-           store_path(broker->folder, MARKET_BLOBS, broker->blobs_folder,
-                      sizeof broker->blobs_folder, ret_problem) &&
-           store_path(broker->folder, MARKET_HISTORY, broker->history, sizeof broker->history,
-                      ret_problem) &&
-           store_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
-                      sizeof broker->snapshots_folder, ret_problem) &&
+    return folder_path(broker->folder, MARKET_FILE, broker->market_path, sizeof broker->market_path,
+                       ret_problem) &&
+           folder_path(broker->folder, MARKET_FILE ".old", broker->room_path,
+                       sizeof broker->room_path, ret_problem) &&
+           folder_path(broker->folder, MARKET_EPOCH, broker->epoch_path, sizeof broker->epoch_path,
+                       ret_problem) &&
+           folder_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
+                       ret_problem) &&
+           folder_path(broker->folder, MARKET_BLOBS, broker->blobs_folder,
+                       sizeof broker->blobs_folder, ret_problem) &&
+           folder_path(broker->folder, MARKET_HISTORY, broker->history, sizeof broker->history,
+                       ret_problem) &&
+           folder_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
+                       sizeof broker->snapshots_folder, ret_problem) &&
            private_folder(broker->snapshots_folder, true, ret_problem);
 }
 

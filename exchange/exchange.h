@@ -22,7 +22,7 @@
 #include "base/id.h"
 #include "base/rate.h"
 #include "base/requirement.h"
-#include "exchange/view/remedy.h"
+#include "exchange/view/smallest_change.h"
 #include "ledger/record.h"
 
 #include <stdbool.h>
@@ -825,7 +825,7 @@ struct exchange_explanation {
     int64_t takes_budget_micro; /* likewise: the least budget, at the limit that it has */
     enum rate rate;             /* of the bid */
     bool is_halted;             /* the market: nothing fills now, whatever is changed */
-    struct exchange_remedy remedy;
+    struct exchange_smallest_change smallest_change;
     /* Where devices fit and none is free at its price: bids that one of these (of those at its
      * price, where there are any) would be leased to before it. */
     bool has_ahead, is_ahead_partial; /* partial: as many at least */

@@ -304,7 +304,7 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     char price[VALUE_TEXT_SIZE] = "";
     char queue[64] = "";
     ret_text[0] = '\0';
-    if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
+    if (row->fills_at_micro >= 0 && row->smallest_change.count == 0) {
         limit_text(row, row->fills_at_micro, price);
     }
     if (row->has_ahead && row->ahead > 0) {
@@ -334,7 +334,7 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
                        row->for_others == 1 ? "is" : "are");
     } else if (row->asking == 0 && row->brief > 0) {
         char term[UNITS_TEXT_SIZE];
-        const bool is_told = row->remedy.count > 0;
+        const bool is_told = row->smallest_change.count > 0;
         units_duration_short(row->brief_term_ns, term);
         (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
                        row->brief == 1 ? "the one on offer is let" : "all on offer are let", term,
@@ -385,13 +385,13 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
         size_t length = strlen(ret_text);
         (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
     }
-    if (row->takes_at_micro >= 0 && row->remedy.count == 0) {
+    if (row->takes_at_micro >= 0 && row->smallest_change.count == 0) {
         size_t length = strlen(ret_text);
         limit_text(row, row->takes_at_micro, price);
         (void)snprintf(ret_text + length, capacity - length,
                        ", or takes a lease from its holder with a limit of %s", price);
     }
-    if (row->takes_budget_micro >= 0 && row->remedy.count == 0) {
+    if (row->takes_budget_micro >= 0 && row->smallest_change.count == 0) {
         size_t length = strlen(ret_text);
         char budget[UNITS_TEXT_SIZE];
         units_money_text(row->takes_budget_micro, budget);
@@ -473,7 +473,7 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
                              "; %u more %s this account's own, and no order trades with its owner",
                              row->own_devices, row->own_devices == 1 ? "is" : "are");
     }
-    remedy_text(&row->remedy, part, sizeof part);
+    smallest_change_text(&row->smallest_change, part, sizeof part);
     if (part[0] == '\0' && row->fitting == 0 && row->simulated_fitting == 0) {
         (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
     }
@@ -543,11 +543,11 @@ bool explanation_to_wire(struct explanation *explanation)
     wire->starts_with_lease = row->starts_with_lease;
     wire->has_own_devices = row->own_devices > 0;
     wire->own_devices = row->own_devices;
-    return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
+    return smallest_change_to_wire(&row->smallest_change, &explanation->smallest_change, wire);
 }
 
 void explanation_free(struct explanation *explanation)
 {
-    remedy_wire_fini(&explanation->remedy);
+    smallest_change_wire_fini(&explanation->smallest_change);
     free(explanation);
 }

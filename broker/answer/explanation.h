@@ -3,7 +3,7 @@
 #ifndef BOURSE_BROKER_ANSWER_EXPLANATION_H
 #define BOURSE_BROKER_ANSWER_EXPLANATION_H
 
-#include "broker/answer/remedy.h"
+#include "broker/answer/smallest_change.h"
 #include "exchange/exchange.h"
 #include "formats/units.h"
 
@@ -13,7 +13,7 @@ struct explanation { /* the wire form with what it points to */
     Bourse__V1__Explanation wire;
     Bourse__V1__ExplainPredicate predicates[REQUIREMENT_NODES_MAX];
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
-    struct remedy_wire remedy;
+    struct smallest_change_wire smallest_change;
 };
 /* From its `row`, of which the predicates become what people read. False: out of memory. */
 bool explanation_to_wire(struct explanation *explanation);

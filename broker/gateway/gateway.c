@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/fatal.h"
-#include "broker/gateway/gateway_state.h"
+#include "broker/gateway/gateway_internal.h"
 #include "broker/gateway/sessions.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"

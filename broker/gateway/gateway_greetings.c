@@ -1,4 +1,4 @@
-#include "broker/gateway/gateway_state.h"
+#include "broker/gateway/gateway_internal.h"
 
 #include "broker/fatal.h"
 #include "exchange/exchange.h"

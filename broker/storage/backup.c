@@ -225,8 +225,8 @@ static bool copy_files(const char *from, const char *to, struct problem *ret_pro
         char source[PATH_MAX];
         char target[PATH_MAX];
         good = !is_hash(entry->d_name) ||
-               (store_path(from, entry->d_name, source, sizeof source, ret_problem) &&
-                store_path(to, entry->d_name, target, sizeof target, ret_problem) &&
+               (folder_path(from, entry->d_name, source, sizeof source, ret_problem) &&
+                folder_path(to, entry->d_name, target, sizeof target, ret_problem) &&
                 file_copy(source, target, ret_problem));
     }
     if (good && errno != 0) {
@@ -244,14 +244,14 @@ static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
     char target[PATH_MAX];
     /* The index before the files: a file is there before the index says so. */
     bool good = private_folder(to, true, ret_problem) &&
-                store_path(from, "blobs.db", source, sizeof source, ret_problem) &&
-                store_path(to, "blobs.db", target, sizeof target, ret_problem) &&
+                folder_path(from, "blobs.db", source, sizeof source, ret_problem) &&
+                folder_path(to, "blobs.db", target, sizeof target, ret_problem) &&
                 copy_database(source, target, ret_is_wrong, ret_problem);
     for (unsigned byte = 0; good && byte < 256; byte++) {
         char name[3];
         (void)snprintf(name, sizeof name, "%02x", byte);
-        good = store_path(from, name, source, sizeof source, ret_problem) &&
-               store_path(to, name, target, sizeof target, ret_problem) &&
+        good = folder_path(from, name, source, sizeof source, ret_problem) &&
+               folder_path(to, name, target, sizeof target, ret_problem) &&
                copy_files(source, target, ret_problem);
     }
     return good && folder_sync(to, ret_problem);
@@ -275,8 +275,8 @@ static bool copy_part(const char *from, const char *to, const char *name, copy_f
 {
     char source[PATH_MAX];
     char target[PATH_MAX];
-    if (!store_path(from, name, source, sizeof source, ret_problem) ||
-        !store_path(to, name, target, sizeof target, ret_problem)) {
+    if (!folder_path(from, name, source, sizeof source, ret_problem) ||
+        !folder_path(to, name, target, sizeof target, ret_problem)) {
         return false;
     }
     *ret_found = access(source, F_OK) == 0;
@@ -308,7 +308,7 @@ static bool read_mark(const char *folder, struct head *ret_head, struct problem 
     char path[PATH_MAX];
     struct problem damage = {.text = ""};
     struct head head = {.index = 0};
-    if (!store_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
     switch (head_read(path, &head, &damage)) {
@@ -394,7 +394,7 @@ static bool check_end(const char *from, const char *folder, const struct head *h
 {
     char path[PATH_MAX];
     sqlite3 *database = NULL;
-    if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
     bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ||
@@ -487,7 +487,7 @@ bool backup_make(const struct backup_options *options, struct backup_report *ret
         return false;
     }
     char head[PATH_MAX];
-    if (store_path(options->folder, MARKET_HEAD, head, sizeof head, NULL) &&
+    if (folder_path(options->folder, MARKET_HEAD, head, sizeof head, NULL) &&
         access(head, F_OK) != 0) {
         log_warning("there is no %s: nothing shows that this copy is the newest state", head);
     }

@@ -1,6 +1,6 @@
 #include "broker/storage/remains.h"
 
-#include "broker/storage/storage.h"
+#include "broker/storage/folder.h"
 #include "protocol/identity.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
@@ -27,7 +27,7 @@ static bool has_name(const char *folder, const char *name, bool *ret_has,
 {
     char path[PATH_MAX];
     struct stat status;
-    if (!store_path(folder, name, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, name, path, sizeof path, ret_problem)) {
         return false;
     }
     *ret_has = lstat(path, &status) == 0;
@@ -53,7 +53,7 @@ static bool holds(const char *folder, const char *name, bool (*is_kind)(const ch
 {
     char path[PATH_MAX];
     *ret_holds = false;
-    if (!store_path(folder, name, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, name, path, sizeof path, ret_problem)) {
         return false;
     }
     DIR *directory = opendir(path);
@@ -124,7 +124,7 @@ static bool has_log(const char *folder, struct problem *ret_problem)
     if (!has_name(folder, MARKET_HEAD, &head, ret_problem) ||
         !has_name(folder, MARKET_DATABASE, &ledger, ret_problem) ||
         !has_name(folder, MARKET_LOG_KEY, &key, ret_problem) ||
-        !store_path(folder, MARKET_LOG_KEY, path, sizeof path, ret_problem) ||
+        !folder_path(folder, MARKET_LOG_KEY, path, sizeof path, ret_problem) ||
         (key && !keyfile_load_noted(path, &identity, &notes, ret_problem))) {
         return false;
     }
@@ -146,7 +146,7 @@ static bool make_aside(const char *folder, char ret_aside[PATH_MAX], struct prob
     for (int i = 1; i < ASIDE_MAX; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "ended-%d", i);
-        if (!store_path(folder, name, ret_aside, PATH_MAX, ret_problem)) {
+        if (!folder_path(folder, name, ret_aside, PATH_MAX, ret_problem)) {
             return false;
         }
         if (mkdir(ret_aside, 0700) == 0) {
@@ -170,9 +170,9 @@ static bool replace_key(const char *folder, const char *aside, struct problem *r
     char old[PATH_MAX];
     char fresh[PATH_MAX];
     struct identity *identity = NULL;
-    bool good = store_path(folder, MARKET_LOG_KEY, key, sizeof key, ret_problem) &&
-                store_path(aside, MARKET_LOG_KEY, old, sizeof old, ret_problem) &&
-                store_path(aside, "next.key", fresh, sizeof fresh, ret_problem) &&
+    bool good = folder_path(folder, MARKET_LOG_KEY, key, sizeof key, ret_problem) &&
+                folder_path(aside, MARKET_LOG_KEY, old, sizeof old, ret_problem) &&
+                folder_path(aside, "next.key", fresh, sizeof fresh, ret_problem) &&
                 keyfile_create(fresh, &identity, ret_problem) &&
                 keyfile_note(fresh, KEYFILE_FOLLOWS, ret_problem);
     identity_destroy(&identity);
@@ -204,8 +204,8 @@ static bool move_others(const char *folder, const char *aside, struct problem *r
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char from[PATH_MAX];
         char to[PATH_MAX];
-        if (!store_path(folder, names[i], from, sizeof from, ret_problem) ||
-            !store_path(aside, names[i], to, sizeof to, ret_problem)) {
+        if (!folder_path(folder, names[i], from, sizeof from, ret_problem) ||
+            !folder_path(aside, names[i], to, sizeof to, ret_problem)) {
             return false;
         }
         if (rename(from, to) != 0 && errno != ENOENT) {
@@ -221,7 +221,7 @@ bool remains_set_aside(const char *folder, char ret_aside[PATH_MAX], struct prob
 {
     int lock = -1;
     bool good =
-        private_folder(folder, false, ret_problem) && storage_lock(folder, &lock, ret_problem) &&
+        private_folder(folder, false, ret_problem) && folder_lock(folder, &lock, ret_problem) &&
         has_log(folder, ret_problem) && make_aside(folder, ret_aside, ret_problem) &&
         replace_key(folder, ret_aside, ret_problem) && move_others(folder, ret_aside, ret_problem);
     if (lock >= 0) {

@@ -235,7 +235,7 @@ static bool read_head(struct verification *verification, const char *folder,
                       struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    if (!store_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return failed(verification);
     }
     switch (head_read(path, &verification->head, ret_problem)) {
@@ -357,7 +357,7 @@ static bool verify_all(struct verification *verification, const char *folder,
     if (!read_head(verification, folder, ret_problem)) {
         return false;
     }
-    if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
+    if (!folder_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
         !config_load(folder, false, &config, ret_problem)) {
         return failed(verification);
     }
@@ -410,7 +410,7 @@ enum replay_status replay_check(const char *folder, struct replay_summary *ret_s
 {
     struct verification verification = {.fault = REPLAY_WRONG};
     char path[PATH_MAX];
-    if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return REPLAY_FAILED;
     }
     bool good = false;

@@ -111,7 +111,7 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
 {
     char path[PATH_MAX];
     struct ledger_store *ledger = NULL;
-    if (!store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+    if (!folder_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
     enum ledger_store_status status = ledger_store_open(path, &ledger);
@@ -135,7 +135,7 @@ static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
 {
     char path[PATH_MAX];
     sqlite3 *database = NULL;
-    if (!store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+    if (!folder_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
     if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
@@ -175,7 +175,7 @@ static bool settle_head(struct restore *restore, struct problem *ret_problem)
         return false;
     }
     head.acts_lost = restore->report.acts_lost;
-    bool good = store_path(restore->folder, MARKET_HEAD, path, sizeof path, ret_problem) &&
+    bool good = folder_path(restore->folder, MARKET_HEAD, path, sizeof path, ret_problem) &&
                 head_create(path, &head, &file, ret_problem) == HEAD_OK;
     head_close(&file);
     return good;
@@ -254,7 +254,7 @@ static bool check_checkpoint(struct restore *restore, struct problem *ret_proble
                     name);
         return wrong(restore);
     }
-    good = store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem);
+    good = folder_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem);
     if (good && ledger_reader_open(path, &reader) != LEDGER_STORE_OK) {
         problem_set(ret_problem, "%s cannot be read", path);
         good = false;
@@ -384,7 +384,7 @@ static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct proble
     if (has_hash) {
         text_hex(sqlite3_column_blob(row, 0), BLOB_HASH_BYTES, hex);
         (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
-        if (!store_path(restore->folder, name, path, sizeof path, ret_problem) ||
+        if (!folder_path(restore->folder, name, path, sizeof path, ret_problem) ||
             !is_whole(row, path, &whole, ret_problem)) {
             return false;
         }
@@ -415,7 +415,7 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
         return true;
     }
     bool good =
-        store_path(restore->folder, MARKET_BLOBS "/blobs.db", path, sizeof path, ret_problem);
+        folder_path(restore->folder, MARKET_BLOBS "/blobs.db", path, sizeof path, ret_problem);
     if (good &&
         sqlite3_open_v2(path, &database, forgets ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
                         NULL) == SQLITE_OK &&
@@ -467,7 +467,7 @@ bool backup_check(const char *folder, const char *audit, struct backup_report *r
     const struct restore_options options = {.audit = audit};
     struct restore restore = {.options = &options, .report = *report};
     enum replay_status status = REPLAY_FAILED;
-    bool good = store_path(folder, ".", restore.folder, sizeof restore.folder, ret_problem);
+    bool good = folder_path(folder, ".", restore.folder, sizeof restore.folder, ret_problem);
     if (good) {
         status = replay_check(folder, &restore.summary, ret_problem);
     }
@@ -488,7 +488,7 @@ bool backup_check(const char *folder, const char *audit, struct backup_report *r
 static bool is_backup(const char *folder, struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    if (!store_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+    if (!folder_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
     if (access(path, F_OK) == 0) {

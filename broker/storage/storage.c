@@ -25,41 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
-                struct problem *ret_problem)
-{
-    int length = snprintf(ret_path, capacity, "%s/%s", folder, name);
-    if (length < 0 || (size_t)length >= capacity) {
-        problem_set(ret_problem, "the path of the market's folder is too long");
-        return false;
-    }
-    return true;
-}
-
 /* ---------------------------------------------------------------- opening */
-
-bool storage_lock(const char *folder, int *ret_lock, struct problem *ret_problem)
-{
-    char path[PATH_MAX];
-    if (access(folder, W_OK | X_OK) != 0) {
-        problem_set(ret_problem, "%s: %s: the broker's user must be able to write here", folder,
-                    strerror(errno));
-        return false;
-    }
-    if (!store_path(folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
-        return false;
-    }
-    *ret_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (*ret_lock < 0) {
-        problem_set(ret_problem, "%s: %s", path, strerror(errno));
-        return false;
-    }
-    if (flock(*ret_lock, LOCK_EX | LOCK_NB) != 0) {
-        problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first", folder);
-        return false;
-    }
-    return true;
-}
 
 /* Bytes of a file, 0 also where there is none. False with a problem when the disk does not say. */
 static bool size_of(const struct storage *store, const char *name, off_t *ret_size, bool *ret_found,
@@ -67,7 +33,7 @@ static bool size_of(const struct storage *store, const char *name, off_t *ret_si
 {
     char path[sizeof store->folder + 16];
     struct stat status = {.st_size = 0};
-    if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
+    if (!folder_path(store->folder, name, path, sizeof path, ret_problem)) {
         return false;
     }
     *ret_found = stat(path, &status) == 0;
@@ -86,7 +52,7 @@ static bool open_key(const struct storage *store, const char *name, bool may_mak
     char path[sizeof store->folder + 16];
     off_t size = 0;
     bool found = false;
-    if (!store_path(store->folder, name, path, sizeof path, ret_problem) ||
+    if (!folder_path(store->folder, name, path, sizeof path, ret_problem) ||
         !size_of(store, name, &size, &found, ret_problem)) {
         return false;
     }
@@ -164,7 +130,7 @@ static bool look_at_head(const struct storage *store, struct prospect *prospect,
     char path[sizeof store->folder + 16];
     struct head head;
     off_t size = 0;
-    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+    if (!folder_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
     enum head_status status = head_read(path, &head, ret_problem);
@@ -234,7 +200,7 @@ static bool open_ledger(struct storage *store, const struct prospect *prospect,
 {
     char path[sizeof store->folder + 16];
     const bool is_old = prospect->is_old || prospect->remains[0] != '\0';
-    if (!store_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+    if (!folder_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
     enum ledger_store_status status = is_old ? ledger_store_open_old(path, &store->ledger)
@@ -261,7 +227,7 @@ static bool open_journal(struct storage *store, bool adopt, struct head *ret_hea
 {
     char path[sizeof store->folder + 16];
     struct head head = {.index = 0};
-    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+    if (!folder_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
     enum head_status found = head_open(path, &store->head, &head, ret_problem);
@@ -428,7 +394,7 @@ static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
 {
     struct prospect prospect = {.is_old = false};
     unsigned notes = 0; /* only the log key's count */
-    if (!storage_lock(store->folder, &store->lock, ret_problem) ||
+    if (!folder_lock(store->folder, &store->lock, ret_problem) ||
         !look_at_head(store, &prospect, ret_problem) ||
         !look_at_remains(store, &prospect, ret_problem)) {
         return false;
@@ -466,7 +432,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
 {
     *ret_store = (struct storage){.lock = -1};
     struct storage *store = ret_store;
-    if (!store_path(folder, "", store->folder, sizeof store->folder - 64, ret_problem)) {
+    if (!folder_path(folder, "", store->folder, sizeof store->folder - 64, ret_problem)) {
         return false;
     }
     store->folder[strlen(store->folder) - 1] = '\0'; /* without the slash */
@@ -502,7 +468,7 @@ static bool note_signing(struct storage *store, struct problem *ret_problem)
     if (notes == store->log_notes) {
         return true;
     }
-    if (!store_path(store->folder, MARKET_LOG_KEY, path, sizeof path, ret_problem)) {
+    if (!folder_path(store->folder, MARKET_LOG_KEY, path, sizeof path, ret_problem)) {
         return false;
     }
     if (keyfile_note(path, notes, ret_problem)) {
@@ -529,7 +495,7 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
                          .chain = store->last.chain,
                          .tree_size = ledger_store_tree(store->ledger)->size,
                          .acts = *acts_mark(store->acts)};
-    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
+    if (!folder_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
         (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK) ||
         !note_signing(store, ret_problem)) {
         return false;

@@ -12,6 +12,7 @@
 #include "broker/core/group.h"
 #include "broker/core/refusals.h"
 #include "broker/core/watermark.h"
+#include "broker/storage/folder.h"
 #include "broker/storage/journal_sqlite.h"
 #include "ledger/store/sqlite.h"
 #include "protocol/genesis.h"
@@ -45,14 +46,6 @@ struct storage {
     struct watermark durable; /* newest entry that HEAD holds */
     uint8_t *buffer;          /* ENTRY_MAX_BYTES: the entry being written */
 };
-
-/* DIR/name. False when that is too long. */
-bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
-                struct problem *ret_problem);
-
-/* Takes the folder's lock, which close(*ret_lock) gives back. False with a problem, "LOCKED ..."
- * where a broker has it; *ret_lock may be open then too. */
-bool storage_lock(const char *folder, int *ret_lock, struct problem *ret_problem);
 
 /* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is
  * written: pages, the chain of the journal, HEAD, every row of the ledger (docs/ledger.md section

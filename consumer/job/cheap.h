@@ -8,7 +8,7 @@
 #ifndef BOURSE_CONSUMER_JOB_CHEAP_H
 #define BOURSE_CONSUMER_JOB_CHEAP_H
 
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
 
 #include <stdbool.h>

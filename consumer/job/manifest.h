@@ -3,7 +3,7 @@
 #ifndef BOURSE_CONSUMER_JOB_MANIFEST_H
 #define BOURSE_CONSUMER_JOB_MANIFEST_H
 
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
 
 /* Makes it from the job's file, inputs and parts; says how many subtasks there are, and of a job

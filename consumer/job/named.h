@@ -9,7 +9,7 @@
 #define BOURSE_CONSUMER_JOB_NAMED_H
 
 #include "base/problem.h"
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 
 /* Of a job whose files are found. False with the problem, and the line of the job file that it is
  * about (0: none). */

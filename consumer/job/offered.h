@@ -7,7 +7,7 @@
 #ifndef BOURSE_CONSUMER_JOB_OFFERED_H
 #define BOURSE_CONSUMER_JOB_OFFERED_H
 
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 #include "consumer/market/history.h"
 #include "planner/cost/profile.h"
 #include "planner/schedule/deal.h"

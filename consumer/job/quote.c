@@ -3,10 +3,10 @@
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
 #include "consumer/job/alone.h"
+#include "consumer/job/bourse_job.h"
 #include "consumer/job/cheap.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/offered.h"
-#include "consumer/job/prepare.h"
 #include "consumer/job/submit.h"
 #include "consumer/market/history.h"
 

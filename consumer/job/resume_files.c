@@ -1,6 +1,6 @@
 /* Files of a resumed job that the broker lost: those that are still here are sent again. */
 #include "consumer/client/client.h"
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

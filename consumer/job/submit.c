@@ -1,7 +1,7 @@
 /* Submission: what the broker lacks is stored first, then the job is placed. */
 #include "consumer/job/submit.h"
 #include "consumer/client/client.h"
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -3,7 +3,7 @@
 #ifndef BOURSE_CONSUMER_JOB_SUBMIT_H
 #define BOURSE_CONSUMER_JOB_SUBMIT_H
 
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
 
 /* As bourse_quote; ret_limits[i] is what limit_micro is for the part alone. */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/product/matrix.h"
-#include "consumer/product/product.h"
+#include "consumer/product/tile.h"
 #include "planner/cost/history.h"
 #include "planner/cost/pace.h"
 #include "planner/schedule/deal.h"
@@ -781,9 +781,9 @@ struct tiles { /* of one product */
 static struct work tile_work(const struct matrix_block *block, uint64_t inner)
 {
     static char executor[] = "tensor";
-    static const char *const arguments[] = PRODUCT_ARGUMENTS;
+    static const char *const arguments[] = TILE_ARGUMENTS;
     char *copies[sizeof arguments / sizeof *arguments];
-    char value[PRODUCT_VALUE_SIZE];
+    char value[TILE_VALUE_SIZE];
     const struct matrix_block factors[2] = {{.rows = block->rows, .columns = inner},
                                             {.rows = inner, .columns = block->columns}};
     Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
@@ -801,7 +801,7 @@ static struct work tile_work(const struct matrix_block *block, uint64_t inner)
         bourse__v1__manifest_input__init(&inputs[i]);
         inputs[i].size = matrix_blob_bytes(&factors[i]);
     }
-    product_value(block, value);
+    tile_value(block, value);
     part.subtasks = part.slots = 1;
     terms.n_parts = 1;
     terms.parts = parts;

@@ -3,7 +3,7 @@
 #ifndef BOURSE_CONSUMER_MARKET_HISTORY_H
 #define BOURSE_CONSUMER_MARKET_HISTORY_H
 
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 
 /* Asks the market, once for each job, and where it knows the work of subtasks, expects of each part
  * what they took: the median of n samples weighs n / (n + 4) against what the job says

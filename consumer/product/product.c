@@ -224,18 +224,12 @@ static bool hash_blocks(struct bourse_product *product, struct made_blobs *made,
 
 /* ---------------------------------------------------------------- the job */
 
-void product_value(const struct matrix_block *block, char ret_value[PRODUCT_VALUE_SIZE])
-{
-    (void)snprintf(ret_value, PRODUCT_VALUE_SIZE, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
-                   block->row, block->column, block->rows, block->columns);
-}
-
 struct listing { /* what a manifest points to */
     Bourse__V1__ManifestSubtask *subtasks;
     Bourse__V1__ManifestSubtask **pointers;
     Bourse__V1__ManifestInput *inputs; /* two of each subtask */
     Bourse__V1__ManifestInput **input_pointers;
-    char (*values)[PRODUCT_VALUE_SIZE];
+    char (*values)[TILE_VALUE_SIZE];
 };
 
 static void listing_fini(struct listing *listing)
@@ -266,7 +260,7 @@ static bool list_subtasks(const struct bourse_product *product, struct made_blob
                                 product->grid.rows + i % product->grid.columns};
         Bourse__V1__ManifestSubtask *subtask = listing->pointers[i] = &listing->subtasks[i];
         bourse__v1__manifest_subtask__init(subtask);
-        product_value(&product->tiles[i].block, listing->values[i]);
+        tile_value(&product->tiles[i].block, listing->values[i]);
         subtask->value = listing->values[i];
         subtask->n_inputs = 2;
         subtask->inputs = &listing->input_pointers[2 * i];
@@ -314,7 +308,7 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
                       const struct bourse_product_options *options,
                       const struct product_needs *needs)
 {
-    static const char *const arguments[] = PRODUCT_ARGUMENTS;
+    static const char *const arguments[] = TILE_ARGUMENTS;
     const struct bourse_product_summary *summary = &product->summary;
     char name[FORMAT_NAME_BYTES + 1];
     (void)snprintf(name, sizeof name, "matmul %" PRIu64 " x %" PRIu64 " x %" PRIu64, summary->rows,
@@ -345,7 +339,7 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
     }
     job->id = entropy_id();
     job->subtasks = product->summary.tiles;
-    if (!prepare_part(job, error)) {
+    if (!job_build_part(job, error)) {
         return false;
     }
     job->parts[0].subtasks = (uint32_t)product->summary.tiles;

@@ -4,8 +4,9 @@
 #define BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 
 #include "consumer/client/bourse.h"
-#include "consumer/job/prepare.h"
+#include "consumer/job/job_build.h"
 #include "consumer/product/matrix.h"
+#include "consumer/product/tile.h"
 #include "planner/layout/split.h"
 #include "protocol/codec.h"
 
@@ -20,13 +21,7 @@
     0.020 /* that a split gains at the least: less is within what a start or a transfer varies by  \
            */
 #define PRODUCT_LINK 300.0e6 /* bytes per second between broker and agent */
-/* What a tile's agent is asked to do. */
-#define PRODUCT_ARGUMENTS                                                                          \
-    {                                                                                              \
-        "matmul", "a.npy", "b.npy", "c.npy"                                                        \
-    }
 enum {
-    PRODUCT_VALUE_SIZE = 96,
     PRODUCT_TILES_MAX = 65536,
     PRODUCT_MEMORY_PARTS =
         4, /* a tile's matrices take this part of a slot's memory at most: files live there too */
@@ -91,9 +86,6 @@ bool product_make_room(struct bourse_product *product, const char *output,
                        struct bourse_error *error);
 /* By the grid and the shape. */
 bool product_make_tiles(struct bourse_product *product, struct bourse_error *error);
-/* Where a tile lies in C, as the value of its subtask, so that C can be put together without A and
- * B. */
-void product_value(const struct matrix_block *block, char ret_value[PRODUCT_VALUE_SIZE]);
 /* Remembers which tiles a job makes; NULL with the error. It lives until the next one is added. */
 struct product_source *product_add_source(struct bourse_product *product, const char *id,
                                           const Bourse__V1__Manifest *manifest,

@@ -125,7 +125,7 @@ static void keep_fastest(struct market_view *view)
     }
 }
 
-/* Who alone may judge is kept for that where others multiply (prepare.h, spares_referee), and so is
+/* Who alone may judge is kept for that where others multiply (bourse_job.h, spares_referee), and so is
  * not planned with. */
 static void leave_sole_referee(struct market_view *view)
 {

@@ -16,11 +16,11 @@
 
 static bool read_value(const Bourse__V1__ManifestSubtask *subtask, struct matrix_block *ret_block)
 {
-    char again[PRODUCT_VALUE_SIZE];
+    char again[TILE_VALUE_SIZE];
     return subtask->value != NULL &&
            sscanf(subtask->value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &ret_block->row,
                   &ret_block->column, &ret_block->rows, &ret_block->columns) == 4 &&
-           (product_value(ret_block, again), strcmp(again, subtask->value) == 0);
+           (tile_value(ret_block, again), strcmp(again, subtask->value) == 0);
 }
 
 /* The last tile ends where C does, and the first row of tiles says how many there are in a row. */

@@ -1,8 +1,9 @@
 /* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the
- * rest ask, who comes first. The smallest change that would fill it is remedy.c. A read: pure, no
+ * rest ask, who comes first. The smallest change that would fill it is smallest change.c. A read: pure, no
  * trace. */
 #include "exchange/view/effort.h"
 #include "exchange/view/search.h"
+#include "exchange/view/smallest_change_find.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ struct explaining {
     struct compiled_requirement plan;
     uint64_t negated;       /* predicates that are not to hold */
     uint64_t lists, items;  /* nodes that are lists, and predicates in them */
-    struct explained *seen; /* NULL: memory is short, and there will be no remedy */
+    struct explained *seen; /* NULL: memory is short, and there will be no smallest change */
     struct exchange_explanation *why;
     uint32_t unrated; /* devices without the rate of a need by value */
 };
@@ -513,7 +514,7 @@ static void explain_whole(const struct search *search, struct exchange_explanati
     if (whole.is_there && !whole.fills && part->job->part_count == 1 &&
         !search->exchange->is_halted && why->refusal == 0 &&
         !meets_own_first(search, whole.limit_micro, why)) {
-        remedy_whole(search, &whole, &why->remedy);
+        smallest_change_find_whole(search, &whole, &why->smallest_change);
     }
 }
 
@@ -554,7 +555,7 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
     }
     if (!is_halted && part->waiting > 0 && why->starts_at_micro < 0 &&
         why->refusal != XREJECT_SELF_MATCH) {
-        remedy_find(search, &why->remedy);
+        smallest_change_find(search, &why->smallest_change);
     }
 }
 

@@ -97,12 +97,6 @@ struct whole {
 /* False: memory is short. */
 bool search_whole(const struct search *search, struct whole *ret_whole);
 
-/* ---- remedy.c: the smallest change. Of a bid that could be filled lane by lane, or of one that is
- * filled all at once. */
-void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy);
-void remedy_whole(const struct search *search, const struct whole *whole,
-                  struct exchange_remedy *ret_remedy);
-
 /* ---- queue.c: what comes before it, where all that it could have is leased, or asks more; nothing
  * when memory is short */
 void queue_find(const struct search *search, struct exchange_explanation *why);

@@ -1,7 +1,7 @@
 #include "provider/jail/image.h"
 
 #include "base/text.h"
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

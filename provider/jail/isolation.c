@@ -1,6 +1,6 @@
 #include "provider/jail/isolation.h"
 
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

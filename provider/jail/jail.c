@@ -3,7 +3,7 @@
 #include "base/cursor.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "runtime/clock.h"

@@ -1,6 +1,6 @@
 /* bwrap's arguments: what a job finds around itself. bubblewrap defines no policy; these lines
  * are it. */
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 #include "provider/jail/seccomp.h"
 #include "provider/jail/system_tree.h"
 #include "provider/tensor/ask.h"

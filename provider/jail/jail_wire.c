@@ -2,7 +2,7 @@
  * word. */
 #include "base/cursor.h"
 #include "base/text.h"
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 

@@ -1,5 +1,5 @@
 /* The file of a job's `lines:`: subtasks, or a line that says what is wrong. */
-#include "consumer/job/prepare.h"
+#include "consumer/job/job_build.h"
 
 #include "tests/fuzz/as_file.h"
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct job_file *file = job_file_parse(text, strlen(text), "job.yaml", &problem);
     assert(file != NULL);
     (void)as_file("lines.txt", data, size);
-    if (!prepare_job(file, as_file_folder(), NULL, &job, &error)) {
+    if (!job_build(file, as_file_folder(), NULL, &job, &error)) {
         assert(error.text[0] != '\0');
         return 0;
     }

@@ -1,6 +1,6 @@
 /* What a worker says to its agent: a worker that a job has taken over may say anything. The first
  * byte is the number of descriptors that come with it. */
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 
 #include <assert.h>
 #include <string.h>

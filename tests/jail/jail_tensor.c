@@ -6,7 +6,7 @@
 #include "formats/npy.h"
 #include "numeric/seeded_check.h"
 #include "provider/executors/tensor.h"
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -21,7 +21,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
 

@@ -437,30 +437,32 @@ static void check_waiting(struct id128 id, const struct wish *wish)
                                                 why.affordable > 0 && why.donated == why.affordable,
                                                 why.affordable == 0));
     }
-    const struct exchange_remedy *remedy = &why.remedy;
+    const struct exchange_smallest_change *smallest_change = &why.smallest_change;
     keep();
     /* What the limit of an order without a cap becomes depends on more than is kept of it: it is
      * told a cap. */
     bool one_fills = wish->cap_micro >= 0 && one_change_fills(id, wish);
-    ck_assert_msg(!one_fills || remedy->count == 1 || known.has_own, "%u changes", remedy->count);
-    if (remedy->count > 0) {
+    ck_assert_msg(!one_fills || smallest_change->count == 1 || known.has_own, "%u changes",
+                  smallest_change->count);
+    if (smallest_change->count > 0) {
         struct wish changed = *wish;
-        changed.slots = remedy->slots;
-        bool has_cap = wish->cap_micro >= 0 || remedy->changes[0].kind == REMEDY_CAP;
-        changed.cap_micro = has_cap ? remedy->cap_micro : -1;
-        changed.term_ns = remedy->term_ns;
-        changed.budget_micro = remedy->budget_micro;
+        changed.slots = smallest_change->slots;
+        bool has_cap = wish->cap_micro >= 0 || smallest_change->changes[0].kind == BID_CHANGE_CAP;
+        changed.cap_micro = has_cap ? smallest_change->cap_micro : -1;
+        changed.term_ns = smallest_change->term_ns;
+        changed.budget_micro = smallest_change->budget_micro;
         cancel_job(CONSUMER, id);
-        (void)submit_wish(CONSUMER, &changed, &remedy->needs);
+        (void)submit_wish(CONSUMER, &changed, &smallest_change->needs);
         char text[1024];
-        ck_assert(requirement_text(&remedy->needs, text, sizeof text));
+        ck_assert(requirement_text(&smallest_change->needs, text, sizeof text));
         const struct exchange_effect *fill = nth(EFFECT_LEASE_GRANT, 0);
-        ck_assert_msg(fill != NULL, "%u changes of kind %d..., needs %s, slots %u", remedy->count,
-                      (int)remedy->changes[0].kind, text, remedy->slots);
-        ck_assert_int_eq(fill->grant.price_micro, remedy->price_micro);
+        ck_assert_msg(fill != NULL, "%u changes of kind %d..., needs %s, slots %u",
+                      smallest_change->count, (int)smallest_change->changes[0].kind, text,
+                      smallest_change->slots);
+        ck_assert_int_eq(fill->grant.price_micro, smallest_change->price_micro);
         bring_back();
         suggested++;
-        alone += remedy->count == 1;
+        alone += smallest_change->count == 1;
     }
     free(saved);
 }
@@ -783,34 +785,35 @@ static void any_order(struct random *random, struct wish *ret_wish)
     }
 }
 
-static void check_changed(const struct wish *wish, const struct exchange_remedy *remedy,
+static void check_changed(const struct wish *wish,
+                          const struct exchange_smallest_change *smallest_change,
                           struct id128 instead, bool is_filed)
 {
     struct wish changed = *wish;
     bool has_cap = wish->cap_micro >= 0;
-    for (uint32_t i = 0; i < remedy->count; i++) {
-        has_cap = has_cap || remedy->changes[i].kind == REMEDY_CAP;
-        changed_type += remedy->changes[i].kind == REMEDY_ORDER;
+    for (uint32_t i = 0; i < smallest_change->count; i++) {
+        has_cap = has_cap || smallest_change->changes[i].kind == BID_CHANGE_CAP;
+        changed_type += smallest_change->changes[i].kind == BID_CHANGE_ORDER;
     }
-    changed.slots = remedy->slots;
-    changed.cap_micro = has_cap ? remedy->cap_micro : -1;
-    changed.term_ns = remedy->term_ns;
-    changed.budget_micro = remedy->budget_micro;
-    changed.type = (enum exchange_order_type)remedy->type;
+    changed.slots = smallest_change->slots;
+    changed.cap_micro = has_cap ? smallest_change->cap_micro : -1;
+    changed.term_ns = smallest_change->term_ns;
+    changed.budget_micro = smallest_change->budget_micro;
+    changed.type = (enum exchange_order_type)smallest_change->type;
     if (is_filed) {
         cancel_job(CONSUMER, instead);
     }
-    const struct id128 id = submit_wish(CONSUMER, &changed, &remedy->needs);
+    const struct id128 id = submit_wish(CONSUMER, &changed, &smallest_change->needs);
     const struct filled filled = filled_of(id);
     char text[1024];
-    ck_assert(requirement_text(&remedy->needs, text, sizeof text));
+    ck_assert(requirement_text(&smallest_change->needs, text, sizeof text));
     ck_assert_msg(filled.slots > 0, "type %d, %u changes of kind %d..., needs %s, slots %u of %u",
-                  (int)wish->type, remedy->count, (int)remedy->changes[0].kind, text, remedy->slots,
-                  wish->slots);
+                  (int)wish->type, smallest_change->count, (int)smallest_change->changes[0].kind,
+                  text, smallest_change->slots, wish->slots);
     ck_assert_int_eq(is_whole(&changed) ? filled.dearest_micro : filled.first_micro,
-                     remedy->price_micro);
+                     smallest_change->price_micro);
     suggested++;
-    alone += remedy->takes;
+    alone += smallest_change->takes;
     bring_back();
 }
 
@@ -847,8 +850,8 @@ static void check_foretold(const struct wish *wish, const struct requirement *ne
     refused_own += why.refusal == REJECT_SELF_MATCH;
     refused_trade += why.refusal == REJECT_WOULD_TRADE;
     left_waiting += refusal == NULL && filled.slots == 0;
-    if (why.remedy.count > 0) {
-        check_changed(wish, &why.remedy, id, false);
+    if (why.smallest_change.count > 0) {
+        check_changed(wish, &why.smallest_change, id, false);
     }
     free(saved);
 }
@@ -863,9 +866,9 @@ static void check_filed(const struct wish *wish, const struct requirement *needs
     }
     ck_assert(exchange_explain_job(market.exchange, &id, EXCHANGE_ANY_PART, &why));
     ck_assert_int_eq(why.starts_at_micro, -1);
-    if (why.remedy.count > 0) {
+    if (why.smallest_change.count > 0) {
         keep();
-        check_changed(wish, &why.remedy, id, true);
+        check_changed(wish, &why.smallest_change, id, true);
         free(saved);
     }
     cancel_job(CONSUMER, id);

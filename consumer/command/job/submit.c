@@ -4,7 +4,7 @@
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/output.h"
-#include "consumer/job/prepare.h"
+#include "consumer/job/job_build.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -606,7 +606,7 @@ int command_run(struct invocation *invocation)
     }
     bool has_outputs = file->outputs.count > 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    if (!prepare_job(file, ".", NULL, &job, &error)) {
+    if (!job_build(file, ".", NULL, &job, &error)) {
         return complain_with(invocation, &error);
     }
     if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {

@@ -48,7 +48,7 @@ static void offer_at(uint32_t owner, uint8_t number, uint32_t slots, int64_t at_
 
 static const char *line_of(struct id128 job)
 {
-    remedy_wire_fini(&explanation->remedy);
+    smallest_change_wire_fini(&explanation->smallest_change);
     memset(explanation, 0, sizeof *explanation);
     ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &explanation->row));
     ck_assert(explanation_to_wire(explanation));
@@ -74,7 +74,7 @@ START_TEST(a_job_of_which_all_runs_waits_for_nothing)
     ck_assert_str_eq(line_of(job), "2 run; nothing waits for a device");
     ck_assert(!explanation->wire.has_fills_at_micro);
     ck_assert(!explanation->wire.has_ahead);
-    ck_assert_uint_eq(explanation->row.remedy.count, 0);
+    ck_assert_uint_eq(explanation->row.smallest_change.count, 0);
 }
 END_TEST
 

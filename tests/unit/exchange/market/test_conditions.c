@@ -109,7 +109,7 @@ START_TEST(an_ask_for_some_is_nobody_elses)
     ck_assert_uint_eq(why.fitting, 1);
     ck_assert_uint_eq(why.asking, 0);
     ck_assert_uint_eq(why.for_others, 1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
     ck_assert(granted_to(submit_by(LATECOMER)) > 0);
 }
 END_TEST

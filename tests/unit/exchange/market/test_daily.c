@@ -339,7 +339,7 @@ START_TEST(a_used_up_day_says_so_to_both_sides)
     ck_assert_uint_eq(explained.closed, 1);
     ck_assert_uint_eq(explained.spent, 1);
     ck_assert_int_eq(explained.opens_ns, NOON_NS + 12 * HOUR_NS - market.now_ns);
-    ck_assert_uint_eq(explained.remedy.count, 0);
+    ck_assert_uint_eq(explained.smallest_change.count, 0);
     ck_assert_uint_eq(job_row(job).reason, 2); /* no ask */
     static struct exchange_why why;
     ck_assert_int_eq(exchange_explain_ask(market.exchange, PROVIDER, 0, &why), WHY_OK);

@@ -335,14 +335,14 @@ START_TEST(explain_names_what_no_order_reaches_and_suggests_no_such_price)
     ck_assert_uint_eq(why.beyond, 2);
     ck_assert_int_eq(why.band_most_micro, 3 * price);
     ck_assert_int_eq(why.fills_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
     struct exchange_command lower = ask_at(PROVIDER, 2 * price);
     apply(&lower);
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.beyond, 1);
     ck_assert_int_eq(why.fills_at_micro, 2 * price);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.cap_micro, 2 * price);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.cap_micro, 2 * price);
 }
 END_TEST
 
@@ -354,10 +354,10 @@ START_TEST(a_suggested_cap_is_one_that_an_order_may_have)
     set_band(2 * price, 3 * price);
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
     ck_assert_int_eq(why.fills_at_micro, 2 * price);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.cap_micro, 2 * price);
-    ck_assert_int_eq(why.remedy.price_micro, price);
-    struct exchange_command again = replace_at(CONSUMER, made.id, why.remedy.cap_micro);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.cap_micro, 2 * price);
+    ck_assert_int_eq(why.smallest_change.price_micro, price);
+    struct exchange_command again = replace_at(CONSUMER, made.id, why.smallest_change.cap_micro);
     apply(&again);
     ck_assert_uint_eq(granted_to(made.id), 1);
     ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.price_micro, price);
@@ -372,7 +372,7 @@ START_TEST(what_would_be_refused_is_foretold)
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(why.refusal, REJECT_PRICE);
     ck_assert_int_eq(why.refused_at_micro, 3 * price);
-    ck_assert_int_eq(why.remedy.cap_micro, 3 * price);
+    ck_assert_int_eq(why.smallest_change.cap_micro, 3 * price);
     need = need_at(2 * price);
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(why.refusal, 0);
@@ -385,10 +385,10 @@ START_TEST(what_would_be_refused_is_foretold)
     set_notional(15 * MICRO_PER_CREDIT);
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(why.refusal, 0);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
     set_notional(20 * MICRO_PER_CREDIT);
     exchange_explain(market.exchange, &need, &why);
-    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
 }
 END_TEST
 
@@ -400,7 +400,7 @@ START_TEST(without_a_cap_nothing_above_the_band_is_foretold)
     exchange_explain(market.exchange, &need, &why);
     ck_assert_int_eq(why.starts_at_micro, -1);
     ck_assert_uint_eq(why.beyond, 1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 
@@ -412,18 +412,19 @@ START_TEST(no_budget_is_suggested_that_no_order_may_have)
     made.submit.cap_micro = price;
     apply(&made);
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
-    set_notional(why.remedy.budget_micro - 1); /* then it is a term that the budget covers */
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_BUDGET);
+    set_notional(why.smallest_change.budget_micro -
+                 1); /* then it is a term that the budget covers */
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_TERM);
-    ck_assert_int_eq(why.remedy.term_ns, 15 * NS_PER_S);
-    ck_assert_int_eq(why.remedy.price_micro, price);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_TERM);
+    ck_assert_int_eq(why.smallest_change.term_ns, 15 * NS_PER_S);
+    ck_assert_int_eq(why.smallest_change.price_micro, price);
     set_notional(40 * MICRO_PER_CREDIT);
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_BUDGET);
     struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
     cancel.cancel_job.job = made.id;
     apply(&cancel);
@@ -440,7 +441,7 @@ START_TEST(no_budget_is_suggested_that_no_order_may_have)
     made.submit.cap_micro = price;
     apply(&made);
     ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 

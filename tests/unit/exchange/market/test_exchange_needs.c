@@ -134,17 +134,17 @@ START_TEST(no_change_asks_for_more_than_any_device_has)
                                        .limit_ns = NS_PER_S,
                                        .term_ns = NS_PER_S};
     exchange_explain(market.exchange, &need, &why);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_DROP);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_DROP);
     char text[256];
-    ck_assert(requirement_text(&why.remedy.needs, text, sizeof text));
+    ck_assert(requirement_text(&why.smallest_change.needs, text, sizeof text));
     ck_assert_str_eq(text, "cores >= 4");
     ck_assert(requirement_parse("cores >= 4 and not trust >= 1", &needs, &problem));
     sell(REFEREE, 0, &fast, &firm);
     exchange_explain(market.exchange, &need, &why);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_LOOSEN);
-    ck_assert(requirement_text(&why.remedy.needs, text, sizeof text));
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_LOOSEN);
+    ck_assert(requirement_text(&why.smallest_change.needs, text, sizeof text));
     ck_assert_str_eq(text, "cores >= 4 and not trust > 1");
 }
 END_TEST

@@ -150,7 +150,7 @@ START_TEST(an_order_that_does_not_stand_gets_no_other_terms)
     struct exchange_explanation why;
     ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
     ck_assert_int_eq(why.fills_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 
@@ -310,15 +310,15 @@ static struct exchange_explanation why_whole(struct id128 job)
     return why;
 }
 
-static void raise_to(struct id128 job, const struct exchange_remedy *remedy)
+static void raise_to(struct id128 job, const struct exchange_smallest_change *smallest_change)
 {
     struct exchange_command more = command(EXCHANGE_REPLACE, CONSUMER);
     more.replace = (struct exchange_replace){.order = job,
                                              .part = EXCHANGE_ANY_PART,
-                                             .has_price = remedy->cap_micro >= 0,
-                                             .price_micro = remedy->cap_micro,
+                                             .has_price = smallest_change->cap_micro >= 0,
+                                             .price_micro = smallest_change->cap_micro,
                                              .has_budget = true,
-                                             .budget_micro = remedy->budget_micro};
+                                             .budget_micro = smallest_change->budget_micro};
     apply(&more);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
 }
@@ -339,18 +339,18 @@ START_TEST(what_its_budget_lacks_is_said_and_fills_it)
     ck_assert_uint_eq(why.whole.free, 0);
     ck_assert_int_lt(why.whole.limit_micro, price);
     ck_assert(why.whole.is_of_budget);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_BUDGET);
-    ck_assert_int_eq(why.remedy.changes[0].from, 79 * MICRO_PER_CREDIT);
-    ck_assert_int_eq(why.remedy.changes[0].to, why.remedy.budget_micro);
-    ck_assert_int_eq(why.remedy.price_micro, 2 * price);
-    struct exchange_remedy less = why.remedy;
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_BUDGET);
+    ck_assert_int_eq(why.smallest_change.changes[0].from, 79 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(why.smallest_change.changes[0].to, why.smallest_change.budget_micro);
+    ck_assert_int_eq(why.smallest_change.price_micro, 2 * price);
+    struct exchange_smallest_change less = why.smallest_change;
     less.budget_micro--;
     raise_to(made.id, &less);
     ck_assert_uint_eq(granted_to(made.id), 0);
     ck_assert_uint_eq(why_whole(made.id).whole.free, 2); /* those at the lower price */
     ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NOT_WHOLE);
-    raise_to(made.id, &why.remedy);
+    raise_to(made.id, &why.smallest_change);
     ck_assert_uint_eq(granted_to(made.id), 4);
 }
 END_TEST
@@ -366,11 +366,11 @@ START_TEST(what_its_cap_and_its_budget_lack_is_said_together)
     struct exchange_explanation why = why_whole(made.id);
     ck_assert_uint_eq(why.whole.free, 2);
     ck_assert(!why.whole.is_of_budget);
-    ck_assert_uint_eq(why.remedy.count, 2);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_CAP);
-    ck_assert_int_eq(why.remedy.changes[0].to, 2 * price);
-    ck_assert_int_eq(why.remedy.changes[1].kind, REMEDY_BUDGET);
-    raise_to(made.id, &why.remedy);
+    ck_assert_uint_eq(why.smallest_change.count, 2);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_CAP);
+    ck_assert_int_eq(why.smallest_change.changes[0].to, 2 * price);
+    ck_assert_int_eq(why.smallest_change.changes[1].kind, BID_CHANGE_BUDGET);
+    raise_to(made.id, &why.smallest_change);
     ck_assert_uint_eq(granted_to(made.id), 4);
 }
 END_TEST
@@ -383,7 +383,7 @@ START_TEST(where_there_are_not_enough_slots_no_change_is_suggested)
     struct exchange_explanation why = why_whole(gang);
     ck_assert_uint_eq(why.whole.slots, 4);
     ck_assert_uint_eq(why.whole.free, 3);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 

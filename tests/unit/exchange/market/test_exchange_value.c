@@ -1,6 +1,6 @@
 /* Bids that say what a unit of work is worth: who wins, what is paid, held and refused, and what is
  * told of them. */
-#include "broker/answer/remedy.h"
+#include "broker/answer/smallest_change.h"
 #include "exchange/view/listings.h"
 #include "exchange/view/why.h"
 #include "tests/support/hand_market.h"
@@ -298,23 +298,23 @@ START_TEST(explain_says_what_value_would_do)
     ck_assert_uint_eq(why.predicate_count, 1);
     ck_assert_str_eq(why.predicates[0].text, "bf16 > 0");
     ck_assert_uint_eq(why.predicates[0].failing, 1);
-    remedy_text(&why.remedy, text, sizeof text);
+    smallest_change_text(&why.smallest_change, text, sizeof text);
     ck_assert_str_eq(text, "with a value of 7.20 per bf16 TFLOP-hour instead of 3.60 per bf16 "
                            "TFLOP-hour it fills now at 3600.00");
-    struct exchange_command raise = replace_of(job, why.remedy.cap_micro, RATE_BF16);
+    struct exchange_command raise = replace_of(job, why.smallest_change.cap_micro, RATE_BF16);
     apply(&raise);
     ck_assert_int_eq(granted_price(), price);
 }
 END_TEST
 
-START_TEST(a_device_too_slow_for_any_value_is_no_remedy)
+START_TEST(a_device_too_slow_for_any_value_is_no_change_that_helps)
 {
     offer_speed(PROVIDER, 1, price, 1);
     struct id128 job = submit_worth(INT64_MAX);
     explain(job);
     ck_assert_uint_eq(why.fitting, 1);
     ck_assert_int_eq(why.fills_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 
@@ -455,7 +455,7 @@ int main(void)
     tcase_add_test(tests, nothing_and_all_there_is_are_values);
     tcase_add_test(tests, a_limit_is_replaced_in_its_own_unit);
     tcase_add_test(tests, explain_says_what_value_would_do);
-    tcase_add_test(tests, a_device_too_slow_for_any_value_is_no_remedy);
+    tcase_add_test(tests, a_device_too_slow_for_any_value_is_no_change_that_helps);
     tcase_add_test(tests, who_is_worth_more_there_comes_before_it);
     tcase_add_test(tests, asks_come_before_one_by_price_and_by_work);
     tcase_add_test(tests, a_quote_shows_for_each_kind_what_the_limit_is);

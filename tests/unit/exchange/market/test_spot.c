@@ -677,7 +677,7 @@ START_TEST(what_a_job_does_not_bear_any_more_is_not_free_to_it)
     ck_assert_uint_eq(why.free, 0);
     ck_assert_int_eq(why.takes_at_micro, -1);
     ck_assert_int_eq(why.fills_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 

@@ -362,9 +362,9 @@ START_TEST(leases_that_it_would_take_are_part_of_a_quote)
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_taken, 0);
     ck_assert_int_eq(why.starts_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.changes[0].to, taken_at);
-    ck_assert(why.remedy.takes);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.changes[0].to, taken_at);
+    ck_assert(why.smallest_change.takes);
 
     need.cap_micro = 2 * price;
     need.type = EXCHANGE_IOC; /* it does not stay for that */
@@ -372,14 +372,14 @@ START_TEST(leases_that_it_would_take_are_part_of_a_quote)
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_taken, 0);
     ck_assert_int_eq(why.starts_at_micro, -1);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_ORDER);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_ORDER);
     need.type = EXCHANGE_LIMIT;
     need.is_firm_only = true;
     ck_assert(exchange_quote(market.exchange, &need, &quote));
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(quote.slots_taken, 0);
     ck_assert_int_eq(why.starts_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 
@@ -407,7 +407,7 @@ START_TEST(what_would_be_refused_is_told_so)
     ck_assert_uint_eq(why.refusal, 0);
     ck_assert_int_eq(why.fills_at_micro, -1);
     ck_assert_int_eq(why.past_own_micro, 2 * price);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
     need.cap_micro = 2 * price;
     need.account = CONSUMER;
     exchange_explain(market.exchange, &need, &why);
@@ -421,8 +421,8 @@ START_TEST(what_would_be_refused_is_told_so)
     exchange_explain(market.exchange, &need, &why);
     ck_assert_uint_eq(why.refusal, 0);
     ck_assert_int_eq(why.fills_at_micro, -1);
-    ck_assert_uint_eq(why.remedy.count, 2);
-    ck_assert_int_eq(why.remedy.changes[0].kind, REMEDY_ORDER);
+    ck_assert_uint_eq(why.smallest_change.count, 2);
+    ck_assert_int_eq(why.smallest_change.changes[0].kind, BID_CHANGE_ORDER);
 }
 END_TEST
 
@@ -446,12 +446,12 @@ START_TEST(what_is_filled_at_once_or_not_at_all_starts_with_all_of_it)
         ck_assert_uint_eq(why.whole.slots, 3);
         ck_assert_uint_eq(why.whole.free, 2);
         ck_assert_int_eq(why.starts_at_micro, -1);
-        ck_assert_uint_eq(why.remedy.count, 1);
-        ck_assert_int_eq(why.remedy.changes[0].to, 2 * price);
+        ck_assert_uint_eq(why.smallest_change.count, 1);
+        ck_assert_int_eq(why.smallest_change.changes[0].to, 2 * price);
         need.cap_micro = 2 * price;
         exchange_explain(market.exchange, &need, &why);
         ck_assert_int_eq(why.starts_at_micro, 2 * price);
-        ck_assert_uint_eq(why.remedy.count, 0);
+        ck_assert_uint_eq(why.smallest_change.count, 0);
     }
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* A worker that has been taken over may answer anything: the agent believes none of it. */
 #include "base/cursor.h"
-#include "provider/jail/jail_parts.h"
+#include "provider/jail/jail_internal.h"
 #include "provider/privilege.h"
 #include "provider/worker/wire.h"
 

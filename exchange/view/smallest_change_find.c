@@ -1,4 +1,4 @@
-#include "exchange/view/search.h"
+#include "exchange/view/smallest_change_find.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -460,7 +460,7 @@ struct operand {         /* of the requirement as it was */
 
 struct rewriting {
     struct requirement *out;
-    struct exchange_remedy *remedy;
+    struct exchange_smallest_change *smallest_change;
     uint32_t depth;
     struct operand operands[REQUIREMENT_NODES_MAX];
 };
@@ -468,22 +468,22 @@ struct rewriting {
 /* All of these nodes go, not only what was to: then it is one change. */
 static void drop_all(struct rewriting *rewriting, uint32_t first, uint32_t last)
 {
-    struct exchange_remedy *remedy = rewriting->remedy;
+    struct exchange_smallest_change *smallest_change = rewriting->smallest_change;
     uint32_t kept = 0;
     bool is_said = false;
-    for (uint32_t i = 0; i < remedy->count; i++) {
-        struct exchange_remedy_change *change = &remedy->changes[i];
-        if (change->kind >= REMEDY_LOOSEN && change->first >= first) {
+    for (uint32_t i = 0; i < smallest_change->count; i++) {
+        struct exchange_bid_change *change = &smallest_change->changes[i];
+        if (change->kind >= BID_CHANGE_LOOSEN && change->first >= first) {
             if (is_said) {
                 continue;
             }
             is_said = true;
-            *change = (struct exchange_remedy_change){
-                .kind = REMEDY_DROP, .first = first, .nodes = last - first + 1};
+            *change = (struct exchange_bid_change){
+                .kind = BID_CHANGE_DROP, .first = first, .nodes = last - first + 1};
         }
-        remedy->changes[kept++] = *change;
+        smallest_change->changes[kept++] = *change;
     }
-    remedy->count = kept;
+    smallest_change->count = kept;
 }
 
 /* The last operands become one: those that are decided go, or decide it. */
@@ -527,25 +527,26 @@ static void turn(struct rewriting *rewriting, const struct requirement_node *nod
     }
 }
 
-static void add(struct exchange_remedy *remedy, const struct exchange_remedy_change *change)
+static void add(struct exchange_smallest_change *smallest_change,
+                const struct exchange_bid_change *change)
 {
-    assert(remedy->count < EXCHANGE_CHANGES_MOST);
-    remedy->changes[remedy->count++] = *change;
+    assert(smallest_change->count < EXCHANGE_CHANGES_MOST);
+    smallest_change->changes[smallest_change->count++] = *change;
 }
 
 /* A predicate that turns over: with another figure, or decided, so that it goes. */
 static void turn_over(struct rewriting *rewriting, uint32_t index,
                       const struct requirement_node *node, const struct turned *turned)
 {
-    const struct exchange_remedy_change change = {
-        .kind = turned->has_figure ? REMEDY_LOOSEN : REMEDY_DROP,
+    const struct exchange_bid_change change = {
+        .kind = turned->has_figure ? BID_CHANGE_LOOSEN : BID_CHANGE_DROP,
         .is_negated = turned->held,
         .first = index,
         .nodes = 1,
         .before = *node,
         .after = turned->after,
     };
-    add(rewriting->remedy, &change);
+    add(rewriting->smallest_change, &change);
     if (turned->has_figure) {
         rewriting->out->nodes[rewriting->out->count++] = turned->after;
     }
@@ -554,14 +555,15 @@ static void turn_over(struct rewriting *rewriting, uint32_t index,
                                                                        : ALWAYS;
 }
 
-static void rewrite(struct seeking *seeking, struct exchange_remedy *remedy)
+static void rewrite(struct seeking *seeking, struct exchange_smallest_change *smallest_change)
 {
     const struct search *search = seeking->search;
     const struct requirement *needs = search->need->needs;
     const struct explained *seen = seeking->best.offer.from;
-    struct rewriting rewriting = {.out = &remedy->needs, .remedy = remedy};
+    struct rewriting rewriting = {.out = &smallest_change->needs,
+                                  .smallest_change = smallest_change};
     uint32_t turned_count = 0;
-    remedy->needs.count = 0;
+    smallest_change->needs.count = 0;
     for (uint32_t i = 0; i < needs->count; i++) {
         const struct requirement_node *node = &needs->nodes[i];
         if (node->op == REQUIREMENT_NOT) {
@@ -573,9 +575,9 @@ static void rewrite(struct seeking *seeking, struct exchange_remedy *remedy)
             continue;
         }
         rewriting.operands[rewriting.depth] =
-            (struct operand){.first = i, .out = remedy->needs.count, .truth = TREE};
+            (struct operand){.first = i, .out = smallest_change->needs.count, .truth = TREE};
         if ((seen->effort.hold_set >> i & 1) == 0) {
-            remedy->needs.nodes[remedy->needs.count++] = *node;
+            smallest_change->needs.nodes[smallest_change->needs.count++] = *node;
             rewriting.depth++;
             continue;
         }
@@ -588,17 +590,17 @@ static void rewrite(struct seeking *seeking, struct exchange_remedy *remedy)
         turn_over(&rewriting, i, node, turned);
     }
     assert(rewriting.depth <= 1);
-    seeking->changed = &remedy->needs;
+    seeking->changed = &smallest_change->needs;
 }
 
-/* ---------------------------------------------------------------- the remedy */
+/* ---------------------------------------------------------------- the smallest change */
 
-static void add_figure(struct exchange_remedy *remedy, enum exchange_remedy_kind kind, int64_t from,
-                       int64_t to)
+static void add_figure(struct exchange_smallest_change *smallest_change,
+                       enum exchange_bid_change_kind kind, int64_t from, int64_t to)
 {
     if (from != to) {
-        const struct exchange_remedy_change change = {.kind = kind, .from = from, .to = to};
-        add(remedy, &change);
+        const struct exchange_bid_change change = {.kind = kind, .from = from, .to = to};
+        add(smallest_change, &change);
     }
 }
 
@@ -633,7 +635,8 @@ static bool satisfies(const void *context, const struct explained *seen)
 
 /* The best for the changed bid: it may be better than the one it was made for. False: one's own
  * comes first, and the order would be refused. */
-static bool settle_price(const struct seeking *seeking, struct exchange_remedy *remedy)
+static bool settle_price(const struct seeking *seeking,
+                         struct exchange_smallest_change *smallest_change)
 {
     const struct candidate *best = &seeking->best;
     const struct altered altered = {
@@ -647,17 +650,18 @@ static bool settle_price(const struct seeking *seeking, struct exchange_remedy *
         .context = seeking,
     };
     const struct meeting meeting = search_meet(seeking->search, &altered);
-    remedy->price_micro = meeting.price_micro;
-    remedy->takes = meeting.from != NULL && meeting.from->lease != NULL;
+    smallest_change->price_micro = meeting.price_micro;
+    smallest_change->takes = meeting.from != NULL && meeting.from->lease != NULL;
     return !meeting.is_own && meeting.from != NULL;
 }
 
-void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy)
+void smallest_change_find(const struct search *search,
+                          struct exchange_smallest_change *ret_smallest)
 {
     const struct exchange_need *need = search->need;
     struct seeking seeking = {.search = search, .fixed = fixed_predicates(need->needs)};
     find_divisors(need->at_most, &seeking.divisors);
-    ret_remedy->count = 0;
+    ret_smallest->count = 0;
     steps_add(search->exchange, 12 * search->count);
     for (size_t i = 0; i < search->count; i++) {
         consider(&seeking, &search->seen[i]);
@@ -666,23 +670,23 @@ void remedy_find(const struct search *search, struct exchange_remedy *ret_remedy
     if (best->offer.from == NULL || best->count == 0) {
         return;
     }
-    ret_remedy->slots = best->slots;
-    ret_remedy->cap_micro = best->cap_micro;
-    ret_remedy->rate = need->rate;
-    ret_remedy->term_ns = best->term_ns;
-    ret_remedy->budget_micro = best->budget_micro;
-    ret_remedy->type = best->type;
-    add_figure(ret_remedy, REMEDY_ORDER, search->part->job->type, best->type);
-    add_figure(ret_remedy, REMEDY_CAP, need->cap_micro, best->cap_micro);
-    add_figure(ret_remedy, REMEDY_BUDGET, need->budget_micro, best->budget_micro);
-    add_figure(ret_remedy, REMEDY_TERM, need->term_ns, best->term_ns);
-    add_figure(ret_remedy, REMEDY_SLOTS, need->slots, best->slots);
-    rewrite(&seeking, ret_remedy);
-    assert(ret_remedy->count <= best->count); /* a list goes in one */
-    if (!settle_price(&seeking, ret_remedy)) {
-        ret_remedy->count = 0;
+    ret_smallest->slots = best->slots;
+    ret_smallest->cap_micro = best->cap_micro;
+    ret_smallest->rate = need->rate;
+    ret_smallest->term_ns = best->term_ns;
+    ret_smallest->budget_micro = best->budget_micro;
+    ret_smallest->type = best->type;
+    add_figure(ret_smallest, BID_CHANGE_ORDER, search->part->job->type, best->type);
+    add_figure(ret_smallest, BID_CHANGE_CAP, need->cap_micro, best->cap_micro);
+    add_figure(ret_smallest, BID_CHANGE_BUDGET, need->budget_micro, best->budget_micro);
+    add_figure(ret_smallest, BID_CHANGE_TERM, need->term_ns, best->term_ns);
+    add_figure(ret_smallest, BID_CHANGE_SLOTS, need->slots, best->slots);
+    rewrite(&seeking, ret_smallest);
+    assert(ret_smallest->count <= best->count); /* a list goes in one */
+    if (!settle_price(&seeking, ret_smallest)) {
+        ret_smallest->count = 0;
     }
-    copy_requirement(need->needs, &ret_remedy->was);
+    copy_requirement(need->needs, &ret_smallest->was);
 }
 
 /* ---------------------------------------------------------------- of all at once */
@@ -766,60 +770,60 @@ static bool fills_for(const struct search *search, int64_t term_ns, int64_t *ret
 
 /* Where the market takes no order of the budget that it would need. */
 static void shorten_whole(const struct search *search, const struct whole *whole,
-                          struct exchange_remedy *ret_remedy)
+                          struct exchange_smallest_change *ret_smallest)
 {
     const struct part *part = search->part;
     if (search->need->rate != RATE_NONE || part->job->part_count > 1) {
         return;
     }
     const int64_t term_ns = payable_term_ns(search, whole);
-    if (term_ns > 0 && fills_for(search, term_ns, &ret_remedy->price_micro)) {
-        ret_remedy->term_ns = term_ns;
-        ret_remedy->cap_micro = part->cap_micro;
-        ret_remedy->budget_micro = part->job->hold.amount_micro;
-        add_figure(ret_remedy, REMEDY_TERM, part->term_ns, term_ns);
+    if (term_ns > 0 && fills_for(search, term_ns, &ret_smallest->price_micro)) {
+        ret_smallest->term_ns = term_ns;
+        ret_smallest->cap_micro = part->cap_micro;
+        ret_smallest->budget_micro = part->job->hold.amount_micro;
+        add_figure(ret_smallest, BID_CHANGE_TERM, part->term_ns, term_ns);
     }
 }
 
 /* All of it is there for those who pay that, and its limit is lower, or its budget does not cover
  * it. */
-void remedy_whole(const struct search *search, const struct whole *whole,
-                  struct exchange_remedy *ret_remedy)
+void smallest_change_find_whole(const struct search *search, const struct whole *whole,
+                                struct exchange_smallest_change *ret_smallest)
 {
     const struct part *part = search->part;
     const struct exchange_need *need = search->need;
     const int64_t budget_micro = part->job->hold.amount_micro;
     struct altered altered = search_unaltered(search);
-    ret_remedy->count = 0;
-    ret_remedy->takes = false;
-    ret_remedy->price_micro = whole->dearest_micro;
-    copy_requirement(need->needs, &ret_remedy->needs);
-    copy_requirement(need->needs, &ret_remedy->was);
-    ret_remedy->slots = part->width;
-    ret_remedy->term_ns = part->term_ns;
-    ret_remedy->rate = need->rate;
-    ret_remedy->type = part->job->type;
-    ret_remedy->cap_micro = part->cap_micro >= 0 && part->cap_micro < whole->limit_micro
-                                ? whole->limit_micro
-                                : part->cap_micro;
-    ret_remedy->budget_micro = budget_for(search, ret_remedy->cap_micro, whole->limit_micro);
-    if (part->job->type == EXCHANGE_FOK && ret_remedy->budget_micro < whole->escrow_micro) {
-        ret_remedy->budget_micro = whole->escrow_micro;
+    ret_smallest->count = 0;
+    ret_smallest->takes = false;
+    ret_smallest->price_micro = whole->dearest_micro;
+    copy_requirement(need->needs, &ret_smallest->needs);
+    copy_requirement(need->needs, &ret_smallest->was);
+    ret_smallest->slots = part->width;
+    ret_smallest->term_ns = part->term_ns;
+    ret_smallest->rate = need->rate;
+    ret_smallest->type = part->job->type;
+    ret_smallest->cap_micro = part->cap_micro >= 0 && part->cap_micro < whole->limit_micro
+                                  ? whole->limit_micro
+                                  : part->cap_micro;
+    ret_smallest->budget_micro = budget_for(search, ret_smallest->cap_micro, whole->limit_micro);
+    if (part->job->type == EXCHANGE_FOK && ret_smallest->budget_micro < whole->escrow_micro) {
+        ret_smallest->budget_micro = whole->escrow_micro;
     }
     altered.cap_micro = whole->limit_micro;
     const struct candidate changed = {
         .slots = part->width,
         .term_ns = part->term_ns,
         .cap_micro = whole->limit_micro,
-        .budget_micro = ret_remedy->budget_micro,
+        .budget_micro = ret_smallest->budget_micro,
     };
     if (search_meet(search, &altered).is_own) {
         return;
     }
     if (!is_within_notional(search, &changed)) {
-        shorten_whole(search, whole, ret_remedy);
+        shorten_whole(search, whole, ret_smallest);
         return;
     }
-    add_figure(ret_remedy, REMEDY_CAP, part->cap_micro, ret_remedy->cap_micro);
-    add_figure(ret_remedy, REMEDY_BUDGET, budget_micro, ret_remedy->budget_micro);
+    add_figure(ret_smallest, BID_CHANGE_CAP, part->cap_micro, ret_smallest->cap_micro);
+    add_figure(ret_smallest, BID_CHANGE_BUDGET, budget_micro, ret_smallest->budget_micro);
 }

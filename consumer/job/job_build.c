@@ -1,4 +1,4 @@
-#include "consumer/job/prepare.h"
+#include "consumer/job/job_build.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
@@ -56,7 +56,7 @@ static bool make_room(struct bourse_job *job, struct bourse_error *error)
 }
 
 /* A host program must be one that the provider offers: that is part of what the job needs. */
-bool prepare_part(struct bourse_job *job, struct bourse_error *error)
+bool job_build_part(struct bourse_job *job, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
     if (!make_room(job, error)) {
@@ -396,8 +396,8 @@ static bool check_given(const struct bourse_job *job, struct bourse_error *error
     return true;
 }
 
-bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
-                 struct bourse_job **ret_job, struct bourse_error *error)
+bool job_build(struct job_file *file, const char *folder, const char *file_name,
+               struct bourse_job **ret_job, struct bourse_error *error)
 {
     CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
     if (job == NULL) {
@@ -409,7 +409,7 @@ bool prepare_job(struct job_file *file, const char *folder, const char *file_nam
     if (file_name != NULL && (job->file_name = strdup(file_name)) == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    bool parted = file->task_count > 0 ? make_tasks(job, error) : prepare_part(job, error);
+    bool parted = file->task_count > 0 ? make_tasks(job, error) : job_build_part(job, error);
     if (!parted || !check_given(job, error) || !find_inputs(job, folder, file_name, error) ||
         !check_shared(job, error) || !check_named(job, folder, error) ||
         !hash_inputs(job, file_name, error) || !manifest_make(job, folder, error)) {
@@ -431,7 +431,7 @@ static bool parse(const char *text, size_t length, const char *file_name, const 
     if (file == NULL) {
         return client_fail(error, BOURSE_USAGE, "%s", problem.text);
     }
-    return prepare_job(file, folder, file_name, ret_job, error);
+    return job_build(file, folder, file_name, ret_job, error);
 }
 
 bool bourse_job_parse(const char *text, size_t length, const char *folder,

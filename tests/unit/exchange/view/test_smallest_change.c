@@ -1,6 +1,6 @@
 /* What explain suggests, in the words that people read; that it is true is
  * tests/property/prop_explain.c's. */
-#include "broker/answer/remedy.h"
+#include "broker/answer/smallest_change.h"
 #include "formats/requirement.h"
 #include "tests/support/hand_market.h"
 
@@ -52,14 +52,14 @@ static struct exchange_command wanting(const char *text, struct requirement *nee
     return job;
 }
 
-static void check_remedy(const struct exchange_command *job, const char *wanted)
+static void check_smallest_change(const struct exchange_command *job, const char *wanted)
 {
     char text[512];
     apply(job);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
     ck_assert(exchange_explain_job(market.exchange, &job->id, EXCHANGE_ANY_PART, &why));
-    remedy_text(&why.remedy, text, sizeof text);
+    smallest_change_text(&why.smallest_change, text, sizeof text);
     ck_assert_str_eq(text, wanted);
     struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
     cancel.cancel_job.job = job->id;
@@ -71,42 +71,44 @@ START_TEST(each_kind_of_change_has_its_words)
     struct requirement needs;
     offer_gpu(2, 2 * price);
     struct exchange_command job = wanting("kind = gpu", &needs);
-    check_remedy(&job, "at 7200.00 instead of 3600.00 it fills now");
+    check_smallest_change(&job, "at 7200.00 instead of 3600.00 it fills now");
 
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = 2 * price;
     job.submit.budget_micro = MICRO_PER_CREDIT;
-    check_remedy(&job, "with a budget of 40.00 instead of 1.00 it fills now at 7200.00");
+    check_smallest_change(&job, "with a budget of 40.00 instead of 1.00 it fills now at 7200.00");
 
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = 2 * price;
     job.submit.term_ns = 120 * NS_PER_S;
     job.submit.budget_micro = 1000 * MICRO_PER_CREDIT;
-    check_remedy(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
+    check_smallest_change(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
 
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = 2 * price;
     job.submit.slots = 3;
-    check_remedy(&job, "with slots: 2 instead of 3 it fills now at 7200.00");
+    check_smallest_change(&job, "with slots: 2 instead of 3 it fills now at 7200.00");
 
     job = wanting("kind = gpu and memory >= 40GiB", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job, "with memory >= 25700MB instead of memory >= 40GiB it fills now at 7200.00");
+    check_smallest_change(
+        &job, "with memory >= 25700MB instead of memory >= 40GiB it fills now at 7200.00");
 
     job = wanting("kind = gpu and region = us", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job, "without region = us it fills now at 7200.00");
-    ck_assert_uint_eq(why.remedy.needs.count, 1);
+    check_smallest_change(&job, "without region = us it fills now at 7200.00");
+    ck_assert_uint_eq(why.smallest_change.needs.count, 1);
 
     job = wanting("not region = eu", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job, "without not region = eu it fills now at 7200.00");
-    ck_assert_uint_eq(why.remedy.needs.count, 0);
+    check_smallest_change(&job, "without not region = eu it fills now at 7200.00");
+    ck_assert_uint_eq(why.smallest_change.needs.count, 0);
 
     job = wanting("kind = gpu and not memory >= 16GiB", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job, "with not memory > 25800MB instead of not memory >= 16GiB it fills now at "
-                       "7200.00");
+    check_smallest_change(
+        &job, "with not memory > 25800MB instead of not memory >= 16GiB it fills now at "
+              "7200.00");
 }
 END_TEST
 
@@ -143,9 +145,9 @@ START_TEST(from_a_value_of_nothing_the_least_that_fills_is_named)
                                        .term_ns = NS_PER_S,
                                        .rate = RATE_BF16};
     exchange_explain(market.exchange, &need, &why);
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_int_eq(why.remedy.price_micro, 2 * price);
-    ck_assert_int_eq(why.remedy.changes[0].to, why.fills_at_micro);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_int_eq(why.smallest_change.price_micro, 2 * price);
+    ck_assert_int_eq(why.smallest_change.changes[0].to, why.fills_at_micro);
 }
 END_TEST
 
@@ -161,23 +163,23 @@ static uint32_t slots_suggested(uint32_t at_most, int64_t budget)
                                        .limit_ns = NS_PER_S,
                                        .term_ns = 60 * NS_PER_S};
     exchange_explain(market.exchange, &need, &why);
-    ck_assert_uint_gt(why.remedy.count, 0);
-    return why.remedy.slots;
+    ck_assert_uint_gt(why.smallest_change.count, 0);
+    return why.smallest_change.slots;
 }
 
 START_TEST(of_fewer_slots_it_is_the_most_that_the_budget_covers)
 {
     offer_gpu(4000, price); /* a slot for a term is 60 credits */
     ck_assert_uint_eq(slots_suggested(0, 60 * 1000), 1000);
-    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
     ck_assert_uint_eq(slots_suggested(0, 60 * 1000 - 1), 999);
     ck_assert_uint_eq(slots_suggested(0, 60 * 5000), 4000);
     ck_assert_uint_eq(slots_suggested(3 * 4096, 60 * 1000), 768); /* of which that is a multiple */
     ck_assert_uint_eq(slots_suggested(3 * 4096, 60 * 768 - 1), 512);
     ck_assert_uint_eq(slots_suggested(4096, 60), 1);
-    ck_assert_uint_eq(why.remedy.count, 1);
+    ck_assert_uint_eq(why.smallest_change.count, 1);
     ck_assert_uint_eq(slots_suggested(3 * 4096, 59), 3072); /* it covers none */
-    ck_assert_uint_eq(why.remedy.count, 2);
+    ck_assert_uint_eq(why.smallest_change.count, 2);
 }
 END_TEST
 
@@ -189,12 +191,12 @@ START_TEST(without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each)
     job.submit.cap_micro = -1;
     job.submit.budget_micro = 60 * MICRO_PER_CREDIT;
     job.submit.slots = 2; /* of 20 s: at most 1.5 x the price */
-    check_remedy(&job, "with slots: 1 instead of 2 it fills now at 7200.00");
+    check_smallest_change(&job, "with slots: 1 instead of 2 it fills now at 7200.00");
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = -1;
     job.submit.budget_micro = 150 * MICRO_PER_CREDIT;
     job.submit.term_ns = 120 * NS_PER_S; /* 1.25 x the price; of a minute 2.5 x */
-    check_remedy(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
+    check_smallest_change(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
 }
 END_TEST
 
@@ -205,23 +207,24 @@ START_TEST(of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks)
     struct exchange_command job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = -1;
     job.submit.budget_micro = 0;
-    check_remedy(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
+    check_smallest_change(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
     job = wanting("kind = gpu", &needs);
     job.submit.subtasks =
         100; /* of a second each: with a lease's price alone it would bid less than is asked */
     job.submit.expect_ns = NS_PER_S;
     job.submit.cap_micro = -1;
     job.submit.budget_micro = 0;
-    check_remedy(&job, "with a budget of 100.00 instead of 0.00 it fills now at 3600.00");
+    check_smallest_change(&job, "with a budget of 100.00 instead of 0.00 it fills now at 3600.00");
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = price;
     job.submit.budget_micro = 0;
-    check_remedy(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
+    check_smallest_change(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = price / 2;
     job.submit.budget_micro = 0;
-    check_remedy(&job, "with a cap of 3600.00 instead of 1800.00 and with a budget of 20.00 "
-                       "instead of 0.00 it fills now at 3600.00");
+    check_smallest_change(&job,
+                          "with a cap of 3600.00 instead of 1800.00 and with a budget of 20.00 "
+                          "instead of 0.00 it fills now at 3600.00");
 }
 END_TEST
 
@@ -231,19 +234,19 @@ START_TEST(a_list_goes_as_a_whole_and_is_named_so)
     offer_gpu(2, 2 * price);
     struct exchange_command job = wanting("region in (us, asia) and kind = gpu", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job, "without region in (us, asia) it fills now at 7200.00");
-    ck_assert_uint_eq(why.remedy.count, 1);
-    ck_assert_uint_eq(why.remedy.needs.count, 1);
+    check_smallest_change(&job, "without region in (us, asia) it fills now at 7200.00");
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    ck_assert_uint_eq(why.smallest_change.needs.count, 1);
 
     job = wanting("(region = us or kind = cpu and program = xz) and kind = gpu", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job,
-                 "without (region = us or kind = cpu and program = xz) it fills now at 7200.00");
+    check_smallest_change(
+        &job, "without (region = us or kind = cpu and program = xz) it fills now at 7200.00");
 
     job = wanting("not (region = eu and kind = gpu)", &needs);
     job.submit.cap_micro = 2 * price;
-    check_remedy(&job, "without not (region = eu and kind = gpu) it fills now at 7200.00");
-    ck_assert_uint_eq(why.remedy.needs.count, 0);
+    check_smallest_change(&job, "without not (region = eu and kind = gpu) it fills now at 7200.00");
+    ck_assert_uint_eq(why.smallest_change.needs.count, 0);
 }
 END_TEST
 
@@ -253,8 +256,9 @@ START_TEST(an_order_type_that_keeps_it_from_filling_is_named)
     offer_gpu(2, 2 * price);
     struct exchange_command job = wanting("kind = gpu", &needs);
     job.submit.type = EXCHANGE_POST_ONLY;
-    check_remedy(&job, "without order: post-only and with a cap of 7200.00 instead of 3600.00 it "
-                       "fills now at 7200.00");
+    check_smallest_change(
+        &job, "without order: post-only and with a cap of 7200.00 instead of 3600.00 it "
+              "fills now at 7200.00");
 }
 END_TEST
 
@@ -263,9 +267,9 @@ START_TEST(several_changes_stand_in_one_sentence)
     struct requirement needs;
     offer_gpu(2, 2 * price);
     struct exchange_command job = wanting("memory >= 40GiB and region = us", &needs);
-    check_remedy(&job,
-                 "with a cap of 7200.00 instead of 3600.00, with memory >= 25700MB instead of "
-                 "memory >= 40GiB and without region = us it fills now at 7200.00");
+    check_smallest_change(
+        &job, "with a cap of 7200.00 instead of 3600.00, with memory >= 25700MB instead of "
+              "memory >= 40GiB and without region = us it fills now at 7200.00");
 }
 END_TEST
 
@@ -274,10 +278,10 @@ START_TEST(nothing_is_suggested_that_would_be_other_work)
     struct requirement needs;
     offer_gpu(2, price);
     struct exchange_command job = wanting("program = ffmpeg", &needs);
-    check_remedy(&job, "");
+    check_smallest_change(&job, "");
     job = wanting("memory >= 40GiB and region = us and cores >= 4 and isolation >= 1 and label = x",
                   &needs);
-    check_remedy(&job, ""); /* nothing of it would be left */
+    check_smallest_change(&job, ""); /* nothing of it would be left */
     struct exchange_command halt = command(EXCHANGE_HALT, OPERATOR);
     halt.halt.halted = true;
     apply(&halt);
@@ -285,7 +289,7 @@ START_TEST(nothing_is_suggested_that_would_be_other_work)
     const struct exchange_need need = {.needs = &anything, .slots = 1, .cap_micro = 0};
     exchange_explain(market.exchange, &need, &why);
     ck_assert(why.is_halted);
-    ck_assert_uint_eq(why.remedy.count, 0);
+    ck_assert_uint_eq(why.smallest_change.count, 0);
 }
 END_TEST
 
@@ -317,8 +321,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("remedy");
-    TCase *tests = tcase_create("remedy");
+    Suite *suite = suite_create("smallest change");
+    TCase *tests = tcase_create("smallest change");
     tcase_add_checked_fixture(tests, set_up_many, tear_down);
     tcase_add_test(tests, each_kind_of_change_has_its_words);
     tcase_add_test(tests, from_a_value_of_nothing_the_least_that_fills_is_named);

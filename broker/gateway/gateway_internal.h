@@ -1,9 +1,9 @@
-/* broker/gateway/gateway_state.h - the gateway inside: what its files share, which is its thread's
+/* broker/gateway/gateway_internal.h - the gateway inside: what its files share, which is its thread's
  * alone.
  *
  * Nothing outside of broker/gateway*.c includes this. */
-#ifndef BOURSE_BROKER_GATEWAY_GATEWAY_STATE_H
-#define BOURSE_BROKER_GATEWAY_GATEWAY_STATE_H
+#ifndef BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
+#define BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 
 #include "broker/gateway/allowance.h"
 #include "broker/gateway/gateway.h"

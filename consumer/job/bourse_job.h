@@ -1,7 +1,8 @@
-/* consumer/job/prepare.h - a job file and the files it names become a manifest, a list of blobs and
- * the numbers of SubmitJob. Not installed. Only reads; nothing is sent. */
-#ifndef BOURSE_CONSUMER_JOB_PREPARE_H
-#define BOURSE_CONSUMER_JOB_PREPARE_H
+/* consumer/job/bourse_job.h is a job made ready to submit: its file, its blobs and its numbers.
+ *
+ * The type is opaque to users of libbourse. job_build.h makes one, and what follows adds to it. */
+#ifndef BOURSE_CONSUMER_JOB_BOURSE_JOB_H
+#define BOURSE_CONSUMER_JOB_BOURSE_JOB_H
 
 #include "base/checked.h"
 #include "consumer/client/bourse.h"
@@ -71,13 +72,5 @@ struct bourse_job {
     struct hash32 manifest_hash;
     struct job_learned learned;
 };
-
-/* Takes `file` over, also when it fails. Names are relative to `folder`. `file_name` is the job
- * file's, for messages; NULL when there is none. */
-bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
-                 struct bourse_job **ret_job, struct bourse_error *error);
-
-/* The one part of a job without tasks, from its file; how many subtasks it has is left open. */
-bool prepare_part(struct bourse_job *job, struct bourse_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "broker/answer/remedy.h"
+#include "broker/answer/smallest_change.h"
 
 #include "formats/job.h"
 #include "formats/requirement.h"
@@ -15,13 +15,13 @@ static const struct {
     const char *words;
     enum units_kind units;
 } kinds[] = {
-    [REMEDY_CAP] = {"cap", "a cap of ", UNITS_MONEY},
-    [REMEDY_BUDGET] = {"budget", "a budget of ", UNITS_MONEY},
-    [REMEDY_TERM] = {"term", "a term of ", UNITS_DURATION},
-    [REMEDY_SLOTS] = {"slots", "slots: ", UNITS_COUNT},
-    [REMEDY_ORDER] = {"order", "", UNITS_COUNT},
-    [REMEDY_LOOSEN] = {"needs", "", UNITS_COUNT},
-    [REMEDY_DROP] = {"needs", "", UNITS_COUNT},
+    [BID_CHANGE_CAP] = {"cap", "a cap of ", UNITS_MONEY},
+    [BID_CHANGE_BUDGET] = {"budget", "a budget of ", UNITS_MONEY},
+    [BID_CHANGE_TERM] = {"term", "a term of ", UNITS_DURATION},
+    [BID_CHANGE_SLOTS] = {"slots", "slots: ", UNITS_COUNT},
+    [BID_CHANGE_ORDER] = {"order", "", UNITS_COUNT},
+    [BID_CHANGE_LOOSEN] = {"needs", "", UNITS_COUNT},
+    [BID_CHANGE_DROP] = {"needs", "", UNITS_COUNT},
 };
 
 /* The condition, however long its texts are. */
@@ -57,11 +57,10 @@ static bool list_text(const struct requirement_node *nodes, uint32_t count,
 }
 
 /* All that goes, with its parentheses where it needs them. */
-static void dropped_text(const struct exchange_remedy *remedy,
-                         const struct exchange_remedy_change *change,
-                         char ret_text[CHANGE_SIZE / 2])
+static void dropped_text(const struct exchange_smallest_change *smallest_change,
+                         const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE / 2])
 {
-    const struct requirement_node *nodes = &remedy->was.nodes[change->first];
+    const struct requirement_node *nodes = &smallest_change->was.nodes[change->first];
     struct requirement tree = {.count = change->nodes};
     char text[CHANGE_SIZE / 2 - 2];
     if (change->nodes == 1) {
@@ -83,15 +82,15 @@ static void dropped_text(const struct exchange_remedy *remedy,
 }
 
 /* "a cap of 1.90 instead of 1.60". */
-static void change_text(const struct exchange_remedy *remedy,
-                        const struct exchange_remedy_change *change, char ret_text[CHANGE_SIZE])
+static void change_text(const struct exchange_smallest_change *smallest_change,
+                        const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE])
 {
-    const enum rate rate = remedy->rate;
+    const enum rate rate = smallest_change->rate;
     char before[CHANGE_SIZE / 2];
     char after[CHANGE_SIZE / 2];
     const char *no = change->is_negated ? "not " : "";
     switch (change->kind) {
-    case REMEDY_CAP:
+    case BID_CHANGE_CAP:
         if (rate != RATE_NONE) {
             value_text(&(struct value){change->from, rate}, before);
             value_text(&(struct value){change->to, rate}, after);
@@ -100,53 +99,56 @@ static void change_text(const struct exchange_remedy *remedy,
             return;
         }
         /* fall through */
-    case REMEDY_BUDGET:
-    case REMEDY_TERM:
-    case REMEDY_SLOTS:
+    case BID_CHANGE_BUDGET:
+    case BID_CHANGE_TERM:
+    case BID_CHANGE_SLOTS:
         units_text(kinds[change->kind].units, change->from, before);
         units_text(kinds[change->kind].units, change->to, after);
         (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.48s instead of %.48s",
                        kinds[change->kind].words, after, before);
         return;
-    case REMEDY_ORDER:
+    case BID_CHANGE_ORDER:
         (void)snprintf(ret_text, CHANGE_SIZE, "without order: %s", job_order_names[change->from]);
         return;
-    case REMEDY_LOOSEN:
+    case BID_CHANGE_LOOSEN:
         condition_text(&change->before, before);
         condition_text(&change->after, after);
         (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.100s instead of %s%.100s", no, after, no,
                        before);
         return;
-    case REMEDY_DROP:
-        dropped_text(remedy, change, before);
+    case BID_CHANGE_DROP:
+        dropped_text(smallest_change, change, before);
         (void)snprintf(ret_text, CHANGE_SIZE, "without %s%s", no, before);
         return;
     }
 }
 
-void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t capacity)
+void smallest_change_text(const struct exchange_smallest_change *smallest_change, char *ret_text,
+                          size_t capacity)
 {
     char price[UNITS_TEXT_SIZE];
     char change[CHANGE_SIZE];
     size_t used = 0;
     ret_text[0] = '\0';
-    if (remedy->count == 0) {
+    if (smallest_change->count == 0) {
         return;
     }
-    units_money_text(remedy->price_micro, price);
-    const char *fills = remedy->takes ? "it takes a lease from its holder" : "it fills now";
-    if (remedy->count == 1 && remedy->changes[0].kind == REMEDY_CAP && remedy->rate == RATE_NONE &&
-        remedy->changes[0].to == remedy->price_micro) {
-        units_money_text(remedy->changes[0].from, change);
+    units_money_text(smallest_change->price_micro, price);
+    const char *fills =
+        smallest_change->takes ? "it takes a lease from its holder" : "it fills now";
+    if (smallest_change->count == 1 && smallest_change->changes[0].kind == BID_CHANGE_CAP &&
+        smallest_change->rate == RATE_NONE &&
+        smallest_change->changes[0].to == smallest_change->price_micro) {
+        units_money_text(smallest_change->changes[0].from, change);
         (void)snprintf(ret_text, capacity, "at %s instead of %s %s", price, change, fills);
         return;
     }
-    for (uint32_t i = 0; i < remedy->count; i++) {
-        change_text(remedy, &remedy->changes[i], change);
+    for (uint32_t i = 0; i < smallest_change->count; i++) {
+        change_text(smallest_change, &smallest_change->changes[i], change);
         int length = snprintf(ret_text + used, capacity - used, "%s%s",
-                              i == 0                   ? ""
-                              : i + 1 == remedy->count ? " and "
-                                                       : ", ",
+                              i == 0                            ? ""
+                              : i + 1 == smallest_change->count ? " and "
+                                                                : ", ",
                               change);
         if (length < 0 || (size_t)length >= capacity - used) {
             return; /* cut: the changes stand one by one beside it */
@@ -156,40 +158,41 @@ void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t ca
     (void)snprintf(ret_text + used, capacity - used, " %s at %s", fills, price);
 }
 
-bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wire,
-                    Bourse__V1__Explanation *explanation)
+bool smallest_change_to_wire(const struct exchange_smallest_change *smallest_change,
+                             struct smallest_change_wire *wire,
+                             Bourse__V1__Explanation *explanation)
 {
     bool has_needs = false;
     wire->needs = NULL;
-    if (remedy->count == 0) {
+    if (smallest_change->count == 0) {
         return true;
     }
-    for (uint32_t i = 0; i < remedy->count; i++) {
-        const struct exchange_remedy_change *change = &remedy->changes[i];
+    for (uint32_t i = 0; i < smallest_change->count; i++) {
+        const struct exchange_bid_change *change = &smallest_change->changes[i];
         Bourse__V1__ExplainChange *to = &wire->changes[i];
         bool has_figures = kinds[change->kind].words[0] != '\0';
         bourse__v1__explain_change__init(to);
-        change_text(remedy, change, wire->texts[i]);
+        change_text(smallest_change, change, wire->texts[i]);
         to->text = wire->texts[i];
-        bool is_value = change->kind == REMEDY_CAP && remedy->rate != RATE_NONE;
+        bool is_value = change->kind == BID_CHANGE_CAP && smallest_change->rate != RATE_NONE;
         const char *field = is_value ? "value" : kinds[change->kind].field;
         to->field = (char *)(uintptr_t)field; /* packed, never written */
         to->has_from = to->has_to = has_figures;
         to->from = change->from;
         to->to = change->to;
-        has_needs = has_needs || change->kind >= REMEDY_LOOSEN;
+        has_needs = has_needs || change->kind >= BID_CHANGE_LOOSEN;
         wire->pointers[i] = to;
     }
-    explanation->n_changes = remedy->count;
+    explanation->n_changes = smallest_change->count;
     explanation->changes = wire->pointers;
     explanation->has_changed_price_micro = true;
-    explanation->changed_price_micro = remedy->price_micro;
-    wire->needs = has_needs ? codec_requirement_to_wire(&remedy->needs) : NULL;
+    explanation->changed_price_micro = smallest_change->price_micro;
+    wire->needs = has_needs ? codec_requirement_to_wire(&smallest_change->needs) : NULL;
     explanation->changed_needs = wire->needs;
     return !has_needs || wire->needs != NULL;
 }
 
-void remedy_wire_fini(struct remedy_wire *wire)
+void smallest_change_wire_fini(struct smallest_change_wire *wire)
 {
     if (wire->needs != NULL) {
         codec_requirement_free(&wire->needs);

@@ -1,9 +1,9 @@
-/* audit/state.h - what the parts of the audit share. Not for anyone else.
+/* audit/audit_internal.h - what the parts of the audit share. Not for anyone else.
  *
  * Every check returns true to go on; false after audit_finding or audit_unreadable has written
  * the report. */
-#ifndef BOURSE_AUDIT_STATE_H
-#define BOURSE_AUDIT_STATE_H
+#ifndef BOURSE_AUDIT_AUDIT_INTERNAL_H
+#define BOURSE_AUDIT_AUDIT_INTERNAL_H
 
 #include "audit/audit.h"
 #include "base/id.h"

@@ -1,7 +1,7 @@
-/* provider/jail/jail_parts.h - what jail.c, jail_command.c and jail_wire.c share. Not for others.
+/* provider/jail/jail_internal.h - what jail.c, jail_command.c and jail_wire.c share. Not for others.
  */
-#ifndef BOURSE_PROVIDER_JAIL_JAIL_PARTS_H
-#define BOURSE_PROVIDER_JAIL_JAIL_PARTS_H
+#ifndef BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
+#define BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 
 #include "provider/jail/jail.h"
 

@@ -1,5 +1,5 @@
 /* From a job file and the files around it to a manifest. */
-#include "consumer/job/prepare.h"
+#include "consumer/job/bourse_job.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"

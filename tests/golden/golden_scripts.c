@@ -28,6 +28,7 @@
 #include "formats/value.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -549,15 +550,4 @@ START_TEST(a_script_comes_out_as_it_says)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("scripts");
-    TCase *tests = tcase_create("scripts");
-    tcase_add_loop_test(tests, a_script_comes_out_as_it_says, 0, SCRIPTS);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("scripts", NULL, NULL, LOOP(a_script_comes_out_as_it_says, 0, SCRIPTS))

@@ -14,6 +14,7 @@
 #include "protocol/message.h"
 #include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -276,9 +277,5 @@ int main(void)
     tcase_add_test(tests, no_message_about_blobs_slows_commands);
     tcase_add_test(tests, no_message_about_blobs_slows_transfers);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "protocol/message.h"
 #include "protocol/reject.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -327,9 +328,5 @@ int main(void)
     tcase_add_test(tests, each_way_to_be_wrong_has_its_code);
     tcase_add_test(tests, who_sends_above_the_rate_is_told_once_a_second);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -15,6 +15,7 @@
 #include "protocol/message.h"
 #include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -549,9 +550,5 @@ int main(void)
     tcase_add_test(greetings, who_greets_above_the_rate_is_told_so);
     tcase_add_test(greetings, members_come_back_while_one_of_them_storms);
     suite_add_tcase(suite, greetings);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

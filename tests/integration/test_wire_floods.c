@@ -13,6 +13,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -379,9 +380,5 @@ int main(void)
     }
     tcase_add_test(tests, no_type_of_message_slows_the_others);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

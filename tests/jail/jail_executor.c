@@ -3,6 +3,7 @@
 
 #include "base/sha256.h"
 #include "provider/executors/command.h"
+#include "tests/support/suite.h"
 
 #include <limits.h>
 #include <sys/mman.h>
@@ -407,9 +408,5 @@ int main(void)
     tcase_add_test(tcase, a_number_that_was_kept_names_the_output);
     tcase_add_test(tcase, a_wrong_manifest_is_refused_once);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

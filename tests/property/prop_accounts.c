@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "ledger/accounts.h"
+#include "tests/support/suite.h"
 
 enum { SEEDS = 40, STEPS = 2000, USERS = 12, HOLDS = 24 };
 
@@ -167,16 +168,4 @@ START_TEST(accounts_agree_with_the_model)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("accounts");
-    TCase *tests = tcase_create("model");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, accounts_agree_with_the_model, 0, SEEDS);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("accounts", NULL, NULL, LOOP(accounts_agree_with_the_model, 0, SEEDS))

@@ -5,6 +5,7 @@
  * the book multiplies crosswise. */
 #include "base/random.h"
 #include "matching/book.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -537,16 +538,4 @@ START_TEST(the_book_and_the_slow_matcher_agree)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("book properties");
-    TCase *tests = tcase_create("book");
-    tcase_add_loop_test(tests, the_book_and_the_slow_matcher_agree, 1, SEEDS + 1);
-    tcase_set_timeout(tests, 60);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("book properties", NULL, NULL, LOOP(the_book_and_the_slow_matcher_agree, 1, SEEDS + 1))

@@ -3,6 +3,7 @@
  * exchange/market/donations.c writes it. */
 #include "base/random.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -261,16 +262,4 @@ START_TEST(two_hungry_accounts_share_what_is_given)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("donation properties");
-    TCase *tests = tcase_create("donations");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, two_hungry_accounts_share_what_is_given, 0, SEEDS);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("donation properties", NULL, NULL, LOOP(two_hungry_accounts_share_what_is_given, 0, SEEDS))

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "ledger/accounts.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -334,18 +335,5 @@ START_TEST(a_damaged_snapshot_is_refused_or_harmless)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange properties");
-    TCase *random_markets = tcase_create("random markets");
-    tcase_set_timeout(random_markets, 120);
-    tcase_add_loop_test(random_markets, a_random_market_keeps_its_promises, 0, SEEDS);
-    tcase_add_test(random_markets, random_markets_come_to_every_verdict);
-    tcase_add_test(random_markets, a_damaged_snapshot_is_refused_or_harmless);
-    suite_add_tcase(suite, random_markets);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange properties", NULL, NULL, LOOP(a_random_market_keeps_its_promises, 0, SEEDS),
+      TEST(random_markets_come_to_every_verdict), TEST(a_damaged_snapshot_is_refused_or_harmless))

@@ -3,6 +3,7 @@
  * lists; every fill is told once, in order, and bars add them up. */
 #include "exchange/view/feed.h"
 #include "tests/support/market_model.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -374,17 +375,5 @@ START_TEST(the_feed_is_no_state)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("feed");
-    TCase *tests = tcase_create("feed");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, who_follows_the_feed_has_the_book, 0, SEEDS);
-    tcase_add_test(tests, the_feed_is_no_state);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("feed", NULL, NULL, LOOP(who_follows_the_feed_has_the_book, 0, SEEDS),
+      TEST(the_feed_is_no_state))

@@ -3,6 +3,7 @@
  * order of the slow one, forwards and backwards. */
 #include "base/random.h"
 #include "matching/ladder.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -147,17 +148,5 @@ START_TEST(as_many_blocks_as_orders)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("prop_ladder");
-    TCase *tcase = tcase_create("ladder");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, orders_come_by_key_and_sequence, 0, SEEDS);
-    tcase_add_test(tcase, as_many_blocks_as_orders);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("prop_ladder", NULL, NULL, LOOP(orders_come_by_key_and_sequence, 0, SEEDS),
+      TEST(as_many_blocks_as_orders))

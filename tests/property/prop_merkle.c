@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "ledger/merkle.h"
+#include "tests/support/suite.h"
 
 enum { MAX_SIZE = 300, LEVELS = 10, PATH_MAX_LENGTH = 2 * MERKLE_LEVELS_MAX };
 
@@ -207,9 +208,5 @@ int main(void)
     tcase_add_test(tests, inclusion_proofs_are_the_rfcs);
     tcase_add_test(tests, consistency_proofs_are_the_rfcs);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "planner/cost/catalogue.h"
 #include "planner/cost/cost.h"
 #include "planner/cost/operations.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -245,9 +246,5 @@ int main(void)
     tcase_add_test(tests, nothing_is_faster_than_the_roofline);
     tcase_add_test(tests, any_text_is_read_or_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -13,6 +13,7 @@
 #include "ledger/accounts.h"
 #include "protocol/reject.h"
 #include "tests/support/slow_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -951,18 +952,7 @@ START_TEST(bids_by_value_go_by_what_they_give_for_each_device)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("orders of all types");
-    TCase *tests = tcase_create("scripts");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, all_types_of_orders_fill_as_the_slow_matcher_says, 0, SEEDS);
-    tcase_add_loop_test(tests, what_is_given_away_goes_to_who_has_least_of_it, 0, TURN_SEEDS);
-    tcase_add_loop_test(tests, bids_by_value_go_by_what_they_give_for_each_device, 0, TURN_SEEDS);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("orders of all types", NULL, NULL,
+      LOOP(all_types_of_orders_fill_as_the_slow_matcher_says, 0, SEEDS),
+      LOOP(what_is_given_away_goes_to_who_has_least_of_it, 0, TURN_SEEDS),
+      LOOP(bids_by_value_go_by_what_they_give_for_each_device, 0, TURN_SEEDS))

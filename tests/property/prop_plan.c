@@ -9,6 +9,7 @@
 #include "planner/cost/device_set.h"
 #include "planner/templates/template_list.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -904,9 +905,5 @@ int main(void)
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, aims);
     suite_add_tcase(suite, templates);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "planner/cost/device_set.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -266,9 +267,5 @@ int main(void)
     tcase_add_test(tcase, a_device_more_never_makes_it_worse);
     tcase_add_test(tcase, no_plan_is_below_its_bound_where_devices_may_be_taken_away);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

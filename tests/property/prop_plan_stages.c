@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -355,9 +356,5 @@ int main(void)
     tcase_add_test(tcase, no_cut_is_much_better);
     tcase_add_test(tcase, few_plans_are_sooner_where_devices_may_be_taken_away);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

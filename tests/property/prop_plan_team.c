@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "planner/cost/device_set.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -211,9 +212,5 @@ int main(void)
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, divided_layers_are_never_worse);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

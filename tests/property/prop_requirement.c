@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "formats/requirement.h"
 #include "matching/book.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -334,18 +335,7 @@ START_TEST(a_broken_text_is_refused_with_its_place)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("requirement properties");
-    TCase *tests = tcase_create("requirement");
-    tcase_add_loop_test(tests, a_requirement_and_the_slow_reader_agree, 1, SEEDS + 1);
-    tcase_add_loop_test(tests, a_tree_prints_as_a_text_that_reads_back_as_it, 1, SEEDS + 1);
-    tcase_add_loop_test(tests, a_broken_text_is_refused_with_its_place, 1, SEEDS + 1);
-    tcase_set_timeout(tests, 60);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("requirement properties", NULL, NULL,
+      LOOP(a_requirement_and_the_slow_reader_agree, 1, SEEDS + 1),
+      LOOP(a_tree_prints_as_a_text_that_reads_back_as_it, 1, SEEDS + 1),
+      LOOP(a_broken_text_is_refused_with_its_place, 1, SEEDS + 1))

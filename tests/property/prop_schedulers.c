@@ -9,6 +9,7 @@
 #include "planner/schedule/portfolio.h"
 #include "planner/schedule/rank.h"
 #include "tests/support/sample_graph.h"
+#include "tests/support/suite.h"
 
 enum { GRAPHS = 1500, SMALL = 300, TINY = 250, SLOW = 300, LINKLESS = 300 };
 
@@ -311,9 +312,5 @@ int main(void)
     tcase_add_test(tests, the_exact_search_finds_what_looking_at_everything_finds);
     tcase_add_test(tests, without_the_exact_search_small_graphs_are_planned_nearly_as_well);
     tcase_add_test(tests, where_links_are_missing_no_schedule_goes_by_them);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "tests/support/hand_market.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -447,17 +448,5 @@ START_TEST(leases_are_taken_and_states_saved_at_all)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("spot");
-    TCase *tests = tcase_create("spot");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, taking_is_due_and_comes_to_an_end, 0, SEEDS);
-    tcase_add_test(tests, leases_are_taken_and_states_saved_at_all);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("spot", NULL, NULL, LOOP(taking_is_due_and_comes_to_an_end, 0, SEEDS),
+      TEST(leases_are_taken_and_states_saved_at_all))

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -236,17 +237,5 @@ START_TEST(more_of_anything_needs_no_less)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("templates");
-    TCase *tests = tcase_create("properties");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, any_values_give_steps_or_a_refusal);
-    tcase_add_test(tests, more_of_anything_needs_no_less);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("templates", NULL, NULL, TEST(any_values_give_steps_or_a_refusal),
+      TEST(more_of_anything_needs_no_less))

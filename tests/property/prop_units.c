@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/random.h"
 #include "formats/units.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -107,17 +108,5 @@ START_TEST(fractions_are_exact_or_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("units round trip");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, numbers_read_back_as_they_were_written);
-    tcase_add_test(tests, fractions_are_exact_or_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("units round trip", NULL, NULL, TEST(numbers_read_back_as_they_were_written),
+      TEST(fractions_are_exact_or_refused))

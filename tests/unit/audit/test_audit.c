@@ -10,6 +10,7 @@
 
 #include "protocol/message.h"
 #include "tests/support/small_market.h"
+#include "tests/support/suite.h"
 
 START_TEST(a_true_market_is_ok)
 {
@@ -504,9 +505,5 @@ int main(void)
     tcase_add_test(tests, a_head_ahead_of_the_journal_is_found);
     tcase_add_test(tests, what_is_no_market_has_no_verdict);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "audit/audit.h"
 #include "protocol/message.h"
 #include "tests/support/checked_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -242,9 +243,5 @@ int main(void)
     tcase_add_test(tests, an_epoch_without_its_row_is_found);
     tcase_add_test(tests, a_secret_that_was_never_shown_leaves_its_dice_alone);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

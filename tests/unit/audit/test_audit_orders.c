@@ -6,6 +6,7 @@
 #include "ledger/accounts.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_story.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -341,9 +342,5 @@ int main(void)
     tcase_add_loop_test(tests, a_fill_is_within_what_the_work_of_the_device_is_worth, 0, 2);
     tcase_add_loop_test(tests, a_lease_is_taken_at_its_rank_and_the_increment, 0, TAKINGS);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_story.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -98,9 +99,5 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, what_was_not_stored_counts_for_nothing, 0, CASES);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_story.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -118,9 +119,5 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, what_was_preempted_is_paid_for_what_was_saved, 0, CASES);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -75,18 +76,6 @@ START_TEST(floor_and_ceil_enclose_the_quotient)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("checked");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, sums_that_would_wrap_are_refused);
-    tcase_add_test(tests, divisions_name_their_rounding);
-    tcase_add_test(tests, products_pass_through_128_bits);
-    tcase_add_loop_test(tests, floor_and_ceil_enclose_the_quotient, 0, 200);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("checked", NULL, NULL, TEST(sums_that_would_wrap_are_refused),
+      TEST(divisions_name_their_rounding), TEST(products_pass_through_128_bits),
+      LOOP(floor_and_ceil_enclose_the_quotient, 0, 200))

@@ -1,4 +1,5 @@
 #include "base/cursor.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -90,19 +91,6 @@ START_TEST(a_counting_writer_tells_the_size)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cursor");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, fields_are_little_endian);
-    tcase_add_test(tests, a_reader_that_failed_yields_zeros_and_stays_failed);
-    tcase_add_test(tests, no_length_wraps_a_reader);
-    tcase_add_test(tests, a_writer_drops_what_does_not_fit);
-    tcase_add_test(tests, a_counting_writer_tells_the_size);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("cursor", NULL, NULL, TEST(fields_are_little_endian),
+      TEST(a_reader_that_failed_yields_zeros_and_stays_failed), TEST(no_length_wraps_a_reader),
+      TEST(a_writer_drops_what_does_not_fit), TEST(a_counting_writer_tells_the_size))

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/hours_text.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -252,25 +253,10 @@ START_TEST(hours_from_elsewhere_are_looked_at)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("hours");
-    TCase *tests = tcase_create("hours");
-    tcase_add_test(tests, a_window_is_open_from_its_first_moment_until_its_last);
-    tcase_add_test(tests, a_night_belongs_to_the_day_it_begins_on);
-    tcase_add_test(tests, sundays_night_reaches_into_the_next_week);
-    tcase_add_test(tests, a_day_begins_at_midnight_of_its_clock);
-    tcase_add_test(tests, the_clock_may_be_ahead_of_utc_or_behind);
-    tcase_add_test(tests, nothing_ends_in_2038_or_began_in_1970);
-    tcase_add_test(tests, of_several_windows_any_will_do);
-    tcase_add_test(tests, between_two_turns_nothing_changes);
-    tcase_add_test(tests, windows_are_written_as_they_are_read);
-    tcase_add_test(tests, what_is_no_window_is_refused_with_what_would_be_right);
-    tcase_add_test(tests, hours_from_elsewhere_are_looked_at);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("hours", NULL, NULL, TEST(a_window_is_open_from_its_first_moment_until_its_last),
+      TEST(a_night_belongs_to_the_day_it_begins_on), TEST(sundays_night_reaches_into_the_next_week),
+      TEST(a_day_begins_at_midnight_of_its_clock), TEST(the_clock_may_be_ahead_of_utc_or_behind),
+      TEST(nothing_ends_in_2038_or_began_in_1970), TEST(of_several_windows_any_will_do),
+      TEST(between_two_turns_nothing_changes), TEST(windows_are_written_as_they_are_read),
+      TEST(what_is_no_window_is_refused_with_what_would_be_right),
+      TEST(hours_from_elsewhere_are_looked_at))

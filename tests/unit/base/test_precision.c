@@ -2,6 +2,7 @@
 #include "base/precision.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -159,22 +160,7 @@ START_TEST(where_one_factor_alone_can_show_it_there_is_doubt)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("precision");
-    TCase *tcase = tcase_create("all");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_test(tcase, rounded_factors_show);
-    tcase_add_test(tcase, honest_sums_do_not);
-    tcase_add_test(tcase, honest_sums_that_round_in_the_same_places_are_not_accused);
-    tcase_add_test(tcase, rows_that_are_alike_are_one_row);
-    tcase_add_test(tcase, what_has_no_more_bits_loses_none);
-    tcase_add_test(tcase, where_one_factor_alone_can_show_it_there_is_doubt);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("precision", set_up, NULL, TEST(rounded_factors_show), TEST(honest_sums_do_not),
+      TEST(honest_sums_that_round_in_the_same_places_are_not_accused),
+      TEST(rows_that_are_alike_are_one_row), TEST(what_has_no_more_bits_loses_none),
+      TEST(where_one_factor_alone_can_show_it_there_is_doubt))

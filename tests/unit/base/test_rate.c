@@ -1,4 +1,5 @@
 #include "base/rate.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -62,17 +63,6 @@ START_TEST(a_limit_is_rounded_down_and_the_value_for_a_price_up)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rate");
-    TCase *tests = tcase_create("rate");
-    tcase_add_test(tests, every_rate_has_a_name_of_its_own);
-    tcase_add_test(tests, of_several_figures_the_least_counts);
-    tcase_add_test(tests, a_limit_is_rounded_down_and_the_value_for_a_price_up);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("rate", NULL, NULL, TEST(every_rate_has_a_name_of_its_own),
+      TEST(of_several_figures_the_least_counts),
+      TEST(a_limit_is_rounded_down_and_the_value_for_a_price_up))

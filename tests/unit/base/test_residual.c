@@ -1,5 +1,6 @@
 /* What a residual says of a row of a product: right, doubtful, wrong. */
 #include "base/residual.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <float.h>
@@ -289,23 +290,11 @@ START_TEST(nan_and_infinities_are_those_that_operands_and_range_lead_to)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("residual");
-    TCase *tcase = tcase_create("all");
-    tcase_add_test(tcase, the_bounds_are_those_that_were_promised);
-    tcase_add_test(tcase, between_the_bounds_nobody_is_accused);
-    tcase_add_test(tcase, what_is_usual_is_right_even_beyond_what_rounding_can_do);
-    tcase_add_test(tcase, empty_rows_tiny_entries_and_endless_sums_are_judged_too);
-    tcase_add_test(tcase, no_honest_sum_is_wrong);
-    tcase_add_test(tcase, no_order_of_summation_makes_an_entry_wrong_and_nearly_all_are_right);
-    tcase_add_test(tcase, an_entry_is_judged_by_the_bounds_that_were_promised);
-    tcase_add_test(tcase, what_is_tiny_is_rounded_there_or_taken_for_zero);
-    tcase_add_test(tcase, nan_and_infinities_are_those_that_operands_and_range_lead_to);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("residual", NULL, NULL, TEST(the_bounds_are_those_that_were_promised),
+      TEST(between_the_bounds_nobody_is_accused),
+      TEST(what_is_usual_is_right_even_beyond_what_rounding_can_do),
+      TEST(empty_rows_tiny_entries_and_endless_sums_are_judged_too), TEST(no_honest_sum_is_wrong),
+      TEST(no_order_of_summation_makes_an_entry_wrong_and_nearly_all_are_right),
+      TEST(an_entry_is_judged_by_the_bounds_that_were_promised),
+      TEST(what_is_tiny_is_rounded_there_or_taken_for_zero),
+      TEST(nan_and_infinities_are_those_that_operands_and_range_lead_to))

@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -294,28 +295,13 @@ START_TEST(the_nearest_of_several_wins_even_when_it_comes_last)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("text");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, hex_goes_there_and_back);
-    tcase_add_test(tests, wrong_hex_is_refused_and_changes_nothing);
-    tcase_add_test(tests, base64_gives_the_vectors_of_rfc_4648);
-    tcase_add_test(tests, base64_takes_one_text_for_one_value);
-    tcase_add_test(tests, any_base64_that_is_taken_is_what_would_be_written);
-    tcase_add_test(tests, what_could_trick_a_terminal_is_not_shown);
-    tcase_add_test(tests, a_character_is_shown_whole_or_not_at_all);
-    tcase_add_test(tests, utf8_is_well_formed_or_not);
-    tcase_add_test(tests, a_strangers_bytes_are_shown_wherever_they_are_cut);
-    tcase_add_test(tests, plain_text_has_nothing_that_misnames_a_file);
-    tcase_add_test(tests, long_lines_are_broken_and_go_on_in_the_next);
-    tcase_add_test(tests, near_names_are_found);
-    tcase_add_test(tests, far_names_are_not);
-    tcase_add_test(tests, the_nearest_of_several_wins_even_when_it_comes_last);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("text", NULL, NULL, TEST(hex_goes_there_and_back),
+      TEST(wrong_hex_is_refused_and_changes_nothing), TEST(base64_gives_the_vectors_of_rfc_4648),
+      TEST(base64_takes_one_text_for_one_value),
+      TEST(any_base64_that_is_taken_is_what_would_be_written),
+      TEST(what_could_trick_a_terminal_is_not_shown),
+      TEST(a_character_is_shown_whole_or_not_at_all), TEST(utf8_is_well_formed_or_not),
+      TEST(a_strangers_bytes_are_shown_wherever_they_are_cut),
+      TEST(plain_text_has_nothing_that_misnames_a_file),
+      TEST(long_lines_are_broken_and_go_on_in_the_next), TEST(near_names_are_found),
+      TEST(far_names_are_not), TEST(the_nearest_of_several_wins_even_when_it_comes_last))

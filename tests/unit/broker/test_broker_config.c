@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "protocol/identity.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -157,9 +158,5 @@ int main(void)
     tcase_add_test(tests, accounts_that_nobody_could_mend_later_are_refused);
     tcase_add_test(tests, mistakes_are_named_with_their_line);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "protocol/envelope.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -512,9 +513,5 @@ int main(void)
     tcase_add_test(tests, strangers_who_greet_without_end_do_not_keep_members_out);
     tcase_add_test(tests, bytes_leave_the_processors_to_orders);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -656,49 +657,33 @@ START_TEST(a_restart_that_loses_much_is_one_failure)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("recovery");
-    TCase *tests = tcase_create("recovery");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_lost_subtask_goes_before_what_is_queued);
-    tcase_add_test(tests, a_default_budget_starts_lost_work_elsewhere_at_once);
-    tcase_add_test(tests, each_lane_takes_one_lost_subtask_at_a_time_in_front);
-    tcase_add_test(tests, while_nothing_is_known_what_runs_has_taken_at_least_so_long);
-    tcase_add_test(tests, the_lane_that_would_be_done_first_takes_the_lost_subtask);
-    tcase_add_test(tests, fresh_subtasks_are_never_urgent);
-    tcase_add_test(tests, one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice);
-    tcase_add_test(tests, who_comes_back_is_not_sent_again_what_it_had);
-    tcase_add_test(tests, what_both_sides_hold_is_left_alone);
-    tcase_add_test(tests, an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once);
-    tcase_add_test(tests, an_attempt_sent_since_the_welcome_is_said_again);
-    tcase_add_test(tests, an_agent_that_restarted_gets_its_lease_and_new_attempts);
-    tcase_add_test(tests, a_lost_attempt_whose_subtask_runs_elsewhere_is_not_started_again);
-    tcase_add_test(tests, an_attempt_that_was_decided_is_withdrawn_from_who_still_holds_it);
-    tcase_add_test(tests, a_withdrawal_that_was_lost_is_said_again);
-    tcase_add_test(tests, a_withdrawn_attempt_that_the_agent_has_lost_holds_up_nothing);
-    tcase_add_test(tests, a_lease_that_ended_or_never_was_is_ended_once);
-    tcase_add_test(tests, another_providers_lease_is_unknown_and_left_alone);
-    tcase_add_test(tests, a_subtask_that_kills_its_agents_is_given_up);
-    tcase_add_test(tests, a_frozen_providers_leases_and_asks_end_with_the_command);
-    tcase_add_test(tests, a_frozen_consumers_work_is_withdrawn_with_the_command);
-    tcase_add_test(tests, goodbye_and_suspicion_cancel_the_asks_with_the_command);
-    tcase_add_test(tests, a_subtask_that_is_given_back_for_ever_has_a_last_attempt);
-    tcase_add_test(tests, an_explanation_of_an_ended_job_says_that_it_has_ended);
-    tcase_add_test(tests, a_job_that_only_its_providers_failed_says_so);
-    tcase_add_test(tests, a_job_whose_program_failed_says_that);
-    tcase_add_test(tests, no_claim_of_time_makes_a_state_that_does_not_load);
-    tcase_add_test(tests, a_long_wide_lease_makes_a_state_that_loads);
-    tcase_add_test(tests, nobody_has_seen_the_future);
-    tcase_add_test(tests, who_loses_work_again_and_again_is_avoided_and_another_gets_it);
-    tcase_add_test(tests, who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while);
-    tcase_add_test(tests, a_restart_that_loses_much_is_one_failure);
-    tcase_add_test(tests, timers_of_what_is_gone_do_not_pile_up);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("recovery", set_up, tear_down, TEST(a_lost_subtask_goes_before_what_is_queued),
+      TEST(a_default_budget_starts_lost_work_elsewhere_at_once),
+      TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front),
+      TEST(while_nothing_is_known_what_runs_has_taken_at_least_so_long),
+      TEST(the_lane_that_would_be_done_first_takes_the_lost_subtask),
+      TEST(fresh_subtasks_are_never_urgent),
+      TEST(one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice),
+      TEST(who_comes_back_is_not_sent_again_what_it_had), TEST(what_both_sides_hold_is_left_alone),
+      TEST(an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once),
+      TEST(an_attempt_sent_since_the_welcome_is_said_again),
+      TEST(an_agent_that_restarted_gets_its_lease_and_new_attempts),
+      TEST(a_lost_attempt_whose_subtask_runs_elsewhere_is_not_started_again),
+      TEST(an_attempt_that_was_decided_is_withdrawn_from_who_still_holds_it),
+      TEST(a_withdrawal_that_was_lost_is_said_again),
+      TEST(a_withdrawn_attempt_that_the_agent_has_lost_holds_up_nothing),
+      TEST(a_lease_that_ended_or_never_was_is_ended_once),
+      TEST(another_providers_lease_is_unknown_and_left_alone),
+      TEST(a_subtask_that_kills_its_agents_is_given_up),
+      TEST(a_frozen_providers_leases_and_asks_end_with_the_command),
+      TEST(a_frozen_consumers_work_is_withdrawn_with_the_command),
+      TEST(goodbye_and_suspicion_cancel_the_asks_with_the_command),
+      TEST(a_subtask_that_is_given_back_for_ever_has_a_last_attempt),
+      TEST(an_explanation_of_an_ended_job_says_that_it_has_ended),
+      TEST(a_job_that_only_its_providers_failed_says_so),
+      TEST(a_job_whose_program_failed_says_that),
+      TEST(no_claim_of_time_makes_a_state_that_does_not_load),
+      TEST(a_long_wide_lease_makes_a_state_that_loads), TEST(nobody_has_seen_the_future),
+      TEST(who_loses_work_again_and_again_is_avoided_and_another_gets_it),
+      TEST(who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while),
+      TEST(a_restart_that_loses_much_is_one_failure), TEST(timers_of_what_is_gone_do_not_pile_up))

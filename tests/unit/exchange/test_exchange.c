@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -769,45 +770,29 @@ START_TEST(one_account_cannot_have_all_subtasks)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange");
-    TCase *tests = tcase_create("exchange");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, a_job_is_run_paid_and_settled);
-    tcase_add_test(tests, a_claim_above_what_was_seen_is_cut);
-    tcase_add_test(tests, two_in_flight_are_not_billed_twice);
-    tcase_add_test(tests, the_same_result_twice_is_paid_once);
-    tcase_add_test(tests, another_providers_result_is_worth_nothing);
-    tcase_add_test(tests, a_program_that_fails_is_paid_and_its_subtask_ends);
-    tcase_add_test(tests, a_provider_that_fails_is_not_paid_and_the_work_goes_elsewhere);
-    tcase_add_test(tests, a_suspect_providers_work_starts_elsewhere_and_the_first_result_wins);
-    tcase_add_test(tests, a_lease_ends_with_its_term_even_if_every_message_is_lost);
-    tcase_add_test(tests, a_lease_is_renewed_while_there_is_work_and_budget);
-    tcase_add_test(tests, a_job_whose_budget_is_used_up_ends_and_says_so);
-    tcase_add_test(tests, cancelling_pays_the_time_used_and_gives_back_the_rest);
-    tcase_add_test(tests, a_refusal_names_what_is_wrong_and_changes_nothing);
-    tcase_add_test(tests, a_statement_is_answered_with_what_differs);
-    tcase_add_test(tests, commands_out_of_order_are_not_applied);
-    tcase_add_test(tests, of_asks_freed_together_the_better_is_filled_first);
-    tcase_add_test(tests, a_refused_submit_forgets_no_ended_job);
-    tcase_add_test(tests, what_a_job_asked_for_goes_with_its_bid);
-    tcase_add_test(tests, a_simulated_device_does_no_work_for_who_does_not_ask_for_one);
-    tcase_add_test(tests, a_provider_uses_only_so_many_kinds_of_device);
-    tcase_add_test(tests, an_agent_hears_what_becomes_of_its_devices_asks);
-    tcase_add_test(tests, a_result_that_hides_its_simulation_is_not_accepted);
-    tcase_add_test(tests, a_real_device_has_no_simulated_results);
-    tcase_add_test(tests, devices_advertised_anew_make_room_for_themselves);
-    tcase_add_test(tests, a_device_that_a_lease_still_holds_counts);
-    tcase_add_test(tests, what_another_account_keeps_in_use_is_not_charged_to_the_first);
-    tcase_add_test(tests, a_device_with_every_attribute_and_an_instrument_survives_a_snapshot);
-    tcase_add_test(tests, limits_are_a_command_and_what_stands_stays);
-    tcase_add_test(tests, a_snapshot_brings_its_limits_and_more_than_they_allow);
-    tcase_add_test(tests, one_account_cannot_have_all_subtasks);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange", set_up, tear_down, TEST(a_job_is_run_paid_and_settled),
+      TEST(a_claim_above_what_was_seen_is_cut), TEST(two_in_flight_are_not_billed_twice),
+      TEST(the_same_result_twice_is_paid_once), TEST(another_providers_result_is_worth_nothing),
+      TEST(a_program_that_fails_is_paid_and_its_subtask_ends),
+      TEST(a_provider_that_fails_is_not_paid_and_the_work_goes_elsewhere),
+      TEST(a_suspect_providers_work_starts_elsewhere_and_the_first_result_wins),
+      TEST(a_lease_ends_with_its_term_even_if_every_message_is_lost),
+      TEST(a_lease_is_renewed_while_there_is_work_and_budget),
+      TEST(a_job_whose_budget_is_used_up_ends_and_says_so),
+      TEST(cancelling_pays_the_time_used_and_gives_back_the_rest),
+      TEST(a_refusal_names_what_is_wrong_and_changes_nothing),
+      TEST(a_statement_is_answered_with_what_differs), TEST(commands_out_of_order_are_not_applied),
+      TEST(of_asks_freed_together_the_better_is_filled_first),
+      TEST(a_refused_submit_forgets_no_ended_job), TEST(what_a_job_asked_for_goes_with_its_bid),
+      TEST(a_simulated_device_does_no_work_for_who_does_not_ask_for_one),
+      TEST(a_provider_uses_only_so_many_kinds_of_device),
+      TEST(an_agent_hears_what_becomes_of_its_devices_asks),
+      TEST(a_result_that_hides_its_simulation_is_not_accepted),
+      TEST(a_real_device_has_no_simulated_results),
+      TEST(devices_advertised_anew_make_room_for_themselves),
+      TEST(a_device_that_a_lease_still_holds_counts),
+      TEST(what_another_account_keeps_in_use_is_not_charged_to_the_first),
+      TEST(a_device_with_every_attribute_and_an_instrument_survives_a_snapshot),
+      TEST(limits_are_a_command_and_what_stands_stays),
+      TEST(a_snapshot_brings_its_limits_and_more_than_they_allow),
+      TEST(one_account_cannot_have_all_subtasks))

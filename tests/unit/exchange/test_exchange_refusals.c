@@ -6,6 +6,7 @@
 #include "formats/units.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -554,24 +555,7 @@ START_TEST(texts_that_are_no_price)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange refusals");
-    TCase *tests = tcase_create("refusals");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, set_up_orders, tear_down);
-    tcase_add_test(tests, asks_that_are_wrong);
-    tcase_add_test(tests, jobs_that_are_wrong);
-    tcase_add_test(tests, price_times_slots_times_term_is_more_than_there_is);
-    tcase_add_test(tests, at_market_price_there_is_always_as_much);
-    tcase_add_test(tests, replacements_that_are_wrong);
-    tcase_add_test(tests, cancels_that_are_wrong);
-    tcase_add_test(tests, ids_that_were_used);
-    tcase_add_test(tests, texts_that_are_no_price);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("exchange refusals", set_up_orders, tear_down, TEST(asks_that_are_wrong),
+      TEST(jobs_that_are_wrong), TEST(price_times_slots_times_term_is_more_than_there_is),
+      TEST(at_market_price_there_is_always_as_much), TEST(replacements_that_are_wrong),
+      TEST(cancels_that_are_wrong), TEST(ids_that_were_used), TEST(texts_that_are_no_price))

@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -313,21 +314,9 @@ START_TEST(a_class_is_found_among_many)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange room");
-    TCase *tests = tcase_create("room");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, the_oldest_that_has_ended_makes_room_whichever_ended_first);
-    tcase_add_test(tests, of_many_accounts_the_oldest_that_has_ended_goes_first);
-    tcase_add_test(tests, what_is_expected_changes_nothing);
-    tcase_add_test(tests, classes_of_an_account_are_counted_once_each_and_as_long_as_they_are_used);
-    tcase_add_test(tests, a_class_is_found_among_many);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("exchange room", set_up, tear_down,
+      TEST(the_oldest_that_has_ended_makes_room_whichever_ended_first),
+      TEST(of_many_accounts_the_oldest_that_has_ended_goes_first),
+      TEST(what_is_expected_changes_nothing),
+      TEST(classes_of_an_account_are_counted_once_each_and_as_long_as_they_are_used),
+      TEST(a_class_is_found_among_many))

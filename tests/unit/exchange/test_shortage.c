@@ -1,6 +1,7 @@
 /* Memory that runs out in the middle of a step and stays short: the step ends, and says so. That
  * one allocation fails and the next succeeds is tests/crash/crash_memory.c's. */
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -69,16 +70,4 @@ START_TEST(a_step_without_memory_ends)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("shortage");
-    TCase *tests = tcase_create("shortage");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_step_without_memory_ends);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("shortage", NULL, NULL, TEST(a_step_without_memory_ends))

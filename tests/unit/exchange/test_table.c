@@ -1,4 +1,5 @@
 #include "exchange/table.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -68,16 +69,5 @@ START_TEST(another_key_puts_elements_elsewhere_and_finds_them_all)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("table");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, the_hash_is_siphash);
-    tcase_add_test(tests, another_key_puts_elements_elsewhere_and_finds_them_all);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("table", NULL, NULL, TEST(the_hash_is_siphash),
+      TEST(another_key_puts_elements_elsewhere_and_finds_them_all))

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "formats/dag.h"
+#include "tests/support/suite.h"
 
 #define GOOD                                                                                       \
     "{\"format\":\"bourse-dag-1\",\"name\":\"one\",\"time_unit\":\"ms\","                          \
@@ -143,21 +144,8 @@ START_TEST(names_in_a_problem_can_be_printed)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("dag");
-    TCase *tests = tcase_create("dag");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, a_file_is_read_in_its_own_order);
-    tcase_add_test(tests, name_and_unit_may_be_left_out_and_other_keys_are_left_alone);
-    tcase_add_test(tests, what_is_no_such_file_is_refused);
-    tcase_add_test(tests, a_wrong_value_is_named_with_its_owner);
-    tcase_add_test(tests, ids_are_found_or_refused);
-    tcase_add_test(tests, numbers_that_json_has_not_are_named_too);
-    tcase_add_test(tests, names_in_a_problem_can_be_printed);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("dag", NULL, NULL, TEST(a_file_is_read_in_its_own_order),
+      TEST(name_and_unit_may_be_left_out_and_other_keys_are_left_alone),
+      TEST(what_is_no_such_file_is_refused), TEST(a_wrong_value_is_named_with_its_owner),
+      TEST(ids_are_found_or_refused), TEST(numbers_that_json_has_not_are_named_too),
+      TEST(names_in_a_problem_can_be_printed))

@@ -4,6 +4,7 @@
 #include "formats/limits.h"
 #include "formats/requirement.h"
 #include "protocol/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -431,30 +432,12 @@ START_TEST(no_cap_is_wider_than_the_wires)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("job");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_whole_job_is_read);
-    tcase_add_test(tests, a_job_needs_no_more_than_a_program);
-    tcase_add_test(tests, a_noop_needs_no_program_and_takes_none);
-    tcase_add_test(tests, a_tensor_job_is_an_operation_on_files);
-    tcase_add_test(tests, a_byte_order_mark_and_tabs_do_no_harm);
-    tcase_add_test(tests, an_input_is_a_program_inside_an_image);
-    tcase_add_test(tests, arrays_and_lines_make_subtasks_too);
-    tcase_add_test(tests, a_job_is_good_for_a_time_or_till_a_moment);
-    tcase_add_test(tests, mistyped_keys_and_units_name_line_and_nearest);
-    tcase_add_test(tests, wrong_shapes_say_what_to_write);
-    tcase_add_test(tests, what_is_not_there_yet_is_refused_not_ignored);
-    tcase_add_test(tests, an_order_is_one_of_five_words);
-    tcase_add_test(tests, keys_that_contradict_each_other_are_refused);
-    tcase_add_test(tests, a_job_from_the_command_line_obeys_the_same_rules);
-    tcase_add_test(tests, lists_have_their_caps);
-    tcase_add_test(tests, no_cap_is_wider_than_the_wires);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("job", NULL, NULL, TEST(a_whole_job_is_read), TEST(a_job_needs_no_more_than_a_program),
+      TEST(a_noop_needs_no_program_and_takes_none), TEST(a_tensor_job_is_an_operation_on_files),
+      TEST(a_byte_order_mark_and_tabs_do_no_harm), TEST(an_input_is_a_program_inside_an_image),
+      TEST(arrays_and_lines_make_subtasks_too), TEST(a_job_is_good_for_a_time_or_till_a_moment),
+      TEST(mistyped_keys_and_units_name_line_and_nearest), TEST(wrong_shapes_say_what_to_write),
+      TEST(what_is_not_there_yet_is_refused_not_ignored), TEST(an_order_is_one_of_five_words),
+      TEST(keys_that_contradict_each_other_are_refused),
+      TEST(a_job_from_the_command_line_obeys_the_same_rules), TEST(lists_have_their_caps),
+      TEST(no_cap_is_wider_than_the_wires))

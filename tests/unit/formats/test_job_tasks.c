@@ -6,6 +6,7 @@
 #include "formats/limits.h"
 #include "formats/requirement.h"
 #include "protocol/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -250,24 +251,9 @@ START_TEST(what_is_read_can_be_sent)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("job_tasks");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_diamond_is_read_in_any_order);
-    tcase_add_test(tests, what_a_task_leaves_open_is_the_jobs);
-    tcase_add_test(tests, names_that_are_nobodys_are_refused_with_the_nearest);
-    tcase_add_test(tests, a_circle_names_its_tasks);
-    tcase_add_test(tests, the_rules_of_a_job_hold_for_its_tasks);
-    tcase_add_test(tests, files_do_not_meet_in_the_work_folder);
-    tcase_add_test(tests, tasks_of_no_ops_wait_and_take_nothing);
-    tcase_add_test(tests, a_long_chain_is_read);
-    tcase_add_test(tests, what_is_read_can_be_sent);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("job_tasks", NULL, NULL, TEST(a_diamond_is_read_in_any_order),
+      TEST(what_a_task_leaves_open_is_the_jobs),
+      TEST(names_that_are_nobodys_are_refused_with_the_nearest), TEST(a_circle_names_its_tasks),
+      TEST(the_rules_of_a_job_hold_for_its_tasks), TEST(files_do_not_meet_in_the_work_folder),
+      TEST(tasks_of_no_ops_wait_and_take_nothing), TEST(a_long_chain_is_read),
+      TEST(what_is_read_can_be_sent))

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "formats/job.h"
 #include "formats/requirement.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -115,17 +116,5 @@ START_TEST(every_field_and_key_is_described)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("jobfile");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, the_examples_are_taken);
-    tcase_add_test(tests, the_mistakes_are_refused_in_the_words_shown);
-    tcase_add_test(tests, every_field_and_key_is_described);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("jobfile", NULL, NULL, TEST(the_examples_are_taken),
+      TEST(the_mistakes_are_refused_in_the_words_shown), TEST(every_field_and_key_is_described))

@@ -1,4 +1,5 @@
 #include "formats/moment.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -61,16 +62,4 @@ START_TEST(what_is_none_is_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("moment");
-    TCase *tests = tcase_create("moment");
-    tcase_add_test(tests, moments_are_read);
-    tcase_add_test(tests, what_is_none_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("moment", NULL, NULL, TEST(moments_are_read), TEST(what_is_none_is_refused))

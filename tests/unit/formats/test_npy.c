@@ -1,6 +1,7 @@
 /* Headers of .npy files: those that NumPy writes, byte for byte, and those that lie. */
 #include "formats/npy.h"
 #include "runtime/files.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -259,22 +260,8 @@ START_TEST(data_at_an_odd_place_is_no_matrix)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("npy");
-    TCase *tcase = tcase_create("npy");
-    tcase_add_test(tcase, files_that_numpy_writes_are_read);
-    tcase_add_test(tcase, a_matrix_is_written_as_numpy_writes_it);
-    tcase_add_test(tcase, any_order_quotes_and_spaces_are_taken);
-    tcase_add_test(tcase, hostile_headers_are_refused_in_words);
-    tcase_add_test(tcase, a_type_does_not_end_at_a_nul);
-    tcase_add_test(tcase, files_of_another_kind_are_refused_in_words);
-    tcase_add_test(tcase, the_front_of_a_large_file_is_enough);
-    tcase_add_test(tcase, data_at_an_odd_place_is_no_matrix);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("npy", NULL, NULL, TEST(files_that_numpy_writes_are_read),
+      TEST(a_matrix_is_written_as_numpy_writes_it), TEST(any_order_quotes_and_spaces_are_taken),
+      TEST(hostile_headers_are_refused_in_words), TEST(a_type_does_not_end_at_a_nul),
+      TEST(files_of_another_kind_are_refused_in_words), TEST(the_front_of_a_large_file_is_enough),
+      TEST(data_at_an_odd_place_is_no_matrix))

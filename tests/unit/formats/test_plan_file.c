@@ -1,5 +1,6 @@
 /* Plan files: what is to be planned, as YAML and as the command line has it. */
 #include "formats/plan_file.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -211,20 +212,8 @@ START_TEST(samples_and_risks_are_of_devices)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_file");
-    TCase *tests = tcase_create("plan_file");
-    tcase_add_test(tests, all_that_can_be_said_is_read);
-    tcase_add_test(tests, what_is_not_said_is_not_said);
-    tcase_add_test(tests, what_is_wrong_is_said_with_its_line);
-    tcase_add_test(tests, a_name_that_is_set_again_has_the_later_value);
-    tcase_add_test(tests, what_is_said_of_a_device_twice_is_refused_but_over_the_file);
-    tcase_add_test(tests, samples_and_risks_are_of_devices);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_file", NULL, NULL, TEST(all_that_can_be_said_is_read),
+      TEST(what_is_not_said_is_not_said), TEST(what_is_wrong_is_said_with_its_line),
+      TEST(a_name_that_is_set_again_has_the_later_value),
+      TEST(what_is_said_of_a_device_twice_is_refused_but_over_the_file),
+      TEST(samples_and_risks_are_of_devices))

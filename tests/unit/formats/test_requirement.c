@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/kind.h"
 #include "formats/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -417,28 +418,12 @@ START_TEST(a_chain_as_long_as_a_tree_may_be_prints)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("requirement");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_requirement_becomes_a_postfix_tree);
-    tcase_add_test(tests, one_need_has_one_text);
-    tcase_add_test(tests, every_kind_and_variant_can_be_asked_for);
-    tcase_add_test(tests, wrong_texts_say_what_is_wrong);
-    tcase_add_test(tests, what_no_device_ever_has_is_refused_with_the_range);
-    tcase_add_test(tests, a_word_with_other_letters_is_shown_whole);
-    tcase_add_test(tests, what_other_languages_write_is_refused_with_what_is_right);
-    tcase_add_test(tests, a_figure_says_its_unit);
-    tcase_add_test(tests, a_place_is_counted_as_editors_do);
-    tcase_add_test(tests, depth_and_size_are_capped);
-    tcase_add_test(tests, a_map_holds_with_all_its_entries);
-    tcase_add_test(tests, wrong_maps_are_refused_where_they_stand);
-    tcase_add_test(tests, trees_of_a_peer_are_checked_before_they_are_printed);
-    tcase_add_test(tests, a_chain_as_long_as_a_tree_may_be_prints);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("requirement", NULL, NULL, TEST(a_requirement_becomes_a_postfix_tree),
+      TEST(one_need_has_one_text), TEST(every_kind_and_variant_can_be_asked_for),
+      TEST(wrong_texts_say_what_is_wrong), TEST(what_no_device_ever_has_is_refused_with_the_range),
+      TEST(a_word_with_other_letters_is_shown_whole),
+      TEST(what_other_languages_write_is_refused_with_what_is_right), TEST(a_figure_says_its_unit),
+      TEST(a_place_is_counted_as_editors_do), TEST(depth_and_size_are_capped),
+      TEST(a_map_holds_with_all_its_entries), TEST(wrong_maps_are_refused_where_they_stand),
+      TEST(trees_of_a_peer_are_checked_before_they_are_printed),
+      TEST(a_chain_as_long_as_a_tree_may_be_prints))

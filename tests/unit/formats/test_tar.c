@@ -1,4 +1,5 @@
 #include "formats/tar.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -263,21 +264,6 @@ START_TEST(an_archive_that_cannot_be_read_is_not_unfit)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("tar");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_root_file_system_is_taken);
-    tcase_add_test(tests, limits_hold_with_their_figures);
-    tcase_add_test(tests, entries_that_no_root_has_are_refused);
-    tcase_add_test(tests, headers_before_an_entry_count_for_it);
-    tcase_add_test(tests, what_is_no_whole_archive_is_refused);
-    tcase_add_test(tests, an_archive_that_cannot_be_read_is_not_unfit);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("tar", NULL, NULL, TEST(a_root_file_system_is_taken), TEST(limits_hold_with_their_figures),
+      TEST(entries_that_no_root_has_are_refused), TEST(headers_before_an_entry_count_for_it),
+      TEST(what_is_no_whole_archive_is_refused), TEST(an_archive_that_cannot_be_read_is_not_unfit))

@@ -1,6 +1,7 @@
 #include "formats/template.h"
 
 #include "formats/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -154,21 +155,8 @@ START_TEST(paths_stay_inside)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("template");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, placeholders_stand_for_the_subtask);
-    tcase_add_test(tests, names_that_could_leave_the_folder_are_not_used_for_outputs);
-    tcase_add_test(tests, an_expansion_never_overruns);
-    tcase_add_test(tests, what_is_no_template_is_refused);
-    tcase_add_test(tests, a_refusal_names_the_nearest);
-    tcase_add_test(tests, each_source_has_its_placeholders);
-    tcase_add_test(tests, paths_stay_inside);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("template", NULL, NULL, TEST(placeholders_stand_for_the_subtask),
+      TEST(names_that_could_leave_the_folder_are_not_used_for_outputs),
+      TEST(an_expansion_never_overruns), TEST(what_is_no_template_is_refused),
+      TEST(a_refusal_names_the_nearest), TEST(each_source_has_its_placeholders),
+      TEST(paths_stay_inside))

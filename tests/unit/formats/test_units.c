@@ -1,6 +1,7 @@
 #include "formats/units.h"
 
 #include "formats/range.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -379,29 +380,11 @@ START_TEST(wrong_ranges_are_refused_with_the_reason)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("units");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, what_is_left_is_never_shown_as_more);
-    tcase_add_test(tests, durations_are_read_exactly);
-    tcase_add_test(tests, wrong_durations_are_refused);
-    tcase_add_test(tests, sizes_are_read_exactly);
-    tcase_add_test(tests, wrong_sizes_are_refused);
-    tcase_add_test(tests, amounts_are_read_exactly);
-    tcase_add_test(tests, wrong_amounts_are_refused);
-    tcase_add_test(tests, counts_are_digits);
-    tcase_add_test(tests, a_text_longer_than_any_number_is_refused);
-    tcase_add_test(tests, numbers_are_written_as_people_write_them);
-    tcase_add_test(tests, short_forms_round_and_carry);
-    tcase_add_test(tests, rates_are_read_and_written_exactly);
-    tcase_add_test(tests, a_refusal_says_what_would_be_right);
-    tcase_add_test(tests, a_range_knows_its_numbers);
-    tcase_add_test(tests, wrong_ranges_are_refused_with_the_reason);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("units", NULL, NULL, TEST(what_is_left_is_never_shown_as_more),
+      TEST(durations_are_read_exactly), TEST(wrong_durations_are_refused),
+      TEST(sizes_are_read_exactly), TEST(wrong_sizes_are_refused), TEST(amounts_are_read_exactly),
+      TEST(wrong_amounts_are_refused), TEST(counts_are_digits),
+      TEST(a_text_longer_than_any_number_is_refused),
+      TEST(numbers_are_written_as_people_write_them), TEST(short_forms_round_and_carry),
+      TEST(rates_are_read_and_written_exactly), TEST(a_refusal_says_what_would_be_right),
+      TEST(a_range_knows_its_numbers), TEST(wrong_ranges_are_refused_with_the_reason))

@@ -1,4 +1,5 @@
 #include "formats/value.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -86,18 +87,6 @@ START_TEST(its_text_is_read_back)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("value");
-    TCase *tests = tcase_create("value");
-    tcase_add_test(tests, a_value_is_an_amount_for_work_at_a_rate);
-    tcase_add_test(tests, it_is_read_exactly_or_not_at_all);
-    tcase_add_test(tests, what_is_wrong_is_said_with_what_is_right);
-    tcase_add_test(tests, its_text_is_read_back);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("value", NULL, NULL, TEST(a_value_is_an_amount_for_work_at_a_rate),
+      TEST(it_is_read_exactly_or_not_at_all), TEST(what_is_wrong_is_said_with_what_is_right),
+      TEST(its_text_is_read_back))

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "formats/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -343,25 +344,10 @@ START_TEST(quoted_texts_read_back_as_they_were)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("yaml");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, values_are_read_with_their_types);
-    tcase_add_test(tests, absent_keys_give_the_fallback);
-    tcase_add_test(tests, json_is_a_subset);
-    tcase_add_test(tests, what_yaml_can_do_and_we_do_not_take_is_refused);
-    tcase_add_test(tests, what_is_not_yaml_is_refused_with_its_line);
-    tcase_add_test(tests, caps_hold_before_a_tree_is_built);
-    tcase_add_test(tests, no_kind_of_value_reaches_an_assertion);
-    tcase_add_test(tests, wrong_values_are_refused_with_line_and_key);
-    tcase_add_test(tests, the_first_refusal_is_the_one_told);
-    tcase_add_test(tests, a_message_holds_no_control_character);
-    tcase_add_test(tests, quoted_texts_read_back_as_they_were);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("yaml", NULL, NULL, TEST(values_are_read_with_their_types),
+      TEST(absent_keys_give_the_fallback), TEST(json_is_a_subset),
+      TEST(what_yaml_can_do_and_we_do_not_take_is_refused),
+      TEST(what_is_not_yaml_is_refused_with_its_line), TEST(caps_hold_before_a_tree_is_built),
+      TEST(no_kind_of_value_reaches_an_assertion), TEST(wrong_values_are_refused_with_line_and_key),
+      TEST(the_first_refusal_is_the_one_told), TEST(a_message_holds_no_control_character),
+      TEST(quoted_texts_read_back_as_they_were))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "tests/support/suite.h"
 
 static uint32_t account_with(struct accounts *accounts, int64_t credits_micro)
 {
@@ -167,24 +168,9 @@ START_TEST(a_hold_may_be_of_nothing)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("accounts");
-    TCase *tests = tcase_create("accounts");
-    tcase_add_test(tests, accounts_are_numbered_in_order_after_the_systems_three);
-    tcase_add_test(tests, minting_debits_the_mint);
-    tcase_add_test(tests, only_the_mint_may_overdraw);
-    tcase_add_test(tests, amounts_are_above_zero);
-    tcase_add_test(tests, a_hold_may_be_of_nothing);
-    tcase_add_test(tests, no_balance_can_wrap);
-    tcase_add_test(tests, a_hold_is_captured_in_parts_and_the_rest_released);
-    tcase_add_test(tests, an_ended_hold_pays_nothing);
-    tcase_add_test(tests, a_hold_that_cannot_be_funded_leaves_no_trace);
-    tcase_add_test(tests, a_restored_balance_that_does_not_sum_is_noticed);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("accounts", NULL, NULL, TEST(accounts_are_numbered_in_order_after_the_systems_three),
+      TEST(minting_debits_the_mint), TEST(only_the_mint_may_overdraw), TEST(amounts_are_above_zero),
+      TEST(a_hold_may_be_of_nothing), TEST(no_balance_can_wrap),
+      TEST(a_hold_is_captured_in_parts_and_the_rest_released), TEST(an_ended_hold_pays_nothing),
+      TEST(a_hold_that_cannot_be_funded_leaves_no_trace),
+      TEST(a_restored_balance_that_does_not_sum_is_noticed))

@@ -7,6 +7,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "tests/support/suite.h"
 
 /* Made with OpenSSL from the seed 00 01 02 .. 1f, by the words of the C2SP signed-note and
  * tlog-checkpoint specifications. */
@@ -201,9 +202,5 @@ int main(void)
     tcase_add_test(tests, verifier_keys_round_trip);
     tcase_add_test(tests, others_verifier_keys_are_read);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tests/support/suite.h"
 
 /* The eight leaves that Certificate Transparency implementations test with, and the root of the
  * first n. */
@@ -110,18 +111,7 @@ START_TEST(nothing_is_consistent_with_the_empty_or_a_longer_tree)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("merkle");
-    TCase *tests = tcase_create("merkle");
-    tcase_add_test(tests, roots_are_those_of_certificate_transparency);
-    tcase_add_test(tests, appending_tells_of_each_subtree_that_it_completes);
-    tcase_add_test(tests, a_leaf_outside_the_tree_is_not_included);
-    tcase_add_test(tests, nothing_is_consistent_with_the_empty_or_a_longer_tree);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("merkle", NULL, NULL, TEST(roots_are_those_of_certificate_transparency),
+      TEST(appending_tells_of_each_subtree_that_it_completes),
+      TEST(a_leaf_outside_the_tree_is_not_included),
+      TEST(nothing_is_consistent_with_the_empty_or_a_longer_tree))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sha256.h"
+#include "tests/support/suite.h"
 
 #define CORPUS BOURSE_SOURCE_DIR "/tests/fuzz/corpus/"
 
@@ -338,9 +339,5 @@ int main(void)
     tcase_add_test(tests, the_largest_receipt_fits);
     tcase_add_loop_test(tests, the_fuzzed_corpus_is_of_the_present_form, 0, CORPUS_COUNT);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

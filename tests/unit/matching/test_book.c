@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "matching/book.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -598,35 +599,20 @@ START_TEST(a_tree_that_is_not_one_is_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("book");
-    TCase *tests = tcase_create("book");
-    tcase_add_test(tests, the_lowest_ask_comes_first_and_the_older_of_two_equal);
-    tcase_add_test(tests, what_fills_at_once_need_not_rest);
-    tcase_add_test(tests, the_highest_bid_comes_first_across_classes);
-    tcase_add_test(tests, an_ask_that_does_not_fit_the_requirement_is_never_met);
-    tcase_add_test(tests, a_bid_by_value_takes_the_most_work_for_its_price);
-    tcase_add_test(tests, asks_of_the_same_price_for_work_are_taken_in_the_order_they_came);
-    tcase_add_test(tests, an_ask_takes_what_is_worth_most_in_its_cell);
-    tcase_add_test(tests, a_bid_by_value_that_waits_pays_its_limit_rounded_down);
-    tcase_add_test(tests, the_largest_values_and_rates_neither_wrap_nor_pay_above_the_most);
-    tcase_add_test(tests, classes_by_value_are_told_apart_and_go_like_others);
-    tcase_add_test(tests, a_donation_fills_at_nothing_whoever_came_first);
-    tcase_add_test(tests, a_fill_is_a_multiple_of_the_width);
-    tcase_add_test(tests, a_term_longer_than_the_ask_allows_does_not_fill);
-    tcase_add_test(tests, one_owner_is_told_of_what_is_his_own);
-    tcase_add_test(tests, the_same_attributes_in_another_order_are_the_same_cell);
-    tcase_add_test(tests, caps_are_answers);
-    tcase_add_test(tests, what_nobody_refers_to_goes_and_its_number_is_used_again);
-    tcase_add_test(tests, a_book_made_again_has_the_same_numbers);
-    tcase_add_test(tests, requirements_mean_what_base_says);
-    tcase_add_test(tests, a_simulated_device_is_met_only_by_who_asks_for_one);
-    tcase_add_test(tests, a_tree_that_is_not_one_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("book", NULL, NULL, TEST(the_lowest_ask_comes_first_and_the_older_of_two_equal),
+      TEST(what_fills_at_once_need_not_rest), TEST(the_highest_bid_comes_first_across_classes),
+      TEST(an_ask_that_does_not_fit_the_requirement_is_never_met),
+      TEST(a_bid_by_value_takes_the_most_work_for_its_price),
+      TEST(asks_of_the_same_price_for_work_are_taken_in_the_order_they_came),
+      TEST(an_ask_takes_what_is_worth_most_in_its_cell),
+      TEST(a_bid_by_value_that_waits_pays_its_limit_rounded_down),
+      TEST(the_largest_values_and_rates_neither_wrap_nor_pay_above_the_most),
+      TEST(classes_by_value_are_told_apart_and_go_like_others),
+      TEST(a_donation_fills_at_nothing_whoever_came_first), TEST(a_fill_is_a_multiple_of_the_width),
+      TEST(a_term_longer_than_the_ask_allows_does_not_fill),
+      TEST(one_owner_is_told_of_what_is_his_own),
+      TEST(the_same_attributes_in_another_order_are_the_same_cell), TEST(caps_are_answers),
+      TEST(what_nobody_refers_to_goes_and_its_number_is_used_again),
+      TEST(a_book_made_again_has_the_same_numbers), TEST(requirements_mean_what_base_says),
+      TEST(a_simulated_device_is_met_only_by_who_asks_for_one),
+      TEST(a_tree_that_is_not_one_is_refused))

@@ -2,6 +2,7 @@
 #include "matching/resting.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -58,15 +59,4 @@ START_TEST(a_walk_meets_what_rests_and_nothing_else)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("resting");
-    TCase *tests = tcase_create("resting");
-    tcase_add_test(tests, a_walk_meets_what_rests_and_nothing_else);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("resting", NULL, NULL, TEST(a_walk_meets_what_rests_and_nothing_else))

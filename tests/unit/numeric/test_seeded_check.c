@@ -1,6 +1,7 @@
 /* Which products Freivalds' check believes. */
 #include "numeric/seeded_check.h"
 #include "tests/support/matrices.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <float.h>
@@ -460,25 +461,12 @@ START_TEST(too_many_doubtful_rows_are_neither_unsure_for_ever_nor_a_cover)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("freivalds");
-    TCase *tcase = tcase_create("freivalds");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, honest_products_are_accepted, 0, 2);
-    tcase_add_test(tcase, lies_are_rejected);
-    tcase_add_loop_test(tcase, what_is_not_finite_is_compared_one_by_one, 0, 2);
-    tcase_add_loop_test(tcase, no_honest_product_is_ever_refuted, 0, 10);
-    tcase_add_loop_test(tcase, honest_products_however_odd_are_accepted, 0, 2);
-    tcase_add_test(tcase, what_overflows_on_its_way_may_be_infinite_and_nothing_else_may);
-    tcase_add_loop_test(tcase, long_sums_are_no_cover_for_lies, 0, 2);
-    tcase_add_test(tcase, equal_terms_one_after_the_other_are_accepted);
-    tcase_add_test(tcase, too_many_doubtful_rows_are_neither_unsure_for_ever_nor_a_cover);
-    tcase_add_loop_test(tcase, a_lower_precision_shows_however_long_the_sums_are, 0, 2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("freivalds", NULL, NULL, LOOP(honest_products_are_accepted, 0, 2), TEST(lies_are_rejected),
+      LOOP(what_is_not_finite_is_compared_one_by_one, 0, 2),
+      LOOP(no_honest_product_is_ever_refuted, 0, 10),
+      LOOP(honest_products_however_odd_are_accepted, 0, 2),
+      TEST(what_overflows_on_its_way_may_be_infinite_and_nothing_else_may),
+      LOOP(long_sums_are_no_cover_for_lies, 0, 2),
+      TEST(equal_terms_one_after_the_other_are_accepted),
+      TEST(too_many_doubtful_rows_are_neither_unsure_for_ever_nor_a_cover),
+      LOOP(a_lower_precision_shows_however_long_the_sums_are, 0, 2))

@@ -5,6 +5,7 @@
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
 #include "protocol/reject.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -1006,9 +1007,5 @@ int main(void)
     tcase_add_test(tests, denied_unless_listed);
     tcase_add_test(tests, random_bytes_never_do_harm);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

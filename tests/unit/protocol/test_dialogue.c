@@ -1,5 +1,6 @@
 /* One dialogue with a broker: greeting, requests, answers, time, silence, and what is wrong. */
 #include "tests/support/dialogue_play.h"
+#include "tests/support/suite.h"
 
 START_TEST(hello_opens_and_welcome_answers)
 {
@@ -577,39 +578,22 @@ START_TEST(a_goodbye_is_the_last_message)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("dialogue");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, hello_opens_and_welcome_answers);
-    tcase_add_test(tests, requests_wait_for_welcome_and_then_go_out_in_order);
-    tcase_add_test(tests, answers_end_requests);
-    tcase_add_test(tests, a_refusal_carries_code_text_and_numbers);
-    tcase_add_test(tests, a_resend_repeats_id_time_signature_and_body);
-    tcase_add_test(tests, time_is_the_brokers_whatever_our_clock_says);
-    tcase_add_test(tests, what_would_be_from_the_future_is_stamped_anew_under_its_id);
-    tcase_add_test(tests, what_was_answered_is_not_sent_again);
-    tcase_add_test(tests, what_was_dropped_beside_a_rate_is_sent_again);
-    tcase_add_test(tests, late_and_unknown_answers_are_ignored);
-    tcase_add_test(tests, messages_of_an_earlier_session_are_ignored);
-    tcase_add_test(tests, a_gap_in_the_sequence_ends_the_connection);
-    tcase_add_test(tests, pushes_come_with_their_body);
-    tcase_add_test(tests, heartbeats_go_out_and_silence_is_noticed);
-    tcase_add_test(tests, the_wait_grows_with_jitter_and_starts_anew_after_a_welcome);
-    tcase_add_test(tests, a_broker_that_forgot_the_session_is_greeted_again);
-    tcase_add_test(tests, a_refused_hello_is_lost_or_broken);
-    tcase_add_test(tests, nonsense_breaks_the_connection_and_loses_nothing);
-    tcase_add_test(tests, a_message_that_is_too_large_is_not_called_malformed);
-    tcase_add_test(tests, an_answer_of_the_wrong_type_breaks_the_connection);
-    tcase_add_test(tests, another_market_at_the_same_address_is_refused);
-    tcase_add_test(tests, pending_requests_are_capped_by_count_and_by_bytes);
-    tcase_add_test(tests, what_the_connection_did_not_take_is_given_again);
-    tcase_add_test(tests, a_goodbye_is_the_last_message);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("dialogue", NULL, NULL, TEST(hello_opens_and_welcome_answers),
+      TEST(requests_wait_for_welcome_and_then_go_out_in_order), TEST(answers_end_requests),
+      TEST(a_refusal_carries_code_text_and_numbers),
+      TEST(a_resend_repeats_id_time_signature_and_body),
+      TEST(time_is_the_brokers_whatever_our_clock_says),
+      TEST(what_would_be_from_the_future_is_stamped_anew_under_its_id),
+      TEST(what_was_answered_is_not_sent_again), TEST(what_was_dropped_beside_a_rate_is_sent_again),
+      TEST(late_and_unknown_answers_are_ignored), TEST(messages_of_an_earlier_session_are_ignored),
+      TEST(a_gap_in_the_sequence_ends_the_connection), TEST(pushes_come_with_their_body),
+      TEST(heartbeats_go_out_and_silence_is_noticed),
+      TEST(the_wait_grows_with_jitter_and_starts_anew_after_a_welcome),
+      TEST(a_broker_that_forgot_the_session_is_greeted_again),
+      TEST(a_refused_hello_is_lost_or_broken),
+      TEST(nonsense_breaks_the_connection_and_loses_nothing),
+      TEST(a_message_that_is_too_large_is_not_called_malformed),
+      TEST(an_answer_of_the_wrong_type_breaks_the_connection),
+      TEST(another_market_at_the_same_address_is_refused),
+      TEST(pending_requests_are_capped_by_count_and_by_bytes),
+      TEST(what_the_connection_did_not_take_is_given_again), TEST(a_goodbye_is_the_last_message))

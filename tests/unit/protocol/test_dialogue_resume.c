@@ -1,6 +1,7 @@
 /* A dialogue that is broken off: gone on with where it was (P15), and begun again by many at
  * once. */
 #include "tests/support/dialogue_play.h"
+#include "tests/support/suite.h"
 
 /* ---- resuming (P15) */
 
@@ -208,22 +209,11 @@ START_TEST(without_a_broker_the_waits_grow_and_stay_within_their_bound)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("dialogue resume");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_new_connection_asks_to_go_on_after_the_last_number_seen);
-    tcase_add_test(tests, what_was_missed_comes_first_and_requests_wait_for_it);
-    tcase_add_test(tests, a_session_that_cannot_go_on_is_a_new_one);
-    tcase_add_test(tests, a_welcome_to_a_session_or_number_not_asked_for_is_refused);
-    tcase_add_test(tests, a_first_connection_resumes_nothing);
-    tcase_add_test(tests, a_thousand_clients_do_not_come_back_in_one_second);
-    tcase_add_test(tests, without_a_broker_the_waits_grow_and_stay_within_their_bound);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("dialogue resume", NULL, NULL,
+      TEST(a_new_connection_asks_to_go_on_after_the_last_number_seen),
+      TEST(what_was_missed_comes_first_and_requests_wait_for_it),
+      TEST(a_session_that_cannot_go_on_is_a_new_one),
+      TEST(a_welcome_to_a_session_or_number_not_asked_for_is_refused),
+      TEST(a_first_connection_resumes_nothing),
+      TEST(a_thousand_clients_do_not_come_back_in_one_second),
+      TEST(without_a_broker_the_waits_grow_and_stay_within_their_bound))

@@ -1,6 +1,7 @@
 #include "protocol/envelope.h"
 
 #include "protocol/identity.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -186,23 +187,8 @@ START_TEST(an_empty_body_can_be_signed)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("envelope");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, what_is_written_is_read_again);
-    tcase_add_test(tests, the_fields_stand_at_their_offsets);
-    tcase_add_test(tests, every_cut_and_every_extra_byte_is_refused);
-    tcase_add_test(tests, a_strange_head_is_refused_by_name);
-    tcase_add_test(tests, changing_any_signed_byte_breaks_the_signature);
-    tcase_add_test(tests, a_signature_holds_for_one_cluster_and_one_key);
-    tcase_add_test(tests, the_same_message_may_travel_in_another_session);
-    tcase_add_test(tests, an_empty_body_can_be_signed);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("envelope", NULL, NULL, TEST(what_is_written_is_read_again),
+      TEST(the_fields_stand_at_their_offsets), TEST(every_cut_and_every_extra_byte_is_refused),
+      TEST(a_strange_head_is_refused_by_name), TEST(changing_any_signed_byte_breaks_the_signature),
+      TEST(a_signature_holds_for_one_cluster_and_one_key),
+      TEST(the_same_message_may_travel_in_another_session), TEST(an_empty_body_can_be_signed))

@@ -1,4 +1,5 @@
 #include "protocol/genesis.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -85,17 +86,5 @@ START_TEST(values_out_of_range_are_not_written)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("genesis");
-    TCase *tests = tcase_create("genesis");
-    tcase_add_test(tests, what_is_written_is_read);
-    tcase_add_test(tests, short_long_and_strange_bytes_are_refused);
-    tcase_add_test(tests, values_out_of_range_are_not_written);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("genesis", NULL, NULL, TEST(what_is_written_is_read),
+      TEST(short_long_and_strange_bytes_are_refused), TEST(values_out_of_range_are_not_written))

@@ -1,6 +1,7 @@
 #include "protocol/identity.h"
 
 #include "base/text.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -201,9 +202,5 @@ int main(void)
     tcase_add_loop_test(tests, a_point_outside_the_main_subgroup_is_no_key, 0, VECTOR_COUNT);
     tcase_add_test(tests, fresh_keys_are_valid);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "protocol/codec_check.h"
 #include "protocol/limits.h"
 #include "runtime/files.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -98,16 +99,5 @@ START_TEST(every_limit_stands_in_the_table_of_limits)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("protocol_document");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, the_table_of_messages_is_the_codes);
-    tcase_add_test(tests, every_limit_stands_in_the_table_of_limits);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("protocol_document", NULL, NULL, TEST(the_table_of_messages_is_the_codes),
+      TEST(every_limit_stands_in_the_table_of_limits))

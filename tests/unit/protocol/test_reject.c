@@ -3,6 +3,7 @@
 
 #include "base/problem.h"
 #include "runtime/files.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <ctype.h>
@@ -128,19 +129,7 @@ START_TEST(the_list_of_errors_says_what_the_program_says)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("reject");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, every_code_has_a_name_an_advice_and_an_exit_status);
-    tcase_add_test(tests, no_two_codes_share_a_name);
-    tcase_add_test(tests, numbers_outside_the_table_are_unknown);
-    tcase_add_test(tests, the_specification_lists_the_same_codes);
-    tcase_add_test(tests, the_list_of_errors_says_what_the_program_says);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("reject", NULL, NULL, TEST(every_code_has_a_name_an_advice_and_an_exit_status),
+      TEST(no_two_codes_share_a_name), TEST(numbers_outside_the_table_are_unknown),
+      TEST(the_specification_lists_the_same_codes),
+      TEST(the_list_of_errors_says_what_the_program_says))

@@ -1,6 +1,7 @@
 #include "protocol/results.h"
 
 #include "base/sha256.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -106,19 +107,6 @@ START_TEST(one_signature_covers_the_root_for_one_cluster)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("results");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, every_leaf_of_every_tree_leads_to_the_root);
-    tcase_add_test(tests, a_wrong_leaf_index_path_or_length_does_not);
-    tcase_add_test(tests, the_root_is_rfc_6962);
-    tcase_add_test(tests, one_signature_covers_the_root_for_one_cluster);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("results", NULL, NULL, TEST(every_leaf_of_every_tree_leads_to_the_root),
+      TEST(a_wrong_leaf_index_path_or_length_does_not), TEST(the_root_is_rfc_6962),
+      TEST(one_signature_covers_the_root_for_one_cluster))

@@ -1,5 +1,6 @@
 /* What holds for one subtask of a manifest. */
 #include "protocol/subtask.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 
@@ -111,17 +112,5 @@ START_TEST(templates_stand_for_a_file_or_a_tasks_name)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("subtask");
-    TCase *tests = tcase_create("subtask");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, what_a_task_leaves_out_is_the_manifests);
-    tcase_add_test(tests, what_a_task_says_itself_holds_instead);
-    tcase_add_test(tests, templates_stand_for_a_file_or_a_tasks_name);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("subtask", NULL, NULL, TEST(what_a_task_leaves_out_is_the_manifests),
+      TEST(what_a_task_says_itself_holds_instead), TEST(templates_stand_for_a_file_or_a_tasks_name))

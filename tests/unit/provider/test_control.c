@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -406,28 +407,12 @@ START_TEST(nobody_there_is_told_apart)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("control");
-    TCase *tests = tcase_create("control");
-    tcase_add_test(tests, a_request_is_read_as_it_was_written);
-    tcase_add_test(tests, what_is_no_request_is_refused_and_leaves_nothing);
-    tcase_add_test(tests, depth_and_length_have_a_bound);
-    tcase_add_test(tests, the_socket_is_its_owners_alone);
-    tcase_add_test(tests, a_socket_left_behind_is_replaced);
-    tcase_add_test(tests, one_line_in_one_line_out);
-    tcase_add_test(tests, a_line_may_come_in_pieces_and_its_sender_may_have_no_more_to_say);
-    tcase_add_test(tests, nonsense_is_answered_and_ends_the_talk);
-    tcase_add_test(tests, who_says_nothing_holds_up_nobody);
-    tcase_add_test(tests, who_waits_for_an_answer_is_not_turned_out);
-    tcase_add_test(tests, who_hung_up_misses_the_answer);
-    tcase_add_test(tests, a_reader_who_is_slow_blocks_nobody);
-    tcase_add_test(tests, the_owner_asks_and_is_answered);
-    tcase_add_test(tests, nobody_there_is_told_apart);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("control", NULL, NULL, TEST(a_request_is_read_as_it_was_written),
+      TEST(what_is_no_request_is_refused_and_leaves_nothing), TEST(depth_and_length_have_a_bound),
+      TEST(the_socket_is_its_owners_alone), TEST(a_socket_left_behind_is_replaced),
+      TEST(one_line_in_one_line_out),
+      TEST(a_line_may_come_in_pieces_and_its_sender_may_have_no_more_to_say),
+      TEST(nonsense_is_answered_and_ends_the_talk), TEST(who_says_nothing_holds_up_nobody),
+      TEST(who_waits_for_an_answer_is_not_turned_out), TEST(who_hung_up_misses_the_answer),
+      TEST(a_reader_who_is_slow_blocks_nobody), TEST(the_owner_asks_and_is_answered),
+      TEST(nobody_there_is_told_apart))

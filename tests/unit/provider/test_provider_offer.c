@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "formats/requirement.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -751,40 +752,20 @@ START_TEST(conditions_that_are_none_are_refused_with_their_line)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("provider offer");
-    TCase *tcase = tcase_create("offer");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_synthetic_machine_is_counted);
-    tcase_add_test(tcase, a_large_machine_and_a_single_core_are_machines_too);
-    tcase_add_test(tcase, this_machine_is_read_within_its_affinity);
-    tcase_add_test(tcase, the_level_is_what_the_flags_say);
-    tcase_add_test(tcase, a_device_keeps_its_id);
-    tcase_add_test(tcase, figures_keep_two_digits);
-    tcase_add_test(tcase, a_busy_moment_moves_no_figure_and_a_better_one_does);
-    tcase_add_test(tcase, a_profile_is_kept_per_model_and_measured_at_every_start);
-    tcase_add_test(tcase, an_absent_file_gives_the_defaults);
-    tcase_add_test(tcase, every_key_is_read);
-    tcase_add_test(tcase, programs_may_be_named_with_their_paths);
-    tcase_add_test(tcase, folders_that_jobs_see_may_be_added);
-    tcase_add_test(tcase, wrong_keys_and_values_are_refused_with_their_line);
-    tcase_add_test(tcase, an_offer_leaves_the_owner_a_quarter);
-    tcase_add_test(tcase, other_bounds_of_images_are_offered);
-    tcase_add_test(tcase, matrices_are_offered_where_they_were_measured);
-    tcase_add_test(tcase, what_cannot_be_kept_is_not_offered);
-    tcase_add_test(tcase, leases_are_firm_unless_the_config_says_otherwise);
-    tcase_add_test(tcase, one_machine_offers_several_devices);
-    tcase_add_test(tcase, devices_share_what_the_machine_has);
-    tcase_add_test(tcase, a_simulated_device_says_so_and_owns_no_core);
-    tcase_add_test(tcase, an_ask_is_for_some_and_at_some_hours);
-    tcase_add_test(tcase, conditions_that_are_none_are_refused_with_their_line);
-    tcase_add_test(tcase, what_is_offered_can_be_asked_for);
-    tcase_add_test(tcase, a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("provider offer", NULL, NULL, TEST(a_synthetic_machine_is_counted),
+      TEST(a_large_machine_and_a_single_core_are_machines_too),
+      TEST(this_machine_is_read_within_its_affinity), TEST(the_level_is_what_the_flags_say),
+      TEST(a_device_keeps_its_id), TEST(figures_keep_two_digits),
+      TEST(a_busy_moment_moves_no_figure_and_a_better_one_does),
+      TEST(a_profile_is_kept_per_model_and_measured_at_every_start),
+      TEST(an_absent_file_gives_the_defaults), TEST(every_key_is_read),
+      TEST(programs_may_be_named_with_their_paths), TEST(folders_that_jobs_see_may_be_added),
+      TEST(wrong_keys_and_values_are_refused_with_their_line),
+      TEST(an_offer_leaves_the_owner_a_quarter), TEST(other_bounds_of_images_are_offered),
+      TEST(matrices_are_offered_where_they_were_measured), TEST(what_cannot_be_kept_is_not_offered),
+      TEST(leases_are_firm_unless_the_config_says_otherwise),
+      TEST(one_machine_offers_several_devices), TEST(devices_share_what_the_machine_has),
+      TEST(a_simulated_device_says_so_and_owns_no_core), TEST(an_ask_is_for_some_and_at_some_hours),
+      TEST(conditions_that_are_none_are_refused_with_their_line),
+      TEST(what_is_offered_can_be_asked_for),
+      TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered))

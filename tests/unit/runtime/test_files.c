@@ -1,6 +1,7 @@
 #include "runtime/files.h"
 
 #include "runtime/process.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -330,29 +331,15 @@ START_TEST(the_process_says_where_it_lives_and_leaves_no_cores)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("files");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_key_is_made_once_and_read_again);
-    tcase_add_test(tests, a_key_file_says_whether_its_key_has_signed);
-    tcase_add_test(tests, a_second_line_that_is_no_note_is_refused);
-    tcase_add_test(tests, a_key_that_others_may_read_is_refused_with_the_fix);
-    tcase_add_test(tests, nobody_is_told_to_close_a_folder_of_the_system);
-    tcase_add_test(tests, a_folder_that_others_may_enter_is_refused_with_the_fix);
-    tcase_add_test(tests, symbolic_links_are_refused);
-    tcase_add_test(tests, what_is_no_key_is_refused);
-    tcase_add_test(tests, private_folders_are_made_with_their_parents);
-    tcase_add_test(tests, files_are_written_whole_and_read_up_to_a_cap);
-    tcase_add_test(tests, bytes_are_written_at_their_place_in_many_steps);
-    tcase_add_test(tests, a_failed_write_leaves_the_old_file_and_no_spare);
-    tcase_add_test(tests, the_process_says_where_it_lives_and_leaves_no_cores);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("files", setup, teardown, TEST(a_key_is_made_once_and_read_again),
+      TEST(a_key_file_says_whether_its_key_has_signed),
+      TEST(a_second_line_that_is_no_note_is_refused),
+      TEST(a_key_that_others_may_read_is_refused_with_the_fix),
+      TEST(nobody_is_told_to_close_a_folder_of_the_system),
+      TEST(a_folder_that_others_may_enter_is_refused_with_the_fix),
+      TEST(symbolic_links_are_refused), TEST(what_is_no_key_is_refused),
+      TEST(private_folders_are_made_with_their_parents),
+      TEST(files_are_written_whole_and_read_up_to_a_cap),
+      TEST(bytes_are_written_at_their_place_in_many_steps),
+      TEST(a_failed_write_leaves_the_old_file_and_no_spare),
+      TEST(the_process_says_where_it_lives_and_leaves_no_cores))

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "runtime/process.h"
 #include "tests/support/first_thread.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -113,20 +114,7 @@ START_TEST(its_thread_is_ranked_with_its_maker)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("hasher");
-    TCase *all = tcase_create("all");
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, pieces_of_every_size_have_the_hash_of_the_whole);
-    tcase_add_test(all, without_a_thread_the_hashes_are_the_same);
-    tcase_add_test(all, one_thread_makes_the_hashes_of_many);
-    tcase_add_test(all, what_was_begun_is_finished_before_its_thread_ends);
-    tcase_add_test(all, its_thread_is_ranked_with_its_maker);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("hasher", setup, teardown, TEST(pieces_of_every_size_have_the_hash_of_the_whole),
+      TEST(without_a_thread_the_hashes_are_the_same), TEST(one_thread_makes_the_hashes_of_many),
+      TEST(what_was_begun_is_finished_before_its_thread_ends),
+      TEST(its_thread_is_ranked_with_its_maker))

@@ -5,6 +5,7 @@
 #include "runtime/process.h"
 #include "runtime/router.h"
 #include "runtime/zap.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -507,30 +508,13 @@ START_TEST(wrong_endpoints_are_explained)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("link");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, question_and_answer_over_ipc);
-    tcase_add_test(tests, question_and_answer_over_tcp);
-    tcase_add_test(tests, each_message_tells_which_key_sent_it);
-    tcase_add_test(tests, a_client_without_curve_gets_nothing);
-    tcase_add_test(tests, a_client_with_the_wrong_server_key_gets_nothing);
-    tcase_add_test(tests, messages_of_several_parts_and_home_made_routes_are_dropped);
-    tcase_add_test(tests, a_message_above_the_cap_ends_the_connection);
-    tcase_add_test(tests, an_answer_to_nobody_says_so);
-    tcase_add_test(tests, a_key_that_does_not_read_is_full_by_bytes_and_others_are_not);
-    tcase_add_test(tests, a_peer_that_floods_and_vanishes_does_not_end_the_process);
-    tcase_add_test(tests, a_paused_connection_waits_and_others_do_not);
-    tcase_add_test(tests, a_pause_ends_with_its_connection);
-    tcase_add_test(tests, a_kept_message_outlives_the_next);
-    tcase_add_test(tests, a_reopened_link_is_a_new_route);
-    tcase_add_test(tests, wrong_endpoints_are_explained);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("link", NULL, NULL, TEST(question_and_answer_over_ipc), TEST(question_and_answer_over_tcp),
+      TEST(each_message_tells_which_key_sent_it), TEST(a_client_without_curve_gets_nothing),
+      TEST(a_client_with_the_wrong_server_key_gets_nothing),
+      TEST(messages_of_several_parts_and_home_made_routes_are_dropped),
+      TEST(a_message_above_the_cap_ends_the_connection), TEST(an_answer_to_nobody_says_so),
+      TEST(a_key_that_does_not_read_is_full_by_bytes_and_others_are_not),
+      TEST(a_peer_that_floods_and_vanishes_does_not_end_the_process),
+      TEST(a_paused_connection_waits_and_others_do_not), TEST(a_pause_ends_with_its_connection),
+      TEST(a_kept_message_outlives_the_next), TEST(a_reopened_link_is_a_new_route),
+      TEST(wrong_endpoints_are_explained))

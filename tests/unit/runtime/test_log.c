@@ -1,4 +1,5 @@
 #include "runtime/log.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -87,18 +88,5 @@ START_TEST(levels_have_names)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("log");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_line_has_time_level_and_message);
-    tcase_add_test(tests, a_json_line_holds_any_text);
-    tcase_add_test(tests, a_long_message_is_cut_and_ends_its_line);
-    tcase_add_test(tests, levels_have_names);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("log", NULL, NULL, TEST(a_line_has_time_level_and_message), TEST(a_json_line_holds_any_text),
+      TEST(a_long_message_is_cut_and_ends_its_line), TEST(levels_have_names))

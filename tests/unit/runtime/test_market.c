@@ -2,6 +2,7 @@
 
 #include "runtime/files.h"
 #include "runtime/process.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -214,22 +215,7 @@ START_TEST(what_cannot_be_read_is_not_written)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("market");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, market_files_are_read_as_written);
-    tcase_add_test(tests, a_market_file_that_others_may_write_is_refused);
-    tcase_add_test(tests, an_invitation_travels_as_one_word);
-    tcase_add_test(tests, an_invitation_is_redeemed_under_one_id);
-    tcase_add_test(tests, a_staged_market_gets_its_name_last);
-    tcase_add_test(tests, any_changed_character_is_noticed);
-    tcase_add_test(tests, what_cannot_be_read_is_not_written);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("market", NULL, NULL, TEST(market_files_are_read_as_written),
+      TEST(a_market_file_that_others_may_write_is_refused), TEST(an_invitation_travels_as_one_word),
+      TEST(an_invitation_is_redeemed_under_one_id), TEST(a_staged_market_gets_its_name_last),
+      TEST(any_changed_character_is_noticed), TEST(what_cannot_be_read_is_not_written))

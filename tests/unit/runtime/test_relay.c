@@ -2,6 +2,7 @@
 #include "runtime/relay.h"
 
 #include "tests/support/first_thread.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -316,21 +317,9 @@ START_TEST(who_helps_leaves_when_another_relay_begins)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("relay");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, all_bytes_arrive_in_order_and_have_the_hash_of_the_whole, 0,
-                        sizeof spans / sizeof spans[0]);
-    tcase_add_loop_test(tests, what_cannot_be_read_or_written_ends_it, 0, 5);
-    tcase_add_test(tests, on_one_processor_nobody_helps);
-    tcase_add_test(tests, whom_nobody_helped_is_helped_when_another_relay_has_ended);
-    tcase_add_test(tests, who_helps_leaves_when_another_relay_begins);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("relay", setup, teardown,
+      LOOP(all_bytes_arrive_in_order_and_have_the_hash_of_the_whole, 0,
+           sizeof spans / sizeof spans[0]),
+      LOOP(what_cannot_be_read_or_written_ends_it, 0, 5), TEST(on_one_processor_nobody_helps),
+      TEST(whom_nobody_helped_is_helped_when_another_relay_has_ended),
+      TEST(who_helps_leaves_when_another_relay_begins))

@@ -1,5 +1,6 @@
 /* What a file's stamp tells. */
 #include "runtime/stamp.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -41,15 +42,4 @@ START_TEST(a_stamp_tells_another_file_and_other_bytes)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("stamp");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_stamp_tells_another_file_and_other_bytes);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("stamp", NULL, NULL, TEST(a_stamp_tells_another_file_and_other_bytes))

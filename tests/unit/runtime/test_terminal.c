@@ -1,4 +1,5 @@
 #include "runtime/terminal.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <pty.h>
@@ -111,18 +112,6 @@ START_TEST(nothing_is_lost_between_two_buffers)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("terminal");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_terminal_is_not_steered_by_what_is_printed);
-    tcase_add_test(tests, a_pipe_gets_it_as_it_is);
-    tcase_add_test(tests, our_own_sequences_pass_in_their_place);
-    tcase_add_test(tests, nothing_is_lost_between_two_buffers);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("terminal", NULL, NULL, TEST(a_terminal_is_not_steered_by_what_is_printed),
+      TEST(a_pipe_gets_it_as_it_is), TEST(our_own_sequences_pass_in_their_place),
+      TEST(nothing_is_lost_between_two_buffers))

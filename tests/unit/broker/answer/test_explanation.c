@@ -3,6 +3,7 @@
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -255,26 +256,13 @@ START_TEST(what_is_named_says_what_it_lacks_itself)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("explanation");
-    TCase *tests = tcase_create("explanation");
-    tcase_add_checked_fixture(tests, set_up_many, tear_down_many);
-    tcase_add_test(tests, a_job_of_which_all_runs_waits_for_nothing);
-    tcase_add_test(tests, a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself);
-    tcase_add_test(tests, what_runs_is_told_beside_what_waits);
-    tcase_add_test(tests, a_limit_that_meets_its_own_ask_first_fills_nothing);
-    tcase_add_test(tests, a_list_is_failed_on_as_a_whole);
-    tcase_add_test(tests, a_bid_that_waits_for_its_price_knows_who_comes_before_it);
-    tcase_add_test(tests, a_budget_that_buys_no_term_is_named);
-    tcase_add_test(tests, what_is_simulated_is_counted_apart);
-    tcase_add_test(tests, a_kind_that_is_only_simulated_says_how_to_ask_for_it);
-    tcase_add_test(tests, simulated_devices_that_would_not_do_are_no_advice);
-    tcase_add_test(tests, what_is_named_says_what_it_lacks_itself);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("explanation", set_up_many, tear_down_many, TEST(a_job_of_which_all_runs_waits_for_nothing),
+      TEST(a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself),
+      TEST(what_runs_is_told_beside_what_waits),
+      TEST(a_limit_that_meets_its_own_ask_first_fills_nothing),
+      TEST(a_list_is_failed_on_as_a_whole),
+      TEST(a_bid_that_waits_for_its_price_knows_who_comes_before_it),
+      TEST(a_budget_that_buys_no_term_is_named), TEST(what_is_simulated_is_counted_apart),
+      TEST(a_kind_that_is_only_simulated_says_how_to_ask_for_it),
+      TEST(simulated_devices_that_would_not_do_are_no_advice),
+      TEST(what_is_named_says_what_it_lacks_itself))

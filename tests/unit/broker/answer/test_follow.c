@@ -5,6 +5,7 @@
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -334,23 +335,8 @@ START_TEST(many_follow_a_busy_market_and_all_know_it)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("follow");
-    TCase *tests = tcase_create("follow");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, open_market, close_market);
-    tcase_add_test(tests, changes_of_a_moment_come_together);
-    tcase_add_test(tests, who_comes_back_at_once_waits_for_more);
-    tcase_add_test(tests, a_wait_ends_by_itself);
-    tcase_add_test(tests, a_session_has_one_place);
-    tcase_add_test(tests, places_have_an_end);
-    tcase_add_test(tests, whoever_missed_more_than_is_kept_is_given_the_book);
-    tcase_add_test(tests, many_follow_a_busy_market_and_all_know_it);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("follow", open_market, close_market, TEST(changes_of_a_moment_come_together),
+      TEST(who_comes_back_at_once_waits_for_more), TEST(a_wait_ends_by_itself),
+      TEST(a_session_has_one_place), TEST(places_have_an_end),
+      TEST(whoever_missed_more_than_is_kept_is_given_the_book),
+      TEST(many_follow_a_busy_market_and_all_know_it))

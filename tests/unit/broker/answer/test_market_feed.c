@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -287,9 +288,5 @@ int main(void)
     tcase_add_test(tests, a_follower_that_does_not_read_holds_up_nobody);
     tcase_add_test(tests, prices_and_a_suggested_cap_outlive_the_broker);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -342,9 +343,5 @@ int main(void)
     tcase_add_test(tests, a_fill_is_a_trade_for_everybody_to_see);
     tcase_add_test(tests, absurd_pages_of_the_book_and_of_orders_are_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 
 #include "broker/core/queue.h"
 #include "tests/support/small_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -72,17 +73,4 @@ START_TEST(a_watermark_never_falls)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("reader");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, no_answer_runs_ahead_of_head);
-    tcase_add_test(tests, a_watermark_never_falls);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("reader", NULL, NULL, TEST(no_answer_runs_ahead_of_head), TEST(a_watermark_never_falls))

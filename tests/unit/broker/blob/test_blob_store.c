@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/blob/serves.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -923,46 +924,33 @@ START_TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("blob store");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_small_blob_is_stored_at_once_and_read_back_by_its_owner);
-    tcase_add_test(tests, nothing_at_all_is_a_blob_too);
-    tcase_add_test(tests, what_a_lease_stores_costs_its_consumer_nothing_until_a_result_names_it);
-    tcase_add_test(tests, a_lease_stores_no_more_than_its_subtasks_declare);
-    tcase_add_test(tests, what_somebody_else_has_stored_stays);
-    tcase_add_test(tests, an_upload_of_a_lease_takes_nothing_of_its_consumers_quota);
-    tcase_add_test(tests, a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again);
-    tcase_add_test(tests, who_sends_what_was_lost_mends_it_for_all);
-    tcase_add_test(tests, a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again);
-    tcase_add_test(tests, what_is_said_to_be_here_has_its_file);
-    tcase_add_test(tests, a_file_put_in_the_place_of_a_lost_one_is_checked_first);
-    tcase_add_test(tests, bytes_of_another_hash_are_refused_and_leave_nothing);
-    tcase_add_test(tests, a_large_blob_comes_in_chunks_and_says_where_to_go_on);
-    tcase_add_test(tests, chunks_past_the_size_are_malformed);
-    tcase_add_test(tests, quota_counts_what_is_stored_and_what_is_on_its_way);
-    tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
-    tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
-    tcase_add_test(tests, a_blob_whose_file_is_gone_or_shorter_is_lost);
-    tcase_add_test(tests,
-                   a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew);
-    tcase_add_test(tests, a_lent_file_that_another_writes_is_a_blob_when_it_is_whole);
-    tcase_add_test(tests, a_lent_file_that_is_not_whole_leaves_nothing);
-    tcase_add_test(tests, what_is_lent_counts_like_any_upload);
-    tcase_add_test(tests, a_damaged_table_of_owners_is_a_failure);
-    tcase_add_test(tests, a_kill_before_the_commit_leaves_a_dropped_blob_whole);
-    tcase_add_test(tests, a_rollback_leaves_a_dropped_blob_whole);
-    tcase_add_test(tests, files_without_a_row_are_swept_and_others_stay);
-    tcase_add_test(tests, a_sweep_gives_up_where_many_files_have_no_row);
-    tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
-    tcase_add_test(tests, who_has_the_lease_may_read_what_was_given_with_its_work);
-    tcase_add_test(tests, a_provider_serves_while_its_lease_stands_and_a_minute_more);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("blob store", setup, teardown,
+      TEST(a_small_blob_is_stored_at_once_and_read_back_by_its_owner),
+      TEST(nothing_at_all_is_a_blob_too),
+      TEST(what_a_lease_stores_costs_its_consumer_nothing_until_a_result_names_it),
+      TEST(a_lease_stores_no_more_than_its_subtasks_declare),
+      TEST(what_somebody_else_has_stored_stays),
+      TEST(an_upload_of_a_lease_takes_nothing_of_its_consumers_quota),
+      TEST(a_file_with_a_flipped_bit_is_lost_until_it_is_sent_again),
+      TEST(who_sends_what_was_lost_mends_it_for_all),
+      TEST(a_row_with_a_flipped_bit_is_lost_until_it_is_sent_again),
+      TEST(what_is_said_to_be_here_has_its_file),
+      TEST(a_file_put_in_the_place_of_a_lost_one_is_checked_first),
+      TEST(bytes_of_another_hash_are_refused_and_leave_nothing),
+      TEST(a_large_blob_comes_in_chunks_and_says_where_to_go_on),
+      TEST(chunks_past_the_size_are_malformed),
+      TEST(quota_counts_what_is_stored_and_what_is_on_its_way),
+      TEST(two_owners_of_one_blob_pay_each_and_idle_uploads_end),
+      TEST(without_descriptors_an_upload_is_put_off_and_nothing_stops),
+      TEST(a_blob_whose_file_is_gone_or_shorter_is_lost),
+      TEST(a_file_is_said_to_be_hashed_until_it_is_written_to_or_the_store_opened_anew),
+      TEST(a_lent_file_that_another_writes_is_a_blob_when_it_is_whole),
+      TEST(a_lent_file_that_is_not_whole_leaves_nothing), TEST(what_is_lent_counts_like_any_upload),
+      TEST(a_damaged_table_of_owners_is_a_failure),
+      TEST(a_kill_before_the_commit_leaves_a_dropped_blob_whole),
+      TEST(a_rollback_leaves_a_dropped_blob_whole),
+      TEST(files_without_a_row_are_swept_and_others_stay),
+      TEST(a_sweep_gives_up_where_many_files_have_no_row),
+      TEST(leftovers_of_a_crash_are_removed_at_the_next_start),
+      TEST(who_has_the_lease_may_read_what_was_given_with_its_work),
+      TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more))

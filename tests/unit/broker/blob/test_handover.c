@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -442,9 +443,5 @@ int main(void)
     tcase_add_test(tests, nobody_answers_where_nobody_listens);
     tcase_add_test(tests, tickets_go_beside_the_endpoint);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 
 #include "base/sha256.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -222,9 +223,5 @@ int main(void)
     tcase_add_test(tests, a_file_that_cannot_be_made_durable_is_told);
     tcase_add_test(tests, an_account_has_its_share_and_all_end_with_the_broker);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

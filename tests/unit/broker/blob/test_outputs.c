@@ -8,6 +8,7 @@
 #include "protocol/codec.h"
 #include "protocol/message.h"
 #include "runtime/files.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -355,24 +356,11 @@ START_TEST(nothing_is_said_where_nobody_can_look)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("outputs");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, names_are_those_that_the_agent_makes);
-    tcase_add_test(tests, what_is_declared_is_there_with_its_hash_and_size);
-    tcase_add_test(tests, what_the_provider_stored_for_the_job_is_there_before_a_result_names_it);
-    tcase_add_test(tests, a_lost_blob_is_not_stored);
-    tcase_add_test(tests, a_lost_manifest_declares_what_it_did_and_is_asked_for_later);
-    tcase_add_test(tests, a_lease_is_looked_at_for_its_provider_alone);
-    tcase_add_test(tests, a_job_that_leaves_nothing_has_nothing_to_store);
-    tcase_add_test(tests, a_manifest_that_comes_later_is_read_then);
-    tcase_add_test(tests, nothing_is_said_where_nobody_can_look);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("outputs", set_up, tear_down, TEST(names_are_those_that_the_agent_makes),
+      TEST(what_is_declared_is_there_with_its_hash_and_size),
+      TEST(what_the_provider_stored_for_the_job_is_there_before_a_result_names_it),
+      TEST(a_lost_blob_is_not_stored),
+      TEST(a_lost_manifest_declares_what_it_did_and_is_asked_for_later),
+      TEST(a_lease_is_looked_at_for_its_provider_alone),
+      TEST(a_job_that_leaves_nothing_has_nothing_to_store),
+      TEST(a_manifest_that_comes_later_is_read_then), TEST(nothing_is_said_where_nobody_can_look))

@@ -2,6 +2,7 @@
  * found. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -139,19 +140,7 @@ START_TEST(what_failed_has_nothing_to_leave)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("paid");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, what_is_not_stored_is_not_paid_and_goes_elsewhere);
-    tcase_add_test(tests, what_came_with_it_counts);
-    tcase_add_test(tests, who_is_alone_may_try_again_later_and_fails_the_subtask_at_last);
-    tcase_add_test(tests, what_failed_has_nothing_to_leave);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("paid", set_up, tear_down, TEST(what_is_not_stored_is_not_paid_and_goes_elsewhere),
+      TEST(what_came_with_it_counts),
+      TEST(who_is_alone_may_try_again_later_and_fails_the_subtask_at_last),
+      TEST(what_failed_has_nothing_to_leave))

@@ -3,6 +3,7 @@
 #include "broker/blob/turns.h"
 
 #include "base/checked.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -193,25 +194,9 @@ START_TEST(what_was_charged_lately_is_forgotten)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("turns");
-    TCase *tests = tcase_create("turns");
-    tcase_add_checked_fixture(tests, set_up, NULL);
-    tcase_add_test(tests, each_account_keeps_its_order);
-    tcase_add_test(tests, who_has_cost_least_is_next);
-    tcase_add_test(tests, two_that_ask_all_along_have_the_same_share);
-    tcase_add_test(tests, who_did_not_ask_has_saved_nothing);
-    tcase_add_test(tests, a_short_queue_does_not_hide_what_was_charged);
-    tcase_add_test(tests, who_is_put_off_lets_others_pass);
-    tcase_add_test(tests, no_account_takes_the_room_of_others);
-    tcase_add_test(tests, accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing);
-    tcase_add_test(tests, others_ask_when_they_wait_or_did_so_lately);
-    tcase_add_test(tests, what_was_charged_lately_is_forgotten);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("turns", set_up, NULL, TEST(each_account_keeps_its_order), TEST(who_has_cost_least_is_next),
+      TEST(two_that_ask_all_along_have_the_same_share), TEST(who_did_not_ask_has_saved_nothing),
+      TEST(a_short_queue_does_not_hide_what_was_charged), TEST(who_is_put_off_lets_others_pass),
+      TEST(no_account_takes_the_room_of_others),
+      TEST(accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing),
+      TEST(others_ask_when_they_wait_or_did_so_lately), TEST(what_was_charged_lately_is_forgotten))

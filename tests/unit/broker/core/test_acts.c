@@ -7,6 +7,7 @@
 #include "exchange/exchange.h"
 #include "tests/support/scarce_vfs.h"
 #include "tests/support/small_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -481,9 +482,5 @@ int main(void)
     tcase_add_test(tests, what_was_rolled_back_never_was);
     tcase_add_test(tests, a_full_disk_is_told_from_one_that_fails);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

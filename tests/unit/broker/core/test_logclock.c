@@ -1,6 +1,7 @@
 #include "broker/core/logclock.h"
 
 #include "base/checked.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -99,21 +100,10 @@ START_TEST(a_frozen_wall_holds_it_back_by_a_hundredth)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("logclock");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, log_time_goes_on_from_the_journal_whatever_the_wall_says);
-    tcase_add_test(tests, a_small_offset_is_taken_up_whole_and_then_followed);
-    tcase_add_test(tests, it_never_goes_back_and_every_stamp_is_later);
-    tcase_add_test(tests, it_leans_by_the_same_however_often_it_is_read);
-    tcase_add_test(tests, a_jump_of_the_wall_either_way_moves_it_by_a_hundredth_of_what_passes);
-    tcase_add_test(tests, after_a_restart_with_the_wall_behind_or_in_another_century_it_goes_on);
-    tcase_add_test(tests, a_frozen_wall_holds_it_back_by_a_hundredth);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("logclock", NULL, NULL, TEST(log_time_goes_on_from_the_journal_whatever_the_wall_says),
+      TEST(a_small_offset_is_taken_up_whole_and_then_followed),
+      TEST(it_never_goes_back_and_every_stamp_is_later),
+      TEST(it_leans_by_the_same_however_often_it_is_read),
+      TEST(a_jump_of_the_wall_either_way_moves_it_by_a_hundredth_of_what_passes),
+      TEST(after_a_restart_with_the_wall_behind_or_in_another_century_it_goes_on),
+      TEST(a_frozen_wall_holds_it_back_by_a_hundredth))

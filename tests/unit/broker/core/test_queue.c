@@ -1,4 +1,5 @@
 #include "broker/core/queue.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -138,19 +139,7 @@ START_TEST(a_producer_that_waits_loses_nothing)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("queue");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, first_in_is_first_out_and_a_full_queue_says_so);
-    tcase_add_test(tests, what_comes_out_says_which_three_are_next);
-    tcase_add_test(tests, a_closed_queue_takes_nothing_and_gives_what_it_has);
-    tcase_add_test(tests, the_descriptor_says_what_the_queue_says);
-    tcase_add_test(tests, a_producer_that_waits_loses_nothing);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("queue", NULL, NULL, TEST(first_in_is_first_out_and_a_full_queue_says_so),
+      TEST(what_comes_out_says_which_three_are_next),
+      TEST(a_closed_queue_takes_nothing_and_gives_what_it_has),
+      TEST(the_descriptor_says_what_the_queue_says), TEST(a_producer_that_waits_loses_nothing))

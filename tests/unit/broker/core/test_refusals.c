@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "exchange/exchange.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -98,20 +99,7 @@ START_TEST(beyond_its_cap_it_counts_by_code_alone_and_forgets_nothing)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("refusals");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, the_first_is_due_at_once_and_a_flood_is_one_count_a_minute);
-    tcase_add_test(tests, accounts_and_codes_are_counted_apart);
-    tcase_add_test(tests, at_the_end_all_is_taken_whether_due_or_not);
-    tcase_add_test(tests, what_is_about_the_broker_is_no_refused_act);
-    tcase_add_test(tests, beyond_its_cap_it_counts_by_code_alone_and_forgets_nothing);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("refusals", begin, end, TEST(the_first_is_due_at_once_and_a_flood_is_one_count_a_minute),
+      TEST(accounts_and_codes_are_counted_apart), TEST(at_the_end_all_is_taken_whether_due_or_not),
+      TEST(what_is_about_the_broker_is_no_refused_act),
+      TEST(beyond_its_cap_it_counts_by_code_alone_and_forgets_nothing))

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -262,20 +263,9 @@ START_TEST(work_with_much_to_be_given_takes_several_messages)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("release");
-    TCase *tests = tcase_create("release");
-    tcase_add_test(tests, a_term_is_told_in_milliseconds_rounded_down);
-    tcase_add_test(tests, a_lease_that_is_all_but_over_can_still_be_read);
-    tcase_add_test(tests, a_refusal_names_the_message_that_was_refused);
-    tcase_add_test(tests, a_refused_limit_by_value_is_told_in_its_unit);
-    tcase_add_test(tests, the_right_to_read_what_is_given_goes_before_the_work);
-    tcase_add_test(tests, work_with_much_to_be_given_takes_several_messages);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("release", NULL, NULL, TEST(a_term_is_told_in_milliseconds_rounded_down),
+      TEST(a_lease_that_is_all_but_over_can_still_be_read),
+      TEST(a_refusal_names_the_message_that_was_refused),
+      TEST(a_refused_limit_by_value_is_told_in_its_unit),
+      TEST(the_right_to_read_what_is_given_goes_before_the_work),
+      TEST(work_with_much_to_be_given_takes_several_messages))

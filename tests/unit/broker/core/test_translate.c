@@ -7,6 +7,7 @@
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/results.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -585,9 +586,5 @@ int main(void)
     tcase_add_test(tests, the_files_of_a_checkpoint_are_in_order);
     tcase_add_test(tests, neighbouring_work_of_one_lease_travels_in_one_message);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 #include "broker/gateway/allowance.h"
 
 #include "base/checked.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -45,17 +46,5 @@ START_TEST(each_account_has_its_own)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("allowance");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_rate_allows_a_burst_and_then_its_pace);
-    tcase_add_test(tests, one_refusal_a_second_is_told);
-    tcase_add_test(tests, each_account_has_its_own);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("allowance", NULL, NULL, TEST(a_rate_allows_a_burst_and_then_its_pace),
+      TEST(one_refusal_a_second_is_told), TEST(each_account_has_its_own))

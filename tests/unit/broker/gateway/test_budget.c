@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "exchange/exchange.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -153,25 +154,10 @@ START_TEST(bytes_of_answers_and_commands_are_charged)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("budget");
-    TCase *tests = tcase_create("budget");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, a_dear_answer_is_given_and_the_next_one_waits);
-    tcase_add_test(tests, no_more_is_saved_than_a_moments_worth);
-    tcase_add_test(tests, small_waits_add_up);
-    tcase_add_test(tests, a_few_of_a_session_wait_and_the_rest_is_refused);
-    tcase_add_test(tests, the_sessions_of_an_account_share_what_it_has);
-    tcase_add_test(tests, reads_do_not_keep_a_member_from_trading);
-    tcase_add_test(tests, what_was_taken_too_much_is_given_back);
-    tcase_add_test(tests, strangers_are_one_account);
-    tcase_add_test(tests, no_charge_runs_over);
-    tcase_add_test(tests, bytes_of_answers_and_commands_are_charged);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("budget", set_up, tear_down, TEST(a_dear_answer_is_given_and_the_next_one_waits),
+      TEST(no_more_is_saved_than_a_moments_worth), TEST(small_waits_add_up),
+      TEST(a_few_of_a_session_wait_and_the_rest_is_refused),
+      TEST(the_sessions_of_an_account_share_what_it_has),
+      TEST(reads_do_not_keep_a_member_from_trading), TEST(what_was_taken_too_much_is_given_back),
+      TEST(strangers_are_one_account), TEST(no_charge_runs_over),
+      TEST(bytes_of_answers_and_commands_are_charged))

@@ -1,6 +1,7 @@
 /* Connections when no descriptor is left: on the accept and accept4 of this program, as of a
  * broker. */
 #include "broker/gateway/door.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -80,17 +81,5 @@ START_TEST(a_listener_that_blocks_is_not_waited_at)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("door");
-    TCase *tests = tcase_create("crowded");
-    tcase_set_timeout(tests, 20);
-    tcase_add_loop_test(tests, a_caller_for_whom_there_is_no_descriptor_is_hung_up_on, 0, 2);
-    tcase_add_test(tests, a_listener_that_blocks_is_not_waited_at);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("door", NULL, NULL, LOOP(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on, 0, 2),
+      TEST(a_listener_that_blocks_is_not_waited_at))

@@ -11,6 +11,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdatomic.h>
@@ -515,21 +516,9 @@ START_TEST(a_session_that_ended_gives_its_place_and_nothing_else_to_the_next)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("gateway");
-    TCase *tests = tcase_create("gateway");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, nothing_that_an_account_says_overtakes_its_goodbye);
-    tcase_add_test(tests, others_do_not_wait_for_a_goodbye);
-    tcase_add_test(tests, nothing_goes_before_the_welcome_of_a_session_that_goes_on);
-    tcase_add_test(tests, a_late_welcome_says_what_was_missed_by_then);
-    tcase_add_test(tests, what_is_sent_again_counts_as_messages_of_the_account);
-    tcase_add_test(tests, a_session_that_ended_gives_its_place_and_nothing_else_to_the_next);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("gateway", NULL, NULL, TEST(nothing_that_an_account_says_overtakes_its_goodbye),
+      TEST(others_do_not_wait_for_a_goodbye),
+      TEST(nothing_goes_before_the_welcome_of_a_session_that_goes_on),
+      TEST(a_late_welcome_says_what_was_missed_by_then),
+      TEST(what_is_sent_again_counts_as_messages_of_the_account),
+      TEST(a_session_that_ended_gives_its_place_and_nothing_else_to_the_next))

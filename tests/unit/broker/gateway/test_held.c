@@ -1,5 +1,6 @@
 /* Commands that wait: each account's in order, and no more than the caps say. */
 #include "broker/gateway/held.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -114,20 +115,6 @@ START_TEST(so_many_accounts_wait)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("held");
-    TCase *tests = tcase_create("held");
-    tcase_add_checked_fixture(tests, NULL, tear_down);
-    tcase_add_test(tests, each_account_keeps_its_order);
-    tcase_add_test(tests, what_is_put_back_is_the_oldest_again);
-    tcase_add_test(tests, an_account_fills_its_own_queue_only);
-    tcase_add_test(tests, large_ones_wait_alone);
-    tcase_add_test(tests, so_many_accounts_wait);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("held", NULL, tear_down, TEST(each_account_keeps_its_order),
+      TEST(what_is_put_back_is_the_oldest_again), TEST(an_account_fills_its_own_queue_only),
+      TEST(large_ones_wait_alone), TEST(so_many_accounts_wait))

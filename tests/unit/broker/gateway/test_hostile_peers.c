@@ -9,6 +9,7 @@
 #include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -526,9 +527,5 @@ int main(void)
     tcase_add_test(tests, who_comes_by_tcp_gets_bytes_and_no_ticket);
     tcase_add_test(tests, a_crowd_of_connections_meets_the_caps_and_leaves_no_trace);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

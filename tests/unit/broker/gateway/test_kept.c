@@ -1,5 +1,6 @@
 /* What is kept for those who come back: the newest messages, within caps, by number. */
 #include "broker/gateway/kept.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -113,21 +114,7 @@ START_TEST(what_is_trimmed_is_the_oldest)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("kept");
-    TCase *tests = tcase_create("kept");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, what_was_sent_is_found_by_its_number);
-    tcase_add_test(tests, what_was_seen_is_kept_no_longer);
-    tcase_add_test(tests, over_the_cap_of_messages_the_oldest_go);
-    tcase_add_test(tests, over_the_cap_of_bytes_the_oldest_go);
-    tcase_add_test(tests, all_sessions_share_one_budget);
-    tcase_add_test(tests, what_is_trimmed_is_the_oldest);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("kept", set_up, tear_down, TEST(what_was_sent_is_found_by_its_number),
+      TEST(what_was_seen_is_kept_no_longer), TEST(over_the_cap_of_messages_the_oldest_go),
+      TEST(over_the_cap_of_bytes_the_oldest_go), TEST(all_sessions_share_one_budget),
+      TEST(what_is_trimmed_is_the_oldest))

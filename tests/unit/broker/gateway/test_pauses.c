@@ -1,5 +1,6 @@
 /* Connections that nothing is read from for a while, at a port that only counts. */
 #include "broker/gateway/pauses.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -71,17 +72,5 @@ START_TEST(what_is_not_known_or_too_many_go_on)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("pauses");
-    TCase *tests = tcase_create("pauses");
-    tcase_add_test(tests, each_goes_on_at_its_time);
-    tcase_add_test(tests, further_messages_lengthen_no_pause);
-    tcase_add_test(tests, what_is_not_known_or_too_many_go_on);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("pauses", NULL, NULL, TEST(each_goes_on_at_its_time),
+      TEST(further_messages_lengthen_no_pause), TEST(what_is_not_known_or_too_many_go_on))

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "broker/answer/watches.h"
 #include "exchange/exchange.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -412,35 +413,22 @@ START_TEST(a_watch_ends_with_its_job_and_makes_room)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sessions");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_session_is_found_by_number_on_its_own_route_and_key_only);
-    tcase_add_test(tests, a_second_hello_on_a_route_ends_the_first_session);
-    tcase_add_test(tests, anonymous_keys_and_single_keys_have_their_caps);
-    tcase_add_test(tests, a_full_house_has_room_again_once_a_session_that_ended_is_forgotten);
-    tcase_add_test(tests, a_session_goes_on_over_another_connection);
-    tcase_add_test(tests, only_its_own_client_goes_on_with_a_session);
-    tcase_add_test(tests, what_is_not_kept_any_more_cannot_be_resumed);
-    tcase_add_test(tests, a_session_that_falls_behind_its_cap_is_over);
-    tcase_add_test(tests, a_heartbeat_frees_what_it_names_and_no_more_than_was_sent);
-    tcase_add_test(tests, a_lost_session_makes_room_for_a_new_one_of_its_key);
-    tcase_add_test(tests, one_account_takes_nothing_of_what_is_kept_for_others);
-    tcase_add_test(tests, short_of_room_the_largest_account_pays);
-    tcase_add_test(tests, what_is_kept_goes_with_its_session_to_another_account);
-    tcase_add_test(tests,
-                   a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking);
-    tcase_add_test(tests, a_suspect_provider_must_greet_anew);
-    tcase_add_test(tests, a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does);
-    tcase_add_test(tests, a_provider_from_before_the_start_gets_the_usual_grace);
-    tcase_add_test(tests, watchers_hear_of_their_own_jobs_once_per_change);
-    tcase_add_test(tests, a_watch_ends_with_its_job_and_makes_room);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("sessions", setup, teardown, TEST(a_session_is_found_by_number_on_its_own_route_and_key_only),
+      TEST(a_second_hello_on_a_route_ends_the_first_session),
+      TEST(anonymous_keys_and_single_keys_have_their_caps),
+      TEST(a_full_house_has_room_again_once_a_session_that_ended_is_forgotten),
+      TEST(a_session_goes_on_over_another_connection),
+      TEST(only_its_own_client_goes_on_with_a_session),
+      TEST(what_is_not_kept_any_more_cannot_be_resumed),
+      TEST(a_session_that_falls_behind_its_cap_is_over),
+      TEST(a_heartbeat_frees_what_it_names_and_no_more_than_was_sent),
+      TEST(a_lost_session_makes_room_for_a_new_one_of_its_key),
+      TEST(one_account_takes_nothing_of_what_is_kept_for_others),
+      TEST(short_of_room_the_largest_account_pays),
+      TEST(what_is_kept_goes_with_its_session_to_another_account),
+      TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking),
+      TEST(a_suspect_provider_must_greet_anew),
+      TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does),
+      TEST(a_provider_from_before_the_start_gets_the_usual_grace),
+      TEST(watchers_hear_of_their_own_jobs_once_per_change),
+      TEST(a_watch_ends_with_its_job_and_makes_room))

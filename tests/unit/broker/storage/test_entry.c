@@ -1,4 +1,5 @@
 #include "broker/storage/entry.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -121,18 +122,6 @@ START_TEST(fields_out_of_range_are_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("entry");
-    TCase *tests = tcase_create("entry");
-    tcase_add_test(tests, an_entry_is_read_as_it_was_written);
-    tcase_add_test(tests, too_little_room_writes_nothing_whole);
-    tcase_add_test(tests, cut_and_lengthened_entries_are_refused);
-    tcase_add_test(tests, fields_out_of_range_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("entry", NULL, NULL, TEST(an_entry_is_read_as_it_was_written),
+      TEST(too_little_room_writes_nothing_whole), TEST(cut_and_lengthened_entries_are_refused),
+      TEST(fields_out_of_range_are_refused))

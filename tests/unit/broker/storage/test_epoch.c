@@ -1,6 +1,7 @@
 #include "broker/storage/epoch.h"
 
 #include "base/sha256.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -202,9 +203,5 @@ int main(void)
     tcase_add_test(file, the_file_is_private_and_read_back);
     tcase_add_test(file, another_file_in_its_place_is_a_problem);
     suite_add_tcase(suite, file);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,4 +1,5 @@
 #include "broker/storage/head.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -319,28 +320,11 @@ START_TEST(a_moved_folder_keeps_its_head)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("head");
-    TCase *tests = tcase_create("head");
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
-    tcase_add_test(tests, the_newest_mark_is_read);
-    tcase_add_test(tests, a_mark_whose_write_was_torn_leaves_the_one_before);
-    tcase_add_test(tests, no_damaged_byte_and_no_lost_slot_hides_the_newest_mark);
-    tcase_add_test(tests, a_file_of_two_slots_is_read_and_gets_its_copies);
-    tcase_add_test(tests, a_damaged_copy_is_written_anew);
-    tcase_add_test(tests, a_copied_slot_is_the_same_mark);
-    tcase_add_test(tests, a_file_without_a_whole_slot_is_corrupt);
-    tcase_add_test(tests, missing_and_empty_files_are_missing);
-    tcase_add_test(tests, writing_goes_on_where_it_stopped);
-    tcase_add_test(tests, a_symbolic_link_is_not_followed);
-    tcase_add_test(tests, a_removed_file_is_made_anew);
-    tcase_add_test(tests, another_file_of_that_name_is_left_alone);
-    tcase_add_test(tests, a_moved_folder_keeps_its_head);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("head", make_folder, remove_folder, TEST(the_newest_mark_is_read),
+      TEST(a_mark_whose_write_was_torn_leaves_the_one_before),
+      TEST(no_damaged_byte_and_no_lost_slot_hides_the_newest_mark),
+      TEST(a_file_of_two_slots_is_read_and_gets_its_copies), TEST(a_damaged_copy_is_written_anew),
+      TEST(a_copied_slot_is_the_same_mark), TEST(a_file_without_a_whole_slot_is_corrupt),
+      TEST(missing_and_empty_files_are_missing), TEST(writing_goes_on_where_it_stopped),
+      TEST(a_symbolic_link_is_not_followed), TEST(a_removed_file_is_made_anew),
+      TEST(another_file_of_that_name_is_left_alone), TEST(a_moved_folder_keeps_its_head))

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "broker/storage/entry.h"
+#include "tests/support/suite.h"
 
 struct last {
     uint64_t index;
@@ -164,18 +165,5 @@ START_TEST(a_careful_broker_loses_nothing)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("memory journal");
-    TCase *tests = tcase_create("journal");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, without_faults_it_is_a_plain_log);
-    tcase_add_test(tests, a_deposed_leader_appends_nothing);
-    tcase_add_loop_test(tests, a_careful_broker_loses_nothing, 0, 20);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("memory journal", NULL, NULL, TEST(without_faults_it_is_a_plain_log),
+      TEST(a_deposed_leader_appends_nothing), LOOP(a_careful_broker_loses_nothing, 0, 20))

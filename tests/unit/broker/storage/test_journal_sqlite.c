@@ -11,6 +11,7 @@
 #include "broker/storage/entry.h"
 #include "ledger/store/sqlite.h"
 #include "tests/support/small_market.h"
+#include "tests/support/suite.h"
 
 /* A journal of its own, in memory: what the engine promises call by call. */
 struct bench {
@@ -523,9 +524,5 @@ int main(void)
     tcase_add_test(starts, a_journal_ahead_of_head_is_right);
     tcase_add_test(starts, overwritten_pages_are_noticed);
     suite_add_tcase(suite, starts);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

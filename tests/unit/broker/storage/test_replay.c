@@ -5,6 +5,7 @@
 #include "broker/storage/entry.h"
 #include "broker/storage/snapshots.h"
 #include "tests/support/small_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -91,9 +92,5 @@ int main(void)
     tcase_add_test(tests, what_cannot_be_read_is_no_difference);
     tcase_add_test(tests, a_journal_without_an_entry_is_a_difference);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

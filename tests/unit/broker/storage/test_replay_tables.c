@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "runtime/market.h"
 #include "tests/support/small_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -519,9 +520,5 @@ int main(void)
     tcase_add_test(tests, a_journal_that_spans_other_rules_is_told_as_that);
     tcase_add_test(tests, what_is_too_much_or_other_is_named_with_both_values);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 #include "broker/storage/room.h"
 
 #include "runtime/market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -144,21 +145,7 @@ START_TEST(first_aid_comes_before_trade_and_reads_before_both)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("room");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
-    tcase_add_test(tests, the_reserve_is_real_room_and_is_given_up_once);
-    tcase_add_test(tests, a_reserve_of_another_size_is_made_right);
-    tcase_add_test(tests, what_does_not_fit_is_wanted_still);
-    tcase_add_test(tests, a_start_gives_up_the_reserve_that_lies_there);
-    tcase_add_test(tests, first_aid_comes_before_trade_and_reads_before_both);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("room", make_folder, remove_folder, TEST(the_reserve_is_real_room_and_is_given_up_once),
+      TEST(a_reserve_of_another_size_is_made_right), TEST(what_does_not_fit_is_wanted_still),
+      TEST(a_start_gives_up_the_reserve_that_lies_there),
+      TEST(first_aid_comes_before_trade_and_reads_before_both))

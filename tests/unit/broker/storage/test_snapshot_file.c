@@ -1,5 +1,6 @@
 /* Which snapshots a new one leaves in the folder. */
 #include "broker/storage/snapshot_file.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -74,18 +75,5 @@ START_TEST(those_of_a_later_time_make_way_for_the_new_one)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("snapshot file");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, the_newest_two_are_kept);
-    tcase_add_test(tests, those_of_a_later_time_make_way_for_the_new_one);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("snapshot file", begin, end, TEST(the_newest_two_are_kept),
+      TEST(those_of_a_later_time_make_way_for_the_new_one))

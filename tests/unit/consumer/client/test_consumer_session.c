@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -420,9 +421,5 @@ int main(void)
     tcase_add_test(watches, an_empty_answer_to_a_watch_means_no_such_job);
     tcase_add_test(watches, watches_are_counted_and_capped);
     suite_add_tcase(suite, watches);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

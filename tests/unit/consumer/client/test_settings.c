@@ -1,5 +1,6 @@
 /* Who wins: flag, environment, project, user, system, default; and that the winner is named. */
 #include "consumer/client/settings.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -231,23 +232,10 @@ START_TEST(folders_follow_xdg_and_root_has_its_own)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("settings");
-    TCase *all = tcase_create("settings");
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, each_layer_covers_the_one_below_and_is_named);
-    tcase_add_test(all, a_folder_stands_for_the_market_file_in_it);
-    tcase_add_test(all, paths_in_a_file_are_relative_to_that_file);
-    tcase_add_test(all, the_key_beside_a_market_is_its_default);
-    tcase_add_test(all, a_market_joined_is_the_default_before_the_embedded_one);
-    tcase_add_test(all, a_file_that_others_may_write_is_refused);
-    tcase_add_test(all, mistakes_name_the_place_and_the_nearest_key);
-    tcase_add_test(all, folders_follow_xdg_and_root_has_its_own);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("settings", setup, teardown, TEST(each_layer_covers_the_one_below_and_is_named),
+      TEST(a_folder_stands_for_the_market_file_in_it),
+      TEST(paths_in_a_file_are_relative_to_that_file), TEST(the_key_beside_a_market_is_its_default),
+      TEST(a_market_joined_is_the_default_before_the_embedded_one),
+      TEST(a_file_that_others_may_write_is_refused),
+      TEST(mistakes_name_the_place_and_the_nearest_key),
+      TEST(folders_follow_xdg_and_root_has_its_own))

@@ -6,6 +6,7 @@
 #include "consumer/command/output.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -436,30 +437,16 @@ START_TEST(matmul_is_a_template_only_as_the_first_word_after_run)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("command");
-    TCase *all = tcase_create("command");
-    tcase_add_test(all, every_command_of_the_manual_exists);
-    tcase_add_test(all, help_names_every_command_and_every_option);
-    tcase_add_test(all, no_command_has_an_option_or_a_letter_twice);
-    tcase_add_test(all, the_manual_page_has_every_command_and_option);
-    tcase_add_test(all, templates_are_in_the_manual_page_and_in_help);
-    tcase_add_test(all, matmul_is_a_template_only_as_the_first_word_after_run);
-    tcase_add_test(all, exit_statuses_are_the_ones_we_promise);
-    tcase_add_test(all, every_refusal_of_the_broker_has_one_of_them);
-    tcase_add_test(all, a_job_that_ended_has_its_exit_status);
-    tcase_add_test(all, a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost);
-    tcase_add_test(all, what_was_told_of_a_job_is_told_again_when_it_has_changed_by_a_fifth);
-    tcase_add_test(all, a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan);
-    tcase_add_test(all, a_new_plan_says_which_limit_is_in_the_way);
-    tcase_add_test(all, every_number_that_travels_has_a_word);
-    tcase_add_test(all, text_of_strangers_is_made_printable_in_tables);
-    tcase_add_test(all, options_are_read_with_their_units);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("command", NULL, NULL, TEST(every_command_of_the_manual_exists),
+      TEST(help_names_every_command_and_every_option),
+      TEST(no_command_has_an_option_or_a_letter_twice),
+      TEST(the_manual_page_has_every_command_and_option),
+      TEST(templates_are_in_the_manual_page_and_in_help),
+      TEST(matmul_is_a_template_only_as_the_first_word_after_run),
+      TEST(exit_statuses_are_the_ones_we_promise),
+      TEST(every_refusal_of_the_broker_has_one_of_them), TEST(a_job_that_ended_has_its_exit_status),
+      TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost),
+      TEST(what_was_told_of_a_job_is_told_again_when_it_has_changed_by_a_fifth),
+      TEST(a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan),
+      TEST(a_new_plan_says_which_limit_is_in_the_way), TEST(every_number_that_travels_has_a_word),
+      TEST(text_of_strangers_is_made_printable_in_tables), TEST(options_are_read_with_their_units))

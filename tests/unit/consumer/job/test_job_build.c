@@ -9,6 +9,7 @@
 #include "matching/book.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -1036,9 +1037,5 @@ int main(void)
     tcase_add_test(jobs, a_wrong_path_names_its_line_and_its_neighbour);
     tcase_add_test(jobs, the_summary_counts_what_will_travel);
     suite_add_tcase(suite, jobs);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

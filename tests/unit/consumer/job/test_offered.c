@@ -2,6 +2,7 @@
 #include "consumer/job/offered.h"
 
 #include "base/cleanup.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -222,22 +223,10 @@ START_TEST(what_a_make_was_measured_to_take_it_takes)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("offered");
-    TCase *tests = tcase_create("offered");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, what_is_offered_to_both_parts_is_there_once);
-    tcase_add_test(tests, unlike_offers_are_places_of_their_own_the_cheapest_first);
-    tcase_add_test(tests, what_is_worth_less_than_it_costs_is_no_offer);
-    tcase_add_test(tests, leases_that_it_would_take_are_a_place_without_an_owner);
-    tcase_add_test(tests, checks_take_what_their_part_does);
-    tcase_add_test(tests, all_may_be_said_to_take_as_long);
-    tcase_add_test(tests, devices_beyond_the_numbers_count_as_one_that_is_about_as_fast);
-    tcase_add_test(tests, what_a_make_was_measured_to_take_it_takes);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("offered", NULL, NULL, TEST(what_is_offered_to_both_parts_is_there_once),
+      TEST(unlike_offers_are_places_of_their_own_the_cheapest_first),
+      TEST(what_is_worth_less_than_it_costs_is_no_offer),
+      TEST(leases_that_it_would_take_are_a_place_without_an_owner),
+      TEST(checks_take_what_their_part_does), TEST(all_may_be_said_to_take_as_long),
+      TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast),
+      TEST(what_a_make_was_measured_to_take_it_takes))

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "formats/requirement.h"
 #include "protocol/limits.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -232,25 +233,11 @@ START_TEST(a_wide_graph_is_ordered)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("order");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, each_comes_after_what_it_waits_for);
-    tcase_add_test(tests, those_of_a_kind_stand_together_as_far_as_they_can);
-    tcase_add_test(tests, too_many_programs_share_a_device_that_has_them_all);
-    tcase_add_test(tests, kinds_that_take_turns_too_often_are_refused);
-    tcase_add_test(tests, what_is_ordered_can_be_sent);
-    tcase_add_test(tests, a_bound_that_would_not_hold_is_refused);
-    tcase_add_test(tests, a_very_long_way_is_as_urgent_as_can_be_said);
-    tcase_add_test(tests, what_nobody_waits_for_is_as_urgent_as_it_is_long);
-    tcase_add_test(tests, what_is_known_of_each_task_is_told_and_a_guess_is_not);
-    tcase_add_test(tests, a_wide_graph_is_ordered);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("order", NULL, NULL, TEST(each_comes_after_what_it_waits_for),
+      TEST(those_of_a_kind_stand_together_as_far_as_they_can),
+      TEST(too_many_programs_share_a_device_that_has_them_all),
+      TEST(kinds_that_take_turns_too_often_are_refused), TEST(what_is_ordered_can_be_sent),
+      TEST(a_bound_that_would_not_hold_is_refused),
+      TEST(a_very_long_way_is_as_urgent_as_can_be_said),
+      TEST(what_nobody_waits_for_is_as_urgent_as_it_is_long),
+      TEST(what_is_known_of_each_task_is_told_and_a_guess_is_not), TEST(a_wide_graph_is_ordered))

@@ -2,6 +2,7 @@
 #include "consumer/job/place.h"
 
 #include "base/sha256.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -389,32 +390,15 @@ START_TEST(a_task_has_a_folder_of_its_own)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("place");
-    TCase *all = tcase_create("place");
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, outputs_of_files_land_beside_where_their_inputs_were);
-    tcase_add_test(all, a_task_has_a_folder_of_its_own);
-    tcase_add_test(all, outputs_without_an_input_land_in_a_folder_per_subtask);
-    tcase_add_test(all, names_that_would_leave_the_folder_are_refused);
-    tcase_add_test(all, a_file_is_written_with_its_folders);
-    tcase_add_test(all, what_is_there_with_the_right_content_is_left_alone);
-    tcase_add_test(all, what_is_there_with_other_content_is_never_overwritten);
-    tcase_add_test(all, symbolic_links_are_not_followed);
-    tcase_add_test(all, a_fifo_in_the_way_does_not_block);
-    tcase_add_test(all, bytes_with_another_hash_leave_nothing);
-    tcase_add_test(all, an_empty_file_is_a_file);
-    tcase_add_test(all, a_name_is_given_to_durable_bytes_and_is_durable_itself);
-    tcase_add_test(all, what_is_there_already_costs_one_sync);
-    tcase_add_test(all, many_small_files_cost_two_syncs_a_batch);
-    tcase_add_test(all, what_is_not_durable_gets_no_name);
-    tcase_add_test(all, what_was_not_settled_is_gone_after_the_end);
-    tcase_add_test(all, a_name_that_was_taken_meanwhile_is_not_replaced);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("place", setup, teardown, TEST(outputs_of_files_land_beside_where_their_inputs_were),
+      TEST(a_task_has_a_folder_of_its_own),
+      TEST(outputs_without_an_input_land_in_a_folder_per_subtask),
+      TEST(names_that_would_leave_the_folder_are_refused), TEST(a_file_is_written_with_its_folders),
+      TEST(what_is_there_with_the_right_content_is_left_alone),
+      TEST(what_is_there_with_other_content_is_never_overwritten),
+      TEST(symbolic_links_are_not_followed), TEST(a_fifo_in_the_way_does_not_block),
+      TEST(bytes_with_another_hash_leave_nothing), TEST(an_empty_file_is_a_file),
+      TEST(a_name_is_given_to_durable_bytes_and_is_durable_itself),
+      TEST(what_is_there_already_costs_one_sync), TEST(many_small_files_cost_two_syncs_a_batch),
+      TEST(what_is_not_durable_gets_no_name), TEST(what_was_not_settled_is_gone_after_the_end),
+      TEST(a_name_that_was_taken_meanwhile_is_not_replaced))

@@ -6,6 +6,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -193,21 +194,8 @@ START_TEST(goodbye_ends_a_session_for_good)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("resume");
-    TCase *tests = tcase_create("resume");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, what_was_missed_comes_over_the_new_connection);
-    tcase_add_test(tests, a_session_goes_on_as_often_as_its_connection_is_lost);
-    tcase_add_test(tests, an_answer_that_was_lost_comes_again_without_asking);
-    tcase_add_test(tests, a_broker_that_restarted_says_that_the_gap_is_too_old);
-    tcase_add_test(tests, goodbye_ends_a_session_for_good);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("resume", set_up, tear_down, TEST(what_was_missed_comes_over_the_new_connection),
+      TEST(a_session_goes_on_as_often_as_its_connection_is_lost),
+      TEST(an_answer_that_was_lost_comes_again_without_asking),
+      TEST(a_broker_that_restarted_says_that_the_gap_is_too_old),
+      TEST(goodbye_ends_a_session_for_good))

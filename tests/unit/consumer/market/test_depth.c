@@ -2,6 +2,7 @@
 #include "consumer/market/depth.h"
 
 #include "base/cleanup.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -182,19 +183,7 @@ START_TEST(a_page_that_contradicts_itself_is_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("depth");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, asks_with_other_conditions_are_another_level);
-    tcase_add_test(tests, hours_that_are_none_are_refused);
-    tcase_add_test(tests, asks_are_summed_up_by_instrument_and_price);
-    tcase_add_test(tests, bids_are_summed_up_by_needs_and_limit_across_pages);
-    tcase_add_test(tests, a_page_that_contradicts_itself_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("depth", NULL, NULL, TEST(asks_with_other_conditions_are_another_level),
+      TEST(hours_that_are_none_are_refused), TEST(asks_are_summed_up_by_instrument_and_price),
+      TEST(bids_are_summed_up_by_needs_and_limit_across_pages),
+      TEST(a_page_that_contradicts_itself_is_refused))

@@ -3,6 +3,7 @@
 #include "consumer/market/following.h"
 
 #include "base/rate.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -234,23 +235,7 @@ START_TEST(bids_without_needs_are_not_taken)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("following");
-    TCase *tests = tcase_create("following");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, open_following, close_following);
-    tcase_add_test(tests, the_book_comes_in_pages_and_in_order);
-    tcase_add_test(tests, bands_are_those_of_the_last_reply);
-    tcase_add_test(tests, a_level_changes_and_goes);
-    tcase_add_test(tests, news_of_several_replies_are_told_together);
-    tcase_add_test(tests, beginning_anew_forgets_the_book);
-    tcase_add_test(tests, a_gap_is_not_taken);
-    tcase_add_test(tests, bids_without_needs_are_not_taken);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("following", open_following, close_following, TEST(the_book_comes_in_pages_and_in_order),
+      TEST(bands_are_those_of_the_last_reply), TEST(a_level_changes_and_goes),
+      TEST(news_of_several_replies_are_told_together), TEST(beginning_anew_forgets_the_book),
+      TEST(a_gap_is_not_taken), TEST(bids_without_needs_are_not_taken))

@@ -3,6 +3,7 @@
 
 #include "exchange/view/listings.h"
 #include "exchange/view/why.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -395,9 +396,5 @@ int main(void)
     tcase_add_test(when, an_owner_sees_the_conditions_and_keeps_them_in_a_replace);
     tcase_add_test(when, a_provider_hears_that_it_is_outside_its_hours);
     suite_add_tcase(suite, when);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 
 #include "exchange/view/listings.h"
 #include "exchange/view/why.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -351,28 +352,14 @@ START_TEST(a_used_up_day_says_so_to_both_sides)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("daily");
-    TCase *tests = tcase_create("daily");
-    tcase_add_checked_fixture(tests, set_up_at_noon, tear_down);
-    tcase_add_test(tests, no_more_is_let_than_the_day_has_for_a_term);
-    tcase_add_test(tests, what_was_used_is_gone_until_midnight_and_no_longer);
-    tcase_add_test(tests, what_a_lease_did_not_use_is_there_again);
-    tcase_add_test(tests, a_lease_is_renewed_for_as_long_as_the_day_has_and_not_longer);
-    tcase_add_test(tests, an_agent_that_comes_back_does_not_begin_another_day);
-    tcase_add_test(tests, the_day_is_that_of_the_owners_clock);
-    tcase_add_test(tests, a_price_makes_no_difference);
-    tcase_add_test(tests, a_bound_counts_the_leases_that_stand);
-    tcase_add_test(tests, a_bound_counts_them_before_it_stands);
-    tcase_add_test(tests, a_bound_that_comes_after_a_term_counts_what_still_runs);
-    tcase_add_test(tests, leases_of_a_bounded_day_have_a_longest_term);
-    tcase_add_test(tests, what_is_no_bound_is_refused_and_changes_nothing);
-    tcase_add_test(tests, a_used_up_day_says_so_to_both_sides);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("daily", set_up_at_noon, tear_down, TEST(no_more_is_let_than_the_day_has_for_a_term),
+      TEST(what_was_used_is_gone_until_midnight_and_no_longer),
+      TEST(what_a_lease_did_not_use_is_there_again),
+      TEST(a_lease_is_renewed_for_as_long_as_the_day_has_and_not_longer),
+      TEST(an_agent_that_comes_back_does_not_begin_another_day),
+      TEST(the_day_is_that_of_the_owners_clock), TEST(a_price_makes_no_difference),
+      TEST(a_bound_counts_the_leases_that_stand), TEST(a_bound_counts_them_before_it_stands),
+      TEST(a_bound_that_comes_after_a_term_counts_what_still_runs),
+      TEST(leases_of_a_bounded_day_have_a_longest_term),
+      TEST(what_is_no_bound_is_refused_and_changes_nothing),
+      TEST(a_used_up_day_says_so_to_both_sides))

@@ -1,5 +1,6 @@
 /* The donation queue: who is first for what is given away, and how what was had fades. */
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -268,28 +269,13 @@ START_TEST(a_donation_takes_no_credits)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("donations");
-    TCase *tests = tcase_create("donations");
-    tcase_add_checked_fixture(tests, set_up_two, tear_down);
-    tcase_add_test(tests, half_of_it_is_left_after_a_week_and_nothing_after_years);
-    tcase_add_test(tests, use_is_added_to_what_is_left);
-    tcase_add_test(tests, what_a_provider_gave_stays_counted);
-    tcase_add_test(tests, only_what_is_settled_was_given);
-    tcase_add_test(tests, what_a_provider_gave_stays_counted);
-    tcase_add_test(tests, only_what_is_settled_was_given);
-    tcase_add_test(tests, who_had_less_goes_first_whatever_the_other_would_pay);
-    tcase_add_test(tests, who_had_more_long_ago_goes_before_who_had_less_of_late);
-    tcase_add_test(tests, of_equals_the_first_to_come);
-    tcase_add_test(tests, paid_use_is_none);
-    tcase_add_test(tests, a_donation_takes_no_credits);
-    tcase_add_test(tests, what_a_lease_may_use_counts_until_it_ends);
-    tcase_add_test(tests, a_lease_is_not_renewed_when_another_is_due);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("donations", set_up_two, tear_down,
+      TEST(half_of_it_is_left_after_a_week_and_nothing_after_years),
+      TEST(use_is_added_to_what_is_left), TEST(what_a_provider_gave_stays_counted),
+      TEST(only_what_is_settled_was_given), TEST(what_a_provider_gave_stays_counted),
+      TEST(only_what_is_settled_was_given),
+      TEST(who_had_less_goes_first_whatever_the_other_would_pay),
+      TEST(who_had_more_long_ago_goes_before_who_had_less_of_late),
+      TEST(of_equals_the_first_to_come), TEST(paid_use_is_none), TEST(a_donation_takes_no_credits),
+      TEST(what_a_lease_may_use_counts_until_it_ends),
+      TEST(a_lease_is_not_renewed_when_another_is_due))

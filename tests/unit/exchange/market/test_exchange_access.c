@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 
@@ -342,28 +343,13 @@ START_TEST(a_halted_market_takes_cancels)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange access");
-    TCase *tests = tcase_create("access");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, who_may_not_is_told_so);
-    tcase_add_test(tests, someone_elses_job_is_not_found);
-    tcase_add_test(tests, the_same_id_is_answered_again_and_another_body_is_refused);
-    tcase_add_test(tests, what_was_refused_stays_refused_when_it_comes_again);
-    tcase_add_test(tests, an_accounts_last_refusals_are_remembered_and_no_more);
-    tcase_add_test(tests, a_frozen_account_hears_the_first_answer_again);
-    tcase_add_test(tests, an_id_from_yesterday_or_from_tomorrow_has_expired);
-    tcase_add_test(tests, an_invitation_is_good_once);
-    tcase_add_test(tests, a_member_joins_as_nobody_else);
-    tcase_add_test(tests, the_key_of_the_other_sign_is_no_second_account);
-    tcase_add_test(tests, halted_means_no_new_fills_and_resuming_makes_them);
-    tcase_add_test(tests, a_halt_ends_no_lease_but_none_outlives_its_term);
-    tcase_add_test(tests, a_halted_market_takes_cancels);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange access", set_up, tear_down, TEST(who_may_not_is_told_so),
+      TEST(someone_elses_job_is_not_found),
+      TEST(the_same_id_is_answered_again_and_another_body_is_refused),
+      TEST(what_was_refused_stays_refused_when_it_comes_again),
+      TEST(an_accounts_last_refusals_are_remembered_and_no_more),
+      TEST(a_frozen_account_hears_the_first_answer_again),
+      TEST(an_id_from_yesterday_or_from_tomorrow_has_expired), TEST(an_invitation_is_good_once),
+      TEST(a_member_joins_as_nobody_else), TEST(the_key_of_the_other_sign_is_no_second_account),
+      TEST(halted_means_no_new_fills_and_resuming_makes_them),
+      TEST(a_halt_ends_no_lease_but_none_outlives_its_term), TEST(a_halted_market_takes_cancels))

@@ -4,6 +4,7 @@
 
 #include "exchange/view/why.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -460,30 +461,17 @@ START_TEST(an_agent_is_told_no_price_that_its_ask_may_not_have)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("bands");
-    TCase *tests = tcase_create("a market");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, an_order_outside_of_the_band_is_refused_with_the_bound_that_it_is_beyond);
-    tcase_add_test(tests, what_is_not_said_stays);
-    tcase_add_test(tests, a_band_that_lets_nothing_in_or_of_who_may_not_is_refused);
-    tcase_add_test(tests, what_rests_outside_of_a_new_band_stays_and_fills_but_is_not_replaced);
-    tcase_add_test(tests, what_names_no_price_follows_the_band);
-    tcase_add_test(tests, a_higher_band_fills_bids_by_value_that_could_not_pay);
-    tcase_add_test(tests, what_the_band_holds_is_in_nobodys_way);
-    tcase_add_test(tests, an_order_that_comes_to_more_than_one_may_is_refused);
-    tcase_add_test(tests, an_ask_comes_to_its_longest_term_or_to_an_hour);
-    tcase_add_test(tests, explain_names_what_no_order_reaches_and_suggests_no_such_price);
-    tcase_add_test(tests, a_suggested_cap_is_one_that_an_order_may_have);
-    tcase_add_test(tests, what_would_be_refused_is_foretold);
-    tcase_add_test(tests, without_a_cap_nothing_above_the_band_is_foretold);
-    tcase_add_test(tests, no_budget_is_suggested_that_no_order_may_have);
-    tcase_add_test(tests, an_agent_is_told_no_price_that_its_ask_may_not_have);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("bands", set_up, tear_down,
+      TEST(an_order_outside_of_the_band_is_refused_with_the_bound_that_it_is_beyond),
+      TEST(what_is_not_said_stays), TEST(a_band_that_lets_nothing_in_or_of_who_may_not_is_refused),
+      TEST(what_rests_outside_of_a_new_band_stays_and_fills_but_is_not_replaced),
+      TEST(what_names_no_price_follows_the_band),
+      TEST(a_higher_band_fills_bids_by_value_that_could_not_pay),
+      TEST(what_the_band_holds_is_in_nobodys_way),
+      TEST(an_order_that_comes_to_more_than_one_may_is_refused),
+      TEST(an_ask_comes_to_its_longest_term_or_to_an_hour),
+      TEST(explain_names_what_no_order_reaches_and_suggests_no_such_price),
+      TEST(a_suggested_cap_is_one_that_an_order_may_have), TEST(what_would_be_refused_is_foretold),
+      TEST(without_a_cap_nothing_above_the_band_is_foretold),
+      TEST(no_budget_is_suggested_that_no_order_may_have),
+      TEST(an_agent_is_told_no_price_that_its_ask_may_not_have))

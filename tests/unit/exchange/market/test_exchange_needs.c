@@ -5,6 +5,7 @@
 #include "formats/requirement.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -197,19 +198,6 @@ START_TEST(notice_and_minimum_run_are_the_asks)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("needs of the market");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, open_market, tear_down);
-    tcase_add_test(tests, trust_is_what_the_operator_gives);
-    tcase_add_test(tests, no_change_asks_for_more_than_any_device_has);
-    tcase_add_test(tests, isolation_and_region_are_the_devices);
-    tcase_add_test(tests, notice_and_minimum_run_are_the_asks);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("needs of the market", open_market, tear_down, TEST(trust_is_what_the_operator_gives),
+      TEST(no_change_asks_for_more_than_any_device_has), TEST(isolation_and_region_are_the_devices),
+      TEST(notice_and_minimum_run_are_the_asks))

@@ -4,6 +4,7 @@
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -455,34 +456,19 @@ START_TEST(what_cannot_be_is_refused_by_name)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("order types");
-    TCase *tests = tcase_create("order types");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, what_is_there_is_taken_and_used_until_all_is_done);
-    tcase_add_test(tests, with_nothing_there_the_job_ends_at_once);
-    tcase_add_test(tests, when_its_leases_are_over_what_is_left_is_cancelled);
-    tcase_add_test(tests, a_lost_provider_that_may_come_back_is_waited_for);
-    tcase_add_test(tests, an_order_that_does_not_stand_gets_no_other_terms);
-    tcase_add_test(tests, an_ask_that_is_immediate_sells_one_term_and_is_gone);
-    tcase_add_test(tests, all_of_it_or_nothing);
-    tcase_add_test(tests, a_budget_that_does_not_cover_all_of_it_buys_nothing);
-    tcase_add_test(tests, a_bid_that_would_trade_at_once_is_refused);
-    tcase_add_test(tests, a_post_only_bid_that_could_not_pay_is_refused_for_its_budget);
-    tcase_add_test(tests, an_ask_that_would_trade_at_once_is_refused);
-    tcase_add_test(tests, it_waits_for_all_of_it_and_starves_nobody);
-    tcase_add_test(tests, a_budget_that_is_raised_fills_it);
-    tcase_add_test(tests, what_its_budget_lacks_is_said_and_fills_it);
-    tcase_add_test(tests, what_its_cap_and_its_budget_lack_is_said_together);
-    tcase_add_test(tests, where_there_are_not_enough_slots_no_change_is_suggested);
-    tcase_add_test(tests, one_that_is_cancelled_leaves_nothing_behind);
-    tcase_add_test(tests, what_a_filled_one_loses_it_buys_again_alone);
-    tcase_add_test(tests, what_cannot_be_is_refused_by_name);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("order types", set_up, tear_down, TEST(what_is_there_is_taken_and_used_until_all_is_done),
+      TEST(with_nothing_there_the_job_ends_at_once),
+      TEST(when_its_leases_are_over_what_is_left_is_cancelled),
+      TEST(a_lost_provider_that_may_come_back_is_waited_for),
+      TEST(an_order_that_does_not_stand_gets_no_other_terms),
+      TEST(an_ask_that_is_immediate_sells_one_term_and_is_gone), TEST(all_of_it_or_nothing),
+      TEST(a_budget_that_does_not_cover_all_of_it_buys_nothing),
+      TEST(a_bid_that_would_trade_at_once_is_refused),
+      TEST(a_post_only_bid_that_could_not_pay_is_refused_for_its_budget),
+      TEST(an_ask_that_would_trade_at_once_is_refused),
+      TEST(it_waits_for_all_of_it_and_starves_nobody), TEST(a_budget_that_is_raised_fills_it),
+      TEST(what_its_budget_lacks_is_said_and_fills_it),
+      TEST(what_its_cap_and_its_budget_lack_is_said_together),
+      TEST(where_there_are_not_enough_slots_no_change_is_suggested),
+      TEST(one_that_is_cancelled_leaves_nothing_behind),
+      TEST(what_a_filled_one_loses_it_buys_again_alone), TEST(what_cannot_be_is_refused_by_name))

@@ -6,6 +6,7 @@
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -440,31 +441,16 @@ START_TEST(a_provider_is_told_what_its_work_would_bring)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("bids by value");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, set_up_many, tear_down);
-    tcase_add_test(tests, the_dearer_and_faster_one_wins_by_worth);
-    tcase_add_test(tests, what_waits_pays_its_limit_there_and_escrow_is_of_that_price);
-    tcase_add_test(tests, no_fill_is_above_the_price_band);
-    tcase_add_test(tests, the_budget_binds_whatever_the_work_is_worth);
-    tcase_add_test(tests, a_lease_above_what_it_is_worth_now_is_not_renewed);
-    tcase_add_test(tests, what_is_out_of_bounds_is_refused_without_a_trace);
-    tcase_add_test(tests, a_refusal_says_that_its_limit_is_by_value);
-    tcase_add_test(tests, nothing_and_all_there_is_are_values);
-    tcase_add_test(tests, a_limit_is_replaced_in_its_own_unit);
-    tcase_add_test(tests, explain_says_what_value_would_do);
-    tcase_add_test(tests, a_device_too_slow_for_any_value_is_no_change_that_helps);
-    tcase_add_test(tests, who_is_worth_more_there_comes_before_it);
-    tcase_add_test(tests, asks_come_before_one_by_price_and_by_work);
-    tcase_add_test(tests, a_quote_shows_for_each_kind_what_the_limit_is);
-    tcase_add_test(tests, listings_say_in_which_unit_a_limit_is);
-    tcase_add_test(tests, a_provider_is_told_what_its_work_would_bring);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("bids by value", set_up_many, tear_down, TEST(the_dearer_and_faster_one_wins_by_worth),
+      TEST(what_waits_pays_its_limit_there_and_escrow_is_of_that_price),
+      TEST(no_fill_is_above_the_price_band), TEST(the_budget_binds_whatever_the_work_is_worth),
+      TEST(a_lease_above_what_it_is_worth_now_is_not_renewed),
+      TEST(what_is_out_of_bounds_is_refused_without_a_trace),
+      TEST(a_refusal_says_that_its_limit_is_by_value), TEST(nothing_and_all_there_is_are_values),
+      TEST(a_limit_is_replaced_in_its_own_unit), TEST(explain_says_what_value_would_do),
+      TEST(a_device_too_slow_for_any_value_is_no_change_that_helps),
+      TEST(who_is_worth_more_there_comes_before_it),
+      TEST(asks_come_before_one_by_price_and_by_work),
+      TEST(a_quote_shows_for_each_kind_what_the_limit_is),
+      TEST(listings_say_in_which_unit_a_limit_is),
+      TEST(a_provider_is_told_what_its_work_would_bring))

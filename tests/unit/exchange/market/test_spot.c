@@ -2,6 +2,7 @@
  * those they are taken from. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -786,49 +787,27 @@ START_TEST(a_donation_is_nobodys_to_outbid)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("spot");
-    TCase *tests = tcase_create("spot");
-    tcase_add_checked_fixture(tests, open_market, tear_down);
-    tcase_add_test(tests, a_higher_bid_takes_the_lease_and_pays_the_rank_and_the_increment);
-    tcase_add_test(tests, a_bid_that_meets_only_its_own_leases_is_told_so);
-    tcase_add_test(tests, a_post_only_bid_takes_no_lease);
-    tcase_add_test(tests, a_bid_of_less_than_the_rank_and_the_increment_waits);
-    tcase_add_test(tests, what_is_free_is_filled_first);
-    tcase_add_test(tests, a_firm_lease_is_never_taken);
-    tcase_add_test(tests, nor_one_within_its_minimum_run);
-    tcase_add_test(tests, nor_ones_own);
-    tcase_add_test(tests, the_lowest_rank_goes_first_and_of_equal_ones_the_oldest);
-    tcase_add_test(tests, the_best_bid_that_waits_takes_what_comes);
-    tcase_add_test(tests, who_raises_his_limit_is_safe_and_who_lowers_it_is_not);
-    tcase_add_test(tests, the_rank_is_the_holders_limit_whatever_it_needs);
-    tcase_add_test(tests, of_a_holder_by_value_the_rank_is_what_that_is_worth_there);
-    tcase_add_test(tests, a_lease_of_many_slots_goes_whole);
-    tcase_add_test(tests, the_notice_is_all_that_the_holder_has);
-    tcase_add_test(tests, who_gives_up_gives_the_slot_back);
-    tcase_add_test(tests, a_provider_that_is_cut_off_keeps_no_promise);
-    tcase_add_test(tests, a_device_that_goes_takes_the_promise_with_it);
-    tcase_add_test(tests, a_goodbye_ends_both);
-    tcase_add_test(tests, an_agent_that_comes_back_is_told_again);
-    tcase_add_test(tests, one_that_was_not_taken_was_given_up);
-    tcase_add_test(tests, while_the_market_is_halted_nothing_is_taken);
-    tcase_add_test(tests, after_so_many_interruptions_it_takes_firm_leases_only);
-    tcase_add_test(tests, what_bears_no_interruption_says_what_keeps_it_from_each_device);
-    tcase_add_test(tests, one_that_bears_none_takes_nothing_that_may_be_taken);
-    tcase_add_test(tests, nor_does_it_meet_it_on_paper);
-    tcase_add_test(tests, the_limit_that_is_named_takes_the_lease_and_no_lower_one);
-    tcase_add_test(tests, the_budget_that_is_named_takes_the_lease_and_no_smaller_one);
-    tcase_add_test(tests, none_is_named_where_no_lease_may_be_taken);
-    tcase_add_test(tests, a_free_device_at_less_is_named_instead);
-    tcase_add_test(tests, what_a_job_does_not_bear_any_more_is_not_free_to_it);
-    tcase_add_test(tests, what_leases_are_is_what_a_bid_can_need);
-    tcase_add_test(tests, terms_out_of_range_are_refused);
-    tcase_add_test(tests, a_donation_is_nobodys_to_outbid);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("spot", open_market, tear_down,
+      TEST(a_higher_bid_takes_the_lease_and_pays_the_rank_and_the_increment),
+      TEST(a_bid_that_meets_only_its_own_leases_is_told_so), TEST(a_post_only_bid_takes_no_lease),
+      TEST(a_bid_of_less_than_the_rank_and_the_increment_waits), TEST(what_is_free_is_filled_first),
+      TEST(a_firm_lease_is_never_taken), TEST(nor_one_within_its_minimum_run), TEST(nor_ones_own),
+      TEST(the_lowest_rank_goes_first_and_of_equal_ones_the_oldest),
+      TEST(the_best_bid_that_waits_takes_what_comes),
+      TEST(who_raises_his_limit_is_safe_and_who_lowers_it_is_not),
+      TEST(the_rank_is_the_holders_limit_whatever_it_needs),
+      TEST(of_a_holder_by_value_the_rank_is_what_that_is_worth_there),
+      TEST(a_lease_of_many_slots_goes_whole), TEST(the_notice_is_all_that_the_holder_has),
+      TEST(who_gives_up_gives_the_slot_back), TEST(a_provider_that_is_cut_off_keeps_no_promise),
+      TEST(a_device_that_goes_takes_the_promise_with_it), TEST(a_goodbye_ends_both),
+      TEST(an_agent_that_comes_back_is_told_again), TEST(one_that_was_not_taken_was_given_up),
+      TEST(while_the_market_is_halted_nothing_is_taken),
+      TEST(after_so_many_interruptions_it_takes_firm_leases_only),
+      TEST(what_bears_no_interruption_says_what_keeps_it_from_each_device),
+      TEST(one_that_bears_none_takes_nothing_that_may_be_taken), TEST(nor_does_it_meet_it_on_paper),
+      TEST(the_limit_that_is_named_takes_the_lease_and_no_lower_one),
+      TEST(the_budget_that_is_named_takes_the_lease_and_no_smaller_one),
+      TEST(none_is_named_where_no_lease_may_be_taken), TEST(a_free_device_at_less_is_named_instead),
+      TEST(what_a_job_does_not_bear_any_more_is_not_free_to_it),
+      TEST(what_leases_are_is_what_a_bid_can_need), TEST(terms_out_of_range_are_refused),
+      TEST(a_donation_is_nobodys_to_outbid))

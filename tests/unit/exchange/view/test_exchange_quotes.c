@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 
@@ -476,28 +477,14 @@ START_TEST(a_quote_of_absurd_numbers_is_an_answer)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange quotes");
-    TCase *tests = tcase_create("quotes");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
-    tcase_add_test(tests, a_budget_of_nothing_is_quoted_with_what_is_given_away);
-    tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
-    tcase_add_test(tests, what_else_there_is_is_told_of_what_is_given_away);
-    tcase_add_test(tests, explain_counts_who_fails_at_what);
-    tcase_add_test(tests, explain_counts_what_fails_under_not);
-    tcase_add_test(tests, explain_knows_of_agents_that_offer_nothing);
-    tcase_add_test(tests, work_for_another_than_the_cheapest_counts_at_what_that_one_asks);
-    tcase_add_test(tests, a_provider_with_many_devices_at_a_price_is_one);
-    tcase_add_test(tests, leases_that_it_would_take_are_part_of_a_quote);
-    tcase_add_test(tests, what_would_be_refused_is_told_so);
-    tcase_add_test(tests, what_is_filled_at_once_or_not_at_all_starts_with_all_of_it);
-    tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange quotes", set_up, tear_down, TEST(a_quote_tells_price_time_and_what_must_be_held),
+      TEST(a_budget_of_nothing_is_quoted_with_what_is_given_away),
+      TEST(a_quote_while_all_is_leased_is_the_price_of_waiting),
+      TEST(what_else_there_is_is_told_of_what_is_given_away),
+      TEST(explain_counts_who_fails_at_what), TEST(explain_counts_what_fails_under_not),
+      TEST(explain_knows_of_agents_that_offer_nothing),
+      TEST(work_for_another_than_the_cheapest_counts_at_what_that_one_asks),
+      TEST(a_provider_with_many_devices_at_a_price_is_one),
+      TEST(leases_that_it_would_take_are_part_of_a_quote), TEST(what_would_be_refused_is_told_so),
+      TEST(what_is_filled_at_once_or_not_at_all_starts_with_all_of_it),
+      TEST(a_quote_of_absurd_numbers_is_an_answer))

@@ -3,6 +3,7 @@
 #include "exchange/view/feed.h"
 
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -317,27 +318,13 @@ START_TEST(asks_of_two_instruments_are_two_levels)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("feed");
-    TCase *tests = tcase_create("feed");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, open_market, tear_down);
-    tcase_add_test(tests, other_bands_are_a_change_and_of_several_the_last_is_told);
-    tcase_add_test(tests, asks_at_one_price_are_one_level);
-    tcase_add_test(tests, a_fill_is_a_trade_and_a_bar_and_changes_the_levels);
-    tcase_add_test(tests, a_bid_is_seen_while_it_wants_something);
-    tcase_add_test(tests, what_changes_nothing_is_no_change);
-    tcase_add_test(tests, a_reader_takes_as_much_as_it_likes);
-    tcase_add_test(tests, the_book_comes_in_pages);
-    tcase_add_test(tests, who_is_too_far_back_begins_anew);
-    tcase_add_test(tests, what_was_traded_before_the_feed_is_recalled_without_a_change);
-    tcase_add_test(tests, asks_of_two_instruments_are_two_levels);
-    tcase_add_test(tests, a_usual_price_is_of_instruments_that_would_do);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("feed", open_market, tear_down,
+      TEST(other_bands_are_a_change_and_of_several_the_last_is_told),
+      TEST(asks_at_one_price_are_one_level),
+      TEST(a_fill_is_a_trade_and_a_bar_and_changes_the_levels),
+      TEST(a_bid_is_seen_while_it_wants_something), TEST(what_changes_nothing_is_no_change),
+      TEST(a_reader_takes_as_much_as_it_likes), TEST(the_book_comes_in_pages),
+      TEST(who_is_too_far_back_begins_anew),
+      TEST(what_was_traded_before_the_feed_is_recalled_without_a_change),
+      TEST(asks_of_two_instruments_are_two_levels),
+      TEST(a_usual_price_is_of_instruments_that_would_do))

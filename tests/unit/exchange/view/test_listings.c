@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -467,29 +468,14 @@ START_TEST(an_order_that_ended_is_not_listed)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("listings");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, every_device_is_listed_once_whatever_the_page);
-    tcase_add_test(tests, a_snapshot_lists_the_same);
-    tcase_add_test(tests, needs_list_what_satisfies_them);
-    tcase_add_test(tests, a_row_says_what_is_asked_and_what_is_left);
-    tcase_add_test(tests, devices_that_come_and_go_hide_none_that_stay);
-    tcase_add_test(tests, one_page_takes_a_bounded_number_of_steps);
-    tcase_add_test(tests, places_and_needs_that_are_none_are_refused);
-    tcase_add_test(tests, providers_are_summed_up_and_stay_when_they_leave);
-    tcase_add_test(tests, the_book_holds_what_rests_on_both_sides);
-    tcase_add_test(tests, what_is_leased_is_not_free_and_who_has_enough_wants_nothing);
-    tcase_add_test(tests, a_book_from_nowhere_is_refused);
-    tcase_add_test(tests, own_orders_have_a_place_in_their_queue);
-    tcase_add_test(tests, an_order_that_ended_is_not_listed);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("listings", set_up, tear_down, TEST(every_device_is_listed_once_whatever_the_page),
+      TEST(a_snapshot_lists_the_same), TEST(needs_list_what_satisfies_them),
+      TEST(a_row_says_what_is_asked_and_what_is_left),
+      TEST(devices_that_come_and_go_hide_none_that_stay),
+      TEST(one_page_takes_a_bounded_number_of_steps),
+      TEST(places_and_needs_that_are_none_are_refused),
+      TEST(providers_are_summed_up_and_stay_when_they_leave),
+      TEST(the_book_holds_what_rests_on_both_sides),
+      TEST(what_is_leased_is_not_free_and_who_has_enough_wants_nothing),
+      TEST(a_book_from_nowhere_is_refused), TEST(own_orders_have_a_place_in_their_queue),
+      TEST(an_order_that_ended_is_not_listed))

@@ -3,6 +3,7 @@
 #include "broker/answer/smallest_change.h"
 #include "formats/requirement.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -319,25 +320,13 @@ START_TEST(who_waits_in_line_is_told_how_many_come_before)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("smallest change");
-    TCase *tests = tcase_create("smallest change");
-    tcase_add_checked_fixture(tests, set_up_many, tear_down);
-    tcase_add_test(tests, each_kind_of_change_has_its_words);
-    tcase_add_test(tests, from_a_value_of_nothing_the_least_that_fills_is_named);
-    tcase_add_test(tests, of_fewer_slots_it_is_the_most_that_the_budget_covers);
-    tcase_add_test(tests, without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each);
-    tcase_add_test(tests, of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks);
-    tcase_add_test(tests, a_list_goes_as_a_whole_and_is_named_so);
-    tcase_add_test(tests, an_order_type_that_keeps_it_from_filling_is_named);
-    tcase_add_test(tests, several_changes_stand_in_one_sentence);
-    tcase_add_test(tests, nothing_is_suggested_that_would_be_other_work);
-    tcase_add_test(tests, who_waits_in_line_is_told_how_many_come_before);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("smallest change", set_up_many, tear_down, TEST(each_kind_of_change_has_its_words),
+      TEST(from_a_value_of_nothing_the_least_that_fills_is_named),
+      TEST(of_fewer_slots_it_is_the_most_that_the_budget_covers),
+      TEST(without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each),
+      TEST(of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks),
+      TEST(a_list_goes_as_a_whole_and_is_named_so),
+      TEST(an_order_type_that_keeps_it_from_filling_is_named),
+      TEST(several_changes_stand_in_one_sentence),
+      TEST(nothing_is_suggested_that_would_be_other_work),
+      TEST(who_waits_in_line_is_told_how_many_come_before))

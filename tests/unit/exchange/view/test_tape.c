@@ -1,5 +1,6 @@
 /* What was paid lately: bars, the usual price, and that what is oldest goes. */
 #include "exchange/view/tape.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -203,23 +204,9 @@ START_TEST(more_instruments_than_there_is_room_for_push_out_the_oldest)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("tape");
-    TCase *tests = tcase_create("tape");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, open_tape, close_tape);
-    tcase_add_test(tests, a_bar_is_a_minute_of_one_instrument);
-    tcase_add_test(tests, all_minutes_of_an_instrument_make_one_sum);
-    tcase_add_test(tests, the_usual_price_is_what_three_quarters_of_the_slots_paid_at_most);
-    tcase_add_test(tests, the_usual_price_is_of_the_last_day_and_of_the_last_trades);
-    tcase_add_test(tests, an_instrument_keeps_so_many_bars);
-    tcase_add_test(tests, bars_go_when_they_are_a_week_old);
-    tcase_add_test(tests, more_instruments_than_there_is_room_for_push_out_the_oldest);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("tape", open_tape, close_tape, TEST(a_bar_is_a_minute_of_one_instrument),
+      TEST(all_minutes_of_an_instrument_make_one_sum),
+      TEST(the_usual_price_is_what_three_quarters_of_the_slots_paid_at_most),
+      TEST(the_usual_price_is_of_the_last_day_and_of_the_last_trades),
+      TEST(an_instrument_keeps_so_many_bars), TEST(bars_go_when_they_are_a_week_old),
+      TEST(more_instruments_than_there_is_room_for_push_out_the_oldest))

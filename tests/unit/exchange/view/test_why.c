@@ -5,6 +5,7 @@
 #include "exchange/lifecycle.h"
 #include "formats/requirement.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -273,26 +274,12 @@ START_TEST(a_read_leaves_no_trace)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("why");
-    TCase *tests = tcase_create("why");
-    tcase_add_checked_fixture(tests, set_up_many, tear_down);
-    tcase_add_test(tests, a_provider_without_a_device_is_told_so);
-    tcase_add_test(tests, only_bids_that_want_more_are_demand);
-    tcase_add_test(tests, the_price_that_would_do_is_the_best_limit);
-    tcase_add_test(tests, cheaper_and_earlier_asks_come_before_it);
-    tcase_add_test(tests, the_term_that_would_do_is_the_longest_wanted);
-    tcase_add_test(tests, a_requirement_comes_with_what_to_change);
-    tcase_add_test(tests, the_nearest_comes_first_and_the_many_before_the_few);
-    tcase_add_test(tests, of_more_requirements_than_there_is_room_for_the_nearest_are_kept);
-    tcase_add_test(tests, a_subtask_that_is_too_wide_is_a_change_of_its_own);
-    tcase_add_test(tests, halt_and_freeze_are_named);
-    tcase_add_test(tests, a_read_leaves_no_trace);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("why", set_up_many, tear_down, TEST(a_provider_without_a_device_is_told_so),
+      TEST(only_bids_that_want_more_are_demand), TEST(the_price_that_would_do_is_the_best_limit),
+      TEST(cheaper_and_earlier_asks_come_before_it),
+      TEST(the_term_that_would_do_is_the_longest_wanted),
+      TEST(a_requirement_comes_with_what_to_change),
+      TEST(the_nearest_comes_first_and_the_many_before_the_few),
+      TEST(of_more_requirements_than_there_is_room_for_the_nearest_are_kept),
+      TEST(a_subtask_that_is_too_wide_is_a_change_of_its_own), TEST(halt_and_freeze_are_named),
+      TEST(a_read_leaves_no_trace))

@@ -6,6 +6,7 @@
 #include "exchange/state.h"
 #include "exchange/view/why.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -1567,70 +1568,49 @@ START_TEST(an_epoch_shows_the_secret_that_it_promised)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("checks");
-    TCase *tests = tcase_create("checks");
-    tcase_add_checked_fixture(tests, set_up_referees, tear_down);
-    tcase_add_test(tests, a_job_without_its_checks_is_refused);
-    tcase_add_test(tests, what_a_referee_takes_is_paid_and_names_the_check);
-    tcase_add_test(tests, a_seed_is_of_dice_result_check_and_attempt);
-    tcase_add_test(tests, one_reject_holds_a_result_and_a_second_owners_refutes_it);
-    tcase_add_test(tests, a_lone_reject_is_overruled_and_its_referee_is_asked_no_more);
-    tcase_add_test(tests, a_hostile_referee_gets_neither_the_maker_refused_nor_the_work);
-    tcase_add_test(tests, two_accounts_of_one_owner_are_one_referee);
-    tcase_add_test(tests, no_account_judges_or_makes_for_another_of_its_owner);
-    tcase_add_test(tests, a_grouping_is_the_operators_and_of_accounts_that_exist);
-    tcase_add_test(tests, what_was_begun_before_two_became_one_owners_does_not_count);
-    tcase_add_test(tests, with_one_referee_the_client_confirms_or_overrules);
-    tcase_add_test(tests, a_client_alone_refutes_nothing);
-    tcase_add_test(tests, a_referee_of_the_clients_owner_needs_another_one);
-    tcase_add_test(tests, a_client_accepts_while_a_referee_is_at_it);
-    tcase_add_test(tests, a_word_about_anything_else_is_refused);
-    tcase_add_test(tests, where_all_who_could_make_it_have_judged_it_the_job_ends_with_a_reason);
-    tcase_add_test(tests, who_was_refuted_may_make_it_again_where_nobody_else_is);
-    tcase_add_test(tests, an_idle_judge_starts_no_second_copy_of_what_it_judged);
-    tcase_add_test(tests, an_idle_lane_of_who_has_not_judged_starts_the_copy);
-    tcase_add_test(tests, an_idle_judge_takes_nothing_over_that_it_judged);
-    tcase_add_test(tests, what_failed_after_a_look_is_looked_at_again);
-    tcase_add_test(tests, what_earlier_rules_left_without_a_look_is_looked_at);
-    tcase_add_test(tests, what_a_judges_owner_was_sent_is_not_sent_again);
-    tcase_add_test(tests, a_judge_is_told_from_what_it_judged_however_much_of_that_waits);
-    tcase_add_test(tests, refutations_close_the_asks_of_their_account_for_longer_each_time);
-    tcase_add_test(tests, closed_asks_come_back_by_themselves);
-    tcase_add_test(tests, work_that_checks_accept_makes_the_count_fade);
-    tcase_add_test(tests, who_was_refuted_is_told_apart_from_who_merely_failed);
-    tcase_add_test(tests, too_many_refuted_results_fail_the_subtask);
-    tcase_add_test(tests, who_is_unsure_makes_room_for_another_and_twice_accuses_nobody);
-    tcase_add_test(tests, where_nobody_else_is_it_comes_back_to_who_left_it_unsure);
-    tcase_add_test(tests, what_nobody_can_judge_fails_the_job_by_nobodys_fault);
-    tcase_add_test(tests, another_referee_goes_before_one_who_was_unsure);
-    tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
-    tcase_add_test(tests,
-                   what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody);
-    tcase_add_test(tests, a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again);
-    tcase_add_test(tests, a_factor_that_is_lost_for_good_leaves_the_result_paid);
-    tcase_add_test(tests, what_is_accused_and_then_lost_is_paid);
-    tcase_add_test(tests, a_check_that_fails_for_good_proves_nothing);
-    tcase_add_test(tests, who_cancels_pays_for_what_is_held);
-    tcase_add_test(tests, nobody_judges_results_of_its_own);
-    tcase_add_test(tests, only_the_role_makes_a_referee);
-    tcase_add_test(tests, a_referee_is_required_once);
-    tcase_add_test(tests, two_agents_of_one_slot_judge_each_other_at_once);
-    tcase_add_test(tests, a_maker_that_comes_back_judges_at_once);
-    tcase_add_test(tests, an_idle_referee_that_comes_back_takes_what_waits_in_another_part);
-    tcase_add_test(tests, a_lease_without_work_to_come_makes_room_for_other_jobs_at_once);
-    tcase_add_test(tests, without_a_budget_checks_wait_for_a_referee_who_gives_away);
-    tcase_add_test(tests, a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice);
-    tcase_add_test(tests, a_check_that_nobody_wants_any_more_may_be_lost);
-    tcase_add_test(tests, a_referee_that_comes_back_goes_on);
-    tcase_add_test(tests, who_left_is_paid_for_what_is_taken_later);
-    tcase_add_test(tests, small_sums_neither_vanish_nor_double);
-    tcase_add_test(tests, an_epoch_shows_the_secret_that_it_promised);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("checks", set_up_referees, tear_down, TEST(a_job_without_its_checks_is_refused),
+      TEST(what_a_referee_takes_is_paid_and_names_the_check),
+      TEST(a_seed_is_of_dice_result_check_and_attempt),
+      TEST(one_reject_holds_a_result_and_a_second_owners_refutes_it),
+      TEST(a_lone_reject_is_overruled_and_its_referee_is_asked_no_more),
+      TEST(a_hostile_referee_gets_neither_the_maker_refused_nor_the_work),
+      TEST(two_accounts_of_one_owner_are_one_referee),
+      TEST(no_account_judges_or_makes_for_another_of_its_owner),
+      TEST(a_grouping_is_the_operators_and_of_accounts_that_exist),
+      TEST(what_was_begun_before_two_became_one_owners_does_not_count),
+      TEST(with_one_referee_the_client_confirms_or_overrules), TEST(a_client_alone_refutes_nothing),
+      TEST(a_referee_of_the_clients_owner_needs_another_one),
+      TEST(a_client_accepts_while_a_referee_is_at_it), TEST(a_word_about_anything_else_is_refused),
+      TEST(where_all_who_could_make_it_have_judged_it_the_job_ends_with_a_reason),
+      TEST(who_was_refuted_may_make_it_again_where_nobody_else_is),
+      TEST(an_idle_judge_starts_no_second_copy_of_what_it_judged),
+      TEST(an_idle_lane_of_who_has_not_judged_starts_the_copy),
+      TEST(an_idle_judge_takes_nothing_over_that_it_judged),
+      TEST(what_failed_after_a_look_is_looked_at_again),
+      TEST(what_earlier_rules_left_without_a_look_is_looked_at),
+      TEST(what_a_judges_owner_was_sent_is_not_sent_again),
+      TEST(a_judge_is_told_from_what_it_judged_however_much_of_that_waits),
+      TEST(refutations_close_the_asks_of_their_account_for_longer_each_time),
+      TEST(closed_asks_come_back_by_themselves), TEST(work_that_checks_accept_makes_the_count_fade),
+      TEST(who_was_refuted_is_told_apart_from_who_merely_failed),
+      TEST(too_many_refuted_results_fail_the_subtask),
+      TEST(who_is_unsure_makes_room_for_another_and_twice_accuses_nobody),
+      TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure),
+      TEST(what_nobody_can_judge_fails_the_job_by_nobodys_fault),
+      TEST(another_referee_goes_before_one_who_was_unsure),
+      TEST(a_verdict_of_another_seed_or_none_is_the_referees_fault),
+      TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody),
+      TEST(a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again),
+      TEST(a_factor_that_is_lost_for_good_leaves_the_result_paid),
+      TEST(what_is_accused_and_then_lost_is_paid), TEST(a_check_that_fails_for_good_proves_nothing),
+      TEST(who_cancels_pays_for_what_is_held), TEST(nobody_judges_results_of_its_own),
+      TEST(only_the_role_makes_a_referee), TEST(a_referee_is_required_once),
+      TEST(two_agents_of_one_slot_judge_each_other_at_once),
+      TEST(a_maker_that_comes_back_judges_at_once),
+      TEST(an_idle_referee_that_comes_back_takes_what_waits_in_another_part),
+      TEST(a_lease_without_work_to_come_makes_room_for_other_jobs_at_once),
+      TEST(without_a_budget_checks_wait_for_a_referee_who_gives_away),
+      TEST(a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice),
+      TEST(a_check_that_nobody_wants_any_more_may_be_lost), TEST(a_referee_that_comes_back_goes_on),
+      TEST(who_left_is_paid_for_what_is_taken_later), TEST(small_sums_neither_vanish_nor_double),
+      TEST(an_epoch_shows_the_secret_that_it_promised))

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -469,26 +470,12 @@ START_TEST(lanes_of_unlike_speed_end_together)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("course");
-    TCase *tests = tcase_create("lanes of unlike speed");
-    tcase_add_checked_fixture(tests, begin, tear_down);
-    tcase_add_test(tests, what_becomes_ready_runs_on_the_fastest_that_is_idle);
-    tcase_add_test(tests, the_same_where_each_says_what_it_is_expected_to_take);
-    tcase_add_test(tests, how_fast_a_lane_is_goes_by_what_was_said_of_what_it_did);
-    tcase_add_test(tests, a_fork_runs_on_two_lanes);
-    tcase_add_test(tests, the_longest_that_becomes_ready_waits_for_the_fastest);
-    tcase_add_test(tests, a_chain_does_not_wait_behind_what_a_slow_lane_has);
-    tcase_add_test(tests, what_was_taken_back_and_has_not_ended_yet_holds_up_nothing);
-    tcase_add_test(tests, the_last_that_waits_goes_behind_what_a_faster_lane_runs);
-    tcase_add_test(tests,
-                   what_waits_behind_a_slow_one_goes_to_a_busy_lane_that_is_done_with_it_sooner);
-    tcase_add_test(tests, lanes_of_unlike_speed_end_together);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("course", begin, tear_down, TEST(what_becomes_ready_runs_on_the_fastest_that_is_idle),
+      TEST(the_same_where_each_says_what_it_is_expected_to_take),
+      TEST(how_fast_a_lane_is_goes_by_what_was_said_of_what_it_did), TEST(a_fork_runs_on_two_lanes),
+      TEST(the_longest_that_becomes_ready_waits_for_the_fastest),
+      TEST(a_chain_does_not_wait_behind_what_a_slow_lane_has),
+      TEST(what_was_taken_back_and_has_not_ended_yet_holds_up_nothing),
+      TEST(the_last_that_waits_goes_behind_what_a_faster_lane_runs),
+      TEST(what_waits_behind_a_slow_one_goes_to_a_busy_lane_that_is_done_with_it_sooner),
+      TEST(lanes_of_unlike_speed_end_together))

@@ -6,6 +6,7 @@
 #include "exchange/view/listings.h"
 #include "planner/schedule/online.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -666,35 +667,20 @@ START_TEST(the_longest_chain_breaks_at_once)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange_graph");
-    TCase *tests = tcase_create("parts and graphs");
-    tcase_add_checked_fixture(tests, set_up_for_parts, tear_down);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, nothing_starts_before_what_it_waits_for);
-    tcase_add_test(tests, each_subtask_says_how_far_it_is);
-    tcase_add_test(tests, what_is_sent_again_is_given_again);
-    tcase_add_test(tests, the_higher_rank_goes_first_then_the_lower_index);
-    tcase_add_test(tests, without_ranks_the_longest_expected_goes_first_then_the_lower_index);
-    tcase_add_test(tests, ranks_go_before_what_is_expected);
-    tcase_add_test(tests, what_becomes_ready_goes_by_what_is_expected_of_it_too);
-    tcase_add_test(tests, what_waits_for_a_failure_is_cancelled_and_the_rest_goes_on);
-    tcase_add_test(tests, who_leaves_more_than_can_be_handed_on_has_failed);
-    tcase_add_test(tests, who_is_given_more_than_a_message_holds_has_failed);
-    tcase_add_test(tests, a_graph_that_is_none_is_refused_by_its_field);
-    tcase_add_test(tests, each_part_runs_where_its_own_requirement_holds);
-    tcase_add_test(tests, the_tightest_part_explains_why_a_job_waits);
-    tcase_add_test(tests, each_part_has_an_order_of_its_own_and_a_page_may_end_between_them);
-    tcase_add_test(tests, parts_leave_the_first_a_subtask_and_are_checked_like_it);
-    tcase_add_test(tests, a_part_that_is_refused_leaves_nothing_of_the_others);
-    tcase_add_test(tests, the_crash_limit_is_the_jobs);
-    tcase_add_test(tests, ten_thousand_run_in_order_and_few_start_in_a_step);
-    tcase_add_test(tests, the_longest_chain_breaks_at_once);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange_graph", set_up_for_parts, tear_down, TEST(nothing_starts_before_what_it_waits_for),
+      TEST(each_subtask_says_how_far_it_is), TEST(what_is_sent_again_is_given_again),
+      TEST(the_higher_rank_goes_first_then_the_lower_index),
+      TEST(without_ranks_the_longest_expected_goes_first_then_the_lower_index),
+      TEST(ranks_go_before_what_is_expected),
+      TEST(what_becomes_ready_goes_by_what_is_expected_of_it_too),
+      TEST(what_waits_for_a_failure_is_cancelled_and_the_rest_goes_on),
+      TEST(who_leaves_more_than_can_be_handed_on_has_failed),
+      TEST(who_is_given_more_than_a_message_holds_has_failed),
+      TEST(a_graph_that_is_none_is_refused_by_its_field),
+      TEST(each_part_runs_where_its_own_requirement_holds),
+      TEST(the_tightest_part_explains_why_a_job_waits),
+      TEST(each_part_has_an_order_of_its_own_and_a_page_may_end_between_them),
+      TEST(parts_leave_the_first_a_subtask_and_are_checked_like_it),
+      TEST(a_part_that_is_refused_leaves_nothing_of_the_others), TEST(the_crash_limit_is_the_jobs),
+      TEST(ten_thousand_run_in_order_and_few_start_in_a_step),
+      TEST(the_longest_chain_breaks_at_once))

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 
@@ -294,28 +295,17 @@ START_TEST(ended_leases_make_room_for_new_ones)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("exchange lanes");
-    TCase *tests = tcase_create("lanes");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, work_that_comes_back_goes_to_a_lane_that_is_free_already);
-    tcase_add_test(tests, a_goodbye_that_loses_the_last_attempt_ends_the_job);
-    tcase_add_test(tests, a_cut_off_provider_is_waited_for_when_the_budget_buys_no_other);
-    tcase_add_test(tests, a_budget_that_no_longer_buys_a_term_ends_the_job_when_an_ask_says_so);
-    tcase_add_test(tests, an_ask_the_budget_cannot_pay_hides_none_that_it_can);
-    tcase_add_test(tests, lanes_that_can_no_longer_be_renewed_are_bought_elsewhere);
-    tcase_add_test(tests, what_could_run_beside_is_not_queued_behind);
-    tcase_add_test(tests, what_is_next_in_a_lane_does_not_run_yet);
-    tcase_add_test(tests, a_job_says_what_was_foreseen_what_it_took_and_what_is_left);
-    tcase_add_test(tests, of_each_lane_the_first_runs_and_the_others_are_queued);
-    tcase_add_test(tests, an_agent_that_gives_work_up_is_neither_paid_nor_sent_more);
-    tcase_add_test(tests, a_term_said_to_be_over_before_it_is_pays_nothing);
-    tcase_add_test(tests, ended_leases_make_room_for_new_ones);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange lanes", set_up, tear_down,
+      TEST(work_that_comes_back_goes_to_a_lane_that_is_free_already),
+      TEST(a_goodbye_that_loses_the_last_attempt_ends_the_job),
+      TEST(a_cut_off_provider_is_waited_for_when_the_budget_buys_no_other),
+      TEST(a_budget_that_no_longer_buys_a_term_ends_the_job_when_an_ask_says_so),
+      TEST(an_ask_the_budget_cannot_pay_hides_none_that_it_can),
+      TEST(lanes_that_can_no_longer_be_renewed_are_bought_elsewhere),
+      TEST(what_could_run_beside_is_not_queued_behind),
+      TEST(what_is_next_in_a_lane_does_not_run_yet),
+      TEST(a_job_says_what_was_foreseen_what_it_took_and_what_is_left),
+      TEST(of_each_lane_the_first_runs_and_the_others_are_queued),
+      TEST(an_agent_that_gives_work_up_is_neither_paid_nor_sent_more),
+      TEST(a_term_said_to_be_over_before_it_is_pays_nothing),
+      TEST(ended_leases_make_room_for_new_ones))

@@ -2,6 +2,7 @@
  * and what is paid. */
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -386,32 +387,16 @@ START_TEST(some_jobs_cannot_save)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("saved");
-    TCase *tests = tcase_create("saved");
-    tcase_add_checked_fixture(tests, open_market, tear_down);
-    tcase_add_test(tests, what_was_saved_is_paid_and_the_next_attempt_goes_on_from_it);
-    tcase_add_test(tests, where_nothing_was_saved_the_attempt_is_free);
-    tcase_add_test(tests, what_was_saved_and_never_stored_is_free);
-    tcase_add_test(tests, without_the_declaration_it_is_paid_as_ever_and_nothing_is_kept);
-    tcase_add_test(tests, twice_preempted_it_goes_on_from_the_newest);
-    tcase_add_test(tests, what_it_was_given_itself_is_nothing_new);
-    tcase_add_test(tests, one_that_is_not_there_twice_is_given_up);
-    tcase_add_test(tests, a_program_that_fails_from_it_begins_anew_and_that_counts);
-    tcase_add_test(tests, one_that_leaves_by_itself_is_not_paid_but_what_it_saved_counts);
-    tcase_add_test(tests, nobody_is_preempted_who_was_not_told_to_end);
-    tcase_add_test(tests, saving_may_take_its_time);
-    tcase_add_test(tests, but_not_for_ever);
-    tcase_add_test(tests, more_than_is_kept_of_one_is_nothing_saved);
-    tcase_add_test(tests, an_agent_that_lost_its_work_is_given_it_again);
-    tcase_add_test(tests, a_job_that_is_cancelled_keeps_none);
-    tcase_add_test(tests, who_goes_on_from_one_may_read_it);
-    tcase_add_test(tests, some_jobs_cannot_save);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("saved", open_market, tear_down,
+      TEST(what_was_saved_is_paid_and_the_next_attempt_goes_on_from_it),
+      TEST(where_nothing_was_saved_the_attempt_is_free),
+      TEST(what_was_saved_and_never_stored_is_free),
+      TEST(without_the_declaration_it_is_paid_as_ever_and_nothing_is_kept),
+      TEST(twice_preempted_it_goes_on_from_the_newest),
+      TEST(what_it_was_given_itself_is_nothing_new), TEST(one_that_is_not_there_twice_is_given_up),
+      TEST(a_program_that_fails_from_it_begins_anew_and_that_counts),
+      TEST(one_that_leaves_by_itself_is_not_paid_but_what_it_saved_counts),
+      TEST(nobody_is_preempted_who_was_not_told_to_end), TEST(saving_may_take_its_time),
+      TEST(but_not_for_ever), TEST(more_than_is_kept_of_one_is_nothing_saved),
+      TEST(an_agent_that_lost_its_work_is_given_it_again), TEST(a_job_that_is_cancelled_keeps_none),
+      TEST(who_goes_on_from_one_may_read_it), TEST(some_jobs_cannot_save))

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "exchange/state.h"
 #include "protocol/message.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -625,39 +626,27 @@ START_TEST(one_of_which_nothing_is_known_is_not_started_once_more)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("stragglers");
-    TCase *tests = tcase_create("the end of a job");
-    tcase_add_checked_fixture(tests, begin, tear_down);
-    tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_an_idle_one);
-    tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_a_busy_one);
-    tcase_add_test(tests, what_waits_behind_another_is_moved_where_it_is_done_sooner);
-    tcase_add_test(tests, what_waits_behind_another_is_moved_within_a_lease);
-    tcase_add_test(tests, what_waits_is_not_moved_where_it_is_done_later);
-    tcase_add_test(tests, what_failed_at_once_says_nothing_of_how_long_others_take);
-    tcase_add_test(tests, what_runs_too_long_is_started_once_more_and_the_first_result_wins);
-    tcase_add_test(tests, the_last_of_few_is_started_once_more_when_it_is_late);
-    tcase_add_test(tests, the_copy_is_withdrawn_when_the_late_one_ends_first);
-    tcase_add_test(tests, nothing_is_late_where_nobody_knows_what_it_takes);
-    tcase_add_test(tests, an_expectation_that_was_not_borne_out_makes_nothing_late);
-    tcase_add_test(tests, what_is_known_to_take_longer_there_is_late_later);
-    tcase_add_test(tests, a_suspect_copy_is_not_queued_while_the_other_runs);
-    tcase_add_test(tests, a_long_one_among_short_ones_is_late_by_what_was_said_of_it);
-    tcase_add_test(tests, a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it);
-    tcase_add_test(tests, how_fast_others_are_done_tells_how_long_the_long_one_may_take);
-    tcase_add_test(tests, what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done);
-    tcase_add_test(tests, what_is_left_of_unlike_ones_goes_at_the_pace_of_those_done);
-    tcase_add_test(tests, what_is_left_of_a_chain_is_the_way_to_its_end);
-    tcase_add_test(tests, what_is_late_by_its_own_is_started_once_more_on_its_own_device);
-    tcase_add_test(tests, what_is_late_by_others_alone_is_not_started_once_more_on_its_own_device);
-    tcase_add_test(tests, what_is_late_by_few_is_not_started_once_more_on_its_own_device);
-    tcase_add_test(tests, what_is_late_goes_to_another_device_where_one_is_idle);
-    tcase_add_test(tests, one_of_which_nothing_is_known_is_not_started_once_more);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("stragglers", begin, tear_down, TEST(what_waits_in_a_slow_lane_is_moved_to_an_idle_one),
+      TEST(what_waits_in_a_slow_lane_is_moved_to_a_busy_one),
+      TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner),
+      TEST(what_waits_behind_another_is_moved_within_a_lease),
+      TEST(what_waits_is_not_moved_where_it_is_done_later),
+      TEST(what_failed_at_once_says_nothing_of_how_long_others_take),
+      TEST(what_runs_too_long_is_started_once_more_and_the_first_result_wins),
+      TEST(the_last_of_few_is_started_once_more_when_it_is_late),
+      TEST(the_copy_is_withdrawn_when_the_late_one_ends_first),
+      TEST(nothing_is_late_where_nobody_knows_what_it_takes),
+      TEST(an_expectation_that_was_not_borne_out_makes_nothing_late),
+      TEST(what_is_known_to_take_longer_there_is_late_later),
+      TEST(a_suspect_copy_is_not_queued_while_the_other_runs),
+      TEST(a_long_one_among_short_ones_is_late_by_what_was_said_of_it),
+      TEST(a_long_one_with_few_others_is_late_a_fifth_after_what_was_said_of_it),
+      TEST(how_fast_others_are_done_tells_how_long_the_long_one_may_take),
+      TEST(what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done),
+      TEST(what_is_left_of_unlike_ones_goes_at_the_pace_of_those_done),
+      TEST(what_is_left_of_a_chain_is_the_way_to_its_end),
+      TEST(what_is_late_by_its_own_is_started_once_more_on_its_own_device),
+      TEST(what_is_late_by_others_alone_is_not_started_once_more_on_its_own_device),
+      TEST(what_is_late_by_few_is_not_started_once_more_on_its_own_device),
+      TEST(what_is_late_goes_to_another_device_where_one_is_idle),
+      TEST(one_of_which_nothing_is_known_is_not_started_once_more))

@@ -16,6 +16,7 @@
 #include "ledger/receipt.h"
 #include "tests/support/checked_market.h"
 #include "tests/support/scarce_vfs.h"
+#include "tests/support/suite.h"
 
 static char folder[64];
 static char path[96];
@@ -797,9 +798,5 @@ int main(void)
     tcase_add_test(readers, results_at_price_0_say_what_was_given);
     tcase_add_test(readers, a_start_holds_outcomes_and_results_against_each_other);
     suite_add_tcase(suite, readers);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "planner/cost/catalogue.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -242,22 +243,8 @@ START_TEST(bad_samples_are_named)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("calibrate");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, a_device_is_found_again_from_its_times, 0, 3);
-    tcase_add_loop_test(tests, noise_of_a_tenth_leaves_predictions_within_a_tenth, 0, 3);
-    tcase_add_test(tests, five_cubes_are_enough_for_cubes);
-    tcase_add_test(tests, what_is_not_seen_is_not_guessed);
-    tcase_add_test(tests, nothing_is_said_to_be_faster_than_the_roofline);
-    tcase_add_test(tests, outliers_among_samples_of_one_operation_do_not_count);
-    tcase_add_test(tests, bad_samples_are_named);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("calibrate", NULL, NULL, LOOP(a_device_is_found_again_from_its_times, 0, 3),
+      LOOP(noise_of_a_tenth_leaves_predictions_within_a_tenth, 0, 3),
+      TEST(five_cubes_are_enough_for_cubes), TEST(what_is_not_seen_is_not_guessed),
+      TEST(nothing_is_said_to_be_faster_than_the_roofline),
+      TEST(outliers_among_samples_of_one_operation_do_not_count), TEST(bad_samples_are_named))

@@ -3,6 +3,7 @@
 #include "planner/cost/cost.h"
 
 #include "base/kind.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -250,23 +251,10 @@ START_TEST(a_measured_profile_gives_measured_figures)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("catalogue");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, every_row_has_a_name_of_its_own_and_a_known_kind);
-    tcase_add_test(tests, every_figure_is_declared_or_unknown_and_of_a_size_that_can_be);
-    tcase_add_test(tests, peaks_are_dense);
-    tcase_add_test(tests, a_blank_is_unknown_and_doubts_are_kept);
-    tcase_add_test(tests, a_large_product_is_bound_by_operations_and_a_thin_one_by_bytes);
-    tcase_add_test(tests, what_a_device_cannot_do_is_said_by_name);
-    tcase_add_test(tests, what_is_unknown_stays_unknown);
-    tcase_add_test(tests, float32_takes_as_many_passes_as_keep_its_bits);
-    tcase_add_test(tests, a_measured_profile_gives_measured_figures);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("catalogue", NULL, NULL, TEST(every_row_has_a_name_of_its_own_and_a_known_kind),
+      TEST(every_figure_is_declared_or_unknown_and_of_a_size_that_can_be), TEST(peaks_are_dense),
+      TEST(a_blank_is_unknown_and_doubts_are_kept),
+      TEST(a_large_product_is_bound_by_operations_and_a_thin_one_by_bytes),
+      TEST(what_a_device_cannot_do_is_said_by_name), TEST(what_is_unknown_stays_unknown),
+      TEST(float32_takes_as_many_passes_as_keep_its_bits),
+      TEST(a_measured_profile_gives_measured_figures))

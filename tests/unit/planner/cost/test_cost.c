@@ -2,6 +2,7 @@
  * calibration, history, streamed weights, and a price make of it. The device is one of round
  * figures, so that each time can be worked out by hand. */
 #include "planner/cost/cost.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -290,23 +291,10 @@ START_TEST(the_list_of_errors_has_every_refusal)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cost");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, each_kind_is_bound_by_what_it_needs);
-    tcase_add_test(tests, sparse_operands_are_fast_only_where_the_mode_is);
-    tcase_add_test(tests, what_is_not_known_is_never_fast);
-    tcase_add_test(tests, weights_that_do_not_fit_are_refused_or_streamed);
-    tcase_add_test(tests, storage_is_as_fast_as_the_caller_says);
-    tcase_add_test(tests, a_calibration_says_what_is_reached_of_the_peak);
-    tcase_add_test(tests, history_outweighs_the_model_as_it_grows);
-    tcase_add_test(tests, a_price_is_for_the_time_rounded_up);
-    tcase_add_test(tests, the_list_of_errors_has_every_refusal);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("cost", NULL, NULL, TEST(each_kind_is_bound_by_what_it_needs),
+      TEST(sparse_operands_are_fast_only_where_the_mode_is), TEST(what_is_not_known_is_never_fast),
+      TEST(weights_that_do_not_fit_are_refused_or_streamed),
+      TEST(storage_is_as_fast_as_the_caller_says),
+      TEST(a_calibration_says_what_is_reached_of_the_peak),
+      TEST(history_outweighs_the_model_as_it_grows), TEST(a_price_is_for_the_time_rounded_up),
+      TEST(the_list_of_errors_has_every_refusal))

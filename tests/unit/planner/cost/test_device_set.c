@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "formats/device_list.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -310,27 +311,13 @@ START_TEST(more_memories_than_can_be_planned_are_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("device_set");
-    TCase *tests = tcase_create("device_set");
-    tcase_add_test(tests, machines_devices_numbers_and_prices_are_read);
-    tcase_add_test(tests, what_is_no_list_is_refused_and_changes_nothing);
-    tcase_add_test(tests, links_are_rates_in_bytes_or_bits_and_a_latency);
-    tcase_add_test(tests, short_names_mean_one_device_or_none);
-    tcase_add_test(tests, every_id_of_the_catalogue_means_itself);
-    tcase_add_test(tests,
-                   alike_devices_of_a_machine_have_its_fabric_and_others_go_through_the_host);
-    tcase_add_test(tests, devices_without_a_fabric_are_linked_by_pcie_alone);
-    tcase_add_test(tests, devices_of_a_machine_reach_one_another_over_pcie_where_that_is_given);
-    tcase_add_test(tests, what_has_unified_memory_is_at_its_machines);
-    tcase_add_test(tests, links_that_are_said_are_taken_and_none_is_none);
-    tcase_add_test(tests, what_is_not_said_is_unknown);
-    tcase_add_test(tests, more_memories_than_can_be_planned_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("device_set", NULL, NULL, TEST(machines_devices_numbers_and_prices_are_read),
+      TEST(what_is_no_list_is_refused_and_changes_nothing),
+      TEST(links_are_rates_in_bytes_or_bits_and_a_latency),
+      TEST(short_names_mean_one_device_or_none), TEST(every_id_of_the_catalogue_means_itself),
+      TEST(alike_devices_of_a_machine_have_its_fabric_and_others_go_through_the_host),
+      TEST(devices_without_a_fabric_are_linked_by_pcie_alone),
+      TEST(devices_of_a_machine_reach_one_another_over_pcie_where_that_is_given),
+      TEST(what_has_unified_memory_is_at_its_machines),
+      TEST(links_that_are_said_are_taken_and_none_is_none), TEST(what_is_not_said_is_unknown),
+      TEST(more_memories_than_can_be_planned_are_refused))

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -159,20 +160,7 @@ START_TEST(the_sums_agree_with_a_simulation)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("estimate");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, cheapest_lanes_come_first_and_work_is_dealt_in_rounds);
-    tcase_add_test(tests, no_more_lanes_than_subtasks_or_at_most);
-    tcase_add_test(tests, costs_round_up_to_a_micro_credit);
-    tcase_add_test(tests, nothing_to_run_on_is_said_so);
-    tcase_add_test(tests, wrong_input_and_overflow_are_answers);
-    tcase_add_loop_test(tests, the_sums_agree_with_a_simulation, 0, 50);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("estimate", NULL, NULL, TEST(cheapest_lanes_come_first_and_work_is_dealt_in_rounds),
+      TEST(no_more_lanes_than_subtasks_or_at_most), TEST(costs_round_up_to_a_micro_credit),
+      TEST(nothing_to_run_on_is_said_so), TEST(wrong_input_and_overflow_are_answers),
+      LOOP(the_sums_agree_with_a_simulation, 0, 50))

@@ -2,6 +2,7 @@
 #include "planner/cost/history.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -181,24 +182,10 @@ START_TEST(summaries_do_not_depend_on_order)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("history");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, the_median_is_what_half_of_them_took);
-    tcase_add_test(tests, what_is_far_from_the_median_is_left_out);
-    tcase_add_test(tests, of_equal_samples_a_little_off_is_no_outlier);
-    tcase_add_test(tests, of_few_nobody_can_say_which_is_the_outlier);
-    tcase_add_test(tests, a_mode_of_its_own_is_no_outlier);
-    tcase_add_test(tests, nine_of_ten_took_at_most);
-    tcase_add_test(tests, n_samples_weigh_n_to_four);
-    tcase_add_test(tests, a_device_that_changed_is_believed);
-    tcase_add_test(tests, what_is_no_time_is_not_added);
-    tcase_add_loop_test(tests, summaries_do_not_depend_on_order, 0, 100);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("history", NULL, NULL, TEST(the_median_is_what_half_of_them_took),
+      TEST(what_is_far_from_the_median_is_left_out),
+      TEST(of_equal_samples_a_little_off_is_no_outlier),
+      TEST(of_few_nobody_can_say_which_is_the_outlier), TEST(a_mode_of_its_own_is_no_outlier),
+      TEST(nine_of_ten_took_at_most), TEST(n_samples_weigh_n_to_four),
+      TEST(a_device_that_changed_is_believed), TEST(what_is_no_time_is_not_added),
+      LOOP(summaries_do_not_depend_on_order, 0, 100))

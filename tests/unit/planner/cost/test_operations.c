@@ -1,5 +1,6 @@
 /* What operations need, each against figures worked out by hand: the working is beside them. */
 #include "planner/cost/operations.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -385,23 +386,9 @@ START_TEST(the_list_of_errors_has_every_refusal)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("operations");
-    TCase *tests = tcase_create("all");
-    tcase_add_loop_test(tests, figures_are_those_worked_out_by_hand, 0, ROWS);
-    tcase_add_test(tests, every_kind_has_a_row_above);
-    tcase_add_loop_test(tests, what_is_read_is_written_as_the_same, 0, ROWS);
-    tcase_add_test(tests, what_the_work_can_be_split_over_is_said);
-    tcase_add_test(tests, large_figures_are_exact);
-    tcase_add_test(tests, what_is_no_operation_is_refused_by_name);
-    tcase_add_test(tests, what_was_not_read_from_text_is_checked_too);
-    tcase_add_test(tests, the_manual_has_every_kind_with_its_shape);
-    tcase_add_test(tests, the_list_of_errors_has_every_refusal);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("operations", NULL, NULL, LOOP(figures_are_those_worked_out_by_hand, 0, ROWS),
+      TEST(every_kind_has_a_row_above), LOOP(what_is_read_is_written_as_the_same, 0, ROWS),
+      TEST(what_the_work_can_be_split_over_is_said), TEST(large_figures_are_exact),
+      TEST(what_is_no_operation_is_refused_by_name),
+      TEST(what_was_not_read_from_text_is_checked_too),
+      TEST(the_manual_has_every_kind_with_its_shape), TEST(the_list_of_errors_has_every_refusal))

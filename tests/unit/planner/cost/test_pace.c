@@ -2,6 +2,7 @@
 #include "planner/cost/pace.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -209,24 +210,10 @@ START_TEST(times_at_a_pace_stay_times)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("pace");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, what_takes_three_times_as_long_has_pace_three);
-    tcase_add_test(tests, paces_are_those_beside_the_fastest);
-    tcase_add_loop_test(tests, a_device_that_changes_is_known_by_as_many_new_works, 0, 2);
-    tcase_add_test(tests, many_short_works_are_not_many);
-    tcase_add_test(tests, few_samples_of_the_same_work_say_nothing);
-    tcase_add_test(tests, a_fifth_more_is_no_other_pace);
-    tcase_add_test(tests, a_device_is_compared_by_way_of_others);
-    tcase_add_test(tests, work_weighs_as_long_as_it_takes);
-    tcase_add_loop_test(tests, paces_are_found_to_the_noise, 0, 100);
-    tcase_add_test(tests, times_at_a_pace_stay_times);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("pace", NULL, NULL, TEST(what_takes_three_times_as_long_has_pace_three),
+      TEST(paces_are_those_beside_the_fastest),
+      LOOP(a_device_that_changes_is_known_by_as_many_new_works, 0, 2),
+      TEST(many_short_works_are_not_many), TEST(few_samples_of_the_same_work_say_nothing),
+      TEST(a_fifth_more_is_no_other_pace), TEST(a_device_is_compared_by_way_of_others),
+      TEST(work_weighs_as_long_as_it_takes), LOOP(paces_are_found_to_the_noise, 0, 100),
+      TEST(times_at_a_pace_stay_times))

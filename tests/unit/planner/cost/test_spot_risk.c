@@ -3,6 +3,7 @@
 #include "planner/cost/spot.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -160,21 +161,8 @@ START_TEST(parts_of_work_take_no_less_than_the_least)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("spot risk");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, without_interruptions_work_takes_its_time);
-    tcase_add_test(tests, interruptions_make_it_longer);
-    tcase_add_test(tests, the_mean_of_many_tries_is_as_expected);
-    tcase_add_test(tests, checkpoints_are_best_at_their_interval);
-    tcase_add_test(tests, what_never_ends_and_what_is_no_figure_is_refused);
-    tcase_add_loop_test(tests, more_risk_takes_no_less, 0, 5);
-    tcase_add_loop_test(tests, parts_of_work_take_no_less_than_the_least, 0, 5);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("spot risk", NULL, NULL, TEST(without_interruptions_work_takes_its_time),
+      TEST(interruptions_make_it_longer), TEST(the_mean_of_many_tries_is_as_expected),
+      TEST(checkpoints_are_best_at_their_interval),
+      TEST(what_never_ends_and_what_is_no_figure_is_refused), LOOP(more_risk_takes_no_less, 0, 5),
+      LOOP(parts_of_work_take_no_less_than_the_least, 0, 5))

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -309,24 +310,11 @@ START_TEST(ports_are_never_shared)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("topology");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, what_is_there_costs_nothing);
-    tcase_add_test(tests, the_fastest_way_is_taken_and_the_next_when_it_is_gone);
-    tcase_add_test(tests, another_machine_is_reached_over_the_network);
-    tcase_add_test(tests, of_several_copies_the_nearest_is_taken);
-    tcase_add_test(tests, a_port_carries_one_transfer_at_a_time);
-    tcase_add_test(tests, who_waits_for_the_fast_way_takes_the_slow_one_if_that_is_sooner);
-    tcase_add_test(tests, a_pair_of_figures_says_what_the_way_takes_of_any_size);
-    tcase_add_test(tests, what_cannot_be_carried_is_refused);
-    tcase_add_test(tests, wrong_links_are_named);
-    tcase_add_loop_test(tests, ports_are_never_shared, 0, 50);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("topology", NULL, NULL, TEST(what_is_there_costs_nothing),
+      TEST(the_fastest_way_is_taken_and_the_next_when_it_is_gone),
+      TEST(another_machine_is_reached_over_the_network),
+      TEST(of_several_copies_the_nearest_is_taken), TEST(a_port_carries_one_transfer_at_a_time),
+      TEST(who_waits_for_the_fast_way_takes_the_slow_one_if_that_is_sooner),
+      TEST(a_pair_of_figures_says_what_the_way_takes_of_any_size),
+      TEST(what_cannot_be_carried_is_refused), TEST(wrong_links_are_named),
+      LOOP(ports_are_never_shared, 0, 50))

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "planner/layout/pipeline.h"
+#include "tests/support/suite.h"
 
 enum { LAYERS = 6, DEVICES = 4, GRAPHS = 400 };
 
@@ -366,25 +367,12 @@ START_TEST(no_cut_and_no_order_is_better)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("pipeline");
-    TCase *tests = tcase_create("pipeline");
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, alike_stages_have_the_bubble_of_the_literature);
-    tcase_add_test(tests, fixed_times_bound_the_number_of_micro_batches);
-    tcase_add_test(tests, the_cut_goes_where_little_is_carried_and_stages_are_alike);
-    tcase_add_test(tests, a_device_that_only_slows_it_down_is_left_out);
-    tcase_add_test(tests, what_does_not_fit_is_not_planned);
-    tcase_add_test(tests, what_layers_of_a_stage_share_takes_room_once);
-    tcase_add_test(tests, what_comes_first_holds_more_than_what_comes_last);
-    tcase_add_test(tests, figures_outside_their_range_are_refused);
-    tcase_add_test(tests, what_goes_through_a_memory_between_is_counted_by_its_size);
-    tcase_add_test(tests, no_cut_and_no_order_is_better);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("pipeline", NULL, NULL, TEST(alike_stages_have_the_bubble_of_the_literature),
+      TEST(fixed_times_bound_the_number_of_micro_batches),
+      TEST(the_cut_goes_where_little_is_carried_and_stages_are_alike),
+      TEST(a_device_that_only_slows_it_down_is_left_out), TEST(what_does_not_fit_is_not_planned),
+      TEST(what_layers_of_a_stage_share_takes_room_once),
+      TEST(what_comes_first_holds_more_than_what_comes_last),
+      TEST(figures_outside_their_range_are_refused),
+      TEST(what_goes_through_a_memory_between_is_counted_by_its_size),
+      TEST(no_cut_and_no_order_is_better))

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -891,9 +892,5 @@ int main(void)
     tcase_add_test(input, input_that_makes_no_sense_is_refused);
     tcase_add_test(input, names_lead_back);
     suite_add_tcase(suite, input);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

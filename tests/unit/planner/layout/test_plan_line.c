@@ -7,6 +7,7 @@
 #include "planner/cost/catalogue.h"
 #include "planner/templates/template_list.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -489,28 +490,15 @@ START_TEST(no_rounding_of_columns_is_a_bound_of_the_whole)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_line");
-    TCase *tests = tcase_create("lines");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, rounds_of_full_stages_take_the_slowest_for_each_micro_batch);
-    tcase_add_test(tests, rounds_of_waiting_stages_take_the_sum_of_stages_and_links);
-    tcase_add_test(tests, what_is_gone_around_may_be_apart);
-    tcase_add_test(tests, what_could_not_be_apart_is_said);
-    tcase_add_test(tests, there_and_back_has_the_bubble_of_one_forward_one_backward);
-    tcase_add_test(tests, what_does_not_fit_under_way_is_cut_smaller);
-    tcase_add_test(tests, a_model_lies_on_chips_that_hold_a_few_layers_each);
-    tcase_add_test(tests, a_model_that_does_not_fit_says_how_many_would_hold_it);
-    tcase_add_test(tests, prompts_on_one_type_and_answers_on_another);
-    tcase_add_test(tests, what_is_looked_up_is_a_stage_before_the_layers);
-    tcase_add_test(tests, weights_without_a_rate_of_their_own_are_widened);
-    tcase_add_test(tests, weights_at_both_ends_come_together);
-    tcase_add_test(tests, no_rounding_of_columns_is_a_bound_of_the_whole);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_line", NULL, NULL, TEST(rounds_of_full_stages_take_the_slowest_for_each_micro_batch),
+      TEST(rounds_of_waiting_stages_take_the_sum_of_stages_and_links),
+      TEST(what_is_gone_around_may_be_apart), TEST(what_could_not_be_apart_is_said),
+      TEST(there_and_back_has_the_bubble_of_one_forward_one_backward),
+      TEST(what_does_not_fit_under_way_is_cut_smaller),
+      TEST(a_model_lies_on_chips_that_hold_a_few_layers_each),
+      TEST(a_model_that_does_not_fit_says_how_many_would_hold_it),
+      TEST(prompts_on_one_type_and_answers_on_another),
+      TEST(what_is_looked_up_is_a_stage_before_the_layers),
+      TEST(weights_without_a_rate_of_their_own_are_widened),
+      TEST(weights_at_both_ends_come_together),
+      TEST(no_rounding_of_columns_is_a_bound_of_the_whole))

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -107,17 +108,5 @@ START_TEST(a_history_makes_a_kind_where_it_differs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_sets");
-    TCase *kinds = tcase_create("kinds");
-    tcase_add_test(kinds, what_an_interruption_costs_makes_a_kind);
-    tcase_add_test(kinds, links_and_idle_power_make_a_kind);
-    tcase_add_test(kinds, a_history_makes_a_kind_where_it_differs);
-    suite_add_tcase(suite, kinds);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_sets", NULL, NULL, TEST(what_an_interruption_costs_makes_a_kind),
+      TEST(links_and_idle_power_make_a_kind), TEST(a_history_makes_a_kind_where_it_differs))

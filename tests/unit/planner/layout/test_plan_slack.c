@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -111,17 +112,5 @@ START_TEST(money_comes_before_energy)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_slack");
-    TCase *tests = tcase_create("slack");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, what_nobody_waits_for_goes_where_it_takes_less_energy);
-    tcase_add_test(tests, what_others_wait_for_stays);
-    tcase_add_test(tests, money_comes_before_energy);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_slack", NULL, NULL, TEST(what_nobody_waits_for_goes_where_it_takes_less_energy),
+      TEST(what_others_wait_for_stays), TEST(money_comes_before_energy))

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -351,24 +352,11 @@ START_TEST(a_slow_device_that_helps_nothing_is_left_alone)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_split");
-    TCase *tcase = tcase_create("split");
-    tcase_add_test(tcase, input_sets_out_and_results_come_back);
-    tcase_add_test(tcase, shares_leave_home_one_after_the_other);
-    tcase_add_test(tcase, slow_links_make_it_not_worth_while_and_missing_ones_are_named);
-    tcase_add_test(tcase, beginning_costs_the_latency_of_a_link_even_without_input);
-    tcase_add_test(tcase, shares_are_whole_grains_but_for_one);
-    tcase_add_test(tcase, sums_go_over_the_links_in_a_ring);
-    tcase_add_test(tcase, sums_may_be_behind_what_comes_after_them);
-    tcase_add_test(tcase, slow_sums_are_of_fewer_devices_or_none);
-    tcase_add_test(tcase, sums_of_machines_go_once_over_the_network);
-    tcase_add_test(tcase, a_slow_device_that_helps_nothing_is_left_alone);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_split", NULL, NULL, TEST(input_sets_out_and_results_come_back),
+      TEST(shares_leave_home_one_after_the_other),
+      TEST(slow_links_make_it_not_worth_while_and_missing_ones_are_named),
+      TEST(beginning_costs_the_latency_of_a_link_even_without_input),
+      TEST(shares_are_whole_grains_but_for_one), TEST(sums_go_over_the_links_in_a_ring),
+      TEST(sums_may_be_behind_what_comes_after_them), TEST(slow_sums_are_of_fewer_devices_or_none),
+      TEST(sums_of_machines_go_once_over_the_network),
+      TEST(a_slow_device_that_helps_nothing_is_left_alone))

@@ -6,6 +6,7 @@
 #include "planner/cost/device_set.h"
 #include "planner/templates/template_list.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -501,24 +502,10 @@ START_TEST(two_devices_read_half_of_the_weights_each_for_each_token)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_team");
-    TCase *tests = tcase_create("teams");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, a_stage_takes_a_part_of_its_work_and_the_rounds_of_its_sums);
-    tcase_add_test(tests, all_of_its_devices_are_leased_and_have_a_part);
-    tcase_add_test(tests, a_part_fits_where_a_layer_does_not);
-    tcase_add_test(tests, stages_may_be_held_by_two_each);
-    tcase_add_test(tests, groups_may_have_shares_of_the_batch);
-    tcase_add_test(tests, why_layers_are_not_divided_is_said);
-    tcase_add_test(tests, a_team_is_taken_away_as_often_as_all_of_its_devices);
-    tcase_add_test(tests, what_is_kept_goes_in_parts_from_where_it_is_to_where_it_is_needed);
-    tcase_add_test(tests, two_devices_read_half_of_the_weights_each_for_each_token);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_team", NULL, NULL, TEST(a_stage_takes_a_part_of_its_work_and_the_rounds_of_its_sums),
+      TEST(all_of_its_devices_are_leased_and_have_a_part), TEST(a_part_fits_where_a_layer_does_not),
+      TEST(stages_may_be_held_by_two_each), TEST(groups_may_have_shares_of_the_batch),
+      TEST(why_layers_are_not_divided_is_said),
+      TEST(a_team_is_taken_away_as_often_as_all_of_its_devices),
+      TEST(what_is_kept_goes_in_parts_from_where_it_is_to_where_it_is_needed),
+      TEST(two_devices_read_half_of_the_weights_each_for_each_token))

@@ -5,6 +5,7 @@
 #include "planner/cost/device_set.h"
 #include "planner/layout/plan.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -228,23 +229,9 @@ START_TEST(what_is_measured_on_the_market_is_known)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plan_unknown");
-    TCase *tcase = tcase_create("all");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, who_has_no_bandwidth_is_not_taken_for_fast);
-    tcase_add_test(tcase, where_nothing_else_can_it_is_refused_by_the_figure_that_is_missing);
-    tcase_add_test(tcase, all_of_a_model_is_not_left_out_for_want_of_a_bandwidth);
-    tcase_add_test(tcase, who_has_no_memory_is_given_no_weights);
-    tcase_add_test(tcase, what_is_declared_is_known);
-    tcase_add_test(tcase, samples_say_what_a_device_moves_at_least);
-    tcase_add_test(tcase, a_history_alone_says_what_a_step_takes);
-    tcase_add_test(tcase, what_is_measured_on_the_market_is_known);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("plan_unknown", NULL, NULL, TEST(who_has_no_bandwidth_is_not_taken_for_fast),
+      TEST(where_nothing_else_can_it_is_refused_by_the_figure_that_is_missing),
+      TEST(all_of_a_model_is_not_left_out_for_want_of_a_bandwidth),
+      TEST(who_has_no_memory_is_given_no_weights), TEST(what_is_declared_is_known),
+      TEST(samples_say_what_a_device_moves_at_least), TEST(a_history_alone_says_what_a_step_takes),
+      TEST(what_is_measured_on_the_market_is_known))

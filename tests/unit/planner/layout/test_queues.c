@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "tests/support/sample_work.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -96,17 +97,5 @@ START_TEST(shares_wait_for_others)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("queues");
-    TCase *tests = tcase_create("queues");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, rows_wait_for_their_device_and_results_for_links);
-    tcase_add_test(tests, what_begins_as_soon_as_it_can_waits_for_nothing);
-    tcase_add_test(tests, shares_wait_for_others);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("queues", NULL, NULL, TEST(rows_wait_for_their_device_and_results_for_links),
+      TEST(what_begins_as_soon_as_it_can_waits_for_nothing), TEST(shares_wait_for_others))

@@ -1,6 +1,7 @@
 #include "planner/layout/split.h"
 
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -477,38 +478,21 @@ START_TEST(who_is_dear_has_to_gain_more_than_a_little)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("split");
-    TCase *cases = tcase_create("split");
-    tcase_set_timeout(cases, 120);
-    tcase_add_test(cases, four_times_the_speed_gets_four_times_the_work);
-    tcase_add_test(cases, a_fixed_cost_is_made_up_for_by_less_work);
-    tcase_add_test(cases, who_would_start_after_the_end_gets_nothing);
-    tcase_add_test(cases, a_split_that_gains_little_is_not_used);
-    tcase_add_test(cases, a_slow_link_bounds_a_fast_device);
-    tcase_add_test(cases, equal_devices_prefer_the_cheaper_one);
-    tcase_add_test(cases, figures_out_of_range_are_refused);
-    tcase_add_test(cases, no_other_way_to_deal_the_units_out_ends_earlier);
-    tcase_add_test(cases, the_largest_market_is_split_in_time);
-    tcase_add_test(cases, blocks_cover_a_side_and_differ_by_one_at_most);
-    tcase_add_test(cases, alike_devices_get_a_tile_each_where_more_would_be_overhead);
-    tcase_add_test(cases, lanes_get_several_tiles_each_where_these_cost_little);
-    tcase_add_test(cases, unlike_devices_get_tiles_small_enough_for_their_speeds);
-    tcase_add_test(cases, what_gains_less_than_the_margin_stays_whole);
-    tcase_add_test(cases, a_small_product_stays_whole);
-    tcase_add_test(cases, tiles_keep_to_the_memory_of_a_slot);
-    tcase_add_test(cases, a_grid_that_is_given_is_kept);
-    tcase_add_test(cases, a_split_gains_over_the_best_single_device_with_its_own_best_grid);
-    tcase_add_test(cases, a_device_of_little_memory_makes_no_product_slower);
-    tcase_add_test(cases, what_is_given_keeps_to_devices_that_can_hold_it);
-    tcase_add_test(cases, of_few_slots_none_is_taken_by_who_cannot_hold_a_tile);
-    tcase_add_test(cases, the_best_single_device_has_its_own_best_grid);
-    tcase_add_test(cases, who_is_dear_has_to_gain_more_than_a_little);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("split", NULL, NULL, TEST(four_times_the_speed_gets_four_times_the_work),
+      TEST(a_fixed_cost_is_made_up_for_by_less_work),
+      TEST(who_would_start_after_the_end_gets_nothing), TEST(a_split_that_gains_little_is_not_used),
+      TEST(a_slow_link_bounds_a_fast_device), TEST(equal_devices_prefer_the_cheaper_one),
+      TEST(figures_out_of_range_are_refused), TEST(no_other_way_to_deal_the_units_out_ends_earlier),
+      TEST(the_largest_market_is_split_in_time),
+      TEST(blocks_cover_a_side_and_differ_by_one_at_most),
+      TEST(alike_devices_get_a_tile_each_where_more_would_be_overhead),
+      TEST(lanes_get_several_tiles_each_where_these_cost_little),
+      TEST(unlike_devices_get_tiles_small_enough_for_their_speeds),
+      TEST(what_gains_less_than_the_margin_stays_whole), TEST(a_small_product_stays_whole),
+      TEST(tiles_keep_to_the_memory_of_a_slot), TEST(a_grid_that_is_given_is_kept),
+      TEST(a_split_gains_over_the_best_single_device_with_its_own_best_grid),
+      TEST(a_device_of_little_memory_makes_no_product_slower),
+      TEST(what_is_given_keeps_to_devices_that_can_hold_it),
+      TEST(of_few_slots_none_is_taken_by_who_cannot_hold_a_tile),
+      TEST(the_best_single_device_has_its_own_best_grid),
+      TEST(who_is_dear_has_to_gain_more_than_a_little))

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -237,19 +238,6 @@ START_TEST(no_cut_is_better)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("stages");
-    TCase *tests = tcase_create("stages");
-    tcase_add_test(tests, columns_are_cut_where_the_longest_stage_is_shortest);
-    tcase_add_test(tests, a_stage_holds_what_is_under_way);
-    tcase_add_test(tests, links_are_within_the_limit_or_missing);
-    tcase_add_test(tests, what_makes_no_sense_is_refused);
-    tcase_add_test(tests, no_cut_is_better);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("stages", NULL, NULL, TEST(columns_are_cut_where_the_longest_stage_is_shortest),
+      TEST(a_stage_holds_what_is_under_way), TEST(links_are_within_the_limit_or_missing),
+      TEST(what_makes_no_sense_is_refused), TEST(no_cut_is_better))

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "planner/schedule/usage.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -171,20 +172,7 @@ START_TEST(what_goes_from_one_to_another_is_counted_by_link)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("picture");
-    TCase *tests = tcase_create("picture");
-    tcase_add_test(tests, a_schedule_is_drawn_by_processor_in_its_own_unit);
-    tcase_add_test(tests, waiting_is_lighter_and_not_busy);
-    tcase_add_test(tests, who_runs_nothing_stands_nowhere);
-    tcase_add_test(tests, names_cannot_draw);
-    tcase_add_test(tests, many_processors_are_a_few_lines_and_a_rest);
-    tcase_add_test(tests, what_goes_from_one_to_another_is_counted_by_link);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("picture", NULL, NULL, TEST(a_schedule_is_drawn_by_processor_in_its_own_unit),
+      TEST(waiting_is_lighter_and_not_busy), TEST(who_runs_nothing_stands_nowhere),
+      TEST(names_cannot_draw), TEST(many_processors_are_a_few_lines_and_a_rest),
+      TEST(what_goes_from_one_to_another_is_counted_by_link))

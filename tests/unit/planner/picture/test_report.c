@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "planner/picture/report.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -524,34 +525,17 @@ START_TEST(a_plan_of_many_times_what_it_took_is_not_drawn)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("report");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, time_money_and_bytes_are_summed_per_device_and_in_all);
-    tcase_add_test(tests, what_was_predicted_stands_beside_what_was_measured);
-    tcase_add_test(tests, what_is_unknown_is_not_nothing);
-    tcase_add_test(tests, a_clock_that_is_wrong_moves_its_device_as_a_whole);
-    tcase_add_test(tests, a_market_clock_that_is_behind_moves_all_devices_by_as_much);
-    tcase_add_test(tests, more_than_the_market_saw_is_cut);
-    tcase_add_test(tests, what_runs_one_after_another_is_one_lane);
-    tcase_add_test(tests, there_are_no_more_lanes_than_slots_and_none_overlap_on_one);
-    tcase_add_test(tests, the_slowest_come_first_and_causes_are_counted);
-    tcase_add_test(tests, what_was_expected_stands_beside_what_was_measured);
-    tcase_add_test(tests, checks_are_counted_apart_and_are_no_measure_of_the_work);
-    tcase_add_test(tests, nothing_has_run_is_a_report_too);
-    tcase_add_test(tests, wrong_input_is_an_answer);
-    tcase_add_test(tests, what_was_planned_stands_above_what_was);
-    tcase_add_test(tests, a_plan_of_many_times_what_it_took_is_not_drawn);
-    tcase_add_test(tests, a_timeline_keeps_to_its_width);
-    tcase_add_test(tests, a_picture_is_whole_and_its_names_are_escaped);
-    tcase_add_test(tests, a_picture_of_many_subtasks_is_small);
-    tcase_add_test(tests, no_attempt_is_lost_in_a_picture);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("report", NULL, NULL, TEST(time_money_and_bytes_are_summed_per_device_and_in_all),
+      TEST(what_was_predicted_stands_beside_what_was_measured),
+      TEST(what_is_unknown_is_not_nothing), TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole),
+      TEST(a_market_clock_that_is_behind_moves_all_devices_by_as_much),
+      TEST(more_than_the_market_saw_is_cut), TEST(what_runs_one_after_another_is_one_lane),
+      TEST(there_are_no_more_lanes_than_slots_and_none_overlap_on_one),
+      TEST(the_slowest_come_first_and_causes_are_counted),
+      TEST(what_was_expected_stands_beside_what_was_measured),
+      TEST(checks_are_counted_apart_and_are_no_measure_of_the_work),
+      TEST(nothing_has_run_is_a_report_too), TEST(wrong_input_is_an_answer),
+      TEST(what_was_planned_stands_above_what_was),
+      TEST(a_plan_of_many_times_what_it_took_is_not_drawn), TEST(a_timeline_keeps_to_its_width),
+      TEST(a_picture_is_whole_and_its_names_are_escaped), TEST(a_picture_of_many_subtasks_is_small),
+      TEST(no_attempt_is_lost_in_a_picture))

@@ -6,6 +6,7 @@
 #include "planner/schedule/contention.h"
 #include "planner/schedule/portfolio.h"
 #include "tests/support/sample_graph.h"
+#include "tests/support/suite.h"
 
 enum { GRAPHS = 300 };
 
@@ -194,20 +195,7 @@ START_TEST(the_portfolio_keeps_what_is_best_with_links_as_they_are)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("contention");
-    TCase *tests = tcase_create("contention");
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, transfers_by_one_link_come_one_after_the_other);
-    tcase_add_test(tests, two_directions_are_two_links);
-    tcase_add_test(tests, what_no_link_carries_has_no_time);
-    tcase_add_test(tests, links_serve_who_comes_first_and_never_two);
-    tcase_add_test(tests, the_portfolio_keeps_what_is_best_with_links_as_they_are);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("contention", NULL, NULL, TEST(transfers_by_one_link_come_one_after_the_other),
+      TEST(two_directions_are_two_links), TEST(what_no_link_carries_has_no_time),
+      TEST(links_serve_who_comes_first_and_never_two),
+      TEST(the_portfolio_keeps_what_is_best_with_links_as_they_are))

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "planner/picture/picture_deal.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -413,25 +414,10 @@ START_TEST(random_jobs_keep_to_what_there_is)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("deal");
-    TCase *tests = tcase_create("deal");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, an_idle_lane_that_is_done_first_goes_first);
-    tcase_add_test(tests, classes_that_do_not_fit_bound_nothing);
-    tcase_add_test(tests, alike_ones_go_round_by_round_to_the_cheapest);
-    tcase_add_test(tests, no_more_at_a_time_than_it_may_have);
-    tcase_add_test(tests, all_work_on_the_lanes_that_it_may_have_is_a_bound);
-    tcase_add_test(tests, who_waits_begins_when_the_last_of_them_has_ended);
-    tcase_add_test(tests, the_highest_rank_goes_first);
-    tcase_add_test(tests, parts_share_devices);
-    tcase_add_test(tests, bars_stand_by_device_and_start);
-    tcase_add_test(tests, what_cannot_be_is_refused);
-    tcase_add_loop_test(tests, random_jobs_keep_to_what_there_is, 0, 300);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("deal", NULL, NULL, TEST(an_idle_lane_that_is_done_first_goes_first),
+      TEST(classes_that_do_not_fit_bound_nothing),
+      TEST(alike_ones_go_round_by_round_to_the_cheapest), TEST(no_more_at_a_time_than_it_may_have),
+      TEST(all_work_on_the_lanes_that_it_may_have_is_a_bound),
+      TEST(who_waits_begins_when_the_last_of_them_has_ended), TEST(the_highest_rank_goes_first),
+      TEST(parts_share_devices), TEST(bars_stand_by_device_and_start),
+      TEST(what_cannot_be_is_refused), LOOP(random_jobs_keep_to_what_there_is, 0, 300))

@@ -2,6 +2,7 @@
 #include "planner/schedule/online.h"
 
 #include "base/checked.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 
@@ -272,33 +273,19 @@ START_TEST(the_rest_takes_its_work_over_the_lanes_and_its_longest_way_at_least)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("online");
-    TCase *tests = tcase_create("while it runs");
-    tcase_add_test(tests, the_higher_rank_goes_first_then_the_lower_index);
-    tcase_add_test(tests, what_runs_is_expected_to_end_and_when_overdue_to_be_half_way);
-    tcase_add_test(tests, a_lane_that_may_not_take_any_is_never_done_with_one_more);
-    tcase_add_test(tests, a_lane_has_enough_in_flight_and_no_more_than_its_share);
-    tcase_add_test(tests, twenty_percent_about_the_mean_is_level);
-    tcase_add_test(tests, an_idle_lane_takes_from_the_one_with_most_before_it);
-    tcase_add_test(tests, nothing_is_taken_that_would_be_done_as_soon_where_it_is);
-    tcase_add_test(tests, who_takes_need_not_be_idle);
-    tcase_add_test(tests, patience_is_twice_the_mean_and_a_second_at_least);
-    tcase_add_test(tests, with_few_samples_a_fifth_more_than_expected_and_than_elsewhere_is_late);
-    tcase_add_test(tests, a_guess_makes_nothing_late);
-    tcase_add_test(tests, a_pace_says_how_long_another_takes);
-    tcase_add_test(tests, one_that_is_not_like_the_others_is_late_by_what_was_said_of_it);
-    tcase_add_test(tests, one_of_which_nothing_is_known_is_never_late);
-    tcase_add_test(tests, more_than_twenty_percent_off_is_drift);
-    tcase_add_test(tests,
-                   results_tell_the_pace_of_the_rest_where_they_are_many_and_weigh_something);
-    tcase_add_test(tests, what_runs_counts_down_and_when_overdue_takes_as_long_again_as_it_is);
-    tcase_add_test(tests, the_rest_takes_its_work_over_the_lanes_and_its_longest_way_at_least);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("online", NULL, NULL, TEST(the_higher_rank_goes_first_then_the_lower_index),
+      TEST(what_runs_is_expected_to_end_and_when_overdue_to_be_half_way),
+      TEST(a_lane_that_may_not_take_any_is_never_done_with_one_more),
+      TEST(a_lane_has_enough_in_flight_and_no_more_than_its_share),
+      TEST(twenty_percent_about_the_mean_is_level),
+      TEST(an_idle_lane_takes_from_the_one_with_most_before_it),
+      TEST(nothing_is_taken_that_would_be_done_as_soon_where_it_is),
+      TEST(who_takes_need_not_be_idle), TEST(patience_is_twice_the_mean_and_a_second_at_least),
+      TEST(with_few_samples_a_fifth_more_than_expected_and_than_elsewhere_is_late),
+      TEST(a_guess_makes_nothing_late), TEST(a_pace_says_how_long_another_takes),
+      TEST(one_that_is_not_like_the_others_is_late_by_what_was_said_of_it),
+      TEST(one_of_which_nothing_is_known_is_never_late),
+      TEST(more_than_twenty_percent_off_is_drift),
+      TEST(results_tell_the_pace_of_the_rest_where_they_are_many_and_weigh_something),
+      TEST(what_runs_counts_down_and_when_overdue_takes_as_long_again_as_it_is),
+      TEST(the_rest_takes_its_work_over_the_lanes_and_its_longest_way_at_least))

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "planner/schedule/schedule.h"
 #include "tests/support/sample_graph.h"
+#include "tests/support/suite.h"
 
 /* a (2, 4) sends 3 to b (5, 1); c (2, 2) stands alone. */
 static struct workload *three(void)
@@ -121,18 +122,6 @@ START_TEST(what_no_link_carries_has_no_time)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("schedule");
-    TCase *tests = tcase_create("schedule");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, a_schedule_that_keeps_to_the_graph_is_sound);
-    tcase_add_test(tests, every_flaw_is_found);
-    tcase_add_test(tests, times_are_the_earliest_in_a_given_order);
-    tcase_add_test(tests, what_no_link_carries_has_no_time);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("schedule", NULL, NULL, TEST(a_schedule_that_keeps_to_the_graph_is_sound),
+      TEST(every_flaw_is_found), TEST(times_are_the_earliest_in_a_given_order),
+      TEST(what_no_link_carries_has_no_time))

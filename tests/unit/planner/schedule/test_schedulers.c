@@ -5,6 +5,7 @@
 #include "planner/schedule/bound.h"
 #include "planner/schedule/portfolio.h"
 #include "tests/support/sample_graph.h"
+#include "tests/support/suite.h"
 
 static double makespan_of(const struct workload *graph, enum portfolio_method method,
                           struct portfolio *ret_portfolio)
@@ -274,31 +275,15 @@ START_TEST(exact_refuses_what_is_too_large)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("schedulers");
-    TCase *tests = tcase_create("schedulers");
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, the_example_of_heft_comes_out_as_in_the_paper);
-    tcase_add_test(tests, heft_puts_each_task_where_the_paper_does);
-    tcase_add_test(tests, the_example_of_peft_comes_out_as_in_the_paper);
-    tcase_add_test(tests, local_search_finds_what_is_best_in_both);
-    tcase_add_test(tests, one_task_goes_where_it_takes_least);
-    tcase_add_test(tests, equal_finishes_go_to_the_lowest_processor);
-    tcase_add_test(tests, a_gap_is_used);
-    tcase_add_test(tests, a_task_that_can_run_in_one_place_goes_there);
-    tcase_add_test(tests, without_links_all_that_belongs_together_stays_together);
-    tcase_add_test(tests, a_graph_that_no_choice_fits_is_said_to_be_such);
-    tcase_add_test(tests, clusters_keep_together_what_sends_much);
-    tcase_add_test(tests, the_bound_counts_transfers_that_cannot_be_avoided);
-    tcase_add_test(tests, the_bound_counts_work);
-    tcase_add_test(tests, exact_says_when_it_has_not_proved_anything);
-    tcase_add_test(tests, a_search_ends_when_it_is_told_to);
-    tcase_add_test(tests, exact_refuses_what_is_too_large);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("schedulers", NULL, NULL, TEST(the_example_of_heft_comes_out_as_in_the_paper),
+      TEST(heft_puts_each_task_where_the_paper_does),
+      TEST(the_example_of_peft_comes_out_as_in_the_paper),
+      TEST(local_search_finds_what_is_best_in_both), TEST(one_task_goes_where_it_takes_least),
+      TEST(equal_finishes_go_to_the_lowest_processor), TEST(a_gap_is_used),
+      TEST(a_task_that_can_run_in_one_place_goes_there),
+      TEST(without_links_all_that_belongs_together_stays_together),
+      TEST(a_graph_that_no_choice_fits_is_said_to_be_such),
+      TEST(clusters_keep_together_what_sends_much),
+      TEST(the_bound_counts_transfers_that_cannot_be_avoided), TEST(the_bound_counts_work),
+      TEST(exact_says_when_it_has_not_proved_anything), TEST(a_search_ends_when_it_is_told_to),
+      TEST(exact_refuses_what_is_too_large))

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "planner/schedule/slots.h"
+#include "tests/support/suite.h"
 
 enum { MANY = 3000, SEEDS = 6 };
 
@@ -71,17 +72,5 @@ START_TEST(the_first_gap_is_what_a_look_at_all_of_them_finds)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("slots");
-    TCase *tests = tcase_create("slots");
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, what_fits_goes_into_the_first_gap);
-    tcase_add_loop_test(tests, the_first_gap_is_what_a_look_at_all_of_them_finds, 0, 6);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("slots", NULL, NULL, TEST(what_fits_goes_into_the_first_gap),
+      LOOP(the_first_gap_is_what_a_look_at_all_of_them_finds, 0, 6))

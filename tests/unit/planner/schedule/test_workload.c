@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "planner/schedule/workload.h"
+#include "tests/support/suite.h"
 
 /* Three tasks in a row on two processors, with links both ways. */
 struct sample {
@@ -228,26 +229,12 @@ START_TEST(sizes_have_bounds)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("workload");
-    TCase *tests = tcase_create("workload");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, tasks_stand_in_topological_order_and_edges_in_rows);
-    tcase_add_test(tests, of_tasks_that_could_be_next_the_lowest_comes_first);
-    tcase_add_test(tests, a_transfer_takes_latency_and_bytes_over_bandwidth);
-    tcase_add_test(tests, a_cost_that_is_none_is_refused_by_task_and_processor);
-    tcase_add_test(tests, a_task_that_can_run_nowhere_is_refused);
-    tcase_add_test(tests, links_and_bytes_that_make_no_sense_are_refused);
-    tcase_add_test(tests, what_stands_twice_is_refused);
-    tcase_add_test(tests, a_cycle_is_told_along_its_edges);
-    tcase_add_test(tests, tasks_behind_a_cycle_are_not_said_to_be_in_it);
-    tcase_add_test(tests, an_edge_that_no_link_can_carry_is_refused);
-    tcase_add_test(tests, a_cost_that_rounding_would_lose_is_refused);
-    tcase_add_test(tests, sizes_have_bounds);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("workload", NULL, NULL, TEST(tasks_stand_in_topological_order_and_edges_in_rows),
+      TEST(of_tasks_that_could_be_next_the_lowest_comes_first),
+      TEST(a_transfer_takes_latency_and_bytes_over_bandwidth),
+      TEST(a_cost_that_is_none_is_refused_by_task_and_processor),
+      TEST(a_task_that_can_run_nowhere_is_refused),
+      TEST(links_and_bytes_that_make_no_sense_are_refused), TEST(what_stands_twice_is_refused),
+      TEST(a_cycle_is_told_along_its_edges), TEST(tasks_behind_a_cycle_are_not_said_to_be_in_it),
+      TEST(an_edge_that_no_link_can_carry_is_refused),
+      TEST(a_cost_that_rounding_would_lose_is_refused), TEST(sizes_have_bounds))

@@ -1,6 +1,7 @@
 /* Images from noise as steps: against published parameters and operations, and figures worked out
  * by hand. */
 #include "base/cleanup.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -124,19 +125,6 @@ START_TEST(what_cannot_be_is_refused_by_name)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("diffusion");
-    TCase *tests = tcase_create("diffusion");
-    tcase_add_test(tests, steps_are_as_drawn);
-    tcase_add_test(tests, dit_is_as_published);
-    tcase_add_test(tests, pixart_is_as_published);
-    tcase_add_test(tests, the_decoder_is_as_published);
-    tcase_add_test(tests, what_cannot_be_is_refused_by_name);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("diffusion", NULL, NULL, TEST(steps_are_as_drawn), TEST(dit_is_as_published),
+      TEST(pixart_is_as_published), TEST(the_decoder_is_as_published),
+      TEST(what_cannot_be_is_refused_by_name))

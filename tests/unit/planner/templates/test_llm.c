@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "planner/cost/catalogue.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -449,27 +450,12 @@ START_TEST(the_largest_figures_overflow_and_nothing_else)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("llm");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_divided_layer_is_a_part_of_each_matrix_and_two_sums);
-    tcase_add_test(tests, parts_of_divided_layers_are_all_of_them);
-    tcase_add_test(tests, what_is_no_multiple_is_not_divided);
-    tcase_add_test(tests, models_have_as_many_parameters_as_is_published);
-    tcase_add_test(tests, steps_are_as_drawn);
-    tcase_add_test(tests, what_flows_is_the_state_and_the_cache);
-    tcase_add_test(tests, prefill_computes_twice_its_weights_for_each_position);
-    tcase_add_test(tests, decoding_reads_every_weight_for_every_token);
-    tcase_add_test(tests, an_h100_decodes_at_its_bandwidth);
-    tcase_add_test(tests, a_model_that_does_not_fit_is_refused_or_streamed);
-    tcase_add_test(tests, steps_share_their_weights);
-    tcase_add_test(tests, figures_that_cannot_be_are_refused_by_name);
-    tcase_add_test(tests, the_largest_figures_overflow_and_nothing_else);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("llm", NULL, NULL, TEST(a_divided_layer_is_a_part_of_each_matrix_and_two_sums),
+      TEST(parts_of_divided_layers_are_all_of_them), TEST(what_is_no_multiple_is_not_divided),
+      TEST(models_have_as_many_parameters_as_is_published), TEST(steps_are_as_drawn),
+      TEST(what_flows_is_the_state_and_the_cache),
+      TEST(prefill_computes_twice_its_weights_for_each_position),
+      TEST(decoding_reads_every_weight_for_every_token), TEST(an_h100_decodes_at_its_bandwidth),
+      TEST(a_model_that_does_not_fit_is_refused_or_streamed), TEST(steps_share_their_weights),
+      TEST(figures_that_cannot_be_are_refused_by_name),
+      TEST(the_largest_figures_overflow_and_nothing_else))

@@ -2,6 +2,7 @@
  * worked out by hand. */
 #include "base/cleanup.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -140,20 +141,7 @@ START_TEST(what_cannot_be_is_refused_by_name)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rag");
-    TCase *tests = tcase_create("rag");
-    tcase_add_test(tests, steps_are_as_drawn);
-    tcase_add_test(tests, encoders_are_as_published);
-    tcase_add_test(tests, a_search_looks_at_every_vector);
-    tcase_add_test(tests, the_answer_is_a_language_models);
-    tcase_add_test(tests, as_a_line_what_is_looked_up_is_its_first_column);
-    tcase_add_test(tests, what_cannot_be_is_refused_by_name);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("rag", NULL, NULL, TEST(steps_are_as_drawn), TEST(encoders_are_as_published),
+      TEST(a_search_looks_at_every_vector), TEST(the_answer_is_a_language_models),
+      TEST(as_a_line_what_is_looked_up_is_its_first_column),
+      TEST(what_cannot_be_is_refused_by_name))

@@ -4,6 +4,7 @@
 #include "exchange/view/why.h"
 
 #include "tests/support/hand_market.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -168,21 +169,7 @@ START_TEST(no_read_changes_the_state)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("steps");
-    TCase *tests = tcase_create("steps");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, an_empty_book_is_no_work);
-    tcase_add_test(tests, the_book_costs_what_stands_in_it);
-    tcase_add_test(tests, a_quote_costs_in_proportion_to_the_devices);
-    tcase_add_test(tests, who_asks_why_pays_for_the_bids_that_wait);
-    tcase_add_test(tests, a_job_that_waits_costs_a_look_at_each_device);
-    tcase_add_test(tests, no_read_changes_the_state);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("steps", set_up, tear_down, TEST(an_empty_book_is_no_work),
+      TEST(the_book_costs_what_stands_in_it), TEST(a_quote_costs_in_proportion_to_the_devices),
+      TEST(who_asks_why_pays_for_the_bids_that_wait),
+      TEST(a_job_that_waits_costs_a_look_at_each_device), TEST(no_read_changes_the_state))

@@ -3,6 +3,7 @@
 #include "planner/templates/template_list.h"
 
 #include "base/cleanup.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -192,21 +193,8 @@ START_TEST(what_is_no_value_is_refused_by_what_may_stand_there)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("templates");
-    TCase *tests = tcase_create("templates");
-    tcase_add_test(tests, templates_are_found_by_name);
-    tcase_add_test(tests, what_is_usual_lies_in_its_range_and_makes_steps);
-    tcase_add_test(tests, presets_give_values_that_there_are);
-    tcase_add_test(tests, models_have_as_many_parameters_as_is_published);
-    tcase_add_test(tests, a_matrix_product_is_one_step);
-    tcase_add_test(tests, values_come_from_text);
-    tcase_add_test(tests, what_is_no_value_is_refused_by_what_may_stand_there);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("templates", NULL, NULL, TEST(templates_are_found_by_name),
+      TEST(what_is_usual_lies_in_its_range_and_makes_steps),
+      TEST(presets_give_values_that_there_are),
+      TEST(models_have_as_many_parameters_as_is_published), TEST(a_matrix_product_is_one_step),
+      TEST(values_come_from_text), TEST(what_is_no_value_is_refused_by_what_may_stand_there))

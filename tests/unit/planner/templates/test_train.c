@@ -2,6 +2,7 @@
  * memory, and figures worked out by hand. */
 #include "base/cleanup.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -315,25 +316,9 @@ START_TEST(what_cannot_be_is_refused_by_name)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("train");
-    TCase *tests = tcase_create("train");
-    tcase_add_test(tests, a_divided_layer_has_two_sums_there_and_two_back);
-    tcase_add_test(tests, steps_are_as_drawn);
-    tcase_add_test(tests, what_flows_is_states_gradients_and_weights);
-    tcase_add_test(tests, a_token_takes_six_operations_for_each_parameter);
-    tcase_add_test(tests, activations_are_as_published);
-    tcase_add_test(tests, a_parameter_takes_16_bytes);
-    tcase_add_test(tests, nothing_waits_for_a_checkpoint);
-    tcase_add_test(tests, replicas_add_up_their_gradients);
-    tcase_add_test(tests, sums_may_overlap_the_way_back);
-    tcase_add_test(tests, stages_change_nothing_of_the_sum);
-    tcase_add_test(tests, what_cannot_be_is_refused_by_name);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("train", NULL, NULL, TEST(a_divided_layer_has_two_sums_there_and_two_back),
+      TEST(steps_are_as_drawn), TEST(what_flows_is_states_gradients_and_weights),
+      TEST(a_token_takes_six_operations_for_each_parameter), TEST(activations_are_as_published),
+      TEST(a_parameter_takes_16_bytes), TEST(nothing_waits_for_a_checkpoint),
+      TEST(replicas_add_up_their_gradients), TEST(sums_may_overlap_the_way_back),
+      TEST(stages_change_nothing_of_the_sum), TEST(what_cannot_be_is_refused_by_name))

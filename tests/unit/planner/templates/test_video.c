@@ -1,6 +1,7 @@
 /* Frames that are looked at in real time, as steps: against published networks, and figures worked
  * out by hand. */
 #include "base/cleanup.h"
+#include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
 #include <check.h>
@@ -131,19 +132,6 @@ START_TEST(what_cannot_be_is_refused_by_name)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("video");
-    TCase *tests = tcase_create("video");
-    tcase_add_test(tests, steps_are_as_drawn);
-    tcase_add_test(tests, networks_are_as_published);
-    tcase_add_test(tests, boxes_are_found_and_told_apart);
-    tcase_add_test(tests, a_frame_has_its_share_of_the_bits);
-    tcase_add_test(tests, what_cannot_be_is_refused_by_name);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("video", NULL, NULL, TEST(steps_are_as_drawn), TEST(networks_are_as_published),
+      TEST(boxes_are_found_and_told_apart), TEST(a_frame_has_its_share_of_the_bits),
+      TEST(what_cannot_be_is_refused_by_name))

@@ -3,6 +3,7 @@
 #include "provider/device/simulation.h"
 
 #include "formats/npy.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -102,18 +103,6 @@ START_TEST(a_speed_is_that_of_float32_products)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("simulation");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, time_and_energy_are_those_of_the_roofline);
-    tcase_add_test(tests, nothing_takes_less_than_a_microsecond);
-    tcase_add_test(tests, what_the_device_cannot_do_is_refused_by_name);
-    tcase_add_test(tests, a_speed_is_that_of_float32_products);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("simulation", NULL, NULL, TEST(time_and_energy_are_those_of_the_roofline),
+      TEST(nothing_takes_less_than_a_microsecond),
+      TEST(what_the_device_cannot_do_is_refused_by_name), TEST(a_speed_is_that_of_float32_products))

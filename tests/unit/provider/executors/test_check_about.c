@@ -1,6 +1,7 @@
 /* Which checks a referee runs: those of what the subtask was asked to compute, and no others,
  * whoever wrote them. */
 #include "provider/executors/check.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -207,18 +208,6 @@ START_TEST(other_operations_prove_nothing)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("what a check is about");
-    TCase *tests = tcase_create("check");
-    tcase_add_test(tests, a_check_of_the_very_product_is_run);
-    tcase_add_test(tests, other_factors_prove_nothing);
-    tcase_add_test(tests, other_results_prove_nothing);
-    tcase_add_test(tests, other_operations_prove_nothing);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("what a check is about", NULL, NULL, TEST(a_check_of_the_very_product_is_run),
+      TEST(other_factors_prove_nothing), TEST(other_results_prove_nothing),
+      TEST(other_operations_prove_nothing))

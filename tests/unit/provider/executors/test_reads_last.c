@@ -1,5 +1,6 @@
 /* Which subtask is the last of its job to read an input. */
 #include "provider/executors/command.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -73,16 +74,6 @@ START_TEST(a_shared_input_is_read_by_all)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("reads_last");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, the_last_of_a_row_and_of_a_column_are_the_last_to_read_their_blocks);
-    tcase_add_test(all, a_shared_input_is_read_by_all);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("reads_last", NULL, NULL,
+      TEST(the_last_of_a_row_and_of_a_column_are_the_last_to_read_their_blocks),
+      TEST(a_shared_input_is_read_by_all))

@@ -6,6 +6,7 @@
 #include "provider/tensor/gemm.h"
 #include "provider/tensor/operation.h"
 #include "tests/support/matrices.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -522,9 +523,5 @@ int main(void)
     tcase_add_test(
         tcase, a_claim_that_is_no_matrix_of_the_shape_is_rejected_and_wrong_factors_blame_nobody);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,4 +1,5 @@
 #include "provider/jail/cgroup.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -235,20 +236,7 @@ START_TEST(without_a_hierarchy_the_reason_is_told)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cgroup");
-    TCase *tcase = tcase_create("cgroup");
-    tcase_add_test(tcase, version_2_hands_limits_to_a_group_per_jail);
-    tcase_add_test(tcase, version_2_without_memory_says_so);
-    tcase_add_test(tcase, version_1_has_a_group_in_each_hierarchy);
-    tcase_add_test(tcase, a_subtree_has_one_owner_at_a_time);
-    tcase_add_test(tcase, events_are_counted_from_the_groups_files);
-    tcase_add_test(tcase, without_a_hierarchy_the_reason_is_told);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("cgroup", NULL, NULL, TEST(version_2_hands_limits_to_a_group_per_jail),
+      TEST(version_2_without_memory_says_so), TEST(version_1_has_a_group_in_each_hierarchy),
+      TEST(a_subtree_has_one_owner_at_a_time), TEST(events_are_counted_from_the_groups_files),
+      TEST(without_a_hierarchy_the_reason_is_told))

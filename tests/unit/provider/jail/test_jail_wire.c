@@ -3,6 +3,7 @@
 #include "provider/jail/jail_internal.h"
 #include "provider/privilege.h"
 #include "provider/worker/wire.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -168,19 +169,6 @@ START_TEST(root_is_left_for_good)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("jail_wire");
-    TCase *tcase = tcase_create("jail_wire");
-    tcase_add_test(tcase, an_honest_answer_is_taken);
-    tcase_add_test(tcase, only_plain_files_in_memory_are_outputs);
-    tcase_add_test(tcase, numbers_out_of_range_are_refused);
-    tcase_add_test(tcase, names_are_plain_relative_paths);
-    tcase_add_test(tcase, root_is_left_for_good);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("jail_wire", NULL, NULL, TEST(an_honest_answer_is_taken),
+      TEST(only_plain_files_in_memory_are_outputs), TEST(numbers_out_of_range_are_refused),
+      TEST(names_are_plain_relative_paths), TEST(root_is_left_for_good))

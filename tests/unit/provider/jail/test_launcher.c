@@ -1,4 +1,5 @@
 #include "provider/jail/launcher.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -158,22 +159,8 @@ START_TEST(many_at_a_time_each_with_its_own_status)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("launcher");
-    TCase *tcase = tcase_create("launcher");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_program_runs_and_its_status_comes_back);
-    tcase_add_test(tcase, descriptors_get_their_places_and_no_other_is_there);
-    tcase_add_test(tcase, closing_the_control_socket_kills);
-    tcase_add_test(tcase, killing_is_reported);
-    tcase_add_test(tcase, programs_die_with_the_launcher_and_it_with_the_agent);
-    tcase_add_test(tcase, a_missing_program_is_told_on_its_stderr);
-    tcase_add_test(tcase, many_at_a_time_each_with_its_own_status);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("launcher", NULL, NULL, TEST(a_program_runs_and_its_status_comes_back),
+      TEST(descriptors_get_their_places_and_no_other_is_there),
+      TEST(closing_the_control_socket_kills), TEST(killing_is_reported),
+      TEST(programs_die_with_the_launcher_and_it_with_the_agent),
+      TEST(a_missing_program_is_told_on_its_stderr), TEST(many_at_a_time_each_with_its_own_status))

@@ -1,6 +1,7 @@
 /* What an agent has on offer: its asks over reconnects, refusals and rests, and those that somebody
  * places by hand. */
 #include "tests/support/agent_play.h"
+#include "tests/support/suite.h"
 
 /* ---------------------------------------------------------------- offers */
 
@@ -608,9 +609,5 @@ int main(void)
     tcase_add_test(tcase, an_ask_that_its_owner_cancels_stays_away_until_the_next_offer);
     tcase_add_test(tcase, what_the_agent_has_just_asked_comes_after_an_ask_by_hand);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

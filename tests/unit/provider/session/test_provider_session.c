@@ -1,6 +1,7 @@
 /* The session of an agent: its work, the terms of its leases, reconnects, and leaving. Its asks are
  * in test_provider_asks.c. */
 #include "tests/support/agent_play.h"
+#include "tests/support/suite.h"
 
 /* ---------------------------------------------------------------- work */
 
@@ -859,48 +860,32 @@ START_TEST(an_offer_over_its_caps_is_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("provider session");
-    TCase *tcase = tcase_create("session");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
-    tcase_add_test(tcase, what_a_subtask_is_given_is_kept_until_its_result_is_accepted);
-    tcase_add_test(tcase, the_checkpoint_that_it_goes_on_from_is_kept_likewise);
-    tcase_add_test(tcase, the_seed_of_a_check_is_kept_like_what_it_is_given);
-    tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);
-    tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
-    tcase_add_test(tcase, every_result_of_a_simulated_device_says_so);
-    tcase_add_test(tcase, results_do_not_wait_for_company_that_cannot_come);
-    tcase_add_test(tcase, a_lane_takes_several_once_its_executor_does);
-    tcase_add_test(tcase, a_full_batch_does_not_wait);
-    tcase_add_test(tcase, a_dispatch_that_comes_twice_runs_once);
-    tcase_add_test(tcase, work_of_an_unknown_lease_is_counted_and_not_run);
-    tcase_add_test(tcase, a_lane_or_device_that_is_not_ours_is_refused);
-    tcase_add_test(tcase, withdrawn_work_is_answered_by_where_it_is);
-    tcase_add_test(tcase, a_notice_tells_what_runs_and_gives_back_what_waits);
-    tcase_add_test(tcase, a_program_that_ends_within_the_notice_has_failed_or_come_to_its_end);
-    tcase_add_test(tcase, who_leaves_tells_programs_that_save_their_state);
-    tcase_add_test(tcase, a_notice_makes_no_lease_longer);
-    tcase_add_test(tcase, a_term_ends_on_our_clock_even_without_the_broker);
-    tcase_add_test(tcase, a_renewal_runs_from_its_receipt);
-    tcase_add_test(tcase, the_broker_ends_a_lease);
-    tcase_add_test(tcase, a_reconnect_states_what_is_held_and_sends_results_as_they_were);
-    tcase_add_test(tcase, a_statement_waits_until_what_was_missed_has_come);
-    tcase_add_test(tcase, work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back);
-    tcase_add_test(tcase, a_busy_broker_gets_the_results_again);
-    tcase_add_test(tcase, one_bad_result_does_not_take_its_neighbour_along);
-    tcase_add_test(tcase, only_results_whose_files_are_not_stored_count_as_refused);
-    tcase_add_test(tcase, what_the_broker_lost_is_stored_again_and_the_same_result_sent_again);
-    tcase_add_test(tcase, what_is_lost_again_and_again_is_nobodys_fault);
-    tcase_add_test(tcase, what_cannot_be_stored_again_is_nobodys_fault_either);
-    tcase_add_test(tcase, only_the_result_whose_file_was_lost_is_stored_again);
-    tcase_add_test(tcase, draining_finishes_what_runs_and_says_goodbye);
-    tcase_add_test(tcase, an_offer_over_its_caps_is_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("provider session", NULL, NULL, TEST(a_lane_runs_one_at_a_time_and_hears_of_the_next),
+      TEST(what_a_subtask_is_given_is_kept_until_its_result_is_accepted),
+      TEST(the_checkpoint_that_it_goes_on_from_is_kept_likewise),
+      TEST(the_seed_of_a_check_is_kept_like_what_it_is_given),
+      TEST(urgent_work_goes_before_what_is_queued_in_its_lane),
+      TEST(results_leave_together_and_are_owed_until_accepted),
+      TEST(every_result_of_a_simulated_device_says_so),
+      TEST(results_do_not_wait_for_company_that_cannot_come),
+      TEST(a_lane_takes_several_once_its_executor_does), TEST(a_full_batch_does_not_wait),
+      TEST(a_dispatch_that_comes_twice_runs_once),
+      TEST(work_of_an_unknown_lease_is_counted_and_not_run),
+      TEST(a_lane_or_device_that_is_not_ours_is_refused),
+      TEST(withdrawn_work_is_answered_by_where_it_is),
+      TEST(a_notice_tells_what_runs_and_gives_back_what_waits),
+      TEST(a_program_that_ends_within_the_notice_has_failed_or_come_to_its_end),
+      TEST(who_leaves_tells_programs_that_save_their_state), TEST(a_notice_makes_no_lease_longer),
+      TEST(a_term_ends_on_our_clock_even_without_the_broker), TEST(a_renewal_runs_from_its_receipt),
+      TEST(the_broker_ends_a_lease),
+      TEST(a_reconnect_states_what_is_held_and_sends_results_as_they_were),
+      TEST(a_statement_waits_until_what_was_missed_has_come),
+      TEST(work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back),
+      TEST(a_busy_broker_gets_the_results_again),
+      TEST(one_bad_result_does_not_take_its_neighbour_along),
+      TEST(only_results_whose_files_are_not_stored_count_as_refused),
+      TEST(what_the_broker_lost_is_stored_again_and_the_same_result_sent_again),
+      TEST(what_is_lost_again_and_again_is_nobodys_fault),
+      TEST(what_cannot_be_stored_again_is_nobodys_fault_either),
+      TEST(only_the_result_whose_file_was_lost_is_stored_again),
+      TEST(draining_finishes_what_runs_and_says_goodbye), TEST(an_offer_over_its_caps_is_refused))

@@ -1,5 +1,6 @@
 /* Plain C on several threads: what one thread makes, to the last bit, however the rows fall. */
 #include "provider/tensor/gemm.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -56,16 +57,4 @@ START_TEST(threads_change_no_bit)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("gemm");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, threads_change_no_bit);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("gemm", NULL, NULL, TEST(threads_change_no_bit))

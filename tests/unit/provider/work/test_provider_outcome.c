@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "provider/work/room.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -208,9 +209,5 @@ int main(void)
     tcase_add_test(tcase, what_was_left_moves_out_of_the_jail_under_its_descriptor);
     tcase_add_test(tcase, what_finds_no_room_stays_in_the_jail);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/work/room.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -721,37 +722,22 @@ START_TEST(a_folder_open_to_others_is_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("provider store");
-    TCase *tcase = tcase_create("store");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_blob_is_fetched_once_and_stays);
-    tcase_add_test(tcase, many_who_ask_at_once_share_one_fetch);
-    tcase_add_test(tcase, a_prefetched_blob_is_there_when_it_is_taken);
-    tcase_add_test(tcase, who_does_not_say_what_he_hashed_reads_what_is_lent_once);
-    tcase_add_test(tcase, who_does_not_hash_gets_nothing_lent);
-    tcase_add_test(tcase, what_looks_as_when_it_was_hashed_is_lent_to_all);
-    tcase_add_test(tcase, what_was_announced_is_lent_too_and_given_back);
-    tcase_add_test(tcase, what_is_lent_and_nobody_uses_is_closed_when_told);
-    tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);
-    tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
-    tcase_add_test(tcase, small_files_are_bounded_by_their_number);
-    tcase_add_test(tcase, a_full_disk_costs_what_nobody_uses_and_then_the_take);
-    tcase_add_test(tcase,
-                   what_is_larger_than_a_disk_that_is_not_crowded_has_failed_and_drops_nothing);
-    tcase_add_test(tcase, a_blob_whose_size_is_known_costs_no_more_than_it_needs);
-    tcase_add_test(tcase, a_disk_that_has_room_and_takes_nothing_ends_the_tries);
-    tcase_add_test(tcase, room_is_made_from_what_nobody_uses);
-    tcase_add_test(tcase, the_next_run_finds_whole_files_and_fetches_damaged_ones_anew);
-    tcase_add_test(tcase, what_is_here_is_found_and_hashed_anew_and_nothing_is_fetched);
-    tcase_add_test(tcase, the_hash_of_nothing_needs_no_fetch);
-    tcase_add_test(tcase, a_wait_can_be_given_up);
-    tcase_add_test(tcase, a_folder_open_to_others_is_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("provider store", NULL, NULL, TEST(a_blob_is_fetched_once_and_stays),
+      TEST(many_who_ask_at_once_share_one_fetch), TEST(a_prefetched_blob_is_there_when_it_is_taken),
+      TEST(who_does_not_say_what_he_hashed_reads_what_is_lent_once),
+      TEST(who_does_not_hash_gets_nothing_lent),
+      TEST(what_looks_as_when_it_was_hashed_is_lent_to_all),
+      TEST(what_was_announced_is_lent_too_and_given_back),
+      TEST(what_is_lent_and_nobody_uses_is_closed_when_told),
+      TEST(what_is_missing_or_too_large_says_so_and_may_be_asked_again),
+      TEST(the_least_recently_used_goes_and_never_one_in_use),
+      TEST(small_files_are_bounded_by_their_number),
+      TEST(a_full_disk_costs_what_nobody_uses_and_then_the_take),
+      TEST(what_is_larger_than_a_disk_that_is_not_crowded_has_failed_and_drops_nothing),
+      TEST(a_blob_whose_size_is_known_costs_no_more_than_it_needs),
+      TEST(a_disk_that_has_room_and_takes_nothing_ends_the_tries),
+      TEST(room_is_made_from_what_nobody_uses),
+      TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew),
+      TEST(what_is_here_is_found_and_hashed_anew_and_nothing_is_fetched),
+      TEST(the_hash_of_nothing_needs_no_fetch), TEST(a_wait_can_be_given_up),
+      TEST(a_folder_open_to_others_is_refused))

@@ -1,6 +1,7 @@
 /* What an agent holds until its results are accepted, and what goes when there is too much. */
 #include "base/cleanup.h"
 #include "provider/work/unaccepted.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -85,18 +86,6 @@ START_TEST(one_is_held_however_large)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("unaccepted");
-    TCase *tcase = tcase_create("unaccepted");
-    tcase_add_test(tcase, what_is_held_is_taken_once);
-    tcase_add_test(tcase, the_oldest_goes_when_memory_is_full);
-    tcase_add_test(tcase, the_oldest_goes_when_there_are_too_many_files);
-    tcase_add_test(tcase, one_is_held_however_large);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("unaccepted", NULL, NULL, TEST(what_is_held_is_taken_once),
+      TEST(the_oldest_goes_when_memory_is_full),
+      TEST(the_oldest_goes_when_there_are_too_many_files), TEST(one_is_held_however_large))

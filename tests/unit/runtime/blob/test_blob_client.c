@@ -1,6 +1,7 @@
 #include "base/sha256.h"
 #include "protocol/reject.h"
 #include "tests/support/blob_port.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -505,32 +506,14 @@ START_TEST(an_interrupted_call_gives_up)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("blob_client");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, what_is_put_can_be_got, 0, SIZE_COUNT);
-    tcase_add_test(tests, what_is_made_as_it_is_sent_arrives);
-    tcase_add_test(tests, many_go_at_once_and_what_is_there_is_not_sent);
-    tcase_add_test(tests, descriptors_serve_on_both_ends);
-    tcase_add_test(tests, small_ones_are_asked_for_ahead);
-    tcase_add_test(tests, among_many_an_answer_that_was_dropped_is_asked_for_again);
-    tcase_add_test(tests, among_many_a_large_one_comes_in_pieces_and_an_empty_one_from_nobody);
-    tcase_add_test(tests, among_many_the_one_that_fails_is_named);
-    tcase_add_test(tests, among_many_other_bytes_are_refused);
-    tcase_add_test(tests, a_busy_broker_is_asked_again);
-    tcase_add_test(tests, of_a_blob_that_can_be_read_in_part_only_enough_is_asked);
-    tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
-    tcase_add_test(tests, a_dropped_answer_is_asked_for_again);
-    tcase_add_test(tests, refusals_and_lies_are_told);
-    tcase_add_test(tests, no_more_is_asked_for_than_may_come);
-    tcase_add_test(tests, the_empty_blob_needs_nobody);
-    tcase_add_test(tests, an_interrupted_call_gives_up);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("blob_client", NULL, NULL, LOOP(what_is_put_can_be_got, 0, SIZE_COUNT),
+      TEST(what_is_made_as_it_is_sent_arrives), TEST(many_go_at_once_and_what_is_there_is_not_sent),
+      TEST(descriptors_serve_on_both_ends), TEST(small_ones_are_asked_for_ahead),
+      TEST(among_many_an_answer_that_was_dropped_is_asked_for_again),
+      TEST(among_many_a_large_one_comes_in_pieces_and_an_empty_one_from_nobody),
+      TEST(among_many_the_one_that_fails_is_named), TEST(among_many_other_bytes_are_refused),
+      TEST(a_busy_broker_is_asked_again),
+      TEST(of_a_blob_that_can_be_read_in_part_only_enough_is_asked),
+      TEST(a_blob_goes_on_where_the_broker_says), TEST(a_dropped_answer_is_asked_for_again),
+      TEST(refusals_and_lies_are_told), TEST(no_more_is_asked_for_than_may_come),
+      TEST(the_empty_blob_needs_nobody), TEST(an_interrupted_call_gives_up))

@@ -1,5 +1,6 @@
 #include "protocol/reject.h"
 #include "tests/support/blob_port.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -366,28 +367,14 @@ START_TEST(a_source_that_ends_early_ends_a_stream)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("blob_local");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, a_ticket_brings_the_whole_file);
-    tcase_add_test(tests, a_file_is_borrowed_as_it_is);
-    tcase_add_test(tests, a_borrowed_file_is_hashed_as_the_sender_says_if_it_is_to_that);
-    tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
-    tcase_add_test(tests, a_file_with_other_bytes_is_refused_and_asked_for_once_more);
-    tcase_add_test(tests, two_files_are_taken_at_once);
-    tcase_add_test(tests, of_two_files_that_with_other_bytes_is_refused_and_asked_for_once_more);
-    tcase_add_test(tests, a_ticket_that_was_not_asked_for_is_told);
-    tcase_add_test(tests, large_blobs_go_through_streams);
-    tcase_add_loop_test(tests, what_does_not_go_through_a_stream_goes_in_pieces, STREAM_NOT_HANDED,
-                        STREAM_FAULTS);
-    tcase_add_loop_test(tests, what_lies_in_a_file_is_sent_from_there, STREAM_GOOD, STREAM_FAULTS);
-    tcase_add_test(tests, a_source_that_ends_early_ends_a_stream);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+SUITE("blob_local", NULL, NULL, TEST(a_ticket_brings_the_whole_file),
+      TEST(a_file_is_borrowed_as_it_is),
+      TEST(a_borrowed_file_is_hashed_as_the_sender_says_if_it_is_to_that),
+      LOOP(what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT),
+      TEST(a_file_with_other_bytes_is_refused_and_asked_for_once_more),
+      TEST(two_files_are_taken_at_once),
+      TEST(of_two_files_that_with_other_bytes_is_refused_and_asked_for_once_more),
+      TEST(a_ticket_that_was_not_asked_for_is_told), TEST(large_blobs_go_through_streams),
+      LOOP(what_does_not_go_through_a_stream_goes_in_pieces, STREAM_NOT_HANDED, STREAM_FAULTS),
+      LOOP(what_lies_in_a_file_is_sent_from_there, STREAM_GOOD, STREAM_FAULTS),
+      TEST(a_source_that_ends_early_ends_a_stream))

@@ -1,5 +1,6 @@
 /* What each device did of a product. */
 #include "consumer/command/job/shares.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -46,16 +47,5 @@ START_TEST(who_made_no_tiles_is_no_provider_of_the_product)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("shares");
-    TCase *tests = tcase_create("of a product");
-    tcase_add_test(tests, leases_of_one_device_are_one_row);
-    tcase_add_test(tests, who_made_no_tiles_is_no_provider_of_the_product);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("shares", NULL, NULL, TEST(leases_of_one_device_are_one_row),
+      TEST(who_made_no_tiles_is_no_provider_of_the_product))

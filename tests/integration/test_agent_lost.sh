@@ -120,14 +120,14 @@ for folder in "$market/provider" "$work/second"; do
     grep -q 'another agent runs in' twice.txt || fail "a second agent in $folder says: $(cat twice.txt)"
 done
 # At once: it does not wait for the control groups of the first, as it would for those of one that has ended, 5 s.
-at_once=no
-for _ in 1 2 3; do # other programs of this machine may come between
+# Two of three: other programs of this machine may come between.
+at_once=0
+for _ in 1 2 3; do
     if ! timeout 5 "$bin/bourse-provider" run --dir "$market/provider" >twice.txt 2>&1 && grep -q 'another agent runs in' twice.txt; then
-        at_once=yes
-        break
+        at_once=$((at_once + 1))
     fi
 done
-[ "$at_once" = yes ] || fail "a second agent waits before it says that there is another: $(cat twice.txt)"
+[ "$at_once" -ge 2 ] || fail "a second agent waits before it says that there is another: $(cat twice.txt)"
 must_end "$job" 60
 [ "$(accepted "$job" | cut -d' ' -f1,2)" = "$(printf '0 1\n1 1')" ] ||
     fail "an agent started twice disturbed the work of the first: $(accepted "$job")"

@@ -176,15 +176,25 @@ freeze() {
 freeze &
 freezer=$!
 started+=("$freezer")
-copied=no
-for _ in 1 2 3; do # where others of this machine come between, what a tile takes is not what was expected
-    "${product[@]}" --no-check --wait-at-most 30s --json >out 2>err || { "$bourse" cancel last >/dev/null; continue; }
-    echo "an agent that stands still: $(share provider tiles) tiles by the other, $(share second tiles) by it; $(field seconds out) s"
-    [ "$(share provider tiles) $(share second tiles)" != "2 0" ] || { copied=yes; break; }
+# Two of three: where other programs of this machine come between, what a tile takes is not what was expected.
+copied=0
+not_copied=0
+while [ "$copied" -lt 2 ] && [ "$not_copied" -lt 2 ]; do
+    if "${product[@]}" --no-check --wait-at-most 30s --json >out 2>err; then
+        echo "an agent that stands still: $(share provider tiles) tiles by the other, $(share second tiles) by it; $(field seconds out) s"
+    else
+        "$bourse" cancel last >/dev/null
+        echo '{}' >out
+    fi
+    if [ "$(share provider tiles) $(share second tiles)" = "2 0" ]; then
+        copied=$((copied + 1))
+    else
+        not_copied=$((not_copied + 1))
+    fi
 done
 kill "$freezer"
 wait "$freezer" || true
-[ "$copied" = yes ] || fail "the tile was not started once more: $(cat out err)"
+[ "$copied" -eq 2 ] || fail "the tile was not started once more: $(cat out err)"
 
 # ---------------------------------------------------------------- one agent at a quarter of its speed
 
@@ -209,9 +219,10 @@ throttle() {
 }
 throttle &
 started+=($!)
-worth=no
-gains=no
-for _ in 1 2 3 4 5 6; do # other programs of this machine may come between
+# The median of five, which is known as soon as three agree: other programs of this machine may come between.
+worth=0 not_worth=0
+gains=0 no_gains=0
+while [ "$worth" -lt 3 ] && [ "$not_worth" -lt 3 ] || [ "$gains" -lt 3 ] && [ "$no_gains" -lt 3 ]; do
     expect 0 '' "${product[@]}" --no-check --tiles 10x10 --cap 0.15 --json # the faster one is the cheaper one
     [ "$(share second tiles)" -eq 0 ] || fail "the dearer agent works above the cap: $(cat out)"
     alone_s=$(field seconds out)
@@ -224,12 +235,11 @@ for _ in 1 2 3 4 5 6; do # other programs of this machine may come between
         printf "%s %.3f %.1f", off <= 0.10 ? "yes" : "no", right, sn / s / (fn / f) }')
     both_s=$(field seconds out)
     echo "slow agent: $slow of 100 tiles, within 10 %, right share, times slower: $verdict; $both_s s, alone $alone_s s"
-    [ "${verdict%% *}" = no ] || worth=yes
-    ! awk -v a="$both_s" -v b="$alone_s" 'BEGIN {exit a <= b ? 0 : 1}' || gains=yes
-    [ $worth$gains != yesyes ] || break
+    if [ "${verdict%% *}" = yes ]; then worth=$((worth + 1)); else not_worth=$((not_worth + 1)); fi
+    if awk -v a="$both_s" -v b="$alone_s" 'BEGIN {exit a <= b ? 0 : 1}'; then gains=$((gains + 1)); else no_gains=$((no_gains + 1)); fi
 done
-[ "$worth" = yes ] || fail "the slow agent's share is not what its speed is worth: $(cat out)"
-[ "$gains" = yes ] || fail "two agents are slower than the faster one alone"
+[ "$worth" -ge 3 ] || fail "the slow agent's share is not what its speed is worth: $(cat out)"
+[ "$gains" -ge 3 ] || fail "two agents are slower than the faster one alone"
 
 # ---------------------------------------------------------------- tiles take longer than planned
 

@@ -21,7 +21,6 @@ enum {
     LARGE_BYTES = 1 << 16, /* of such a message one is sent */
     OPEN_AGAIN_MS = 500,   /* who does not read is hung up on, and comes back */
     PAIRS_MOST = 5,
-    TRIES = 3,
     SINK_MIB_S = 256, /* as much as the broker sends to one account (broker/blob/blobs.h) */
 };
 
@@ -460,14 +459,22 @@ static struct honest_ratios measure(const struct flood_victim *victim,
     return found;
 }
 
+struct measuring {
+    const struct flood_victim *victim;
+    const struct flooders *flooders;
+};
+
+static struct honest_ratios measure_once(void *context)
+{
+    const struct measuring *measuring = context;
+    flooders_prepare(measuring->flooders);
+    return measure(measuring->victim, measuring->flooders);
+}
+
 static bool is_borne(const struct flood_victim *victim, const struct flooders *flooders)
 {
-    struct honest_ratios found = {0};
-    for (int i = 0; i < TRIES && !honest_is_within(found, honest_bounds()); i++) {
-        flooders_prepare(flooders);
-        found = measure(victim, flooders);
-    }
-    return honest_is_within(found, honest_bounds());
+    struct honest_ratios last;
+    return honest_holds(measure_once, &(struct measuring){victim, flooders}, &last);
 }
 
 static bool is_chosen(const struct flood *flood)

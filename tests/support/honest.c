@@ -143,6 +143,19 @@ bool honest_is_within(struct honest_ratios found, struct honest_ratios bounds)
     return found.pace >= bounds.pace && found.wait <= bounds.wait;
 }
 
+bool honest_holds(honest_measure *measure, void *context, struct honest_ratios *ret_last)
+{
+    enum { MOST = HONEST_MEASURES / 2 + 1 };
+    int within = 0;
+    int beyond = 0;
+    while (within < MOST && beyond < MOST) {
+        *ret_last = measure(context);
+        within += honest_is_within(*ret_last, honest_bounds());
+        beyond += !honest_is_within(*ret_last, honest_bounds());
+    }
+    return within == MOST;
+}
+
 /* ---------------------------------------------------------------- attackers */
 
 void attack_pace(void)

@@ -45,6 +45,12 @@ struct honest_ratios honest_bounds(void);
 bool honest_is_within(struct honest_ratios found, struct honest_ratios bounds);
 bool honest_is_long(void);
 
+enum { HONEST_MEASURES = 3 };
+typedef struct honest_ratios honest_measure(void *context);
+/* Measures until most of HONEST_MEASURES are within the bounds, which is true, or most are not: a
+ * machine that does other things spoils one of them, an attack spoils most. */
+bool honest_holds(honest_measure *measure, void *context, struct honest_ratios *ret_last);
+
 struct attack_context {
     const struct arena *arena;
     struct hash32 large; /* a blob of 4 MiB of the enemy's */

@@ -35,15 +35,14 @@
 
 /* Efficiency of a device in one class of operations; calibrate.h computes it. */
 struct cost_calibration {
-    uint32_t samples;            /* samples behind the figures; 0: there is none */
-    uint32_t outliers;           /* samples that were left out */
-    double launch_s;             /* >= 0 */
-    double compute_efficiency;   /* above 0, at most 1 */
-    double bandwidth_efficiency; /* above 0, at most 1 */
-    /* Quantile of measured over modelled time, >= 1: nine of ten samples took at most this
-     * factor. */
-    double half[OPERATION_EXTENTS];
-    double p90; /* >= 1: nine of ten took at most as many times what the model says */
+    uint32_t samples;               /* samples behind the figures; 0: there is none */
+    uint32_t outliers;              /* samples that were left out */
+    double launch_s;                /* >= 0 */
+    double compute_efficiency;      /* above 0, at most 1 */
+    double bandwidth_efficiency;    /* above 0, at most 1 */
+    double half[OPERATION_EXTENTS]; /* >= 0 */
+    /* Factor, >= 1: nine of ten samples took at most this many times the modelled time. */
+    double p90;
     /* Largest rate of any sample, in bytes per second. It stands in for an unknown bandwidth; 0
      * means none. */
     double reached;

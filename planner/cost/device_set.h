@@ -37,10 +37,9 @@ enum device_set_wire {
 };
 
 struct device_set_link {
-    double latency_s,
-        /* A bandwidth of 0 means that there is no link. A fabric with a bandwidth below 0 is as
-         * catalogued. */
-        bandwidth;
+    /* A bandwidth of 0 means that there is no link. A fabric with a bandwidth below 0 is as
+     * catalogued. */
+    double latency_s, bandwidth;
 };
 
 struct device_set_links {

@@ -46,8 +46,7 @@ enum topology_kind {
     TOPOLOGY_HERE,   /* no path: the data is there */
     TOPOLOGY_NVLINK, /* NVLink, or any fabric between accelerators */
     TOPOLOGY_PEER,   /* PCIe from one device to another */
-    /* PCIe between a device and its host. A path of this kind goes through the
-                      * CPU. */
+    /* PCIe between a device and its host. A path of this kind goes through the CPU. */
     TOPOLOGY_HOST,
     TOPOLOGY_NETWORK,
 };

@@ -5,12 +5,12 @@
  * two. docs/templates.md has the table.
  *
  * A model may be divided over g devices (M. Shoeybi et al., Megatron-LM, arXiv 1909.08053). Each
- * device has h / g heads with their k / g of keys and values, and f / g columns of the first
+ * device has h / g heads with their k / g of keys and values. It has f / g columns of the first
  * matrices of the feed-forward part. It has as many rows of the last matrix, and a g-th of the
  * table:
  *
- *  norm      | queries, keys, values of its heads -> attention -> rows of output | sum over all
- *  add, norm | its columns of up -> activation -> its rows of down               | sum over all, add
+ *  norm      | queries, keys, values of its heads -> attention -> rows of output | sum all
+ *  add, norm | its columns of up -> activation -> its rows of down               | sum all, add
  *
  * So each layer needs two all-reduces of its state forward, and two backward. Norms, sums and the
  * states between are complete at each device. Pure. */

@@ -1,7 +1,7 @@
 /* The bound is a time that no schedule of the graph can beat. It is the largest of these
  * relaxations:
  *
- *    critical path   Tasks never wait for a processor, and each runs where its successors end first.
+ *    critical path   Tasks never wait for a processor, and each runs where successors end first.
  *                    Transfers count as the links say. With more than BOUND_PAIRS edges x pairs of
  *                    processors, transfers count at their least.
  *    work            Tasks wait for nothing, and may be divided over processors. For weights w that

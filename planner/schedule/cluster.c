@@ -115,9 +115,7 @@ static void make_clusters(struct clusters *clusters, double bound)
         uint32_t b = find(clusters, graph->order[clusters->edges[i].to]);
         if (a != b && clusters->work[a] + clusters->work[b] <= bound) {
             bool is_first_larger = clusters->work[a] >= clusters->work[b];
-            uint32_t into = is_first_larger
-                                ? a
-                                : b; /* the larger cluster keeps its root, so paths stay short */
+            uint32_t into = is_first_larger ? a : b; /* the larger one keeps its root */
             uint32_t other = is_first_larger ? b : a;
             clusters->parent[other] = into;
             clusters->work[into] += clusters->work[other];

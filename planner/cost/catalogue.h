@@ -1,4 +1,4 @@
-/* The catalogue holds devices by name: the rows of planner/cost/devices.csv, compiled in.
+/* The catalogue holds devices by name. They are the rows of planner/cost/devices.csv, compiled in.
  *
  * Every figure is declared by the sources in its row. A figure that the row marks as unverified is
  * marked here, too. A blank in the file is an unknown figure: the vendor publishes none, or the

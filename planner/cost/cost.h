@@ -1,4 +1,4 @@
-/* The cost model says how long an operation takes on a device and how much energy it uses: the
+/* The cost model says how long an operation takes on a device and how much energy it uses. It is a
  * roofline.
  *
  *    t = launch + max( F / (eta_c Peak), B / (eta_b Bandwidth), L / Links, S / Storage )

@@ -1,4 +1,4 @@
-/* A device set holds the devices to plan for: their figures, their machines and their links.
+/* A device set holds the devices to plan for, with their figures, machines and links.
  *
  * A machine is a star around its memory. Processors share that memory; other devices have a memory
  * of their own:

@@ -1,4 +1,5 @@
-/* This header holds what the files of operations.h share: each kind's dimensions and formula. */
+/* This header holds what the files of operations.h share, namely each kind's dimensions and
+ * formula. */
 #ifndef BOURSE_PLANNER_COST_OPERATIONS_INTERNAL_H
 #define BOURSE_PLANNER_COST_OPERATIONS_INTERNAL_H
 

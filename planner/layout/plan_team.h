@@ -1,5 +1,5 @@
-/* A team of devices holds each layer of a stage together: tensor parallelism (M. Shoeybi et al.,
- * Megatron-LM, arXiv 1909.08053).
+/* A team of devices holds each layer of a stage together. This is tensor parallelism (M. Shoeybi et
+ * al., Megatron-LM, arXiv 1909.08053).
  *
  * A team is `ways` equal devices of one machine, all connected by a fabric. Each does a part of
  * every matrix, and has a part of the keys and values (templates/transformer.h). Data from the

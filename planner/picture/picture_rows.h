@@ -1,5 +1,5 @@
-/* The rows are the lines of a timeline: each says which lanes of which groups stand on it. Text and
- * SVG have the same rows. The files of picture/ alone use them. Pure. */
+/* The rows are the lines of a timeline. Each says which lanes of which groups stand on it. Text
+ * and SVG have the same rows. The files of picture/ alone use them. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 

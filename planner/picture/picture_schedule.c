@@ -1,4 +1,4 @@
-/* This file turns a schedule into a picture: processors become groups of one lane, tasks become
+/* This file turns a schedule into a picture. Processors become groups of one lane, tasks become
  * bars. */
 #include "planner/picture/picture.h"
 

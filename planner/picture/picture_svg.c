@@ -1,3 +1,4 @@
+/* This file draws a picture as SVG. */
 #include "planner/picture/picture.h"
 
 #include "base/checked.h"

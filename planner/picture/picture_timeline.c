@@ -1,3 +1,4 @@
+/* This file draws a picture as text. */
 #include "planner/picture/picture.h"
 
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-/* The report says what became of a job: time, money and bytes per device, and a timeline.
+/* The report says what became of a job. It has time, money and bytes per device, and a timeline.
  *
  * The report gets every attempt with a result, as its provider signed it. The start of an attempt
  * is a claim of the agent's clock, which nobody checks. The market's own times are the job's

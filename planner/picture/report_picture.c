@@ -1,4 +1,4 @@
-/* This file turns a report into a picture: devices become groups, attempts become bars. */
+/* This file turns a report into a picture. Devices become groups, attempts become bars. */
 #include "planner/picture/report.h"
 
 #include "base/checked.h"

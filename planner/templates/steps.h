@@ -1,4 +1,4 @@
-/* Steps describe work: what each step does and needs, and which data flows from one to another.
+/* Steps are parts of some work. Each says what it does and needs; edges carry data between them.
  *
  *     step "prefill 1"                        edge 2 -> 3, bytes         step "decode"
  *       matmul 1000x6144x4096:bf16, 32 times  ------------------------>    ...

@@ -15,7 +15,7 @@
 struct catalogue_device {
     const char *id;         /* "groq-lpu-v1" */
     const char *vendor;     /* "AMD/Xilinx" */
-    const char *model;      /* as the vendor writes it */
+    const char *model;      /* name used by the vendor */
     const char *kind;       /* "tpu" */
     const char *variant;    /* "tpu-edge"; empty: none */
     const char *instrument; /* "lpu.groq.v1" */

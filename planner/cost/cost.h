@@ -50,7 +50,7 @@ struct cost_calibration {
 
 struct cost_device {
     const struct device_profile *profile;
-    const struct cost_calibration *calibrations; /* by operation_class; NULL: none */
+    const struct cost_calibration *calibrations; /* indexed by operation_class; NULL: none */
     struct figure storage;                       /* bytes per second */
     /* Rate in bytes per second at which weights that do not fit are fetched again at each call.
      * When it is unknown, an operation that does not fit is refused. */
@@ -74,7 +74,7 @@ enum cost_status {
     COST_NO_RATE, /* no rate of look-ups in tables is known */
     COST_NO_LINK, /* the speed of the device's links is unknown */
     COST_NO_STORAGE,
-    COST_UNKNOWN_BANDWIDTH, /* and no other figure bounds the time */
+    COST_UNKNOWN_BANDWIDTH, /* bandwidth unknown, and no other figure bounds the time */
     /* A step in a plan cannot be shown to fit. Plans alone use this status. */
     COST_UNKNOWN_MEMORY,
 };

@@ -240,7 +240,7 @@ bool device_set_declare(struct device_set *set, const char *name, enum profile_f
     bool is_any = false;
     assert(set->topology == NULL);
     if (device_set_find(name, &known, &problem) != DEVICE_SET_OK) {
-        known = NULL; /* it may name a device that is not in the catalogue */
+        known = NULL; /* a device outside the catalogue may have the name */
     }
     for (size_t i = 0; i < set->count; i++) {
         struct device_set_item *item = &set->items[i];
@@ -340,7 +340,7 @@ static void wire_device(struct wiring *wiring, size_t number)
     double latency_s = set->links.wires[DEVICE_SET_PCIE].latency_s;
     double pcie = pcie_of(set, item);
     if (item->is_processor) {
-        return; /* it uses its machine's memory */
+        return; /* a processor uses its machine's memory */
     }
     if (pcie > 0) {
         uint32_t out = port_of(number, OUT);

@@ -60,7 +60,7 @@ struct device_set_item {
     struct cost_device cost; /* uses the profile above */
     uint32_t host, memory;
     bool is_processor;   /* uses its machine's memory, as a device with unified memory does */
-    int64_t price_micro; /* for an hour; -1: unknown */
+    int64_t price_micro; /* price of an hour; -1: unknown */
 };
 
 /* Callers only read the fields. */

@@ -34,14 +34,14 @@ enum {
 
 struct history { /* begins as all zeros */
     int64_t samples[HISTORY_SAMPLES];
-    uint32_t count; /* in use */
+    uint32_t count; /* samples in use */
     uint32_t next;  /* index of the next sample */
 };
 
 struct history_summary {
     uint32_t count; /* samples that are no outliers; if 0, all fields are 0 */
     uint32_t outliers;
-    int64_t median; /* of an even count: between the two in the middle, rounded down */
+    int64_t median; /* even count: mean of the two in the middle, rounded down */
     /* Nine of ten samples took at most this (nearest rank); 0 below HISTORY_P90_LEAST samples. */
     int64_t p90;
 };

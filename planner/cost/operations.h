@@ -80,7 +80,7 @@ enum operation_class {
     OPERATION_MOVING,     /* bytes and nothing else */
     OPERATION_LOOKUP,     /* look-ups in tables: no published rate says how fast */
     OPERATION_COLLECTIVE, /* over the links between devices */
-    OPERATION_STORING,    /* from or to storage */
+    OPERATION_STORING,    /* transfers from or to storage */
     OPERATION_CLASSES,
 };
 
@@ -232,7 +232,7 @@ struct operation {
 
 struct operation_size {
     uint128 flops;                     /* operations; 2:4 sparse operands count as dense */
-    int64_t read_bytes, written_bytes; /* in the device's memory */
+    int64_t read_bytes, written_bytes; /* traffic of the device's memory */
     int64_t working_bytes;             /* besides operands and results */
     /* Memory in use at once: operands, results and working memory. Data changed in place counts
      * once. */
@@ -240,7 +240,7 @@ struct operation_size {
     /* Part of resident_bytes: parameters, which are read only and the same at each call. */
     int64_t weight_bytes;
     int64_t link_bytes;    /* sent and received over the device's links */
-    int64_t storage_bytes; /* from or to storage */
+    int64_t storage_bytes; /* transfers from or to storage */
     /* Extents that the efficiency depends on (cost.h); 1 where there are fewer. */
     int64_t extents[OPERATION_EXTENTS];
 };

@@ -9,7 +9,7 @@ enum { DIMENSIONS_MOST = 13 }; /* the last entry is the end */
 
 struct dimension {
     const char *name; /* NULL: the list ends */
-    size_t offset;    /* of an int64 in struct operation */
+    size_t offset;    /* offset of an int64 in struct operation */
     bool is_option;   /* named after the shape; options come last */
     int64_t least, most, usual;
 };

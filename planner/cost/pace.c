@@ -26,12 +26,12 @@ struct placing {
     size_t count;
     uint32_t device_count;
     struct pace_row *by_work, *by_device; /* rows by device: the newest first */
-    size_t *of_work, *of_device;          /* where the rows of each begin, and the end */
+    size_t *of_work, *of_device;          /* first row of each, and the end */
     /* Time of each work at FINE, and the samples behind it. Without samples, the work was measured
      * on no placed device. */
     int64_t *base_ns;
     uint64_t *base_samples;
-    uint64_t *shared;         /* by device: samples of work in base_samples */
+    uint64_t *shared;         /* indexed by device: samples of work in base_samples */
     struct candidate *firsts; /* all devices, those with most samples first */
     struct candidate *order;  /* the placed devices, then those that can be placed */
     uint32_t order_count;

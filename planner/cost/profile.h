@@ -9,11 +9,12 @@
 
 #include <stdbool.h>
 
-enum figure_source {                    /* in rising order of trust */
-                     FIGURE_UNKNOWN,    /* no value */
-                     FIGURE_DECLARED,   /* by a vendor or a paper */
-                     FIGURE_CALIBRATED, /* by a model fitted to measurements on the device */
-                     FIGURE_MEASURED,   /* on the device itself */
+/* Sources of a figure, in rising order of trust. */
+enum figure_source {
+    FIGURE_UNKNOWN,    /* no value */
+    FIGURE_DECLARED,   /* declared by a vendor or a paper */
+    FIGURE_CALIBRATED, /* computed by a model fitted to measurements */
+    FIGURE_MEASURED,   /* measured on the device itself */
 };
 
 struct figure {

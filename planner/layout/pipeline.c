@@ -264,7 +264,7 @@ static void search_limits(struct search *search, struct pipeline *best)
             *best = now;
         }
         if (now.slowest_s <= floor || sum + others * floor >= best->time_s) {
-            break; /* with a lower limit the sum only grows */
+            break; /* a lower limit only makes the sum grow */
         }
         search->limit = now.slowest_s;
     }

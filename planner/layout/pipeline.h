@@ -60,8 +60,8 @@ struct pipeline_input {
 
 struct pipeline_stage {
     uint32_t first_layer, layer_count, device;
-    double time_s;     /* for a micro-batch */
-    double transfer_s; /* to the next stage; 0 for the last stage */
+    double time_s;     /* time of a micro-batch */
+    double transfer_s; /* transfer to the next stage; 0 for the last stage */
     double memory_bytes;
     uint64_t in_flight; /* micro-batches held */
 };
@@ -76,7 +76,7 @@ struct pipeline {
     double single_s;  /* time of the best single device; infinite: none can do it */
     uint32_t single;
     uint32_t stage_count;
-    struct pipeline_stage stages[PIPELINE_DEVICES]; /* in the order of the layers */
+    struct pipeline_stage stages[PIPELINE_DEVICES]; /* sorted by layer */
 };
 
 enum pipeline_status {

@@ -99,7 +99,7 @@ struct plan_device {
     const char *name;               /* "h100 1", for messages; lives as long as the call */
     const struct cost_device *cost; /* lives as long as the call */
     uint32_t memory;                /* memory of the topology that holds its data */
-    int64_t price_micro;            /* for an hour of the whole device; PLAN_UNPRICED: unknown */
+    int64_t price_micro;            /* price of an hour of the device; PLAN_UNPRICED: unknown */
     struct figure idle_w;           /* watts while leased and idle; may be unknown */
     struct spot_risk risk;          /* all zeros: it is not taken away */
 };
@@ -185,14 +185,14 @@ struct plan_row {
     struct figure time_s;
     double p90_s;     /* time that nine of ten runs take at most; 0: unknown */
     uint32_t samples; /* samples behind the time; the fewest of its steps; 0: none */
-    double bytes_in;  /* from other memories */
+    double bytes_in;  /* bytes from other memories */
     struct figure energy_j;
     bool is_streamed; /* weights are streamed again at each pass */
     bool is_left_out;
     /* Weights are stored in a type that the device does not multiply in; it multiplies in the
      * model's type. */
     bool is_widened;
-    char what[PLAN_WHAT_SIZE]; /* for stages of a line: "layers 1-10"; empty: its steps name it */
+    char what[PLAN_WHAT_SIZE]; /* "layers 1-10" of a line; empty: the steps name the row */
 };
 
 /* Data from one row to another. A pipeline lists the transfers of the first micro-batch. A sum over
@@ -202,7 +202,7 @@ struct plan_transfer {
     double bytes;
     enum topology_kind kind;
     double start_s, finish_s;
-    uint32_t links[TOPOLOGY_HOPS]; /* of the topology */
+    uint32_t links[TOPOLOGY_HOPS]; /* link indexes of the topology */
     uint32_t link_count;
 };
 
@@ -270,14 +270,14 @@ struct plan {
     size_t row_count;
     struct plan_transfer *transfers; /* sorted by start */
     size_t transfer_count;
-    struct plan_wait *waits; /* for each row, sorted by start */
+    struct plan_wait *waits; /* sorted by row, then by start */
     size_t wait_count;
-    struct plan_use *uses; /* by device */
+    struct plan_use *uses; /* indexed by device */
     size_t device_count;
-    int64_t micro_batches, micro_batch_items; /* for a pipeline; else 0 */
-    bool sums_behind;     /* for a split: sums over links run behind other work */
-    uint32_t left_out;    /* steps left out */
-    uint32_t fallen_back; /* steps that are not on their required device */
+    int64_t micro_batches, micro_batch_items; /* 0 unless the form is a pipeline */
+    bool sums_behind;                         /* split: sums over links run behind other work */
+    uint32_t left_out;                        /* steps left out */
+    uint32_t fallen_back;                     /* steps that are not on their required device */
     /* Saving of a plan by time, from moving steps that no other step waits for, without a later
      * end. */
     struct plan_slack slack;

@@ -52,7 +52,7 @@ struct plan_shard { /* share of one device */
     double p90_s;
     uint32_t samples;
     bool is_streamed;
-    struct plan_use use; /* as if the share were alone */
+    struct plan_use use; /* use of the share alone */
     double brought_bytes, fetched_bytes;
     double rest_s; /* work after the last meeting */
     size_t meeting_count;
@@ -67,8 +67,8 @@ struct plan_course {
     bool is_kept;
     /* Outputs: */
     uint32_t home;
-    double begin_s[PLAN_DEVICES], end_s[PLAN_DEVICES]; /* of each share */
-    double there_s[PLAN_DEVICES];                      /* when the results of each share are home */
+    double begin_s[PLAN_DEVICES], end_s[PLAN_DEVICES]; /* begin and end of each share */
+    double there_s[PLAN_DEVICES];                      /* arrival of each share's results at home */
     double first_s[PLAN_DEVICES], last_s[PLAN_DEVICES]; /* including its transfers */
     double makespan_s;
     /* Two devices without a path between them; PLAN_ANYWHERE means that there are none. */

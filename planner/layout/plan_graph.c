@@ -10,7 +10,7 @@
 /* ---------------------------------------------------------------- a graph for schedulers */
 
 #define SHORTEST_S 1e-9      /* shortest time of a step */
-#define SHORTEST_SHARE 2e-15 /* of all costs and transfers: see WORKLOAD_SPREAD_MOST */
+#define SHORTEST_SHARE 2e-15 /* share of all costs and transfers: see WORKLOAD_SPREAD_MOST */
 
 struct sketch {
     const struct plan_case *of;
@@ -262,7 +262,7 @@ struct search {
     size_t aim_count;
     struct beginning beginnings[BEGINNINGS];
     size_t beginning_count;
-    uint64_t effort; /* for each aim */
+    uint64_t effort; /* effort of each aim */
     uint64_t *left;  /* effort left of all searches without limits; it does not bound them */
 };
 

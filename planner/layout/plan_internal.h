@@ -18,10 +18,10 @@ struct plan_way {
 
 /* Cost of a step on a device. */
 struct plan_cost {
-    enum cost_status status; /* not OK: it cannot run there */
+    enum cost_status status; /* not OK: the step cannot run there */
     size_t part;             /* the part that cannot run; part_count: the whole does not fit */
-    bool is_barred;          /* it is required elsewhere */
-    bool is_hopeless;        /* it would be interrupted too often */
+    bool is_barred;          /* the step is required elsewhere */
+    bool is_hopeless;        /* the step would be interrupted too often */
     bool is_left_out;
     bool is_widened; /* weights are stored in a type that the device does not multiply in */
     bool can_stream;
@@ -46,9 +46,9 @@ struct plan_case {
     const struct steps *steps;
     struct steps *owned; /* the same, if the case made them */
     int64_t items;
-    uint32_t like[PLAN_DEVICES]; /* by device: the first device with the same cost of every step */
+    uint32_t like[PLAN_DEVICES]; /* first device with the same cost of every step */
     struct plan_cost *costs;     /* [step * device_count + device] */
-    double *kept;                /* by step: held bytes that use no edge */
+    double *kept;                /* indexed by step: held bytes that use no edge */
     /* Arcs out[out_first[s]] .. leave step s, sorted by the step they lead to. An arc to an earlier
      * step carries what that step needs before all begins anew. */
     uint32_t *out_first;
@@ -63,7 +63,7 @@ struct plan_case {
     /* Teams that hold each layer of a divided line (plan_team.h); borrowed. NULL means that one
      * device does. */
     struct plan_teams *teams;
-    bool has_no_line; /* it is a part of work whose line was searched already */
+    bool has_no_line; /* the line of the whole work was searched already */
     uint32_t left_out, fallen_back;
     /* A step that can run on no device with the whole batch at once; PLAN_ANYWHERE means none. */
     uint32_t nowhere;
@@ -173,7 +173,7 @@ struct plan_trial {
     size_t hold_count;
     uint32_t *after, *missing;
     double *arrived;
-    bool *has_set; /* by set of weights */
+    bool *has_set; /* indexed by set of weights */
 };
 
 /* Creates a trial with all steps on device 0, in their own order. Returns NULL when memory is
@@ -244,7 +244,7 @@ void plan_note(struct plan_variants *variants, const struct plan_input *input,
 struct plan_found {
     struct plan *plan;
     struct plan_outcome outcome;
-    struct plan_variants variants; /* for a pipeline, and for shares on groups of devices */
+    struct plan_variants variants; /* variants of pipelines, and of shares on groups of devices */
 };
 
 /* Plans all steps on one device, the best one. `ret_device` is PLAN_ANYWHERE when no device can do
@@ -287,7 +287,7 @@ bool plan_line_sees_all(const struct plan_case *of);
 
 enum { PLAN_SETS = 31 };
 
-struct plan_set { /* in ascending order */
+struct plan_set { /* devices in ascending order */
     uint32_t count;
     uint32_t devices[PLAN_DEVICES];
 };

@@ -43,7 +43,7 @@ struct line_post {
     const struct plan_case *one; /* work of each of its devices for a micro-batch; borrowed */
     uint32_t width;
     uint32_t devices[TEAM_MOST];
-    uint32_t first_row;    /* in the plan, the first row of its devices */
+    uint32_t first_row;    /* first row of its devices in the plan */
     uint32_t first, count; /* columns */
     /* Times of a micro-batch by phase; `around` is one round. slow_s is the p90 time; 0 means
      * unknown. */
@@ -77,7 +77,7 @@ struct line {
     uint32_t row_count, post_count, there_count;
     uint32_t ring;      /* first post of the loop: 0, or there_count */
     double start_bytes; /* bytes of a micro-batch into the loop */
-    double *kept_bytes; /* by column: bytes that `there` leaves for the rounds; borrowed */
+    double *kept_bytes; /* indexed by column: bytes that `there` leaves for the rounds; borrowed */
     struct line_post posts[LINE_POSTS];
     struct line_late late[LINE_LATE];
     size_t late_count;
@@ -104,8 +104,8 @@ struct line_run {
     bool is_slow, is_stuck, is_out_of_memory;
     int64_t running[LINE_POSTS]; /* micro-batch at work; -1: none */
     int64_t held[LINE_POSTS];
-    double at_s[LINE_BATCHES];    /* when it ends or arrives */
-    double ready_s[LINE_BATCHES]; /* when all data for its rounds has arrived */
+    double at_s[LINE_BATCHES];    /* end or arrival time */
+    double ready_s[LINE_BATCHES]; /* arrival of all data for its rounds */
     double round_s[LINE_ROUNDS];  /* end of each round */
     uint32_t hop[LINE_BATCHES];
     uint8_t state[LINE_BATCHES];
@@ -117,7 +117,7 @@ struct line_group { /* equal devices, or teams of them */
     uint32_t count;
     uint32_t width;                 /* devices in a team; 1: no teams */
     uint32_t devices[PLAN_DEVICES]; /* team i begins at i * width */
-    double price;                   /* for an hour of one device or team; 0: unknown */
+    double price;                   /* price of an hour of one device or team; 0: unknown */
 };
 
 /* Widths of the teams of each kind: 1 << of each. */
@@ -134,7 +134,7 @@ struct line_figures {
     double energy_j[STAGES_COLUMNS][STAGES_GROUPS];
     /* Weights and other fixed bytes, of the phase there and of the phase around. */
     double fixed_bytes[2][STAGES_COLUMNS][STAGES_GROUPS];
-    double all_bytes[STAGES_COLUMNS][STAGES_GROUPS]; /* of both phases, shared sets once */
+    double all_bytes[STAGES_COLUMNS][STAGES_GROUPS]; /* both phases, shared sets once */
     /* Input of a column: round_bytes for each round, back_bytes from the column after it. */
     double there_bytes[STAGES_COLUMNS], round_bytes[STAGES_COLUMNS], back_bytes[STAGES_COLUMNS];
     double kept_bytes[STAGES_COLUMNS]; /* bytes that `there` leaves for around or back */
@@ -154,17 +154,17 @@ struct line_candidate {
     size_t variation;
     uint32_t width; /* width of its widest team */
     bool is_apart;
-    struct stages there, around;      /* for separate posts; otherwise `there` holds all stages */
+    struct stages there, around; /* separate posts use both; otherwise `there` has all stages */
     uint32_t first_of[STAGES_GROUPS]; /* first device of each group in the loop */
     double time_s, price, energy_j;   /* estimates */
 };
 
 struct line_cuts {
     const struct plan_case *whole;
-    struct line_group kinds[STAGES_GROUPS]; /* of devices */
+    struct line_group kinds[STAGES_GROUPS]; /* kinds of devices */
     size_t group_count;                     /* number of groups and of kinds */
     bool lacks_some;                        /* there are devices outside the search */
-    struct plan_teams *teams;               /* by width: 1 << index */
+    struct plan_teams *teams;               /* indexed by width: 1 << index */
     struct problem undivided; /* the reason when there are no teams; empty: there are teams */
     struct line_variation variations[LINE_VARIATIONS];
     size_t variation_count;

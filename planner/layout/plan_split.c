@@ -43,7 +43,7 @@ struct deal {
     double single_s[PLAN_DEVICES];  /* the whole batch there; INFINITY: impossible */
     int64_t most[PLAN_DEVICES];     /* items that fit; 0: none */
     double begin_s[PLAN_DEVICES], each_s[PLAN_DEVICES]; /* its line, without transfers */
-    double brought_bytes, fetched_bytes;                /* of an item */
+    double brought_bytes, fetched_bytes;                /* bytes of an item */
     struct cut_key keys[CUTS];
     struct plan_shard *cuts[CUTS]; /* NULL: none yet */
     uint64_t tried[TRIES];
@@ -963,7 +963,7 @@ bool plan_split(const struct plan_case *of, const struct plan_input *asked,
     if (!plan_is_divisible(of, &ret_found->outcome) && !(is_alone && plan_items(of->input) > 1)) {
         return true;
     }
-    struct plan_outcome refused = ret_found->outcome; /* for one device, unless it is in parts */
+    struct plan_outcome refused = ret_found->outcome; /* unless one device works in parts */
     struct deal *deal = calloc(1, sizeof *deal);
     struct best *best = calloc(1, sizeof *best);
     struct best *chosen = calloc(1, sizeof *chosen);

@@ -152,7 +152,7 @@ static void end_step(struct run *run, uint32_t step)
         uint32_t to = of->out[i].step;
         double there =
             trial->on[to] == device ? trial->finish[step] : carry(run, step, to, of->out[i].bytes);
-        if (to < step) { /* it is done, and waits for nothing */
+        if (to < step) { /* an earlier step is done, and waits for nothing */
             continue;
         }
         trial->arrived[to] = fmax(trial->arrived[to], there);

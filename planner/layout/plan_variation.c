@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { FEW_KINDS = 3 }; /* with more kinds, all have the same width */
+enum { FEW_KINDS = 3 }; /* more kinds all have the same width */
 
 /* ---------------------------------------------------------------- kinds */
 

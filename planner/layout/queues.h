@@ -14,8 +14,8 @@ enum queue_for { QUEUE_DEVICE, QUEUE_LINK, QUEUE_OTHERS };
 
 struct queue {
     enum queue_for what;
-    uint32_t row; /* the waiting row; for a link the row whose result waits */
-    uint32_t to;  /* for a link: the receiving row; else PLAN_ANYWHERE */
+    uint32_t row; /* the waiting row; link: the row whose result waits */
+    uint32_t to;  /* link: the receiving row; else PLAN_ANYWHERE */
     double from_s, until_s;
 };
 

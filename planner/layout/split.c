@@ -291,7 +291,7 @@ static bool is_wanted(const struct market *market, const struct split_device *de
 
 /* The devices that a grid is planned on. */
 struct party {
-    struct split_device devices[SPLIT_DEVICES]; /* with the transfer of B */
+    struct split_device devices[SPLIT_DEVICES]; /* devices with the transfer of B */
     size_t from[SPLIT_DEVICES];                 /* index of each in the market */
     size_t count;
 };
@@ -461,7 +461,7 @@ static bool plan_by_time(const struct split_product *product, const struct marke
     const size_t alone = single->single;
     const struct market only = market_of(&market->devices[alone], 1);
     struct split_share share;
-    (void)plan_by_time(product, &only, NULL, ret_plan, &share); /* it was good just now */
+    (void)plan_by_time(product, &only, NULL, ret_plan, &share); /* the grid was good just now */
     memset(ret_shares, 0, market->count * sizeof *ret_shares);
     ret_shares[alone] = share;
     ret_plan->split.single = alone;

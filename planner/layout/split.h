@@ -74,7 +74,7 @@ struct split {
     size_t device_count; /* devices with a share */
     bool is_split;       /* false: the single device has all units */
     int64_t cost_micro;  /* price of the shares' time, rounded up */
-    double tail_s;       /* how long others may wait at the end for a late device; 0: no wait */
+    double tail_s;       /* longest wait for a late device at the end; 0: none */
 };
 
 enum split_status {
@@ -94,7 +94,7 @@ struct split_product {
     double tile_s; /* overhead of a tile, whatever its size */
     /* Bytes per second at which the matrices of a tile reach the program, and its result leaves. */
     double staging;
-    double margin_s; /* as in struct split_work */
+    double margin_s; /* see struct split_work */
     /* Slots that may work at a time, from the first devices that can hold a tile; 0 means all. */
     uint32_t slots;
 };

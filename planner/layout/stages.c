@@ -24,7 +24,7 @@ struct stages_search {
     const struct stages_input *input;
     size_t numbers;                /* product of (count + 1) over the groups */
     size_t strides[STAGES_GROUPS]; /* one more of a group is this many numbers further */
-    struct number *of;             /* by number */
+    struct number *of;             /* indexed by number */
     struct cell *cells;            /* [number * group_count + group] */
     double limit_s;
     uint64_t cells_filled;

@@ -37,10 +37,10 @@ struct stages_input {
     /* Time of a micro-batch: [column * group_count + group]; infinite means that the column cannot
      * run. */
     const double *time_s;
-    const double *fixed_bytes;   /* of a column, in the same order */
-    const double *held_bytes;    /* for each micro-batch in flight */
+    const double *fixed_bytes;   /* bytes of a column, in the same order */
+    const double *held_bytes;    /* bytes for each micro-batch in flight */
     const double *working_bytes; /* a stage takes the most of its columns */
-    const double *memory_bytes;  /* of a device of each group; infinite: unknown */
+    const double *memory_bytes;  /* memory of a device of each group; infinite: unknown */
     /* Time of a micro-batch's data between devices: [from group * group_count + to group]; infinite
      * means no path. */
     const double *link_s;
@@ -55,7 +55,7 @@ struct stages_stage {
 
 struct stages {
     uint32_t stage_count;
-    struct stages_stage stages[STAGES_DEVICES]; /* in the order of the columns */
+    struct stages_stage stages[STAGES_DEVICES]; /* sorted by column */
     double slowest_s;                           /* the slowest stage */
     double sum_s;
 };

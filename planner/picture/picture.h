@@ -56,8 +56,7 @@ struct picture_words {
 
 struct picture {
     /* Texts of the SVG: */
-    const char *title, *line,
-        *note; /* the heading, the text below it, and the text at the bottom */
+    const char *title, *line, *note; /* heading, text below it, text at the bottom */
     const struct picture_words *words;
     const char *const *names; /* names of things, by number; NULL: their numbers */
     double tick;              /* units in a tick; 0: a tick is a nanosecond */
@@ -68,7 +67,7 @@ struct picture {
     int64_t expected_span;    /* the duration that the mark stands for */
     struct picture_group *groups;
     size_t group_count;
-    struct picture_bar *bars; /* by group, then by start */
+    struct picture_bar *bars; /* sorted by group, then by start */
     size_t bar_count;
 };
 
@@ -93,11 +92,11 @@ char *picture_svg(const struct picture *picture);
  * texts belong to the caller and outlive the picture. Returns NULL when memory is short. */
 struct picture_schedule {
     uint32_t task_count, processor_count;
-    const uint32_t *processor; /* by task, as the arrays below */
+    const uint32_t *processor; /* indexed by task, as the arrays below */
     const double *start, *finish;
     double makespan;
     const char *unit;
-    const bool *waits; /* by task: it is the waiting of a task, not a task; NULL: none is */
+    const bool *waits; /* marks waits of tasks; NULL: there are none */
     const char *const *task_names, *const *processor_names; /* any text */
 };
 struct picture *picture_of_schedule(const struct picture_schedule *schedule);

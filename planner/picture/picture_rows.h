@@ -17,7 +17,7 @@ struct picture_row {
 struct picture_rows {
     struct picture_row rows[PICTURE_ROWS_MAX];
     size_t count;
-    uint32_t *first_row; /* by group: its row, or the row of its lane 0 */
+    uint32_t *first_row; /* indexed by group: its row, or the row of its lane 0 */
     bool by_lane;        /* lanes of one group stand on lines of their own */
     bool has_waits;
     bool has_plans; /* there are planned bars beside those that happened */

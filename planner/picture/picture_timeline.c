@@ -18,7 +18,7 @@ static const char *const marks[LEVELS] = {" ", ".", ":", "-", "=", "+", "*", "%"
 struct bucket {
     int64_t busy;
     bool failed;
-    bool waits; /* for some of the time */
+    bool waits; /* a wait in some of the time */
 };
 
 struct timeline {

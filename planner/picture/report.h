@@ -43,7 +43,7 @@ struct report_attempt {
     uint8_t fate;         /* enum report_fate */
     bool simulated;       /* its times come from a model */
     const char *cause;    /* cause of a failure: a text that lives as long as the report */
-    int64_t started_ns;   /* as the agent said; then its place in the market's time */
+    int64_t started_ns;   /* claim of the agent; then the market's time */
     int64_t busy_ns;      /* >= 0 */
     int64_t charge_micro; /* >= 0 */
     int64_t bytes_in;     /* -1: unknown */
@@ -81,12 +81,12 @@ struct report_group { /* subtasks with the same prediction */
     int64_t expect_ns; /* time of one subtask; 0: not stated */
     /* Outputs: */
     struct report_predicted predicted;
-    int64_t median_ns; /* of the accepted attempts; -1: none */
+    int64_t median_ns; /* median of the accepted attempts; -1: none */
 };
 
 struct report_device {
     /* Inputs: */
-    char provider[REPORT_NAME_SIZE], name[REPORT_NAME_SIZE]; /* as others sent them */
+    char provider[REPORT_NAME_SIZE], name[REPORT_NAME_SIZE]; /* names sent by others */
     uint32_t slots;                            /* slots of its leases together; 0: unknown */
     int64_t price_low_micro, price_high_micro; /* prices of its leases; -1: unknown */
     int64_t shared_bytes;                      /* fetched once for all its attempts; -1: unknown */
@@ -105,8 +105,8 @@ struct report_cause {
 struct report {
     /* Inputs: */
     char id[REPORT_NAME_SIZE], name[REPORT_NAME_SIZE], state[REPORT_NAME_SIZE];
-    int64_t submitted_ns; /* by the market's log */
-    int64_t until_ns;     /* when the job ended, or now */
+    int64_t submitted_ns; /* time of the market's log */
+    int64_t until_ns;     /* end of the job, or now */
     int64_t expect_ns;    /* expected time of one subtask; 0: not stated */
     /* Planned time from the first start to the last end; 0 means not stated. */
     int64_t planned_ns;
@@ -129,7 +129,7 @@ struct report {
     int64_t left_ns;
     uint32_t subtasks;
     uint32_t checks; /* the last of the subtasks judge results of the others */
-    struct report_group groups[REPORT_GROUPS]; /* in order; checks are in none */
+    struct report_group groups[REPORT_GROUPS]; /* ascending; checks are in none */
     size_t group_count;
     struct report_device *devices;
     size_t device_count;
@@ -141,8 +141,8 @@ struct report {
     struct report_sum total;
     struct report_predicted predicted;
     int64_t first_ns, last_ns; /* first start, last end; first_ns -1: nothing ran */
-    int64_t wait_ns;           /* from submitting to the first start; -1: nothing ran */
-    int64_t span_ns;           /* from the first start to the last end; 0: nothing ran */
+    int64_t wait_ns;           /* submission to first start; -1: nothing ran */
+    int64_t span_ns;           /* first start to last end; 0: nothing ran */
     uint32_t checks_accepted;
     int64_t checks_ns; /* busy time of all checks, whatever their result */
     int64_t median_ns; /* busy time of an accepted attempt that is no check; -1: none */

@@ -21,13 +21,13 @@ struct clusters {
     const struct workload *graph;
     struct place *place;
     uint32_t *sequence;          /* tasks by falling rank */
-    struct workload_edge *edges; /* by falling bytes */
+    struct workload_edge *edges; /* sorted by falling bytes */
     double *costs;               /* mean cost of each task */
-    uint32_t *parent;            /* by task: parent towards the root of its cluster */
-    double *work;                /* by root: mean costs of its cluster */
-    double *times;               /* by root: times of its cluster on each processor */
-    uint32_t *chosen;            /* by root: processor; WORKLOAD_NONE: none yet */
-    double *loads;               /* by processor */
+    uint32_t *parent;            /* indexed by task: parent towards the root of its cluster */
+    double *work;                /* indexed by root: mean costs of its cluster */
+    double *times;               /* indexed by root: times of its cluster on each processor */
+    uint32_t *chosen;            /* indexed by root: processor; WORKLOAD_NONE: none yet */
+    double *loads;               /* indexed by processor */
     struct schedule *schedule;   /* scratch */
 };
 

@@ -7,8 +7,8 @@
 struct contention {
     const struct workload *graph;
     uint32_t *arc_in;  /* index in `in` of each arc of `out` */
-    double *begins;    /* by arc of `in` */
-    double *link_free; /* from p to q: [p * processor_count + q] */
+    double *begins;    /* indexed by arc of `in` */
+    double *link_free; /* link from p to q: [p * processor_count + q] */
     /* The task that runs next on the same processor, and the first task of each processor. */
     uint32_t *after, *first;
     /* Events that each task still waits for: its transfers, and the end of the task before it. */

@@ -17,17 +17,17 @@ struct heap {
 struct dealing {
     const struct deal_input *input;
     struct deal *deal;
-    struct heap ready[DEAL_PARTS];         /* by part: the highest rank first */
-    struct heap running;                   /* by end */
+    struct heap ready[DEAL_PARTS];         /* indexed by part: the highest rank first */
+    struct heap running;                   /* sorted by end */
     uint32_t used[DEAL_PARTS];             /* used slots, by part */
-    size_t hint[DEAL_PARTS][DEAL_CLASSES]; /* by part and class: devices before it have no room */
-    bool is_full[DEAL_PARTS];              /* by part: no device has room */
-    uint32_t *part_of;                     /* by subtask */
-    uint32_t *missing;                     /* by subtask: unfinished dependencies */
+    size_t hint[DEAL_PARTS][DEAL_CLASSES]; /* devices before it have no room */
+    bool is_full[DEAL_PARTS];              /* indexed by part: no device has room */
+    uint32_t *part_of;                     /* indexed by subtask */
+    uint32_t *missing;                     /* indexed by subtask: unfinished dependencies */
     uint32_t *next, *next_first;           /* subtasks that wait for each */
-    uint32_t *free_slots;                  /* by device */
+    uint32_t *free_slots;                  /* indexed by device */
     uint32_t *lanes_left;                  /* free lanes by device, a stack each */
-    size_t *lanes_first;                   /* where each device's stack begins */
+    size_t *lanes_first;                   /* beginning of each device's stack */
     uint32_t *lanes_idle;                  /* height of each device's stack */
     uint32_t *room;                        /* memory of all heaps */
     int64_t now_ns;
@@ -231,7 +231,7 @@ static int128 part_alone_ns(const struct deal_input *input, const int64_t *takes
     if (part->subtasks == 0) {
         return 0;
     }
-    assert(lanes > 0); /* it has a place */
+    assert(lanes > 0); /* each part has a place */
     for (uint32_t i = 0; i < part->subtasks; i++) {
         least_ns = takes_ns[i] < least_ns ? takes_ns[i] : least_ns;
         sum_ns += takes_ns[i];

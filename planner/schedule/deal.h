@@ -40,7 +40,7 @@ struct deal_input {
     /* Times by class and subtask, >= 1: first all of class 0, then all of class 1. */
     const int64_t *takes_ns;
     uint32_t class_count; /* classes of devices, at most DEAL_CLASSES; 0: one */
-    const uint32_t *rank; /* by subtask; NULL: all are equal */
+    const uint32_t *rank; /* indexed by subtask; NULL: all are equal */
     /* Subtasks that each subtask waits for: after_count[i] entries of `after`, subtask by subtask,
      * each lower than i. NULL means that no subtask waits. */
     const uint32_t *after_count, *after;
@@ -63,8 +63,8 @@ struct deal_use { /* one device */
 };
 
 struct deal {
-    struct deal_run *runs; /* by subtask */
-    struct deal_use *uses; /* by device */
+    struct deal_run *runs; /* indexed by subtask */
+    struct deal_use *uses; /* indexed by device */
     uint32_t subtasks, lanes;
     size_t device_count;
     int64_t makespan_ns;

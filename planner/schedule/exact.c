@@ -25,7 +25,7 @@ struct search {
     struct schedule *best;
     uint64_t left; /* nodes left in the budget */
     bool is_stopped;
-    double tails[EXACT_TASKS][PROCESSORS]; /* by topological position, as all below */
+    double tails[EXACT_TASKS][PROCESSORS]; /* indexed by topological position, as all below */
     double costs[EXACT_TASKS][PROCESSORS];
     double least_cost[EXACT_TASKS];
     uint32_t class_of[PROCESSORS]; /* the first processor that is equal to it */
@@ -255,7 +255,7 @@ static void search_from(struct search *search, double last_start, uint32_t from,
     search->left--;
     uint32_t count = find_children(search, last_start, from, starts, children);
     for (uint32_t i = 0; i < count && !search->is_stopped; i++) {
-        if (children[i].end < search->best->makespan) { /* it may have become less */
+        if (children[i].end < search->best->makespan) { /* the makespan may have become less */
             try_child(search, children[i].task, children[i].processor, children[i].start, makespan);
         }
     }

@@ -24,7 +24,7 @@ struct climb {
     struct random dice;
     struct schedule *now, *next;
     uint32_t *sequence; /* an order in which the tasks can be placed */
-    uint32_t *place;    /* of each task in the sequence */
+    uint32_t *place;    /* place of each task in the sequence */
     uint32_t *critical; /* tasks of one critical path of `now` */
     uint32_t critical_count;
     uint32_t *last_on; /* scratch: a task for each processor */

@@ -41,7 +41,7 @@ enum {
     ONLINE_SLACK_PERCENT = 20,
     /* Samples below which the time of tasks counts as unknown. */
     ONLINE_SAMPLES = 4,
-    ONLINE_PATIENCE_TIMES = 2, /* as long as the others took on average */
+    ONLINE_PATIENCE_TIMES = 2, /* multiple of the mean time of the others */
     /* Factor beyond which a stated time is not believed at all. */
     ONLINE_BELIEF_TIMES = 3,
 };

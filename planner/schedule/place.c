@@ -13,7 +13,7 @@ struct place {
      * another. */
     struct domain *domain;
     struct schedule *schedule; /* owned by the caller */
-    double *starts, *finishes; /* of one task on each processor */
+    double *starts, *finishes; /* times of one task on each processor */
 };
 
 struct place *place_create(const struct workload *graph)

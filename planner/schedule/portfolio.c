@@ -284,7 +284,7 @@ enum scheduler_status portfolio_schedule(const struct workload *graph,
     if (status == SCHEDULER_OK) {
         status = run_improve(graph, options, warm, schedule, &portfolio);
     }
-    if (exact && status != SCHEDULER_NO_MEMORY) { /* also if no list scheduler found a schedule */
+    if (exact && status != SCHEDULER_NO_MEMORY) { /* exact search even without a schedule so far */
         status = run_exact(graph, options, schedule, &portfolio);
         if (status == SCHEDULER_OK && !(schedule->makespan < INFINITY)) {
             status = SCHEDULER_NOWHERE;

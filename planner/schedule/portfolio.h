@@ -24,7 +24,7 @@ enum portfolio_method {
 const char *portfolio_name(enum portfolio_method method);
 
 #define PORTFOLIO_EXACT_STEPS UINT64_C(100000000)
-#define PORTFOLIO_PROOF_STEPS UINT64_C(4000000000) /* for callers that ask for a proof */
+#define PORTFOLIO_PROOF_STEPS UINT64_C(4000000000) /* steps for callers that want a proof */
 #define PORTFOLIO_IMPROVE_STEPS UINT64_C(10000000)
 
 struct portfolio_options {

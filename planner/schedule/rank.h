@@ -7,7 +7,7 @@
 enum rank_kind {
     /* Costs and transfers count at their mean over processors and links: HEFT's upward rank. */
     RANK_MEAN,
-    RANK_BEST, /* at their least */
+    RANK_BEST, /* costs and transfers at their least */
 };
 
 /* Computes upward ranks: cost(t) + max over successors of transfer + rank. A rank is at least the

@@ -9,7 +9,7 @@
 
 struct schedule {
     uint32_t task_count;
-    uint32_t *processor; /* by task, as all arrays below */
+    uint32_t *processor; /* indexed by task, as all arrays below */
     double *start, *finish;
     double makespan;
 };
@@ -22,7 +22,7 @@ void schedule_copy(struct schedule *to, const struct schedule *from);
 
 enum schedule_flaw {
     SCHEDULE_SOUND,
-    SCHEDULE_WRONG_PROCESSOR, /* it does not exist, or cannot run the task */
+    SCHEDULE_WRONG_PROCESSOR, /* missing processor, or one that cannot run the task */
     SCHEDULE_WRONG_TIME,      /* starts before 0, or finish is not start + cost */
     /* The task starts before an edge has brought its bytes, or no link could bring them. */
     SCHEDULE_TOO_EARLY,

@@ -10,7 +10,7 @@
 
 enum scheduler_status {
     SCHEDULER_OK,
-    SCHEDULER_NOWHERE,  /* it found no processors for all tasks that the links allow */
+    SCHEDULER_NOWHERE,  /* no processors found for all tasks that the links allow */
     SCHEDULER_TOO_MANY, /* more tasks or processors than it takes */
     SCHEDULER_NO_MEMORY,
 };

@@ -8,7 +8,7 @@
 
 struct gap {
     double start, end;
-    double longest; /* in this node and all below it */
+    double longest; /* longest gap in this node and all below */
     uint32_t left, right;
     uint32_t priority;
 };

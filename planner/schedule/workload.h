@@ -58,7 +58,7 @@ struct workload_input {
 };
 
 struct workload_arc {
-    uint32_t task; /* at the other end */
+    uint32_t task; /* task at the other end */
     double bytes;
 };
 
@@ -71,7 +71,7 @@ struct workload {
     /* The tasks in topological order. Among the tasks that could be next, the lowest comes
      * first. */
     uint32_t *order;
-    uint32_t *position; /* of each task in that order */
+    uint32_t *position; /* position of each task in that order */
     /* Figures of the link from p to q: [p * processor_count + q]; 0 and infinite for p = q. */
     double *latency, *bandwidth;
     bool is_linked;                     /* every processor can send to every other */

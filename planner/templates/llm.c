@@ -38,14 +38,13 @@ static void own_weights(const struct llm *llm, uint32_t first_set, struct step *
     making_own(llm->making, decode, first, table + 1 - first);
 }
 
-/* Returns the mean span of a decoded sequence. */
+/* Returns the span of a decoded sequence; its context is the mean over all tokens, rounded up. */
 static struct transformer_span decode_span(const struct llm_request *request)
 {
     int64_t again = request->answer - 1;
     return (struct transformer_span){.batch = request->batch,
                                      .positions = 1,
-                                     .context =
-                                         request->prompt + again / 2 + 1, /* mean of 1 .. again */
+                                     .context = request->prompt + again / 2 + 1,
                                      .capacity = request->prompt + again,
                                      .is_causal = true};
 }
@@ -131,7 +130,7 @@ static void check(struct making *making, const struct transformer *model,
 
 static struct step *add_embed(const struct llm *llm, const struct step *tokens)
 {
-    int64_t prompts = llm->request->batch * llm->request->prompt; /* in tokens */
+    int64_t prompts = llm->request->batch * llm->request->prompt; /* tokens */
     struct operation row = transformer_embedding(llm->model, prompts);
     struct step *embed = making_step(llm->making, "embed");
     making_part(llm->making, embed, &row, 1, 1, 0);
@@ -142,7 +141,7 @@ static struct step *add_embed(const struct llm *llm, const struct step *tokens)
 
 static struct step *add_detokenise(const struct llm *llm, const struct step *last)
 {
-    int64_t answers = llm->request->batch * llm->request->answer; /* in tokens */
+    int64_t answers = llm->request->batch * llm->request->answer; /* tokens */
     struct operation back =
         making_each(OPERATION_COPY, DTYPE_INT8, answers, (int64_t)TOKEN_TEXT_BYTES);
     struct step *detokenise = making_step(llm->making, "detokenise");

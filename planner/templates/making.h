@@ -127,7 +127,7 @@ enum { MAKING_FLOATS = 4 };
 #define MAKING_BF16 3
 extern const char *const making_floats[MAKING_FLOATS]; /* types that all operations support */
 enum dtype making_float(int64_t value);
-extern const char *const making_types[DTYPES]; /* by dtype */
+extern const char *const making_types[DTYPES]; /* indexed by dtype */
 #define MAKING_YES 1
 extern const char *const making_answers[2]; /* "no", "yes" */
 

@@ -109,8 +109,8 @@ enum cost_status steps_cost(const struct cost_device *device, const struct step 
     bool is_streamed = false;
     struct cost_device here = *device;
     enum cost_status status = fit(device, step, &is_streamed, &sum.lacks);
-    here.stream.source =
-        FIGURE_UNKNOWN; /* one operation alone does not know the memory of the others */
+    /* Streaming is decided for the step, since one operation does not know the others. */
+    here.stream.source = FIGURE_UNKNOWN;
     for (size_t i = 0; i < step->part_count && status == COST_OK; i++) {
         struct cost cost;
         double count = (double)step->parts[i].times;

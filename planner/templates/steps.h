@@ -90,7 +90,7 @@ struct step {
 };
 
 struct step_edge {
-    uint32_t from, to; /* from < to; no two edges are between the same two steps */
+    uint32_t from, to; /* ascending; no two edges are between the same two steps */
     int64_t bytes;     /* >= 0 */
     /* Part of `bytes` that lies in sets of both steps. Such weights change, so they have to be
      * sent, but they take no memory beyond the sets. */
@@ -117,7 +117,7 @@ struct steps {
     /* Rounds of the AROUND phase of a line. The steps of that phase stand for all rounds together;
      * 0 means that there is none. */
     int64_t rounds;
-    int64_t round_bytes; /* from the last column to the first, before each round */
+    int64_t round_bytes; /* bytes from the last column to the first, before each round */
 };
 
 enum steps_status {

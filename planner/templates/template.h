@@ -26,8 +26,8 @@ enum { TEMPLATE_PARAMETERS = 40, TEMPLATE_VALUE_SIZE = 32 };
 struct template_parameter {
     const char *name;           /* "prompt"; NULL: the list ends */
     const char *meaning;        /* "tokens of each prompt" */
-    int64_t usual, least, most; /* of a choice: 0 to the number of choices less one */
-    const char *const *choices; /* by value; NULL: a number */
+    int64_t usual, least, most; /* choice: 0 to the number of choices less one */
+    const char *const *choices; /* indexed by value; NULL: a number */
     /* A number of equal, independent items. The template with a share of them is a part of the
      * work, for a device of its own. */
     bool is_batch;

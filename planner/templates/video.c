@@ -293,7 +293,7 @@ static void make(struct video *video)
     struct making *making = video->making;
     const int64_t *values = video->values;
     bool is_detection = values[TASK] == DETECT;
-    int64_t inputs = video->streams * values[INPUT_HEIGHT] * values[INPUT_WIDTH]; /* in pixels */
+    int64_t inputs = video->streams * values[INPUT_HEIGHT] * values[INPUT_WIDTH]; /* pixels */
     struct operation from = coding(video, OPERATION_DECODE_VIDEO);
     struct operation into = coding(video, OPERATION_ENCODE_VIDEO);
     struct step *decode = making_step(making, "decode");

@@ -41,8 +41,8 @@
  * Everything a device has at a time fits its memory, or its weights come over `stream` again at
  * each pass; otherwise the work is not planned there. Held bytes of a step are there while it runs.
  * The part of them that uses no edge is there all the time. Data of an edge is at its sender until
- * it is sent, and at its receiver from the start of the transfer, except for data that lies in
- * their weights. A memory that several devices share is checked against each of them alone.
+ * it is sent. It is at its receiver from the start of the transfer, unless it lies in weights that
+ * both have. A memory that several devices share is checked against each of them alone.
  *
  * A transfer holds the ports of its path (topology.h), first come first served. Among transfers of
  * one moment, the earlier sender step goes first, then the earlier receiver.

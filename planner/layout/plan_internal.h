@@ -144,7 +144,8 @@ bool plan_lacks_figure(const struct plan_case *of);
 
 /* ---------------------------------------------------------------- trials */
 
-struct plan_hold { /* A change of the bytes on a device from a time on; below 0, bytes are freed. */
+/* A change of the bytes on a device from a time on; below 0, bytes are freed. */
+struct plan_hold {
     uint32_t device;
     double at_s, bytes;
 };

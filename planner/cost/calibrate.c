@@ -7,23 +7,26 @@
 enum {
     LAUNCH,
     COMPUTE,   /* 1 / efficiency, >= 1 */
-    BANDWIDTH, /* alike */
+    BANDWIDTH, /* the same */
     HALF,
     FIGURES = HALF + OPERATION_EXTENTS,
-    ROUNDS_MOST = 200, /* of one size of step */
+    ROUNDS_MOST = 200, /* rounds for one step size */
 };
 
 #define INVERSE_MOST 1e6
-#define HALF_LEAST 0.25 /* below that it is none */
+#define HALF_LEAST 0.25 /* a smaller half counts as none */
 #define HALF_MOST 1e9
 #define LAUNCH_LEAST 1e-9
 #define LAUNCH_MOST 1e3
-#define AS_GOOD 1.02    /* times the misfit, and of each sample on top: */
-#define SEEN_LEAST 1e-5 /* what is off by 0.3 % */
+/* A fit without a figure is as good below this multiple of the misfit, plus SEEN_LEAST for each
+ * sample. */
+#define AS_GOOD 1.02
+#define SEEN_LEAST 1e-5 /* the square of an error of 0.3 % */
 
-/* What the model needs of a sample, and nothing more: this is looked at thousands of times. */
+/* The parts of a sample that the model needs. The struct is small because the search reads it
+ * thousands of times. */
 struct point {
-    double compute_s, memory_s, rest_s; /* of the bound */
+    double compute_s, memory_s, rest_s; /* parts of the bound */
     double bytes;
     double extents[OPERATION_EXTENTS];
     double seconds;
@@ -33,7 +36,7 @@ struct fit {
     struct point points[CALIBRATE_MOST];
     size_t count;
     bool is_free[FIGURES];
-    bool is_shared; /* the halves of all extents that differ are one */
+    bool is_shared; /* all extents that differ share one half */
 };
 
 static double modelled(const double figures[FIGURES], const struct point *point)
@@ -84,7 +87,8 @@ static void move(const struct fit *fit, double figures[FIGURES], int figure, dou
     }
 }
 
-/* Whether a figure may be moved by itself: of shared halves the first stands for all. */
+/* Returns true when a figure may be moved by itself. The first of several shared halves stands for
+ * all of them. */
 static bool leads(const struct fit *fit, int figure)
 {
     if (!fit->is_free[figure]) {
@@ -116,7 +120,7 @@ static bool try_move(const struct fit *fit, double figures[FIGURES], double *bes
     return true;
 }
 
-/* All moves of one size. Of a figure with itself: it alone. */
+/* Tries all moves of one size. A figure paired with itself moves alone. */
 static bool try_all(const struct fit *fit, double figures[FIGURES], double *best, double step)
 {
     bool has_helped = false;
@@ -172,7 +176,7 @@ static bool take_sample(const struct device_profile *profile, enum operation_cla
     return true;
 }
 
-/* What differs between samples can be seen in them. */
+/* A figure can be fitted only if it differs between samples. */
 static void find_free(struct fit *fit)
 {
     size_t differing = 0;
@@ -192,7 +196,7 @@ static void find_free(struct fit *fit)
     fit->is_shared = fit->count < CALIBRATE_HALVES * (differing + HALF);
 }
 
-/* The best that any sample reached of a roof. */
+/* Returns the least time of any sample over its roof, at least 1. */
 static double best_inverse(const struct fit *fit, bool is_compute)
 {
     double least = INVERSE_MOST;
@@ -204,7 +208,7 @@ static double best_inverse(const struct fit *fit, bool is_compute)
     return least > 1 ? least : 1;
 }
 
-/* Bytes per second, the most that any sample moved. */
+/* Returns the most bytes per second of any sample. */
 static double most_moved(const struct fit *fit)
 {
     double most = 0;
@@ -226,7 +230,7 @@ static double shortest(const struct fit *fit)
 
 static double search_from_all(const struct fit *fit, double ret_figures[FIGURES])
 {
-    static const double launches[] = {0, 0.5, 0.95}; /* of the shortest sample */
+    static const double launches[] = {0, 0.5, 0.95}; /* shares of the shortest sample */
     static const double halves[] = {0, 16, 256};
     double best = -1;
     for (size_t l = 0; l < sizeof launches / sizeof launches[0]; l++) {
@@ -249,8 +253,8 @@ static double search_from_all(const struct fit *fit, double ret_figures[FIGURES]
     return best;
 }
 
-/* Fits all, then leaves out, one by one, what the fit is as good without: nothing was seen of
- * it. */
+/* Fits all figures. Then it leaves out, one by one, those without which the fit is as good, since
+ * the samples do not show them. */
 static void explain(struct fit *fit, double figures[FIGURES])
 {
     static const int doubted[] = {BANDWIDTH, HALF + 2, HALF + 1, HALF, COMPUTE, LAUNCH};
@@ -272,7 +276,7 @@ static void explain(struct fit *fit, double figures[FIGURES])
     }
 }
 
-/* Of measured over modelled, nine of ten are at most that. */
+/* Returns the ratio of measured to modelled time that nine of ten samples do not exceed. */
 static double p90_of(const struct fit *fit, const double figures[FIGURES])
 {
     double ratios[CALIBRATE_MOST];
@@ -291,7 +295,7 @@ static double p90_of(const struct fit *fit, const double figures[FIGURES])
 
 /* ---------------------------------------------------------------- outliers */
 
-/* Of the same bound and extents: for the model they are the same operation. */
+/* Samples with the same bound and extents are one operation for the model. */
 static bool is_alike(const struct point *a, const struct point *b)
 {
     bool is_alike =
@@ -309,14 +313,14 @@ static int by_value(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Integers, as histories have them; of months all are the same. */
+/* Histories judge integers. Times of months and more saturate at one value. */
 static int64_t in_picoseconds(const struct point *point)
 {
     double value = point->seconds * 1e12;
     return value < 9e18 ? (int64_t)value : INT64_MAX;
 }
 
-/* Samples of one operation are judged as those of a history. */
+/* The samples of one operation are judged as a history is. */
 static void leave_out_outliers(struct fit *fit)
 {
     static_assert((int)CALIBRATE_MOST <= (int)HISTORY_KEEP_MOST,

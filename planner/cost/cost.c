@@ -29,7 +29,7 @@ static struct figure worked_out(double value, const struct figure *a, const stru
                            .unverified = a->unverified || b->unverified};
 }
 
-/* Nothing to divide, or by what nobody knows, is unknown. */
+/* The quotient is unknown when there is nothing to divide, or the divisor is unknown. */
 static struct figure quotient(double dividend, const struct figure *divisor)
 {
     if (!is_known(divisor) || dividend == 0) {
@@ -89,7 +89,7 @@ static struct figure rate_of(const struct device_profile *profile, enum operatio
     return is_known(vectors) ? *vectors : *peak_of(profile, dtype);
 }
 
-/* Of what there is to do: the figures that nobody knows. */
+/* Returns the unknown figures that the work would need. */
 static unsigned lacks_of(const struct device_profile *profile, enum operation_class class,
                          enum dtype dtype, const struct cost *cost)
 {
@@ -138,7 +138,7 @@ static enum cost_status fit_memory(const struct cost_device *device, struct cost
     return COST_OK;
 }
 
-/* Whether what the operation cannot do without is known. */
+/* Checks that every figure is known without which no time can be given. */
 static enum cost_status check_known(const struct cost_device *device, enum operation_class class,
                                     const struct cost *cost)
 {
@@ -161,8 +161,8 @@ static enum cost_status check_known(const struct cost_device *device, enum opera
                                                                    : COST_UNKNOWN_BANDWIDTH;
 }
 
-/* The largest of the terms, and which. Figures that do not bound it still count for how good it
- * is. */
+/* Returns the largest term and its kind. The source is the worst of all known terms, since each
+ * might be the largest. */
 static struct figure largest_of(const struct figure terms[COST_TERMS], enum cost_term *ret_term)
 {
     struct figure all = {.source = FIGURE_MEASURED};
@@ -176,7 +176,7 @@ static struct figure largest_of(const struct figure terms[COST_TERMS], enum cost
         }
     }
     if (!is_any) {
-        all.source = FIGURE_DECLARED; /* nothing to do takes no time */
+        all.source = FIGURE_DECLARED; /* no work takes no time */
     }
     return all;
 }
@@ -208,7 +208,7 @@ static void set_times(const struct cost_device *device, const struct cost_calibr
     cost->energy_j = product(&cost->time_s, &device->profile->figures[FIGURE_POWER]);
 }
 
-/* `dtype` in `passes`, of what `operation` says is stored. */
+/* Computes the cost with `dtype` in `passes`; `operation` gives the stored types. */
 static enum cost_status work_out(const struct cost_device *device,
                                  const struct operation *operation, enum dtype dtype,
                                  uint32_t passes, struct cost *ret_cost)
@@ -252,7 +252,7 @@ static enum cost_status work_out(const struct cost_device *device,
     return COST_OK;
 }
 
-/* Of a product whose weights are stored in another type: that; else the operation's own. */
+/* Returns the stored type of a product's weights, or the operation's own type. */
 static enum dtype dtype_of_weights(const struct operation *operation)
 {
     bool has_weights = operation->kind == OPERATION_MATMUL || operation->kind == OPERATION_GEMM;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 16 GT/s x 16 lanes x 128 / 130, each way: PCI Express Base Specification 4.0. */
+/* The bandwidth is 16 GT/s x 16 lanes x 128 / 130, each way: PCI Express Base Specification 4.0. */
 #define PCIE_4_X16 31.5e9
-/* No vendor publishes latencies of copies; these are what copies of a few bytes take on common
- * machines. */
+/* No vendor publishes latencies of copies. These are typical times of copies of a few bytes on
+ * common machines. */
 #define PCIE_LATENCY_S 5e-6
 #define FABRIC_LATENCY_S 2e-6
 #define NETWORK_LATENCY_S 10e-6
@@ -47,12 +47,12 @@ const char *device_set_status_name(enum device_set_status status)
 
 /* ---------------------------------------------------------------- names */
 
-/* What is meant most often where whole words of an id are those of several. */
+/* Usual names have one meaning although their words occur in several ids. */
 static const struct {
     const char *name, *id;
 } usual[] = {{"h100", "nvidia-h100-sxm5"}, {"a100", "nvidia-a100-sxm4-80"}};
 
-/* Whether `name` is words of `id`, one after the other. */
+/* Returns true when `name` is a run of whole words in `id`. */
 static bool is_in(const char *name, const char *id)
 {
     size_t length = strlen(name);
@@ -69,7 +69,7 @@ static bool is_in(const char *name, const char *id)
     return false;
 }
 
-/* "id", "id, id"; at most as many as fit. */
+/* Appends an id to a list "id, id", if it fits. */
 static void list_id(char *text, size_t capacity, const char *id)
 {
     size_t used = strlen(text);
@@ -100,7 +100,7 @@ static void add_run(struct runs *runs, const char *from, const char *to)
     }
 }
 
-/* Each row of whole words of an id: h100, h100-sxm5, nvidia-h100 ... */
+/* Adds each run of whole words of an id: h100, h100-sxm5, nvidia-h100 ... */
 static void add_runs(struct runs *runs, const char *id)
 {
     for (const char *from = id; *from != '\0';) {
@@ -113,7 +113,7 @@ static void add_runs(struct runs *runs, const char *id)
     }
 }
 
-/* "; did you mean h200", or nothing. */
+/* Writes "; did you mean h200", or nothing. */
 static void add_nearest(const char *name, char *text, size_t capacity)
 {
     struct runs *runs = calloc(1, sizeof *runs);
@@ -240,7 +240,7 @@ bool device_set_declare(struct device_set *set, const char *name, enum profile_f
     bool is_any = false;
     assert(set->topology == NULL);
     if (device_set_find(name, &known, &problem) != DEVICE_SET_OK) {
-        known = NULL; /* it may be the name of one that is not of the catalogue */
+        known = NULL; /* a device outside the catalogue may have the name */
     }
     for (size_t i = 0; i < set->count; i++) {
         struct device_set_item *item = &set->items[i];
@@ -253,7 +253,7 @@ bool device_set_declare(struct device_set *set, const char *name, enum profile_f
     return is_any;
 }
 
-/* "h100-sxm5 1", "h100-sxm5 2"; who is alone has no number. */
+/* Numbers equal names: "h100-sxm5 1", "h100-sxm5 2". A unique name gets no number. */
 static void number_names(struct device_set *set)
 {
     char plain[DEVICE_SET_MOST][DEVICE_SET_NAME_SIZE];
@@ -295,7 +295,7 @@ static uint32_t host_port(const struct wiring *wiring, uint32_t host, uint32_t p
     return (uint32_t)wiring->set->count * DEVICE_PORTS + host * HOST_PORTS + port;
 }
 
-/* `there` is the second port, or that of the first again. */
+/* Adds a link. `there` is the second port, or the first again if the link has one port. */
 static void wire(struct wiring *wiring, enum topology_kind kind, uint32_t from, uint32_t to,
                  double latency_s, double bandwidth, uint32_t here, uint32_t there)
 {
@@ -309,7 +309,7 @@ static void wire(struct wiring *wiring, enum topology_kind kind, uint32_t from, 
                                                             .port_count = here == there ? 1 : 2};
 }
 
-/* What the catalogue knows of its links, one way; 0: nothing. */
+/* Returns the bandwidth of the device's links one way, by its figures; 0 means unknown. */
 static double interconnect_of(const struct device_set_item *item)
 {
     return item->profile.figures[FIGURE_INTERCONNECT].value / 2;
@@ -340,7 +340,7 @@ static void wire_device(struct wiring *wiring, size_t number)
     double latency_s = set->links.wires[DEVICE_SET_PCIE].latency_s;
     double pcie = pcie_of(set, item);
     if (item->is_processor) {
-        return; /* it is at home */
+        return; /* a processor uses its machine's memory */
     }
     if (pcie > 0) {
         uint32_t out = port_of(number, OUT);
@@ -360,7 +360,7 @@ static void wire_device(struct wiring *wiring, size_t number)
     }
 }
 
-/* Over the PCIe ports of both, which a copy to their machine holds, too. */
+/* Peers use the PCIe ports of both devices, which a copy to their machine holds, too. */
 static void wire_peers(struct wiring *wiring, size_t number)
 {
     const struct device_set *set = wiring->set;

@@ -1,9 +1,7 @@
-/* planner/cost/dtype.h - the types of array elements: what they are called and how many bits they
- * take.
+/* Data types of array elements have names and sizes in bits here.
  *
- * A sum of products has the type of its factors, except that the sum of fp8 has 16 bits, of int8
- * and int4
- * 32. tf32 is a way to multiply: such arrays are fp32 in memory. Pure. */
+ * A sum of products has the type of its factors, with two exceptions: a sum of fp8 has 16 bits, and
+ * a sum of int8 or int4 has 32. tf32 is a way to multiply; its arrays are fp32 in memory. Pure. */
 #ifndef BOURSE_PLANNER_COST_DTYPE_H
 #define BOURSE_PLANNER_COST_DTYPE_H
 
@@ -23,10 +21,10 @@ enum dtype {
 };
 
 const char *dtype_name(enum dtype dtype); /* "bf16" */
-/* False: no type is called so. */
+/* Returns false when no type has this name. */
 bool dtype_find(const char *name, enum dtype *ret_dtype);
 
-uint32_t dtype_bits(enum dtype dtype);     /* of an element */
-uint32_t dtype_sum_bits(enum dtype dtype); /* of a sum of products */
+uint32_t dtype_bits(enum dtype dtype);     /* bits of an element */
+uint32_t dtype_sum_bits(enum dtype dtype); /* bits of a sum of products */
 
 #endif

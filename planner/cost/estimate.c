@@ -23,7 +23,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Takes lanes, cheapest first; returns how many in all. */
+/* Takes lanes, cheapest first, and returns their number. */
 static uint64_t take_lanes(const struct estimate_job *job, const struct estimate_level *levels,
                            size_t count, struct estimate_row *ret_rows)
 {

@@ -17,7 +17,7 @@ bool history_add(struct history *history, int64_t sample)
     return true;
 }
 
-/* By insertion: they are few. */
+/* Insertion sort is enough for so few values. */
 static void sort(int64_t *values, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
@@ -36,7 +36,7 @@ static int64_t median_of(const int64_t *sorted, uint32_t count)
     return low + (sorted[count / 2] - low) / 2;
 }
 
-/* Three standard deviations, as MAD has them. */
+/* Returns three standard deviations, estimated by MAD. */
 static int128 allowed_distance(const int64_t *sorted, uint32_t count, int64_t median)
 {
     int64_t distances[HISTORY_KEEP_MOST];
@@ -100,5 +100,5 @@ int64_t history_blend(const struct history_summary *summary, int64_t model)
     }
     int128 weight = (int128)summary->count + HISTORY_MODEL_WEIGHT;
     int128 sum = (int128)summary->count * summary->median + (int128)HISTORY_MODEL_WEIGHT * model;
-    return (int64_t)((sum + weight - 1) / weight); /* between the two: it fits */
+    return (int64_t)((sum + weight - 1) / weight); /* between the two, so it fits */
 }

@@ -1,20 +1,21 @@
-/* The formulas of docs/operations.md, kind by kind, in its order and with its names. */
+/* The formulas of docs/operations.md are computed here, kind by kind, in its order and with its
+ * names. */
 #include "planner/cost/operations_internal.h"
 
 #include <assert.h>
 
 enum {
-    BITS_INDEX = 32,     /* of a row's number, a token */
-    BITS_FP32 = 32,      /* of what is kept in full precision whatever the type */
-    BITS_PIXEL = 8,      /* of an image as it is read */
-    BITS_SPARSE = 2,     /* of a kept element's place among its four */
+    BITS_INDEX = 32,     /* number of a row, a token */
+    BITS_FP32 = 32,      /* data kept in full precision whatever the type */
+    BITS_PIXEL = 8,      /* a sample of an image as it is read */
+    BITS_SPARSE = 2,     /* place of a kept element among its four */
     LERP_OPERATIONS = 7, /* four products of a weight and a neighbour, three sums */
-    TRANSFORM = 10, /* a sample: 16 rows and columns of 8, each 11 products and 29 sums, for 64 */
-    PREDICTION = 4, /* a sample: the mean of four neighbours, three sums and a quotient */
-    RECOVERY = TRANSFORM + PREDICTION + 2 /* and scaled, and added to what was predicted */
+    TRANSFORM = 10, /* per sample: 16 rows and columns of 8, each 11 products and 29 sums, for 64 */
+    PREDICTION = 4, /* per sample: the mean of four neighbours, three sums and a quotient */
+    RECOVERY = TRANSFORM + PREDICTION + 2 /* scaled, and added to the prediction */
 };
 
-/* ---------------------------------------------------------------- arithmetic that sticks */
+/* ---------------------------------------------------------------- saturating arithmetic */
 
 static wide times(wide a, wide b)
 {
@@ -46,7 +47,7 @@ static wide div_ceil(wide a, wide b)
     return a == WIDE_MOST ? a : a / b + (a % b != 0);
 }
 
-/* An array is packed: the last byte may be half used. */
+/* An array is packed, so its last byte may be partly used. */
 static wide bytes_of(wide elements, uint32_t bits)
 {
     return div_ceil(times(elements, bits), 8);
@@ -70,8 +71,8 @@ static void set_extents(struct wide_size *size, wide first, wide second, wide th
 
 /* ---------------------------------------------------------------- products */
 
-/* F = 2 b M N K [LAWN 41: a product and a sum for each of M N K; scaling by alpha and beta not
- * counted]. */
+/* F = 2 b M N K [LAWN 41]: a product and a sum for each of M N K. Scaling by alpha and beta is not
+ * counted. */
 static void count_product(const struct operation *operation, struct wide_size *size)
 {
     const struct product_shape *s = &operation->shape.product;
@@ -99,8 +100,8 @@ int64_t operation_conv_outputs(const struct conv_shape *shape, int64_t length, i
     return reach > room ? 0 : (int64_t)((room - reach) / shape->stride + 1);
 }
 
-/* F = 2 N Ho Wo Co (Ci / g) Kh Kw [ONNX Conv for Ho and Wo; Chetlur 2014: as a product, nothing
- * copied]. */
+/* F = 2 N Ho Wo Co (Ci / g) Kh Kw. Ho and Wo are as in ONNX Conv; nothing is copied, as in a
+ * product [Chetlur 2014]. */
 static void count_conv(const struct operation *operation, struct wide_size *size)
 {
     const struct conv_shape *s = &operation->shape.conv;
@@ -121,10 +122,11 @@ static void count_conv(const struct operation *operation, struct wide_size *size
 }
 
 /* F = 4 B H P d over P pairs of a query and a key: S T, or S T - S (S - 1) / 2 if causal [Dao
- * 2022]. Keys and values of shared heads are read once [Ainslie 2023]; a float32 sum is kept for
- * each row. Of the softmax, five operations a pair, nothing is counted: they are 5 / 4 d of the
- * rest. Backwards there are five products instead of two, F = 10 B H P d: weights are computed
- * again from queries, keys and the sums of the rows [Dao 2023, algorithm 2]. */
+ * 2022]. Keys and values of shared heads are read once [Ainslie 2023]. A float32 sum is kept for
+ * each row. The softmax is not counted: its five operations a pair are 5 / 4 d of the rest.
+ *
+ * The backward pass has five products instead of two: F = 10 B H P d. It computes the weights again
+ * from queries, keys and the sums of the rows [Dao 2023, algorithm 2]. */
 static void count_attention(const struct operation *operation, struct wide_size *size)
 {
     const struct attention_shape *s = &operation->shape.attention;
@@ -133,17 +135,17 @@ static void count_attention(const struct operation *operation, struct wide_size 
     int64_t kv = s->kv == 0 ? s->heads : s->kv;
     wide pairs = PRODUCT(s->query, s->keys);
     if (s->causal != 0) {
-        pairs -= PRODUCT(s->query, s->query - 1) / 2; /* below 2^80: exact */
+        pairs -= PRODUCT(s->query, s->query - 1) / 2; /* below 2^80, so exact */
     }
     wide queries = PRODUCT(s->batch, s->heads, s->query);
-    wide values = PRODUCT(2, s->batch, kv, s->keys, s->size); /* and keys */
+    wide values = PRODUCT(2, s->batch, kv, s->keys, s->size); /* keys and values */
     wide products = s->backward != 0 ? 5 : 2;
     size->flops = times(times(2 * products, PRODUCT(s->batch, s->heads, s->size)), pairs);
     size->read = plus(bytes_of(times(queries, (wide)s->size), bits), bytes_of(values, bits));
     size->written = bytes_of(times(queries, (wide)s->size), sum_bits);
     size->working = bytes_of(queries, BITS_FP32);
-    if (s->backward !=
-        0) { /* the result, its gradient and the sums are read, three gradients written */
+    /* The result, its gradient and the sums are read, and three gradients are written. */
+    if (s->backward != 0) {
         size->read = plus(size->read, times(2, size->written));
         size->read = plus(size->read, size->working);
         size->written = plus(size->written, bytes_of(values, sum_bits));
@@ -153,8 +155,8 @@ static void count_attention(const struct operation *operation, struct wide_size 
 
 /* ---------------------------------------------------------------- along rows */
 
-/* F = R (7 W + 2): mean W, centred W, variance 2 W, its root 2, scaled, times gamma, plus beta 3 W
- * [Ba 2016]. */
+/* F = R (7 W + 2): mean W, centring W, variance 2 W, root 2, scaling, gamma and beta 3 W [Ba
+ * 2016]. */
 static void count_layernorm(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -166,7 +168,7 @@ static void count_layernorm(const struct operation *operation, struct wide_size 
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = R (4 W + 2): mean of squares 2 W, its root 2, scaled and times gamma 2 W [Zhang 2019]. */
+/* F = R (4 W + 2): mean of squares 2 W, root 2, scaling and gamma 2 W [Zhang 2019]. */
 static void count_rmsnorm(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -178,9 +180,9 @@ static void count_rmsnorm(const struct operation *operation, struct wide_size *s
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = 2 N C S, a factor and a summand for each channel; training C (7 N S + 8): as along a row, and
- * the two running means. A batch does not stay on the chip: training reads it twice [Ioffe
- * 2015]. */
+/* F = 2 N C S: a factor and a summand for each channel. Training takes C (7 N S + 8): as along a
+ * row, and the two running means. A batch does not stay on the chip, so training reads it twice
+ * [Ioffe 2015]. */
 static void count_batchnorm(const struct operation *operation, struct wide_size *size)
 {
     const struct batchnorm_shape *s = &operation->shape.batchnorm;
@@ -202,7 +204,7 @@ static void count_batchnorm(const struct operation *operation, struct wide_size 
     size->repeated = plus(data, pair);
 }
 
-/* F = R (5 W - 2): largest W - 1, less it W, exponential W, sum W - 1, quotient W. */
+/* F = R (5 W - 2): maximum W - 1, subtraction W, exponential W, sum W - 1, quotient W. */
 static void count_softmax(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -212,7 +214,7 @@ static void count_softmax(const struct operation *operation, struct wide_size *s
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = R (W - 1), whether it is a sum, a product or the largest. */
+/* F = R (W - 1) for a sum, a product or a maximum. */
 static void count_reduce(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -222,7 +224,8 @@ static void count_reduce(const struct operation *operation, struct wide_size *si
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = R (W + k log2 k): every element is looked at once, those kept are sorted [Knuth, 5.3.3]. */
+/* F = R (W + k log2 k): each element is compared once, and the kept ones are sorted [Knuth,
+ * 5.3.3]. */
 static void count_topk(const struct operation *operation, struct wide_size *size)
 {
     const struct topk_shape *s = &operation->shape.topk;
@@ -234,8 +237,8 @@ static void count_topk(const struct operation *operation, struct wide_size *size
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = R (8 W - 3): by the temperature W, softmax 5 W - 2, running sum W - 1, compared with the dice
- * W [Devroye, III.2]. */
+/* F = R (8 W - 3): temperature W, softmax 5 W - 2, running sum W - 1, comparison with the random
+ * number W [Devroye, III.2]. */
 static void count_sample(const struct operation *operation, struct wide_size *size)
 {
     const struct rows_shape *s = &operation->shape.rows;
@@ -246,8 +249,8 @@ static void count_sample(const struct operation *operation, struct wide_size *si
     set_extents(size, PRODUCT(s->rows, s->width), 1, 1);
 }
 
-/* F = 4 R W + R: largest, less it, exponential, sum 4 W - 2, logarithm and the target's 2; their
- * mean R. The gradient (softmax - target) / R adds R (2 W + 1). */
+/* F = 4 R W + R: maximum, subtraction, exponential and sum 4 W - 2, logarithm and target 2, mean R.
+ * The gradient (softmax - target) / R adds R (2 W + 1). */
 static void count_loss(const struct operation *operation, struct wide_size *size)
 {
     const struct loss_shape *s = &operation->shape.loss;
@@ -264,9 +267,9 @@ static void count_loss(const struct operation *operation, struct wide_size *size
 
 /* ---------------------------------------------------------------- element by element */
 
-/* relu 1; sigmoid 4: sign, exponential, 1 +, quotient; tanh 1; silu 5: x sigmoid(x) [Elfwing 2018];
- * gelu 5: x / sqrt 2, erf, 1 +, times x, times 1/2 [Hendrycks 2016]; swiglu 6: silu(x) y [Shazeer
- * 2020]; add 1. */
+/* Operations per element: relu 1; sigmoid 4: sign, exponential, 1 +, quotient; tanh 1; silu 5: x
+ * sigmoid(x) [Elfwing 2018]; gelu 5: x / sqrt 2, erf, 1 +, times x, times 1/2 [Hendrycks 2016];
+ * swiglu 6: silu(x) y [Shazeer 2020]; add 1. */
 static void count_elements(const struct operation *operation, struct wide_size *size)
 {
     static const struct {
@@ -284,8 +287,8 @@ static void count_elements(const struct operation *operation, struct wide_size *
     set_extents(size, (wide)s->elements, 1, 1);
 }
 
-/* F = 3 T H d: a turn of two elements is four products and two sums [Su 2021]. In its place; a
- * cosine and a sine in float32 for each pair of a position. */
+/* F = 3 T H d: a rotation of two elements is four products and two sums [Su 2021]. The result
+ * replaces its input. A cosine and a sine in float32 are read for each pair of a position. */
 static void count_rotary(const struct operation *operation, struct wide_size *size)
 {
     const struct rotary_shape *s = &operation->shape.rotary;
@@ -297,7 +300,7 @@ static void count_rotary(const struct operation *operation, struct wide_size *si
     set_extents(size, elements, 1, 1);
 }
 
-/* F = 7 B Ho Wo C: four neighbours by their weights (bilinear); weights, alike for all rows, are
+/* F = 7 B Ho Wo C: four neighbours with weights (bilinear). The weights are equal for all rows and
  * not counted. */
 static void count_resize(const struct operation *operation, struct wide_size *size)
 {
@@ -310,7 +313,8 @@ static void count_resize(const struct operation *operation, struct wide_size *si
     set_extents(size, results, 1, 1);
 }
 
-/* F = 2 B H W C: less the channel's mean, by its deviation. Bytes in, the type out. */
+/* F = 2 B H W C: subtract the channel's mean, divide by its deviation. Input is bytes, output the
+ * type. */
 static void count_normalise(const struct operation *operation, struct wide_size *size)
 {
     const struct image_shape *s = &operation->shape.image;
@@ -322,7 +326,7 @@ static void count_normalise(const struct operation *operation, struct wide_size 
     set_extents(size, elements, 1, 1);
 }
 
-/* w -= a g: F = 2 P. With momentum v = m v + g; w -= a v: F = 4 P, v in float32. */
+/* F = 2 P for w -= a g. With momentum, v = m v + g and w -= a v: F = 4 P, with v in float32. */
 static void count_sgd(const struct operation *operation, struct wide_size *size)
 {
     const struct optimiser_shape *s = &operation->shape.optimiser;
@@ -335,9 +339,9 @@ static void count_sgd(const struct operation *operation, struct wide_size *size)
     set_extents(size, (wide)s->parameters, 1, 1);
 }
 
-/* F = 14 P: first moment 3, second 4, both corrected 2, root, + epsilon, quotient, by the rate,
- * less 5 [Kingma 2015, algorithm 1]. Moments in float32, and with `master` the weights, which are
- * then read instead of their copies. */
+/* F = 14 P: first moment 3, second moment 4, corrections 2, root, epsilon, quotient, rate and
+ * subtraction 5 [Kingma 2015, algorithm 1]. The moments are in float32. With `master` the weights
+ * are, too, and are read instead of their copies. */
 static void count_adam(const struct operation *operation, struct wide_size *size)
 {
     const struct optimiser_shape *s = &operation->shape.optimiser;
@@ -371,7 +375,7 @@ static void count_concat(const struct operation *operation, struct wide_size *si
     set_extents(size, elements, 1, 1);
 }
 
-/* A row of the table for each token; all of the table is there. */
+/* A row of the table is read for each token; the whole table is in memory. */
 static void count_embedding(const struct operation *operation, struct wide_size *size)
 {
     const struct embedding_shape *s = &operation->shape.embedding;
@@ -384,7 +388,7 @@ static void count_embedding(const struct operation *operation, struct wide_size 
     set_extents(size, PRODUCT(s->tokens, s->width), 1, 1);
 }
 
-/* Keys and values, so twice B KV t d elements. */
+/* Keys and values make twice B KV t d elements. */
 static void count_cache(const struct operation *operation, struct wide_size *size)
 {
     const struct cache_shape *s = &operation->shape.cache;
@@ -430,9 +434,9 @@ static void count_tokenise(const struct operation *operation, struct wide_size *
     set_extents(size, (wide)s->bytes, 1, 1);
 }
 
-/* In a ring each device sends all but one of n parts twice, and gets as much: 2 E (n - 1) / n each
- * way [Patarasuk 2009]. First the parts are summed up, F = E (n - 1) / n, then handed round. Parts
- * differ by an element: rounded up. */
+/* Each device of a ring sends all but one of n parts twice, and receives as much: 2 E (n - 1) / n
+ * each way [Patarasuk 2009]. The first pass sums the parts, F = E (n - 1) / n; the second
+ * distributes the sums. Parts may differ by an element, so the count is rounded up. */
 static void count_all_reduce(const struct operation *operation, struct wide_size *size)
 {
     const struct all_reduce_shape *s = &operation->shape.all_reduce;
@@ -451,7 +455,8 @@ static void count_all_reduce(const struct operation *operation, struct wide_size
     set_extents(size, (wide)s->elements, 1, 1);
 }
 
-/* All that training goes on from; `async` copies it first, and writes the copy. */
+/* A checkpoint holds all that training needs to go on. With `async` it is copied first, and the
+ * copy is written. */
 static void count_checkpoint(const struct operation *operation, struct wide_size *size)
 {
     const struct optimiser_shape *s = &operation->shape.optimiser;
@@ -468,10 +473,11 @@ static void count_checkpoint(const struct operation *operation, struct wide_size
     set_extents(size, all, 1, 1);
 }
 
-/* Of S = 3 H W / 2 samples, decoding F = 16 S: scaled, transformed back in blocks of 8 x 8
- * [Loeffler 1989], predicted between samples of the frame before, added [ISO/IEC 13818-2]. Encoding
- * does so, too, for the frame before, and takes the difference, transforms it and scales it: 28 S;
- * and compares each block with `candidates` places: a difference, its absolute value and a sum for
+/* Decoding S = 3 H W / 2 samples takes F = 16 S. Each is scaled, transformed back in blocks of 8 x
+ * 8 [Loeffler 1989], predicted between samples of the frame before, and added [ISO/IEC 13818-2].
+ *
+ * Encoding also decodes the frame before, takes the difference, transforms it and scales it: 28 S.
+ * It compares each block with `candidates` places: a difference, its absolute value and a sum for
  * each pixel. Reading and writing codes bit by bit is not counted. */
 static void count_video(const struct operation *operation, struct wide_size *size)
 {

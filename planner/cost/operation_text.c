@@ -1,4 +1,4 @@
-/* An operation as a line of text, and back: operations.h shows one. */
+/* This file writes an operation as a line of text, and reads it back; operations.h shows a line. */
 #include "planner/cost/operations_internal.h"
 
 #include "base/text.h"
@@ -86,7 +86,8 @@ static bool take(struct reading *reading, char c)
     return found;
 }
 
-/* Up to the next of "x,=:" or the end. False: longer than any word that is known. */
+/* Reads up to the next of `ends` or the end. Returns false when the word is longer than any known
+ * word. */
 static bool take_word(struct reading *reading, const char *ends, char ret_word[WORD_SIZE])
 {
     size_t length = strcspn(reading->at, ends);
@@ -108,7 +109,7 @@ static enum operation_status wrong_shape(struct reading *reading)
     return OPERATION_SHAPE;
 }
 
-/* A number of up to 18 digits, or one that is certainly above or below every range. */
+/* Reads a number of up to 18 digits. A longer one becomes a value outside every range. */
 static bool take_number(struct reading *reading, int64_t *ret_value)
 {
     bool is_negative = take(reading, '-');
@@ -128,7 +129,7 @@ static enum operation_status take_dimension(struct reading *reading,
     if (!take_number(reading, &value)) {
         return wrong_shape(reading);
     }
-    if (value > dimension->most) { /* of a number that is too long, its first digits */
+    if (value > dimension->most) { /* a number that is too long has only its first digits here */
         problem_set(reading->problem, "%s: %s is more than %lld, the most that it may be",
                     reading->facts->name, dimension->name, (long long)dimension->most);
         return OPERATION_DIMENSION;

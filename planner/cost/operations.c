@@ -7,7 +7,8 @@
 
 #define BIT(dtype) (UINT32_C(1) << (dtype))
 #define FLOATS (BIT(DTYPE_FP64) | BIT(DTYPE_FP32) | BIT(DTYPE_FP16) | BIT(DTYPE_BF16))
-#define STORED (FLOATS | BIT(DTYPE_FP8) | BIT(DTYPE_INT8) | BIT(DTYPE_INT4)) /* tf32 never is */
+#define STORED                                                                                     \
+    (FLOATS | BIT(DTYPE_FP8) | BIT(DTYPE_INT8) | BIT(DTYPE_INT4)) /* tf32 is never stored */
 #define MULTIPLIED (STORED | BIT(DTYPE_TF32))
 #define SPARSE_TYPES (MULTIPLIED & ~(BIT(DTYPE_FP64) | BIT(DTYPE_FP32)))
 
@@ -229,7 +230,7 @@ struct operation operation_of(enum operation_kind kind, enum dtype dtype)
     return operation;
 }
 
-/* ---------------------------------------------------------------- what is refused */
+/* ---------------------------------------------------------------- refusals */
 
 static enum operation_status check_dimensions(const struct operation *operation,
                                               struct problem *problem)
@@ -299,7 +300,7 @@ static enum operation_status check_conv(const struct operation *operation, struc
     return OPERATION_OK;
 }
 
-/* Dimensions are in their ranges. */
+/* Checks that the dimensions, which are in range, are consistent. */
 static enum operation_status check_together(const struct operation *operation,
                                             struct problem *problem)
 {
@@ -343,7 +344,7 @@ static enum operation_status check_together(const struct operation *operation,
             return conflict(operation, problem, "what is cut out is at most the image");
         }
         break;
-    default: /* nothing to go together */
+    default: /* no dimensions depend on each other */
         break;
     }
     return OPERATION_OK;

@@ -1,12 +1,11 @@
-/* planner/cost/operations.h - what an operation needs: work, bytes moved, memory, from its shape
- * and type.
+/* An operation needs work, bytes moved and memory; this module derives them from shape and type.
  *
- * Every kind has a small struct for its shape and one formula; docs/operations.md lists all of them
- * with their sources. They count what has to be done whoever does it: each operand once into the
- * processor, each result once out of it, what is kept on the chip in between not at all. A device
- * does not do less; what it does more is for calibration to say (cost.h). Work is counted in
- * operations: a sum, a product, a comparison, a quotient, a root, an exponential are one each, so a
- * product with its sum is two.
+ * Every kind has a small struct for its shape and one formula; docs/operations.md lists the
+ * formulas with their sources. The formulas count what has to be done on any device. Each operand
+ * moves once into the processor, and each result once out of it. Data that stays on the chip in
+ * between is not counted. A device cannot do less; what it does beyond that is for calibration to
+ * say (cost.h). Work is counted in operations: a sum, a product, a comparison, a quotient, a root
+ * or an exponential is one each. So a product with its sum is two.
  *
  *     "attention:1x32x4096x4096x128,kv=8,causal:bf16"
  *      kind      shape             options     type
@@ -26,7 +25,7 @@
 #define OPERATION_DIMENSION_MOST (INT64_C(1) << 40)
 
 enum {
-    OPERATION_TEXT_SIZE = 320, /* of any operation as text, with the NUL */
+    OPERATION_TEXT_SIZE = 320, /* any operation as text, with the NUL */
     OPERATION_EXTENTS = 3,
 };
 
@@ -71,30 +70,33 @@ enum operation_kind {
     OPERATION_KINDS,
 };
 
-/* Kinds that a device does in the same way, so that one calibration holds for all of a class. */
+/* A class groups kinds that a device runs in the same way, so that one calibration holds for all of
+ * them. */
 enum operation_class {
     OPERATION_MATRIX, /* sums of products on the matrix units, where there are any */
     OPERATION_CONVOLUTION,
     OPERATION_ATTENDING,
     OPERATION_VECTOR,     /* element by element, in fp64 or fp32 whatever the type is */
     OPERATION_MOVING,     /* bytes and nothing else */
-    OPERATION_LOOKUP,     /* in tables: no published rate says how fast */
+    OPERATION_LOOKUP,     /* look-ups in tables: no published rate says how fast */
     OPERATION_COLLECTIVE, /* over the links between devices */
-    OPERATION_STORING,    /* from or to storage */
+    OPERATION_STORING,    /* transfers from or to storage */
     OPERATION_CLASSES,
 };
 
 /* ---------------------------------------------------------------- shapes
- * A dimension is 1 to OPERATION_DIMENSION_MOST; those after the blank line are options of the text,
- * with the default that stands there. A flag is 0 or 1. */
+ *
+ * A dimension is 1 to OPERATION_DIMENSION_MOST. Fields with a figure first in their comment are
+ * options of the text, and the figure is the default. A flag is 0 or 1. */
 
 struct product_shape { /* matmul, gemm: A is m x k, B is k x n */
     int64_t m, n, k;
 
-    int64_t batch;   /* 1: as many such products */
-    int64_t sparse;  /* 0; 1: B is 2:4 sparse, two of every four in a column are zero */
-    int64_t weights; /* 0: B is of the operation's type; else 1 + the dtype that it is stored in.
-                        Templates set it: it is no part of the text */
+    int64_t batch;  /* 1: number of such products */
+    int64_t sparse; /* 0; 1: B is 2:4 sparse, two of every four in a column are zero */
+    /* Type that B is stored in: 0 means the operation's type, else 1 + the dtype. Templates set it;
+     * the text has no such option. */
+    int64_t weights;
 };
 
 struct conv_shape { /* two-dimensional */
@@ -114,18 +116,20 @@ struct rows_shape { /* layernorm, rmsnorm, softmax, reduce, sample: along each r
 struct batchnorm_shape {
     int64_t batch, channels, size; /* elements of a channel in one sample */
 
-    int64_t training; /* 0: by the means known; 1: by those of the batch */
+    int64_t training; /* 0: uses the known means; 1: uses those of the batch */
 };
 
 struct attention_shape {
-    int64_t batch, heads, query, keys, size; /* `size` elements of a head; decoding: query = 1 */
+    int64_t batch, heads, query, keys, size; /* `size`: elements of a head; decoding: query = 1 */
 
-    int64_t kv;       /* 0: as many as heads; heads is a multiple of it (GQA; 1: MQA) */
-    int64_t causal;   /* 0; 1: the queries are the last positions of the keys and look back only */
-    int64_t backward; /* 0; 1: the gradients of queries, keys and values, from that of the result */
+    int64_t kv; /* 0: as many as heads; heads is a multiple of it (GQA; 1: MQA) */
+    /* 0; 1: the queries are the last positions of the keys, and look back only. */
+    int64_t causal;
+    /* 0; 1: gradients of queries, keys and values, computed from the gradient of the result. */
+    int64_t backward;
 };
 
-struct elements_shape { /* relu ... swiglu (of its results), add, copy */
+struct elements_shape { /* relu ... swiglu (its results), add, copy */
     int64_t elements;
 };
 
@@ -150,7 +154,7 @@ struct rotary_shape {
 struct cache_shape { /* kv-append, kv-read */
     int64_t batch, kv, tokens, size;
 
-    int64_t capacity; /* kv-append: 0: tokens; else tokens that the cache has room for */
+    int64_t capacity; /* kv-append: 0: as many as tokens; else tokens that fit in the cache */
 };
 
 struct topk_shape {
@@ -158,12 +162,12 @@ struct topk_shape {
 };
 
 struct load_shape {
-    int64_t items, bytes; /* of an item */
+    int64_t items, bytes; /* bytes of an item */
 };
 
 struct image_shape { /* resize, crop, normalise */
     int64_t batch, height, width, channels;
-    int64_t new_height, new_width; /* crop: within the old ones; normalise: not used */
+    int64_t new_height, new_width; /* crop: within the old ones; normalise: unused */
 };
 
 struct tokenise_shape {
@@ -176,7 +180,7 @@ struct tokenise_shape {
 struct loss_shape {
     int64_t rows, classes;
 
-    int64_t gradient; /* 0; 1: the logits' gradient is a result, too */
+    int64_t gradient; /* 0; 1: the gradient of the logits is a result, too */
 };
 
 struct all_reduce_shape {
@@ -187,21 +191,22 @@ struct optimiser_shape { /* sgd, adam, checkpoint */
     int64_t parameters;
 
     int64_t momentum; /* sgd: 0; 1 */
-    int64_t states;   /* checkpoint: 2: float32 figures kept with each parameter */
-    int64_t master;   /* adam, checkpoint: 0; 1: weights are kept in float32, too */
+    int64_t states;   /* checkpoint: 2: float32 figures kept for each parameter */
+    int64_t master;   /* adam, checkpoint: 0; 1: float32 weights are kept, too */
     int64_t async;    /* checkpoint: 0; 1: a copy is written, so that training goes on */
 };
 
-struct frames_shape { /* decode-video, encode-video: a sample of brightness for each pixel, of two
-                         colours for each four */
-    int64_t frames, height, width, bytes; /* of a coded frame */
+/* Shape of decode-video and encode-video. A frame has a brightness sample for each pixel, and two
+ * colour samples for every four pixels. */
+struct frames_shape {
+    int64_t frames, height, width, bytes; /* `bytes`: size of a coded frame */
 
-    int64_t candidates; /* encode-video: 64: places looked at for each block */
+    int64_t candidates; /* encode-video: 64: places compared for each block */
 };
 
 struct operation {
     enum operation_kind kind;
-    enum dtype dtype; /* load, tokenise: none */
+    enum dtype dtype; /* unused by load and tokenise */
     union {
         struct product_shape product;
         struct conv_shape conv;
@@ -226,46 +231,50 @@ struct operation {
 };
 
 struct operation_size {
-    uint128 flops; /* operations; of 2:4 sparse operands as if they were dense */
-    int64_t read_bytes, written_bytes; /* of the device's memory */
+    uint128 flops;                     /* operations; 2:4 sparse operands count as dense */
+    int64_t read_bytes, written_bytes; /* traffic of the device's memory */
     int64_t working_bytes;             /* besides operands and results */
-    int64_t resident_bytes; /* at once: operands, results and working memory, what is changed in its
-                               place once */
-    int64_t weight_bytes;   /* of resident_bytes: parameters, read only and the same at each call */
-    int64_t link_bytes;     /* over the device's links, sent and received */
-    int64_t storage_bytes;  /* from or to storage */
-    int64_t extents[OPERATION_EXTENTS]; /* what efficiency depends on (cost.h); 1 where there are
-                                           fewer */
+    /* Memory in use at once: operands, results and working memory. Data changed in place counts
+     * once. */
+    int64_t resident_bytes;
+    /* Part of resident_bytes: parameters, which are read only and the same at each call. */
+    int64_t weight_bytes;
+    int64_t link_bytes;    /* sent and received over the device's links */
+    int64_t storage_bytes; /* transfers from or to storage */
+    /* Extents that the efficiency depends on (cost.h); 1 where there are fewer. */
+    int64_t extents[OPERATION_EXTENTS];
 };
 
 enum operation_status {
     OPERATION_OK,
-    OPERATION_UNKNOWN,   /* no kind is called so */
+    OPERATION_UNKNOWN,   /* no kind has this name */
     OPERATION_SHAPE,     /* the text is no shape of that kind */
-    OPERATION_DIMENSION, /* one is outside its range */
+    OPERATION_DIMENSION, /* a dimension is outside its range */
     OPERATION_CONFLICT,  /* dimensions that do not go together */
-    OPERATION_DTYPE,     /* no type, or none that the kind is done in */
-    OPERATION_OVERFLOW,  /* a figure does not fit: bytes above 2^63 - 1, operations above 2^128 - 1
-                          */
+    OPERATION_DTYPE,     /* no type, or one that the kind does not support */
+    /* A figure does not fit: bytes above 2^63 - 1, or operations above 2^128 - 1. */
+    OPERATION_OVERFLOW,
 };
 
-/* The status as programs know it: "DIMENSION"; docs/errors.md lists them. */
+/* Returns the name of a status for programs, such as "DIMENSION"; docs/errors.md lists the
+ * names. */
 const char *operation_status_name(enum operation_status status);
 
-/* An operation with every option at its default and every dimension 1; `dtype` as given. */
+/* Returns an operation of the given dtype, with every option at its default and every other
+ * dimension 1. */
 struct operation operation_of(enum operation_kind kind, enum dtype dtype);
 
-/* The figures of an operation, however it was made. Any status but OK leaves `ret_size` alone and
- * says in `ret_problem` (may be NULL) which field is wrong and what it may be. */
+/* Computes the figures of an operation. Any status but OK leaves `ret_size` alone. Then
+ * `ret_problem` (may be NULL) says which field is wrong and which values are allowed. */
 enum operation_status operation_measure(const struct operation *operation,
                                         struct operation_size *ret_size,
                                         struct problem *ret_problem);
 
-/* The text above to an operation, which is checked as by operation_measure. A flag may stand
- * without "=1". */
+/* Parses the text form shown above, and checks the operation as operation_measure does. A flag may
+ * stand without "=1". Any status but OK leaves `ret_operation` alone. */
 enum operation_status operation_parse(const char *text, struct operation *ret_operation,
                                       struct problem *ret_problem);
-/* And back: options at their defaults are left out. */
+/* Writes the text form. Options at their defaults are left out. */
 void operation_write(const struct operation *operation, char ret_text[OPERATION_TEXT_SIZE]);
 
 /* ---------------------------------------------------------------- about a kind */
@@ -275,7 +284,7 @@ enum operation_class operation_class_of(enum operation_kind kind);
 const char *operation_class_name(enum operation_class of); /* "matrix" */
 bool operation_has_dtype(enum operation_kind kind);
 bool operation_takes(enum operation_kind kind, enum dtype dtype);
-/* "MxNxK[,batch=1][,sparse]": the shape as people write it. */
+/* Writes the form of a kind's shape as people type it, such as "MxNxK[,batch=1][,sparse]". */
 void operation_form(enum operation_kind kind, char ret_text[OPERATION_TEXT_SIZE]);
 
 #endif

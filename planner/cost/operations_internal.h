@@ -1,23 +1,23 @@
-/* planner/cost/operations_internal.h - what the files of operations.h share: each kind's dimensions and
+/* This header holds what the files of operations.h share, namely each kind's dimensions and
  * formula. */
 #ifndef BOURSE_PLANNER_COST_OPERATIONS_INTERNAL_H
 #define BOURSE_PLANNER_COST_OPERATIONS_INTERNAL_H
 
 #include "planner/cost/operations.h"
 
-enum { DIMENSIONS_MOST = 13 }; /* the last is the end */
+enum { DIMENSIONS_MOST = 13 }; /* the last entry is the end */
 
 struct dimension {
     const char *name; /* NULL: the list ends */
-    size_t offset;    /* in struct operation: an int64 */
-    bool is_option;   /* by name, after the shape; options come last */
+    size_t offset;    /* offset of an int64 in struct operation */
+    bool is_option;   /* named after the shape; options come last */
     int64_t least, most, usual;
 };
 
 struct operation_facts {
     const char *name;
     enum operation_class class;
-    uint32_t dtypes; /* a bit each; 0: it has none */
+    uint32_t dtypes; /* one bit for each dtype; 0: the kind has no type */
     struct dimension dimensions[DIMENSIONS_MOST];
 };
 
@@ -34,23 +34,23 @@ static inline bool dimension_is_flag(const struct dimension *dimension)
     return dimension->least == 0 && dimension->most == 1;
 }
 
-/* An operation's figures before they are known to fit: sums and products stick at WIDE_MOST instead
- * of wrapping. */
+/* Figures of an operation before they are known to fit. Sums and products saturate at WIDE_MOST
+ * instead of wrapping. */
 typedef uint128 wide;
 #define WIDE_MOST ((wide)-1)
 
 struct wide_size {
     wide flops, read, written, working, weights, link, storage;
-    wide repeated; /* bytes that count twice in read + written, and are there once */
-    wide idle;     /* bytes that are there and not moved */
+    wide repeated; /* bytes that count twice in read + written, but occupy memory once */
+    wide idle;     /* bytes that occupy memory and are not moved */
     wide extents[OPERATION_EXTENTS];
 };
 
-/* Of an operation whose dimensions are in their ranges and go together. */
+/* Computes the figures of an operation whose dimensions are in range and consistent. */
 void operation_count(const struct operation *operation, struct wide_size *ret_size);
 
-/* Rows or columns that a convolution has along a side of `length`; 0: the kernel is larger than
- * what it moves over. */
+/* Returns the number of outputs of a convolution along a side of `length`. Returns 0 when the
+ * kernel is larger than the padded side. */
 int64_t operation_conv_outputs(const struct conv_shape *shape, int64_t length, int64_t kernel);
 
 #endif

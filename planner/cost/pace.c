@@ -7,10 +7,10 @@
 #include <string.h>
 
 enum {
-    FINE = 1000000, /* pace 1 while devices are placed: of the first */
+    FINE = 1000000, /* pace 1 during placement, relative to the first device */
     FINE_MOST = FINE * 1000,
 };
-#define WEIGHT_MOST (INT64_C(1) << 55) /* a year: its square can be summed */
+#define WEIGHT_MOST (INT64_C(1) << 55) /* a year in ns: its square can be summed */
 
 struct ratio {
     uint32_t pace;
@@ -25,19 +25,21 @@ struct candidate {
 struct placing {
     size_t count;
     uint32_t device_count;
-    struct pace_row *by_work, *by_device; /* of a device the newest first */
-    size_t *of_work, *of_device; /* where the rows of each begin there; one more for the end */
-    int64_t *base_ns;            /* by work: what it takes at FINE, */
-    uint64_t *base_samples;      /* by so many; 0: it was measured on no device that was placed */
-    uint64_t *shared;            /* by device: samples of other work than that */
-    struct candidate *firsts;    /* all, that with most samples first */
-    struct candidate *order;     /* those that were placed, and from some on that can be */
+    struct pace_row *by_work, *by_device; /* rows by device: the newest first */
+    size_t *of_work, *of_device;          /* first row of each, and the end */
+    /* Time of each work at FINE, and the samples behind it. Without samples, the work was measured
+     * on no placed device. */
+    int64_t *base_ns;
+    uint64_t *base_samples;
+    uint64_t *shared;         /* indexed by device: samples of work in base_samples */
+    struct candidate *firsts; /* all devices, those with most samples first */
+    struct candidate *order;  /* the placed devices, then those that can be placed */
     uint32_t order_count;
     bool *is_placed;
     struct ratio *ratios;
 };
 
-/* floor(a * b / divisor), of what is above 0 at least 1, and at most INT64_MAX. */
+/* Returns floor(a * b / divisor), at most INT64_MAX, and at least 1 if a is above 0. */
 static int64_t scaled(int64_t a, int64_t b, int64_t divisor)
 {
     int64_t ret = INT64_MAX;
@@ -98,7 +100,7 @@ static void fini(struct placing *placing)
     free(placing->ratios);
 }
 
-/* False: no memory. */
+/* Returns false when memory is short. */
 static bool init(struct placing *placing, const struct pace_row *rows, size_t count,
                  uint32_t work_count, uint32_t device_count)
 {
@@ -167,7 +169,7 @@ static uint32_t median_of(struct ratio *ratios, size_t count)
     return ratios[at].pace;
 }
 
-/* How many, from the first on, weigh as much as PACE_WORKS. */
+/* Returns how many ratios, from the first on, weigh as much as PACE_WORKS works. */
 static size_t count_newest(const struct ratio *ratios, size_t count)
 {
     int128 sum = 0;
@@ -205,8 +207,8 @@ static uint32_t pace_of(const struct placing *placing, uint32_t device)
     return median_of(placing->ratios, count_newest(placing->ratios, count));
 }
 
-/* What is the first of a work to be measured on a device that is placed is shared from now on with
- * all others. */
+/* Adds the samples of a work to `shared` of all its devices. The work has just been measured on its
+ * first placed device. */
 static void share(struct placing *placing, uint32_t work)
 {
     for (size_t i = placing->of_work[work]; i < placing->of_work[work + 1]; i++) {
@@ -241,8 +243,8 @@ static void place(struct placing *placing, uint32_t device, uint32_t pace)
     }
 }
 
-/* Those that can be placed from `from` on, and those that can then, until none is left; the most
- * shared of each round first. Their paces go by `ret_paces` in FINE. */
+/* Places the devices from `from` on, and those that become comparable, until none is left. In each
+ * round, devices that share most samples come first. Their paces go to `ret_paces` in FINE. */
 static void place_rounds(struct placing *placing, uint32_t from, uint32_t *ret_paces)
 {
     while (from < placing->order_count) {
@@ -259,7 +261,8 @@ static void place_rounds(struct placing *placing, uint32_t from, uint32_t *ret_p
     }
 }
 
-/* From FINE of the first of them, from `from` on, to PACE_ONE of the fastest. */
+/* Converts the paces of a group, which begins at `from`, from FINE of its first device to PACE_ONE
+ * of its fastest. */
 static void settle(const struct placing *placing, uint32_t from, uint32_t *paces)
 {
     uint32_t least = FINE_MOST;

@@ -1,16 +1,20 @@
-/* planner/cost/pace.h - how fast devices are beside others of their class, by all work that was
- * measured on both.
+/* The pace compares the speed of devices of one class, by all work that was measured on both.
  *
- * A pace is what work takes on a device, in thousandths of what it takes on the fastest of those
- * that it can be compared with. Devices are placed one by one, beside those that were before, those
- * that share most samples with them first. How a device is beside these is the median, over the
- * newest work that it shares with them, of what that took there over what it takes by theirs; work
- * weighs as long as it takes on the faster of both, since what is planned is time, and the newest
- * is what weighs as much as PACE_WORKS works, each as long as they are on average where each counts
- * as long as it takes: so a device that has become slower is known by as many new ones, and many
- * short ones are not many. One that shares fewer than PACE_TOLD samples with any is compared with
- * those only that share more with it, and is at pace 1 alone, as is one that is not more than
- * PACE_OFF_PERCENT slower than the fastest. Integers only. Pure. */
+ * A pace is the time of work on a device, in thousandths of its time on the fastest device that can
+ * be compared. Devices are placed one by one, each beside the devices placed before. Devices that
+ * share most samples with the placed ones come first.
+ *
+ * The pace of a device is a median of ratios over the newest work that it shares with the placed
+ * devices. Each ratio is the time of the work on this device, over its time by their paces. Work
+ * weighs as much as its time on the faster side, since plans are about time.
+ *
+ * The newest work is work that together weighs as much as PACE_WORKS works. Each of these weighs as
+ * much as the average work, where work counts by its time. So a device that has become slower is
+ * recognised after that many new works, and many short works do not count as many.
+ *
+ * A device that shares fewer than PACE_TOLD samples with any placed device is not compared with
+ * them. Such a device begins a group of its own, at pace 1. A device that is at most
+ * PACE_OFF_PERCENT slower than the fastest counts as pace 1, too. Integers only. Pure. */
 #ifndef BOURSE_PLANNER_COST_PACE_H
 #define BOURSE_PLANNER_COST_PACE_H
 
@@ -26,19 +30,20 @@ enum {
     PACE_OFF_PERCENT = 20,
 };
 
-struct pace_row {          /* what one piece of work took on one device */
+struct pace_row {          /* time of one piece of work on one device */
     uint32_t work, device; /* numbers from 0 on; devices of two classes share no work */
     uint32_t samples;
     int64_t median_ns; /* above 0 */
-    int64_t at_ns;     /* of the newest */
+    int64_t at_ns;     /* time of the newest sample */
 };
 
-/* Of each of `device_count`; from PACE_ONE on. False: no memory. */
+/* Computes the pace of each of `device_count` devices, from PACE_ONE on. Returns false when memory
+ * is short. */
 bool pace_find(const struct pace_row *rows, size_t count, uint32_t work_count,
                uint32_t device_count, uint32_t *ret_paces);
 
-/* What takes `base_ns` on the fastest, at that pace; and the other way round. Above 0 where that
- * is; INT64_MAX where it is more. */
+/* Converts between `base_ns`, a time on the fastest device, and the time at that pace. A time above
+ * 0 stays above 0; a time too large becomes INT64_MAX. */
 int64_t pace_takes_ns(int64_t base_ns, uint32_t pace);
 int64_t pace_base_ns(int64_t takes_ns, uint32_t pace);
 

@@ -5,8 +5,8 @@
 #define SECONDS_PER_HOUR 3600.0
 #define PARTS_MOST 1e9
 
-/* (e^x - 1) / x = 1 + x / 2! + x^2 / 3! + ..., all terms above 0: nothing cancels. 0 <= x <=
- * SPOT_INTERRUPTIONS_MOST. */
+/* (e^x - 1) / x = 1 + x / 2! + x^2 / 3! + ... for 0 <= x <= SPOT_INTERRUPTIONS_MOST. All terms are
+ * above 0, so nothing cancels. */
 static double growth(double x)
 {
     double sum = 1;
@@ -40,8 +40,8 @@ enum spot_status spot_expect(const struct spot_risk *risk, double work_s, double
         parts += parts < wanted;
         part = work_s / parts + risk->checkpoint_s;
     }
-    double interruptions =
-        risk->per_hour / SECONDS_PER_HOUR * part; /* of a part that runs through */
+    /* Interruptions expected in a part, if it ran to its end. */
+    double interruptions = risk->per_hour / SECONDS_PER_HOUR * part;
     if (interruptions > SPOT_INTERRUPTIONS_MOST) {
         return SPOT_HOPELESS;
     }

@@ -12,7 +12,7 @@ struct topology {
     uint32_t hosts[TOPOLOGY_MEMORIES];
     uint32_t link_count;
     struct topology_link *links;
-    uint32_t first[TOPOLOGY_MEMORIES][TOPOLOGY_MEMORIES]; /* link from a to b, then by next */
+    uint32_t first[TOPOLOGY_MEMORIES][TOPOLOGY_MEMORIES]; /* link from a to b, then `next` */
     uint32_t *next;
 };
 
@@ -33,7 +33,7 @@ const char *topology_kind_name(enum topology_kind kind)
     return "";
 }
 
-/* ---------------------------------------------------------------- making */
+/* ---------------------------------------------------------------- construction */
 
 static enum topology_status check_link(const struct topology_input *input,
                                        const struct topology_link *link)
@@ -84,8 +84,8 @@ static void fill(struct topology *topology, const struct topology_input *input)
             topology->first[i][k] = NO_LINK;
         }
     }
-    for (uint32_t i = topology->link_count;
-         i-- > 0;) { /* so that chains run in the input's order */
+    /* The loop goes backwards, so that chains run in the input's order. */
+    for (uint32_t i = topology->link_count; i-- > 0;) {
         const struct topology_link *link = &input->links[i];
         topology->links[i] = *link;
         topology->next[i] = topology->first[link->from][link->to];
@@ -143,8 +143,8 @@ static double least_bandwidth(const struct topology *topology, const struct path
     return least;
 }
 
-/* Latencies, the first chunk on its way over all links, and the rest behind it at the pace of the
- * slowest. */
+/* The time is the sum of the latencies, the first chunk's time on all links, and the rest at the
+ * pace of the slowest link. */
 static double duration(const struct topology *topology, const struct path *path, double bytes)
 {
     double chunk = bytes < TOPOLOGY_CHUNK ? bytes : TOPOLOGY_CHUNK;
@@ -156,7 +156,7 @@ static double duration(const struct topology *topology, const struct path *path,
     return sum;
 }
 
-/* When all of its ports are free. */
+/* Returns when all ports of the path are free. */
 static double start_of(const struct topology *topology, const struct topology_traffic *traffic,
                        const struct path *path, double ready_s)
 {
@@ -181,7 +181,7 @@ struct search {
     struct topology_transfer best;
 };
 
-/* Earlier is better; of equals fewer links; of those the path that came first stays. */
+/* An earlier finish is better, then fewer links. Among equals, the path found first stays. */
 static void consider(struct search *search, const struct path *path)
 {
     const struct topology *topology = search->topology;
@@ -205,7 +205,7 @@ static void consider(struct search *search, const struct path *path)
     }
 }
 
-/* Goes on from memory `at`: to the end, or through hosts that the path has not been to. */
+/* Extends the path from memory `at`: to its end, or through hosts that it has not visited. */
 static void extend(struct search *search, struct path *path, uint32_t at, uint32_t to,
                    uint64_t been)
 {

@@ -5,20 +5,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The least sum of all stages and links from a layer on, which begins on `device` when that is in
- * `set`, the devices used from there on; when it is not, `device` is the one before, and the link
- * from it is counted, too. */
+/* Least sum of all stages and links from a layer on, with `set` as the devices used from there. If
+ * `device` is in `set`, the stage at this layer is on it. Otherwise `device` has the stage before,
+ * and the link from it counts, too. */
 struct way {
-    double sum;      /* infinite: there is none */
-    uint32_t layers; /* of the stage that begins here; unused when the device is not in the set */
-    uint32_t next;   /* the device of that stage, when it is not */
+    double sum;      /* infinite: impossible */
+    uint32_t layers; /* layers of the stage that begins here, if the device is in the set */
+    uint32_t next;   /* device of that stage, if the device is not in the set */
 };
 
 struct search {
     const struct pipeline_input *input;
     uint64_t micro_batches;
-    double items;     /* of a micro-batch */
-    double limit;     /* stages and links take less */
+    double items;     /* items of a micro-batch */
+    double limit;     /* stages and links take less than this */
     struct way *ways; /* see way_at */
 };
 
@@ -34,7 +34,7 @@ static bool all_between(const double *values, size_t count, double least, double
 {
     bool ok = true;
     for (size_t i = 0; i < count; i++) {
-        ok = ok && values[i] >= least && values[i] <= most; /* false for what is not a number */
+        ok = ok && values[i] >= least && values[i] <= most; /* false for a NaN */
     }
     return ok;
 }
@@ -61,7 +61,7 @@ static bool is_good(const struct pipeline_input *input)
              all_between(&input->staging_bytes, 1, 0, most)));
 }
 
-/* ---------------------------------------------------------------- the least sum below the limit */
+/* ---------------------------------------------------------------- least sum below the limit */
 
 static unsigned count_of(unsigned set)
 {
@@ -74,7 +74,7 @@ static unsigned count_of(unsigned set)
 
 static uint64_t in_flight_of(const struct search *search, unsigned set)
 {
-    unsigned stages = count_of(set); /* from this one to the end */
+    unsigned stages = count_of(set); /* stages from this one to the end */
     return search->micro_batches < stages ? search->micro_batches : stages;
 }
 
@@ -84,7 +84,7 @@ static double layer_time(const struct search *search, size_t layer, size_t devic
     return search->input->fixed_s[at] + search->items * search->input->item_s[at];
 }
 
-/* What a layer adds to the memory of the stage that begins at `first`. */
+/* Returns what a layer adds to the memory of the stage that begins at `first`. */
 static double layer_bytes(const struct pipeline_input *input, size_t first, size_t layer,
                           double held_items)
 {
@@ -103,7 +103,7 @@ static double link_time(const struct search *search, size_t layer, size_t from, 
     return input->latency_s[at] + bytes / input->bandwidth[at] + staged_s;
 }
 
-/* The stage that begins at `layer` on `device`, of as many layers as are best. */
+/* Returns the best stage that begins at `layer` on `device`. */
 static struct way best_stage(const struct search *search, size_t layer, unsigned set, size_t device)
 {
     const struct pipeline_input *input = search->input;
@@ -125,7 +125,7 @@ static struct way best_stage(const struct search *search, size_t layer, unsigned
     return best;
 }
 
-/* What comes before `layer` is on `device`, which is not in the set. */
+/* Returns the best next device, when the layer before is on `device`, which is not in the set. */
 static struct way best_link(const struct search *search, size_t layer, unsigned set, size_t device)
 {
     struct way best = {.sum = INFINITY};
@@ -141,7 +141,7 @@ static struct way best_link(const struct search *search, size_t layer, unsigned 
     return best;
 }
 
-/* Sets in rising order: what is left of one without a device comes before it. */
+/* Sets go in rising order, so a set without one of its devices comes earlier. */
 static void find_ways(struct search *search)
 {
     const struct pipeline_input *input = search->input;
@@ -166,7 +166,7 @@ static void find_ways(struct search *search)
     }
 }
 
-/* ---------------------------------------------------------------- from ways to a plan */
+/* ---------------------------------------------------------------- reading the plan */
 
 static void read_stages(const struct search *search, unsigned set, size_t device,
                         struct pipeline *ret_pipeline)
@@ -199,7 +199,7 @@ static void read_stages(const struct search *search, unsigned set, size_t device
     }
 }
 
-/* The least sum below the limit; false: none. */
+/* Finds the least sum below the limit. Returns false when there is none. */
 static bool solve(struct search *search, struct pipeline *ret_pipeline, double *ret_sum)
 {
     unsigned best_set = 0;
@@ -233,7 +233,7 @@ static double busy_of(const struct pipeline *pipeline)
     return busy * (double)pipeline->micro_batches;
 }
 
-/* No stage is faster than the slowest layer where that is fastest. */
+/* No plan has a slowest stage faster than the slowest layer on its best device. */
 static double least_slowest(const struct search *search)
 {
     double slowest = 0;
@@ -247,7 +247,7 @@ static double least_slowest(const struct search *search)
     return slowest;
 }
 
-/* All that is best for some limit, from none down, as long as it could be better than `best`. */
+/* Tries the optimum of each limit, from no limit down, while it could beat `best`. */
 static void search_limits(struct search *search, struct pipeline *best)
 {
     double others = (double)(search->micro_batches - 1);
@@ -264,14 +264,14 @@ static void search_limits(struct search *search, struct pipeline *best)
             *best = now;
         }
         if (now.slowest_s <= floor || sum + others * floor >= best->time_s) {
-            break; /* with a lower limit the sum only grows */
+            break; /* a lower limit only makes the sum grow */
         }
         search->limit = now.slowest_s;
     }
 }
 
-/* All on one device, all items at once: more micro-batches would only pay fixed times again, unless
- * what is held of fewer items is what fits. */
+/* A single device takes all items at once, unless only fewer fit. More micro-batches would pay
+ * fixed times again. */
 static void find_single(struct search *search, struct pipeline *best)
 {
     const struct pipeline_input *input = search->input;

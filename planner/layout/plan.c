@@ -8,7 +8,7 @@
 
 static bool is_amount(double value)
 {
-    return value >= 0 && value <= 1e18; /* false for what is not a number */
+    return value >= 0 && value <= 1e18; /* false for a NaN */
 }
 
 static bool check_device(const struct plan_input *input, uint32_t d, struct plan_fault *fault)
@@ -67,15 +67,16 @@ static bool check(const struct plan_input *input, struct plan_fault *fault)
 /* ---------------------------------------------------------------- all forms */
 
 enum {
-    LINE_DEVICES = 4, /* of more, all choices of some were looked at with all */
+    /* More devices than this need no line for a set, since the search on all has seen all sets. */
+    LINE_DEVICES = 4,
 };
-enum { EFFORT_DEVICES = 16 }; /* all effort is for a search among so many */
+enum { EFFORT_DEVICES = 16 }; /* the whole effort is for this many devices */
 
 struct making {
     const struct plan_input *input;
     struct plan_case *whole;
     struct plan_found forms[PLAN_FORMS];
-    struct plan_variants variants; /* of all sets of devices */
+    struct plan_variants variants; /* variants of all sets of devices */
     struct plan_soonest soonest;
     uint32_t single;
     struct plan_bounds bounds;
@@ -90,7 +91,7 @@ static void making_fini(struct making *making)
     plan_case_destroy(&making->whole);
 }
 
-/* What is against an outcome that has figures. */
+/* Writes the reason why an outcome with known cost is rejected. */
 static void explain_limits(const struct plan_input *input, struct plan_outcome *outcome)
 {
     double takes_s = outcome->makespan_s.value;
@@ -125,7 +126,7 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
     case PLAN_UNREACHED:
     case PLAN_INDIVISIBLE:
     case PLAN_NO_GAIN:
-    case PLAN_NO_MEMORY: /* have said so themselves */
+    case PLAN_NO_MEMORY: /* these already have their reason */
         break;
     }
 }
@@ -136,8 +137,8 @@ static bool is_missed(const struct plan_outcome *outcome)
            outcome->status == PLAN_LIMITS;
 }
 
-/* Whether `found` is more to the point: done, near the limits, or what a search for the same
- * objective says. */
+/* Returns true when `found` answers better: a plan, one near the limits, or the result for the same
+ * objective. */
 static bool is_preferred(const struct plan_input *input, const struct plan_input *aim,
                          const struct plan_found *found, const struct plan_found *best)
 {
@@ -151,7 +152,7 @@ static bool is_preferred(const struct plan_input *input, const struct plan_input
            (!is_missed(&best->outcome) && aim->objective == input->objective);
 }
 
-/* Of the best by each aim that which is best by what is asked for. */
+/* Searches by each aim, and takes the best result by the given input. */
 static bool search_shares(struct plan_case *whole, const struct plan_input *input,
                           struct plan_found *best)
 {
@@ -176,7 +177,7 @@ static bool search_shares(struct plan_case *whole, const struct plan_input *inpu
     return ok;
 }
 
-/* What groups of `ways` would have given, in place of what there is if it is better. */
+/* Plans shares for groups of `ways` devices, and keeps the result if it is better. */
 static bool split_groups(struct making *making, uint32_t ways, struct plan_variants *variants)
 {
     static const char *const found_by[] = {[2] = "shares for groups of 2 devices",
@@ -210,7 +211,7 @@ static bool make_split(struct making *making)
     const struct plan_input *input = making->input;
     struct plan_found *best = &making->forms[PLAN_SPLIT];
     struct plan_variants variants = {.count = 0};
-    if (input->device_count < 2) { /* in parts there: make_in_parts */
+    if (input->device_count < 2) { /* make_in_parts covers one device */
         (void)plan_is_divisible(making->whole, &best->outcome);
         return true;
     }
@@ -235,7 +236,7 @@ static void note_all(struct making *making, const struct plan_variants *found)
     }
 }
 
-/* `effort`: what there is; what is used of it is taken from it. */
+/* `effort` is the effort available; the effort used is taken from it. */
 static bool make_forms(struct making *making, uint64_t *effort, double *ret_bound_s)
 {
     bool ok = plan_single(making->whole, &making->forms[PLAN_SINGLE], &making->single) &&
@@ -252,7 +253,7 @@ static bool make_forms(struct making *making, uint64_t *effort, double *ret_boun
     return ok;
 }
 
-/* Of a search among so many devices: the same whatever others there are. */
+/* Returns the effort for a number of devices, which is independent of all other devices. */
 static uint64_t effort_of(const struct plan_input *input, size_t devices)
 {
     uint64_t share = input->effort / EFFORT_DEVICES * devices;
@@ -262,8 +263,8 @@ static uint64_t effort_of(const struct plan_input *input, size_t devices)
 /* Takes over each form that is better on the devices of the set. */
 static bool merge(struct making *making, struct making *part, const struct plan_set *set)
 {
-    for (size_t i = 0; i < part->variants.count;
-         i++) { /* why there is none all of them have said */
+    /* A reason for no plan is the same for all devices, so it is not repeated. */
+    for (size_t i = 0; i < part->variants.count; i++) {
         if (part->variants.list[i].outcome.makespan_s.source != FIGURE_UNKNOWN) {
             plan_note(&making->variants, making->input, &part->variants.list[i]);
         }
@@ -312,7 +313,7 @@ static bool merge_soonest(struct making *making, struct making *part, const stru
     return true;
 }
 
-/* A step of which the time is known on none of the set's devices counts all the same. */
+/* A set that would leave out more steps is skipped, since a step known elsewhere has to count. */
 static bool make_part(struct making *making, const struct plan_set *set, uint64_t *effort)
 {
     struct plan_part *part = calloc(1, sizeof *part);
@@ -339,7 +340,7 @@ static bool make_part(struct making *making, const struct plan_set *set, uint64_
     return ok;
 }
 
-/* All of a batch on one device, one part after the other. */
+/* Tries the whole batch on one device, one part after the other. */
 static bool try_in_parts(struct making *making, uint32_t device)
 {
     const struct plan_set set = {.count = 1, .devices = {device}};
@@ -378,7 +379,7 @@ static bool try_in_parts(struct making *making, uint32_t device)
     return ok;
 }
 
-/* Of what it takes and costs: one before it. */
+/* Returns true when an earlier device takes and costs the same. */
 static bool is_like_another(const struct making *making, uint32_t device)
 {
     const struct plan_device *devices = making->input->devices;
@@ -392,8 +393,8 @@ static bool is_like_another(const struct making *making, uint32_t device)
     return other < device;
 }
 
-/* Where a device cannot do all of it at once, or would have to begin too much anew when it is taken
- * away: others have nothing to gain by it. */
+/* Tries parts on each device that differs. Parts help a device that cannot do the whole batch at
+ * once, or that may be taken away. */
 static bool make_in_parts(struct making *making)
 {
     bool ok = true;
@@ -404,8 +405,8 @@ static bool make_in_parts(struct making *making)
     return ok;
 }
 
-/* A plan by time has steps moved that nobody waits for, so that it costs less: what is asked for
- * may be no worse than that. */
+/* Makes the soonest plans cheaper by moving steps that no step waits for. The plan for another
+ * objective must not be worse than these. */
 static bool fold_soonest(struct making *making)
 {
     struct plan_input aims[PLAN_SOONEST];
@@ -433,7 +434,7 @@ static bool fold_soonest(struct making *making)
     return ok;
 }
 
-/* On all devices, and on some of them for as long as there is effort. */
+/* Plans on all devices, then on some of them while effort is left. */
 static bool make_all(struct making *making)
 {
     const struct plan_input *input = making->input;
@@ -455,9 +456,9 @@ static bool make_all(struct making *making)
     return ok && fold_soonest(making);
 }
 
-/* ---------------------------------------------------------------- what is taken */
+/* ---------------------------------------------------------------- choice */
 
-/* PLAN_FORMS: none. Of equals the form that comes first. */
+/* Returns the best form, the first among equals, or PLAN_FORMS. */
 static int best_form(const struct making *making)
 {
     int best = PLAN_FORMS;
@@ -487,13 +488,13 @@ static void take(struct making *making, int form, struct plan **ret_plan)
     *ret_plan = plan;
 }
 
-/* Of the plan as it is at last, whatever made it shorter. */
+/* Computes the gap of the final plan. */
 static double gap_of(const struct plan *plan)
 {
     return plan->bound > 0 ? fmax(plan->total.merit / plan->bound - 1, 0) : -1;
 }
 
-/* ---------------------------------------------------------------- nothing can be */
+/* ---------------------------------------------------------------- refusal */
 
 static void refuse_limit(const struct making *making, const struct plan_outcome *nearest,
                          struct plan_fault *fault)
@@ -521,8 +522,8 @@ static void refuse_limit(const struct making *making, const struct plan_outcome 
     }
 }
 
-/* As the form says that comes nearest to what was asked for, or, where none has a time, as the
- * graph, which is the one that may do most. */
+/* Gives the reason of the form nearest to the limits. If no form has a time, the reason of the
+ * graph, the least restricted form, is given. */
 static enum plan_status refuse(const struct making *making, struct plan_fault *fault)
 {
     const struct plan_outcome *nearest = &making->forms[PLAN_GRAPH].outcome;

@@ -1,9 +1,9 @@
-/* planner/layout/plan.h - which of some devices does which part of a piece of work, when, at what
- * cost, and how far that is from the best possible.
+/* The plan says which device does which part of a piece of work, when, at what cost, and how far
+ * that is from the optimum.
  *
- * The work is steps (templates/steps.h), the devices are figures (cost.h) that lie at memories of a
- * topology (topology.h). Four forms are worked out, each with the times that the same rules give
- * it, and the best by the objective is taken:
+ * The work is steps (templates/steps.h). The devices are figures (cost.h) at memories of a topology
+ * (topology.h). Four forms are computed, all timed by the same rules, and the best by the objective
+ * is taken:
  *
  *     single     all steps on one device             h100 1  |=prefill=|=====decode=====|
  *     graph      each step where it does best        h100 1  |=prefill=|        |=prefill=|
@@ -14,46 +14,48 @@
  *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
  *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
  *
- * Of work that has a line (templates/steps.h) a pipeline may also be of stages of its columns,
- * there and around again and again, or there and back (plan_line.h), and a stage, also the only
- * one, be held by several devices (plan_team.h).
+ * Work with a line (templates/steps.h) has more pipelines. Stages may consist of its columns, with
+ * micro-batches that go around again and again, or there and back (plan_line.h). Several devices
+ * may hold one stage together (plan_team.h).
  *
- * On a device that holds parts of the batch at once, but not all of it, a single does one part
- * after the other; on one that may be taken away also where it holds all of it, if less is expected
- * so.
+ * A device may hold parts of the batch at once, but not the whole batch. Then a single device does
+ * one part after the other. A device that may be taken away does so, too, if that lowers the
+ * expected time.
  *
- * None is worse than the best single device, for that is one of them. What is worked out does not
- * depend on the objective, which only chooses: none is beaten in its own terms by the plan of
- * another under the same limits. Some of the devices are planned for as if there were no others, so
- * that what does not help does no harm (plan_sets in plan_inner.h). What a figure rests on goes
- * with it.
+ * No plan is worse than the best single device, which is one of the candidates. The objective only
+ * chooses; it does not change the candidates. So under the same limits, the plan of one objective
+ * is never beaten in its own terms by the plan of another. Subsets of the devices are planned for,
+ * too, so that a useless device does no harm (plan_sets in plan_internal.h). Each figure carries
+ * its source.
  *
- * What holds of all forms:
- *  - What is not known of a device is never taken for large or fast: without a memory it does
- * nothing, without a bandwidth nothing
- *    that was not measured there (cost.h).
- *  - Weights lie where they are needed before time begins, once on a device whatever steps share
- * them. What brings them
- *    there, input that is brought and results that are fetched do not count. But a batch that is divided lies at one of
- *    the devices, its home: other shares' input comes from there, and their results go there (plan_course.h).
- *  - All that a device has at a time fits its memory, or its weights come over its `stream` again
- * at each pass, or
- *    it is not planned. A step's held bytes are there while it runs; what of them comes over no edge and leaves over none, all
- *    the time. What an edge carries is at its sender until it is carried, and at its receiver from when it begins to be, but for
- *    what lies in their weights. A memory that several devices share is held against each of them alone.
- *  - A transfer holds the ports of its path (topology.h), first come first served; of those of one
- * moment that of the step
- *    that comes first, then to that which does.
- *  - A device is leased whole, from when the first step or transfer of it begins to when the last
- * one ends; its price
- *    for that time is rounded up to a micro-credit. Its energy is that of the steps at the power that cost.h knows, and where
- *    `idle_w` is known that for the rest of its lease. Links use none.
- *  - Of a device that may be taken away, times are those expected (spot.h), for each step apart:
- * what earlier steps made is
- *    not lost.
+ * These rules hold for all forms:
  *
- * The same input gives the same plan: searches are bounded by steps, not by a clock. Times are
- * doubles and enter no log. Pure. */
+ * Unknown figures are never taken for large or fast. A device without a known memory does nothing.
+ * A device without a known bandwidth does only work that was measured there (cost.h).
+ *
+ * Weights lie where they are needed before time begins, once on a device whatever steps share them.
+ * Bringing weights, input from outside and fetched results do not count. A divided batch lies at
+ * one of the devices, its home. Input of other shares comes from there, and their results go there
+ * (plan_course.h).
+ *
+ * Everything a device has at a time fits its memory, or its weights come over `stream` again at
+ * each pass; otherwise the work is not planned there. Held bytes of a step are there while it runs.
+ * The part of them that uses no edge is there all the time. Data of an edge is at its sender until
+ * it is sent. It is at its receiver from the start of the transfer, unless it lies in weights that
+ * both have. A memory that several devices share is checked against each of them alone.
+ *
+ * A transfer holds the ports of its path (topology.h), first come first served. Among transfers of
+ * one moment, the earlier sender step goes first, then the earlier receiver.
+ *
+ * A device is leased as a whole, from its first step or transfer to its last. The price of that
+ * time is rounded up to a micro-credit. The energy is that of the steps, at the power that cost.h
+ * knows. If `idle_w` is known, the idle time of the lease counts, too. Links use no energy.
+ *
+ * Times on a device that may be taken away are expected times (spot.h), for each step apart. The
+ * results of earlier steps are not lost.
+ *
+ * The same input gives the same plan, since searches are bounded by steps, not by a clock. Times
+ * are doubles and enter no log. Pure. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_H
 
@@ -71,20 +73,23 @@ enum {
     PLAN_NAME_SIZE = 64,
     PLAN_WHAT_SIZE = 72,
 };
-#define PLAN_ANYWHERE UINT32_MAX /* of a step: no device in particular. Of a device: none */
+/* Index without a device: a step may run anywhere, or there is no device. */
+#define PLAN_ANYWHERE UINT32_MAX
 #define PLAN_UNPRICED INT64_C(-1)
 #define PLAN_UNLIMITED INT64_C(-1)
-/* So many steps' times are worked out, at most, by the searches among sixteen devices, among fewer
- * in proportion; for all sets of them together twice as many, and within limits as many again. */
+/* The most step times that the searches compute among sixteen devices; fewer devices get a
+ * proportional part. All subsets together get twice as much, and searches within limits as much
+ * again. */
 #define PLAN_EFFORT UINT64_C(2000000)
 
 enum plan_objective {
     PLAN_TIME,   /* the least makespan */
     PLAN_PRICE,  /* the least price of all leases */
     PLAN_ENERGY, /* the least energy */
-    PLAN_VALUE,  /* the least of price + worth x makespan: what it costs, and what waiting for it
-                    costs. The same  plan is best by what an hour sooner is worth, less the price.
-                    Not  the `value` of a bid, which is  for a unit of work */
+    /* The least price + worth x makespan: the cost of the plan and of waiting for it. The same plan
+     * has the greatest worth of time saved, less the price. It is not the `value` of a bid, which
+     * is for a unit of work. */
+    PLAN_VALUE,
     PLAN_OBJECTIVES,
 };
 
@@ -92,112 +97,124 @@ enum plan_form { PLAN_SINGLE, PLAN_GRAPH, PLAN_SPLIT, PLAN_PIPELINE, PLAN_FORMS 
 
 struct plan_device {
     const char *name;               /* "h100 1", for messages; lives as long as the call */
-    const struct cost_device *cost; /* as long as the call, too */
-    uint32_t memory;                /* of the topology: where its data lies */
-    int64_t price_micro;            /* per hour of all of it; PLAN_UNPRICED: unknown */
-    struct figure idle_w;           /* watts while it is leased and does nothing; may be unknown */
+    const struct cost_device *cost; /* lives as long as the call */
+    uint32_t memory;                /* memory of the topology that holds its data */
+    int64_t price_micro;            /* price of an hour of the device; PLAN_UNPRICED: unknown */
+    struct figure idle_w;           /* watts while leased and idle; may be unknown */
     struct spot_risk risk;          /* all zeros: it is not taken away */
 };
 
-/* The caller's; nothing of it is kept. */
+/* The caller keeps the input; the plan keeps nothing of it. */
 struct plan_input {
     const struct steps *steps;
-    const struct template
-        *template;         /* what made them, from `values`: to make shares of its batch. NULL: */
-    const int64_t *values; /* the work cannot be divided */
+    /* Template that made the steps from `values`, to make shares of its batch. NULL means that the
+     * work cannot be divided. */
+    const struct template *template;
+    const int64_t *values;
     const struct plan_device *devices;
     size_t device_count;             /* 1 to PLAN_DEVICES */
-    const struct topology *topology; /* NULL: nothing can be carried */
+    const struct topology *topology; /* NULL: no data can be sent */
     enum plan_objective objective;
-    double deadline_s;      /* the makespan may be; 0: as long as it likes */
-    int64_t budget_micro;   /* the price may be; PLAN_UNLIMITED */
-    int64_t worth_micro;    /* of an hour sooner, above 0: for PLAN_VALUE only */
-    const uint32_t *placed; /* by step: the device that it has to be on, or PLAN_ANYWHERE. NULL:
-                               none has to. Then there are only the forms single and graph */
-    const struct history_summary
-        *histories;     /* [step * device_count + device], each of a whole step in millionths of its
-                               bound (cost_learn), count 0: none. NULL: none at all. They speak of
-                           shares, too */
-    bool may_fall_back; /* a step that cannot run where it has to be may be anywhere */
-    bool may_leave_out; /* a step of which the time is known on no device does not count, and is
-                           said so; without it such work is not planned */
-    uint64_t effort;    /* see PLAN_EFFORT; 0: no search */
+    double deadline_s;    /* limit of the makespan; 0: none */
+    int64_t budget_micro; /* limit of the price; PLAN_UNLIMITED: none */
+    int64_t worth_micro;  /* worth of an hour saved, above 0: for PLAN_VALUE only */
+    /* Required device of each step, or PLAN_ANYWHERE. NULL means that no step has one. With
+     * required devices, only the forms single and graph exist. */
+    const uint32_t *placed;
+    /* Histories of whole steps, [step * device_count + device], in millionths of their bound
+     * (cost_learn); count 0 means none. They apply to shares, too. NULL means that there are none
+     * at all. */
+    const struct history_summary *histories;
+    bool may_fall_back; /* a step that cannot run on its required device may run anywhere */
+    /* A step whose time is known on no device is left out, and the plan says so. Without this flag,
+     * such work is not planned. */
+    bool may_leave_out;
+    uint64_t effort; /* see PLAN_EFFORT; 0: no search */
 };
 
 enum plan_status {
     PLAN_OK,
-    PLAN_BAD_INPUT, /* no device or too many, a memory that is not, a figure out of its range */
-    PLAN_NOWHERE,   /* a step that can run on no device */
-    PLAN_UNKNOWN,   /* the same, and a figure of a device that might do it is not known */
-    PLAN_PLACEMENT, /* a step cannot run where it has to be */
-    PLAN_NO_ROOM,   /* each step fits somewhere, and not all of them together */
-    PLAN_UNREACHED, /* no link carries what flows between steps that no one device can all run */
-    PLAN_NO_PRICE,  /* the price is asked for or limited, and no device that could do it has one */
-    PLAN_NO_POWER,  /* the same of energy */
-    PLAN_DEADLINE,  /* nothing found keeps to the deadline ... */
-    PLAN_BUDGET,    /* ... the budget ... */
-    PLAN_LIMITS,    /* ... both at once, though each alone */
-    PLAN_INDIVISIBLE, /* of a form only: no batch, a batch of one, one device, or steps that are
-                         placed */
-    PLAN_NO_GAIN,     /* of a form only: it comes to one device */
+    PLAN_BAD_INPUT, /* no device or too many, a wrong memory, or a figure out of its range */
+    PLAN_NOWHERE,   /* a step can run on no device */
+    /* A step can run on no device, and an unknown figure of a device might be the reason. */
+    PLAN_UNKNOWN,
+    PLAN_PLACEMENT, /* a step cannot run on its required device */
+    PLAN_NO_ROOM,   /* each step fits somewhere, but not all of them together */
+    /* No link carries the data between steps that no one device can all run. */
+    PLAN_UNREACHED,
+    /* The price is the objective or has a limit, and no suitable device has a price. */
+    PLAN_NO_PRICE,
+    PLAN_NO_POWER, /* the same for energy */
+    PLAN_DEADLINE, /* no plan meets the deadline ... */
+    PLAN_BUDGET,   /* ... or the budget ... */
+    PLAN_LIMITS,   /* ... or both at once, though each alone is met */
+    /* The form does not apply: there is no batch, one item, one device, or required devices. */
+    PLAN_INDIVISIBLE,
+    PLAN_NO_GAIN, /* the form applies, but its plan uses one device */
     PLAN_NO_MEMORY,
 };
 
-/* What is wrong. Of a limit also what could be met. */
+/* The cause of a failure; for a limit, also the value that could be met. */
 struct plan_fault {
-    uint32_t step;   /* PLAN_ANYWHERE: none in particular */
-    uint32_t device; /* the same */
-    double least;    /* DEADLINE: seconds, BUDGET: micro-credits: the least found that keeps to the
-                        other limit; else 0 */
-    double bound;    /* and what no plan whatever can beat; 0: not known */
+    uint32_t step;   /* PLAN_ANYWHERE: no step in particular */
+    uint32_t device; /* PLAN_ANYWHERE: no device in particular */
+    /* DEADLINE: seconds, BUDGET: micro-credits. It is the least value found that meets the other
+     * limit, else 0. */
+    double least;
+    double bound; /* the value that no plan can beat; 0: unknown */
     struct problem problem;
 };
 
-/* One thing that a device does. */
+/* One piece of work on a device. */
 struct plan_row {
     uint32_t device;
-    uint32_t first_step,
-        step_count; /* split: all of them; pipeline: those of the stage; else one */
-    uint32_t team_size,
-        team_number; /* of a stage whose layers are divided: how many devices hold it, whose rows
-                        are next to one another, and which of them this is; else 0 or 1, and 0 */
-    int64_t items;   /* of the batch: all, or the share */
-    int64_t rounds;  /* of a share: it is made in so many parts, one after the other, for all of it
-                        does not fit, or may be taken away; else 0 or 1 */
+    /* Split: all steps. Pipeline: the steps of the stage. Otherwise one step. */
+    uint32_t first_step, step_count;
+    /* Team of a stage whose layers are divided: the number of devices in its team, whose rows are
+     * adjacent, and the index of this one. Otherwise 0 or 1, and 0. */
+    uint32_t team_size, team_number;
+    int64_t items; /* items of the batch: all, or the share */
+    /* Parts of a share, made one after the other because the whole does not fit or may be
+     * interrupted. Otherwise 0 or 1. */
+    int64_t rounds;
     double start_s, finish_s;
-    double busy_s; /* finish - start, but for a stage, which waits between micro-batches */
-    struct figure
-        time_s;   /* busy_s, and what it rests on; unknown: it is left out and takes no time here */
-    double p90_s; /* nine of ten take at most; 0: unknown */
-    uint32_t samples; /* of a history that it rests on, of several steps the fewest; 0: of none */
-    double bytes_in;  /* that come from other memories */
+    /* finish - start; a stage also waits between micro-batches, so its busy time is less. */
+    double busy_s;
+    /* busy_s with its source. An unknown time means that the row is left out and takes no time
+     * here. */
+    struct figure time_s;
+    double p90_s;     /* time that nine of ten runs take at most; 0: unknown */
+    uint32_t samples; /* samples behind the time; the fewest of its steps; 0: none */
+    double bytes_in;  /* bytes from other memories */
     struct figure energy_j;
-    bool is_streamed; /* weights come again at each pass */
+    bool is_streamed; /* weights are streamed again at each pass */
     bool is_left_out;
-    bool is_widened; /* weights are stored in a type that the device does not multiply in: it does
-                        so in the model's */
-    char what[PLAN_WHAT_SIZE]; /* of stages of a line: "layers 1-10"; empty: its steps say so */
+    /* Weights are stored in a type that the device does not multiply in; it multiplies in the
+     * model's type. */
+    bool is_widened;
+    char what[PLAN_WHAT_SIZE]; /* "layers 1-10" of a line; empty: the steps name the row */
 };
 
-/* From one row to another. Of a pipeline those of the first micro-batch; of a sum over shares one
- * for each two neighbours, for all that goes between them, in the time of all of it. */
+/* Data from one row to another. A pipeline lists the transfers of the first micro-batch. A sum over
+ * shares has one transfer for each two neighbours, with all bytes and the whole time. */
 struct plan_transfer {
     uint32_t from, to; /* rows */
     double bytes;
     enum topology_kind kind;
     double start_s, finish_s;
-    uint32_t links[TOPOLOGY_HOPS]; /* of the topology */
+    uint32_t links[TOPOLOGY_HOPS]; /* link indexes of the topology */
     uint32_t link_count;
 };
 
-/* From when to when a row that has begun does nothing: it waits for others, or for what comes over
- * links. Of splits and pipelines. */
+/* A time in which a started row waits, for other rows or for data over links. Splits and pipelines
+ * have waits. */
 struct plan_wait {
     uint32_t row;
     double from_s, until_s;
 };
 
-struct plan_use { /* of a device; all zeros: it is not used */
+/* One device; all zeros mean that it is not used. */
+struct plan_use {
     uint32_t row_count;
     double first_s, last_s; /* its lease */
     double busy_s;
@@ -208,22 +225,22 @@ struct plan_use { /* of a device; all zeros: it is not used */
     int64_t price_micro; /* PLAN_UNPRICED */
 };
 
-/* What a form comes to. */
+/* The result of a form. */
 struct plan_outcome {
-    enum plan_status status;  /* OK: it can be done, within the limits */
+    enum plan_status status;  /* OK: a plan exists within the limits */
     struct figure makespan_s; /* unknown: none was found */
     double p90_s;             /* if every row takes its p90_s; 0: unknown */
-    struct figure
-        energy_j;     /* of the steps, and of idle time where that is known of all devices used */
-    bool counts_idle; /* it is */
+    /* Energy of the steps, and of idle time when it is known for all devices used. */
+    struct figure energy_j;
+    bool counts_idle;    /* energy_j contains the idle time */
     int64_t price_micro; /* PLAN_UNPRICED */
-    double
-        merit; /* what the objective is about: seconds, micro-credits, joules; INFINITY: unknown */
-    uint32_t device_count;  /* used */
-    struct problem problem; /* why not */
+    /* Value of the objective: seconds, micro-credits or joules; INFINITY means unknown. */
+    double merit;
+    uint32_t device_count;  /* devices used */
+    struct problem problem; /* the reason when there is no plan */
 };
 
-/* A way by which plans of a form are looked for, at its best. */
+/* The best result of one search method of a form. */
 struct plan_variant {
     enum plan_form form;
     const char *found_by; /* lives for ever */
@@ -231,55 +248,55 @@ struct plan_variant {
 };
 enum { PLAN_VARIANTS = 12 };
 
-struct plan_slack {      /* all zeros: there was none to use */
-    uint32_t moved;      /* steps that are elsewhere */
-    int64_t saved_micro; /* 0: nothing, or no price is known */
-    double saved_j;      /* the same of energy; below 0: it costs less, and takes more */
+struct plan_slack {      /* all zeros: there was none */
+    uint32_t moved;      /* steps on another device */
+    int64_t saved_micro; /* 0: none, or no price is known */
+    double saved_j;      /* energy saved; below 0: the plan is cheaper but uses more energy */
 };
 
 struct plan {
-    enum plan_form form;  /* the one taken */
+    enum plan_form form;  /* the chosen form */
     const char *found_by; /* "heft", "local search", "water-filling": lives for ever */
     struct plan_outcome total;
-    struct plan_outcome forms[PLAN_FORMS];       /* what each would have given */
-    struct plan_variant variants[PLAN_VARIANTS]; /* of a pipeline: each kind of stages; of shares:
-                                                    devices, and groups of each size */
+    struct plan_outcome forms[PLAN_FORMS]; /* result of each form */
+    /* Pipelines list each kind of stages. Shares list: devices, and groups of each size. */
+    struct plan_variant variants[PLAN_VARIANTS];
     size_t variant_count;
     uint32_t single;       /* the device of forms[PLAN_SINGLE]; PLAN_ANYWHERE: none */
-    double bound;          /* no plan whatever has less merit; 0: no bound is known */
-    double gap;            /* merit / bound - 1; -1: not known */
-    double time_bound_s;   /* no plan whatever has a shorter makespan */
-    struct plan_row *rows; /* by start, device and step */
+    double bound;          /* no plan has less merit; 0: unknown */
+    double gap;            /* merit / bound - 1; -1: unknown */
+    double time_bound_s;   /* no plan has a shorter makespan */
+    struct plan_row *rows; /* sorted by start, device and step */
     size_t row_count;
-    struct plan_transfer *transfers; /* by start */
+    struct plan_transfer *transfers; /* sorted by start */
     size_t transfer_count;
-    struct plan_wait *waits; /* of each row by start */
+    struct plan_wait *waits; /* sorted by row, then by start */
     size_t wait_count;
-    struct plan_use *uses; /* by device */
+    struct plan_use *uses; /* indexed by device */
     size_t device_count;
-    int64_t micro_batches, micro_batch_items; /* of a pipeline; else 0 */
-    bool sums_behind;        /* of a split: what is summed over links goes on behind other work */
-    uint32_t left_out;       /* steps that do not count */
-    uint32_t fallen_back;    /* steps that are not where they had to be */
-    struct plan_slack slack; /* of a plan by time: what steps that nobody waits for take less
-                                elsewhere, while all of it ends no later */
+    int64_t micro_batches, micro_batch_items; /* 0 unless the form is a pipeline */
+    bool sums_behind;                         /* split: sums over links run behind other work */
+    uint32_t left_out;                        /* steps left out */
+    uint32_t fallen_back;                     /* steps that are not on their required device */
+    /* Saving of a plan by time, from moving steps that no other step waits for, without a later
+     * end. */
+    struct plan_slack slack;
 };
 
-/* The caller owns the plan. Any status but OK gives none, and says why in `ret_fault`; INDIVISIBLE
- * and NO_GAIN are of forms only. */
+/* Computes a plan, which the caller owns. Any status but OK gives none, and `ret_fault` says why.
+ * INDIVISIBLE and NO_GAIN occur only as the status of a form. */
 enum plan_status plan_make(const struct plan_input *input, struct plan **ret_plan,
                            struct plan_fault *ret_fault);
 void plan_destroy(struct plan **self);
 
-/* How soon after one another all of it can begin, again and again, by what its devices and links
- * have to do: the most that any of them is busy. What that takes of memory, and a pipeline's links,
- * do not count. */
+/* Returns the period at which the whole work can be repeated: the most busy time of any device or
+ * link. Memory, and the links of a pipeline, do not count. */
 double plan_round_s(const struct plan *plan);
 
 const char *plan_status_name(enum plan_status status);          /* "NOWHERE" */
 const char *plan_objective_name(enum plan_objective objective); /* "time" */
 const char *plan_form_name(enum plan_form form);                /* "pipeline" */
-/* False: no objective is called so. */
+/* Returns false when no objective has this name. */
 bool plan_objective_find(const char *name, enum plan_objective *ret_objective);
 
 #endif

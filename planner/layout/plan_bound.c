@@ -1,26 +1,25 @@
-/* Work that is not divided has the bound of its graph. A batch may be divided, which graphs do not
- * know: there the bounds are
+/* This file computes bounds that no plan can beat. Undivided work has the bound of its graph.
+ * Graphs do not know that a batch may be divided. For a batch the bounds are
  *
- *     work   of all items, taken to be divisible at will: a share takes no less than its part of the whole, for what it costs to
- *            begin, weights that are read again and smaller shapes make it longer, never shorter
- *     path   of one item, which goes through all steps
+ *    work   of all items, as if divisible at will: a share takes no less than its part of the
+ *           whole, since fixed costs, repeated weights and smaller shapes only make it longer
+ *    path   of one item, which goes through all steps
  *
- * both on devices of which the memory has no bound. Of those that may be taken away each step takes
- * what is expected if it is made in parts as small as can be, one item each: the longer a part, the
- * more of it is done anew. Price and energy of steps are least each where it is least; a lease is
- * never shorter than what it is for.
+ * Both assume devices with unbounded memory. On devices that may be taken away, each step takes its
+ * expected time in the smallest parts, one item each. A longer part repeats more work. The bounds
+ * of price and energy take each step where it is least; a lease is never shorter than its work.
  *
- * Of work that has a line (steps.h) a plan is in its steps or in columns of the line, which may be
- * on devices of their own. Each kind has the bound of what it is made of, and the lower one holds
- * for both: columns do not sum up to steps, for what is rounded up is so in each. */
+ * Work with a line (steps.h) may be planned in its steps, or in columns of the line on devices of
+ * their own. Each kind has its own bound, and the lower one holds for both. Columns do not sum up
+ * to steps, since each column is rounded up. */
 #include "planner/layout/plan_team.h"
 
 #include "planner/schedule/bound.h"
 
 #include <stdlib.h>
 
-/* The sum over steps of the least that `each` is on a device where the step can run. 0: unknown
- * everywhere, for some step. */
+/* Returns the sum over steps of the least `each` on a device that can run the step. Returns 0 when
+ * some step is unknown everywhere. */
 static double sum_of_least(const struct plan_case *least,
                            double (*each)(const struct plan_case *least, size_t step,
                                           size_t device))
@@ -55,7 +54,7 @@ static double energy_at(const struct plan_case *least, size_t step, size_t devic
     return cost->here.energy_j.source == FIGURE_UNKNOWN ? INFINITY : cost->here.energy_j.value;
 }
 
-/* By one of the bounds of graphs, for what there is of each step. */
+/* Raises the bound by one of the bounds of graphs. */
 static bool bound_by(const struct plan_case *least,
                      bool (*bound)(const struct workload *graph, double *ret_bound),
                      double *ret_bound_s)
@@ -74,12 +73,13 @@ static bool bound_by(const struct plan_case *least,
     return ok;
 }
 
-/* What no plan of some kind takes less than; 0: not known. */
+/* Lower bounds for a kind of plans; 0 means unknown. */
 struct least {
     double time_s, price_micro, energy_j;
 };
 
-/* Of all items, which are not divided (`is_whole`) or at will; `one` of them, or NULL. */
+/* Bounds all items, undivided (`is_whole`) or divisible at will. `one` is the case of one item, or
+ * NULL. */
 static bool bound_case(struct plan_case *all, struct plan_case *one, bool is_whole,
                        struct least *ret_least)
 {
@@ -93,7 +93,7 @@ static bool bound_case(struct plan_case *all, struct plan_case *one, bool is_who
            (one == NULL || bound_by(one, bound_make, &ret_least->time_s));
 }
 
-/* Each step at the least that either of both takes. */
+/* Lowers each step to the lesser of both costs. */
 static void lower_costs(struct plan_case *to, const struct plan_case *other)
 {
     for (size_t i = 0; i < to->steps->step_count * to->input->device_count; i++) {
@@ -106,10 +106,9 @@ static void lower_costs(struct plan_case *to, const struct plan_case *other)
     }
 }
 
-/* The path of an item whose layers may be divided: each step as long as it takes where it is held
- * by as many as is best, on the first device of these, and what goes from device to device what it
- * is of the widest. All the work of a team is no less than that of one device which does it alone,
- * so that only the path changes. */
+/* Bounds the path of an item whose layers may be divided. Each step takes its least time over all
+ * team widths, on the team's first device. Data between devices counts as for the widest team. A
+ * team's work is no less than that of one device alone, so the division changes the path only. */
 static bool divide(const struct plan_case *of, bool is_line, struct plan_case **one)
 {
     struct plan_teams *teams = calloc(1, sizeof *teams);
@@ -126,7 +125,7 @@ static bool divide(const struct plan_case *of, bool is_line, struct plan_case **
             ok = plan_case_share(&whole, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &divided);
         }
         if (divided != NULL) {
-            divided->teams = NULL; /* they are looked for anew */
+            divided->teams = NULL; /* the teams array changes for the next width */
             lower_costs(divided, *one);
             plan_case_destroy(one);
             *one = divided;
@@ -136,7 +135,7 @@ static bool divide(const struct plan_case *of, bool is_line, struct plan_case **
     return ok;
 }
 
-/* Of plans in steps. */
+/* Bounds plans in steps. */
 static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct least *ret_least)
 {
     struct plan_outcome unused;
@@ -156,7 +155,7 @@ static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct
     return ok;
 }
 
-/* Of plans in columns too. */
+/* Lowers the bounds to those of plans in columns. */
 static bool lower_to_line(const struct plan_case *of, struct least *least)
 {
     struct least line;

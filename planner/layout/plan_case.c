@@ -1,3 +1,4 @@
+/* This file makes cases, which are steps with their costs on each device (plan_internal.h). */
 #include "planner/layout/plan_internal.h"
 
 #include "planner/layout/plan_team.h"
@@ -45,7 +46,7 @@ static int by_step(const void *left, const void *right)
     return a->step < b->step ? -1 : a->step > b->step;
 }
 
-/* Arcs by the step that they leave, and what each step keeps beside them. */
+/* Sorts arcs by the step that they leave, and finds what each step keeps beside them. */
 static void connect(struct plan_case *of)
 {
     const struct steps *steps = of->steps;
@@ -94,8 +95,8 @@ static void connect(struct plan_case *of)
     }
 }
 
-/* `waits` and `growth`: for each step how many arcs it still waits for, and the bytes that edges
- * hold more when it is done. */
+/* `waits` counts the arcs that each step still waits for. `growth` is the change of the bytes in
+ * edges when the step is done. */
 static void order_lean(struct plan_case *of, uint32_t *waits, double *growth)
 {
     size_t steps = of->steps->step_count;
@@ -144,9 +145,9 @@ static bool shape(struct plan_case *of)
     return find_lean(of);
 }
 
-/* ---------------------------------------------------------------- what a step takes */
+/* ---------------------------------------------------------------- costs of a step */
 
-#define LINKS_FREE 1e300 /* bytes per second: what they take is counted elsewhere */
+#define LINKS_FREE 1e300 /* bytes per second: link times are counted elsewhere */
 
 static void lengthen(struct plan_way *way, double time_s)
 {
@@ -156,7 +157,7 @@ static void lengthen(struct plan_way *way, double time_s)
     way->time_s.value = time_s;
 }
 
-/* What is expected of a device that may be taken away; false: that it never ends. */
+/* Makes times expected ones if the device may be taken away. Returns false if they never end. */
 static bool interrupt(const struct spot_risk *risk, struct plan_way *way)
 {
     double expected_s = 0;
@@ -202,8 +203,8 @@ static void learn(const struct history_summary *history, const struct step_cost 
     }
 }
 
-/* What is not known is not taken for large or fast: that there is room has to be shown, and what
- * bytes take has to be known or measured. */
+/* An unknown figure is never taken for large or fast. The step must be known to fit, and the time
+ * of its bytes must be known or measured. */
 static bool check_known(const struct history_summary *history, const struct step_cost *found,
                         struct plan_cost *cost)
 {
@@ -222,7 +223,7 @@ static const struct history_summary *history_of(const struct plan_input *input, 
     return input->histories == NULL ? NULL : &input->histories[step * input->device_count + device];
 }
 
-/* The links of a team are those between its devices, not what the catalogue says of one. */
+/* The links of a team are those between its devices, not the catalogue's figure of one. */
 static enum cost_status tell(const struct plan_case *of, const struct step *step, uint32_t device,
                              const struct cost_device *on, struct plan_way *way)
 {
@@ -324,7 +325,7 @@ static void find_alike(struct plan_case *of)
     }
 }
 
-/* ---------------------------------------------------------------- where steps may be */
+/* ---------------------------------------------------------------- placement */
 
 static bool is_unknown(const struct plan_cost *cost)
 {
@@ -403,7 +404,7 @@ static enum plan_status settle(struct plan_case *of, struct plan_fault *fault)
     return PLAN_OK;
 }
 
-/* ---------------------------------------------------------------- whole */
+/* ---------------------------------------------------------------- the case */
 
 int64_t plan_items(const struct plan_input *input)
 {
@@ -519,7 +520,7 @@ static enum steps_status make_steps(const struct plan_input *input, int64_t item
     return status;
 }
 
-/* Of a name without its number. */
+/* Returns the length of a name without its number. */
 static size_t stem_of(const char *name)
 {
     size_t length = strlen(name);
@@ -529,7 +530,7 @@ static size_t stem_of(const char *name)
     return length > 0 && name[length - 1] == ' ' ? length - 1 : strlen(name);
 }
 
-/* Of a line: the first step that is so called, but for its number. */
+/* Returns the first step with the same name but for its number, for a line. */
 static size_t step_of_stem(const struct plan_case *whole, const char *name)
 {
     size_t length = stem_of(name);
@@ -542,8 +543,7 @@ static size_t step_of_stem(const struct plan_case *whole, const char *name)
     return s;
 }
 
-/* The same step of the whole work, which has no steps that are there for the sake of parts only:
- * then its number of steps. */
+/* Returns the same step of the whole work, or its step count when only parts have the step. */
 static size_t step_of_whole(const struct plan_case *whole, const struct plan_case *of, size_t step)
 {
     const char *name = of->steps->steps[step].name;
@@ -668,7 +668,7 @@ void plan_explain(const struct plan_case *of, size_t step, size_t device, struct
     } else if (cost->status != COST_OK && cost->part < what->part_count) {
         struct cost again;
         const struct operation *operation = &what->parts[cost->part].operation;
-        (void)cost_predict(on->cost, operation, &again); /* what it takes, as far as it goes */
+        (void)cost_predict(on->cost, operation, &again); /* the cost as far as it is known */
         cost_explain(cost->status, on->name, on->cost->profile, operation, &again, ret_why->text,
                      sizeof ret_why->text);
     } else if (cost->status != COST_OK) {
@@ -696,7 +696,7 @@ bool plan_lacks_figure(const struct plan_case *of)
     return false;
 }
 
-/* The reasons of the first few devices. */
+/* Lists the reasons of the first few devices. */
 void plan_explain_nowhere(const struct plan_case *of, struct problem *ret_why)
 {
     enum { SHOWN = 3 };

@@ -18,9 +18,9 @@ void plan_course_fini(struct plan_course *course)
     free(course->waits);
 }
 
-/* ---------------------------------------------------------------- what is kept */
+/* ---------------------------------------------------------------- records */
 
-/* Room for one more of so many: it doubles. */
+/* Grows a list by one entry, by doubling. */
 static void *grow(struct plan_course *course, void *list, size_t count, size_t size)
 {
     bool is_full = (count & (count - 1)) == 0; /* 0, or a power of two */
@@ -98,7 +98,7 @@ bool plan_course_alone(const struct plan_input *input, uint32_t from, uint32_t t
     return true;
 }
 
-/* Finds and reserves. Says who could not be reached. */
+/* Finds and reserves a path. Names the two devices if there is none. */
 static bool carry(struct plan_course *course, uint32_t from, uint32_t to, double bytes,
                   double ready_s, struct topology_transfer *ret_way)
 {
@@ -125,8 +125,8 @@ struct circle {
     size_t count;
 };
 
-/* What `rounds` take in which each hands `bytes` on to the next. INFINITY: a link is missing. Kept,
- * it is one transfer for each two neighbours. */
+/* Returns the time of `rounds` in which each passes `bytes` on to the next, or INFINITY when a link
+ * is missing. It is recorded as one transfer for each two neighbours. */
 static double ring(struct plan_course *course, struct circle circle, double bytes, double rounds,
                    double start_s, bool is_kept)
 {
@@ -165,7 +165,7 @@ double plan_course_ring_s(const struct plan_input *input, const uint32_t *member
     return takes_s;
 }
 
-/* What it takes to bring `bytes` of each to the first of them, or from there. */
+/* Returns the time to bring `bytes` of each to the first one, or from the first one. */
 static double star(struct plan_course *course, struct circle circle, double bytes, bool is_inwards,
                    double start_s, bool is_kept)
 {
@@ -187,7 +187,7 @@ static double star(struct plan_course *course, struct circle circle, double byte
     return all_s;
 }
 
-/* Those next to one another that reach each other without a network. */
+/* Splits the circle into runs of neighbours that reach each other without a network. */
 static size_t machines_of(const struct plan_course *course, struct circle circle,
                           struct circle *ret_machines)
 {
@@ -207,7 +207,7 @@ static size_t machines_of(const struct plan_course *course, struct circle circle
     return count;
 }
 
-/* In each machine and between them. */
+/* Sums within each machine and between machines. */
 static double sum_in_two(struct plan_course *course, struct circle circle, double bytes,
                          double start_s, bool is_kept)
 {
@@ -217,7 +217,7 @@ static double sum_in_two(struct plan_course *course, struct circle circle, doubl
     double out_s = 0;
     size_t count = machines_of(course, circle, machines);
     if (count == 1 || count == circle.count) {
-        return INFINITY; /* nothing but the ring */
+        return INFINITY; /* the ring alone applies */
     }
     for (size_t i = 0; i < count; i++) {
         double size = (double)machines[i].count;
@@ -241,8 +241,8 @@ static double sum_in_two(struct plan_course *course, struct circle circle, doubl
     return in_s + between_s + out_s;
 }
 
-/* Over all members, of which there are `parts` where others are elsewhere. INFINITY: a link is
- * missing. */
+/* Returns the time of a sum over all members; `parts` also counts members elsewhere. Returns
+ * INFINITY when a link is missing. */
 static double sum_up(struct plan_course *course, struct circle circle, double bytes, int64_t parts,
                      double start_s)
 {
@@ -260,7 +260,7 @@ static double sum_up(struct plan_course *course, struct circle circle, double by
     return fmin(flat_s, two_s);
 }
 
-/* The times of sums stay as long as their devices do. */
+/* The times of sums stay valid while the devices are the same. */
 static double sum_s(struct plan_course *course, struct circle circle, size_t meeting, double bytes,
                     int64_t parts, double start_s)
 {
@@ -282,7 +282,7 @@ static double sum_s(struct plan_course *course, struct circle circle, size_t mee
     return course->sum_s[meeting];
 }
 
-/* ---------------------------------------------------------------- there and back */
+/* ---------------------------------------------------------------- from home and back */
 
 static void lease(struct plan_course *course, uint32_t device, double first_s, double last_s)
 {
@@ -308,7 +308,7 @@ static bool send(struct plan_course *course, uint32_t from, uint32_t to, double 
     return true;
 }
 
-/* By `keys` of devices, from the least; of equals the first device. */
+/* Sorts devices by `keys`, the least first; equals go by device. */
 static void sort(uint32_t *members, size_t count, const double *keys)
 {
     for (size_t i = 1; i < count; i++) {
@@ -348,7 +348,7 @@ static bool come_back(struct plan_course *course, const struct plan_shard *shard
     uint32_t order[PLAN_DEVICES];
     memcpy(order, circle.members, circle.count * sizeof *order);
     sort(order, circle.count, course->end_s);
-    clear_traffic(course); /* all that set out has come */
+    clear_traffic(course); /* all transfers from home are over */
     for (size_t i = 0; i < circle.count; i++) {
         uint32_t d = order[i];
         course->there_s[d] = course->end_s[d];
@@ -363,8 +363,8 @@ static bool come_back(struct plan_course *course, const struct plan_shard *shard
 
 /* ---------------------------------------------------------------- meetings */
 
-/* Of the meeting's shares: how long the longest needs, what is summed. `summed_s`: when the sum
- * before that was behind other work is over; 0: there was none. */
+/* Runs one meeting: it takes the longest of its shares, and the sum of all bytes. `summed_s` is
+ * when the sum before, if it ran behind other work, is over; 0 means none. */
 static bool meet(struct plan_course *course, const struct plan_shard *shards, struct circle circle,
                  size_t meeting, double *at_s, double *summed_s)
 {

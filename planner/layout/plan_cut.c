@@ -1,17 +1,16 @@
-/* Stages of a line (plan_line.h), for as many devices as there are. Who does which columns is found
- * by stages.h, for each number of micro-batches and several limits of how long a stage may take of
- * one: fewer devices are slower, and cheaper. All that is found is worked out roughly,
+/* The cut divides a line (plan_line.h) into stages for any number of devices. stages.h finds the
+ * columns of each device, for each number of micro-batches and several limits of a stage's time.
+ * Fewer devices are slower and cheaper. The candidates get estimates,
  *
- *     there          sum of the stages + (m - 1) x the slowest                              m micro-batches
- *     around         sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
- *     there, back    sum of both + (m - 1) x the slowest of both, and what is done once; the slowest is at least what one takes
- *                    from any stage to the end and back over the stages that there are, since no more are under way there
+ *    there        sum of the stages + (m - 1) x the slowest, for m micro-batches
+ *    around       sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
+ *    there, back  sum of both + (m - 1) x the slowest of both, and what is done once. The slowest
+ *                 is at least the way from a stage to the end and back over its number of stages
  *
- * and what is better than all others in time, price or energy is run micro-batch by micro-batch
- * (plan_relay.c), with memory and links as plan.h has them. The best of that is taken.
- *
- * What is gone around may be on devices of its own: then those lines begin at the first layer,
- * since the row of the next token's embedding can be looked up where the token was chosen. */
+ * and those that no other beats in time, price and energy are run by micro-batch (plan_relay.c),
+ * with memory and links as in plan.h. The best is taken. Rounds may have devices of their own:
+ * their stages begin at the first layer, since the token's device can look up the next
+ * embedding. */
 #include "planner/layout/plan_line.h"
 
 #include <assert.h>
@@ -19,8 +18,8 @@
 #include <string.h>
 
 enum {
-    EFFORT = 300000, /* figures of stages.h, for a number of micro-batches; with teams a quarter */
-    DEALS = 40,      /* ways to deal devices out to the two parts of a line */
+    EFFORT = 300000, /* figures of stages.h for a number of micro-batches; with teams a quarter */
+    DEALS = 40,      /* ways to deal devices to the two parts of a line */
     BATCHES = 7,     /* numbers of micro-batches: 1, 2, 4 ... */
 };
 
@@ -55,7 +54,7 @@ static void add_times(struct line_cuts *cuts, size_t s)
     }
 }
 
-/* Sets that no earlier step of the column, or of its part of it, has. */
+/* Adds sets that no earlier step of the column, or of its phase, has. */
 static void add_sets(struct line_cuts *cuts, size_t g, const struct step *step, uint8_t *seen)
 {
     const struct steps *steps = line_one(cuts, g)->steps;
@@ -88,7 +87,7 @@ static void add_memory(struct line_cuts *cuts, size_t g, size_t s)
         fmax(figures->working_bytes[part][step->column][g], working);
 }
 
-/* What goes on within a column takes room there. */
+/* Data within a column takes memory there. */
 static void add_within(struct line_cuts *cuts, size_t g)
 {
     const struct steps *steps = line_one(cuts, g)->steps;
@@ -103,7 +102,7 @@ static void add_within(struct line_cuts *cuts, size_t g)
     }
 }
 
-/* What an edge carries, by where and when its ends are. */
+/* Adds the bytes of an edge, by the columns and phases of its ends. */
 static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
 {
     const struct step *from = &cuts->ones[0]->steps->steps[edge->from];
@@ -127,8 +126,8 @@ static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
     }
 }
 
-/* Room for what comes and what goes, one of each on its way and one at hand, at both ends of a
- * stage that begins or ends there, and between its columns. */
+/* Adds memory for data at both ends of a stage and between its columns: one item on its way, and
+ * one in use. */
 static void add_room(struct line_cuts *cuts)
 {
     struct line_figures *figures = cuts->figures;
@@ -144,7 +143,7 @@ static void add_room(struct line_cuts *cuts)
     }
 }
 
-/* Rounds of one are done on the way there. */
+/* A single round is done on the way there. */
 static void fold(struct line_cuts *cuts, struct steps *steps)
 {
     cuts->rounds = steps->rounds == 1 ? 0 : steps->rounds;
@@ -156,7 +155,7 @@ static void fold(struct line_cuts *cuts, struct steps *steps)
     }
 }
 
-/* Alone, for the most that crosses a cut: cuts are much alike. */
+/* Computes ways for the largest cut, without other traffic, since cuts are similar. */
 static void fill_ways(const struct line_cuts *cuts, const double *into, struct line_ways *ways)
 {
     const struct plan_input *input = cuts->whole->input;
@@ -179,7 +178,7 @@ static void fill_ways(const struct line_cuts *cuts, const double *into, struct l
     }
 }
 
-/* Of each device of the group. */
+/* Fills in the memory of each device of the group. */
 static void fill_memory(struct line_cuts *cuts, size_t g, uint8_t *seen)
 {
     const struct steps *steps = line_one(cuts, g)->steps;
@@ -222,20 +221,20 @@ static bool fill_figures(struct line_cuts *cuts)
     return true;
 }
 
-/* ---------------------------------------------------------------- roughly */
+/* ---------------------------------------------------------------- estimates */
 
 struct rough {
     double sum_s, slowest_s;
 };
 
-/* Of stages, in the phases of a mask; `first`: the column that the first of theirs is. `ways`: over
- * cuts, `often` times. */
+/* Estimates stages in the phases of a mask. `first` is the column of their first column. `ways` is
+ * the time over cuts, paid `often` times. */
 static struct rough rough_of(const struct line_cuts *cuts, const struct stages *stages,
                              unsigned phases, uint32_t first, const struct line_ways *ways,
                              double often)
 {
     struct rough rough = {0, 0};
-    for (uint32_t left = 1; left <= stages->stage_count; left++) { /* from the last on */
+    for (uint32_t left = 1; left <= stages->stage_count; left++) { /* from the last one on */
         const uint32_t k = stages->stage_count - left;
         const struct stages_stage *stage = &stages->stages[k];
         double time_s = 0;
@@ -251,7 +250,7 @@ static struct rough rough_of(const struct line_cuts *cuts, const struct stages *
         rough.sum_s += time_s;
         rough.slowest_s = fmax(rough.slowest_s, time_s);
         if ((phases >> STEP_BACK & 1) != 0 && cuts->has_back && left < cuts->micro_batches) {
-            /* So many are under way from here to the end and back, and no more. */
+            /* No more than `left` are in flight from here to the end and back. */
             rough.slowest_s = fmax(rough.slowest_s, rough.sum_s / left);
         }
     }
@@ -314,14 +313,14 @@ static bool is_same_sort(const struct line_candidate *a, const struct line_candi
     return a->is_apart == b->is_apart && a->width == b->width;
 }
 
-/* By one of its own sort: what the others would have given is to be told. */
+/* A candidate competes with its own sort alone, so that each sort has a result. */
 static bool is_beaten(const struct line_candidate *a, const struct line_candidate *by)
 {
     return is_same_sort(a, by) && by->time_s <= a->time_s && by->price <= a->price &&
            by->energy_j <= a->energy_j;
 }
 
-/* Keeps it if none that is kept beats it, in place of those that it beats. */
+/* Keeps the candidate if no kept one beats it, and drops those that it beats. */
 static void offer(struct line_cuts *cuts)
 {
     struct line_candidate *candidate = cuts->next;
@@ -350,11 +349,11 @@ static void offer(struct line_cuts *cuts)
 
 /* ---------------------------------------------------------------- cutting */
 
-/* A search among some of the devices of each group, of some phases. */
+/* A search among some devices of each group, for some phases. */
 struct cutting {
     struct stages_input input;
     uint32_t counts[STAGES_GROUPS];
-    size_t groups[STAGES_GROUPS]; /* which they are */
+    size_t groups[STAGES_GROUPS]; /* index of each group */
     double time_s[STAGES_COLUMNS * STAGES_GROUPS];
     double fixed_bytes[STAGES_COLUMNS * STAGES_GROUPS];
     double held_bytes[STAGES_COLUMNS * STAGES_GROUPS];
@@ -363,7 +362,7 @@ struct cutting {
     double link_s[STAGES_GROUPS * STAGES_GROUPS];
 };
 
-/* As of all groups. */
+/* Fills in the links of the groups. */
 static void fill_links(const struct line_ways *ways, struct cutting *cutting)
 {
     size_t count = cutting->input.group_count;
@@ -378,7 +377,7 @@ static void fill_links(const struct line_ways *ways, struct cutting *cutting)
 
 enum part { ALL, THERE, AROUND };
 
-/* Of a column on a device of a group. */
+/* Fills in a column on a device of a group. */
 static void fill_column(const struct line_cuts *cuts, struct cutting *cutting, enum part part,
                         size_t at, size_t g, size_t to)
 {
@@ -411,8 +410,8 @@ static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, 
             fill_column(cuts, cutting, part, c + first, cutting->groups[i], c * groups + i);
         }
     }
-    for (size_t i = 0; part == AROUND && i < groups;
-         i++) { /* the first column is done by who has the last */
+    /* The device of the last column also does the first one. */
+    for (size_t i = 0; part == AROUND && i < groups; i++) {
         size_t g = cutting->groups[i];
         size_t last = (columns - 1) * groups + i;
         cutting->time_s[last] += figures->takes_s[STEP_AROUND][0][g];
@@ -423,7 +422,7 @@ static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, 
     fill_links(&cuts->ways[part == AROUND], cutting);
 }
 
-/* Groups of which there are any. False: none. */
+/* Selects the groups that have devices. Returns false when there are none. */
 static bool fill_cutting(const struct line_cuts *cuts, const uint32_t counts[STAGES_GROUPS],
                          enum part part, struct cutting *cutting)
 {
@@ -453,7 +452,7 @@ static bool fill_cutting(const struct line_cuts *cuts, const uint32_t counts[STA
     return count > 0;
 }
 
-/* By their own numbers. */
+/* Replaces indexes in the search by the numbers of the groups. */
 static void name_groups(const struct cutting *cutting, struct stages *stages)
 {
     for (uint32_t k = 0; k < stages->stage_count; k++) {
@@ -467,7 +466,7 @@ static void spend(struct line_cuts *cuts, const struct stages_search *search)
     cuts->effort -= effort < cuts->effort ? effort : cuts->effort;
 }
 
-/* Each choice of groups at each limit. */
+/* Tries each choice of groups at each limit. */
 static bool cut_together(struct line_cuts *cuts, struct cutting *cutting)
 {
     uint32_t counts[STAGES_GROUPS] = {0};
@@ -502,7 +501,7 @@ static bool cut_together(struct line_cuts *cuts, struct cutting *cutting)
 enum { WIDER = 2 };
 static const double wider[WIDER] = {1, 2}; /* times the least limit */
 
-/* The best of some devices of these groups at each of two limits; no stages: none. */
+/* Finds the best stages on these devices at each of two limits; no stages means none. */
 static bool cut_part(struct line_cuts *cuts, struct cutting *cutting,
                      const uint32_t counts[STAGES_GROUPS], enum part part,
                      struct stages ret_stages[WIDER])
@@ -531,7 +530,7 @@ static bool cut_part(struct line_cuts *cuts, struct cutting *cutting,
     return status != STAGES_NO_MEMORY;
 }
 
-/* A deal of devices: `there` of each group to one part, the others to the other. */
+/* Deals `there` devices of each group to one part, and the others to the other part. */
 static bool cut_apart(struct line_cuts *cuts, struct cutting *cutting,
                       const uint32_t there[STAGES_GROUPS])
 {
@@ -558,7 +557,7 @@ static bool cut_apart(struct line_cuts *cuts, struct cutting *cutting,
     return true;
 }
 
-/* Of each group all, none, one, all but one, or half of it. */
+/* Returns all, none, one, all but one, or half of a group. */
 static uint32_t dealt(uint32_t count, uint32_t choice)
 {
     const uint32_t choices[] = {0, count, 1, count - 1, count / 2};
@@ -605,7 +604,7 @@ static void drop_ones(struct line_cuts *cuts)
     }
 }
 
-/* False without memory; NULL: it cannot be. */
+/* Returns false when memory is short. The case stays NULL when it is impossible. */
 static bool make_one(struct line_cuts *cuts, size_t width)
 {
     struct plan_case **one = &cuts->ones[width];

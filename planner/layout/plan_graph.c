@@ -1,3 +1,4 @@
+/* This file plans all steps on one device, and each step on any device. */
 #include "planner/layout/plan_internal.h"
 
 #include "planner/schedule/bound.h"
@@ -8,8 +9,8 @@
 
 /* ---------------------------------------------------------------- a graph for schedulers */
 
-#define SHORTEST_S 1e-9      /* of a step */
-#define SHORTEST_SHARE 2e-15 /* of all costs and transfers: see WORKLOAD_SPREAD_MOST */
+#define SHORTEST_S 1e-9      /* shortest time of a step */
+#define SHORTEST_SHARE 2e-15 /* share of all costs and transfers: see WORKLOAD_SPREAD_MOST */
 
 struct sketch {
     const struct plan_case *of;
@@ -17,7 +18,7 @@ struct sketch {
     struct workload_link *links;
     size_t link_count;
     struct workload_edge *edges;
-    double least_bytes, most_bytes; /* of an edge */
+    double least_bytes, most_bytes; /* bytes of an edge */
     double carried_s;               /* all edges, each over the slowest pair */
 };
 
@@ -34,8 +35,8 @@ static bool alone_s(const struct plan_case *of, uint32_t from, uint32_t to, doub
     return true;
 }
 
-/* The time that a way takes is concave in the bytes, and so is the least of several ways: the
- * straight line through the times of the least and the most bytes is above none between. */
+/* The least time over several ways is concave in the bytes. So the line through the times of the
+ * least and the most bytes is above none between. */
 static void add_link(struct sketch *sketch, uint32_t from, uint32_t to)
 {
     const struct plan_device *devices = sketch->of->input->devices;
@@ -78,7 +79,7 @@ static void draw_edges(struct sketch *sketch)
     }
 }
 
-/* What takes next to nothing takes `ret_slack_s` over all steps together at most longer here. */
+/* Very short steps get a least time; all of them add at most `ret_slack_s`. */
 static void draw_costs(struct sketch *sketch, double *ret_slack_s)
 {
     const struct plan_case *of = sketch->of;
@@ -127,7 +128,7 @@ enum workload_status plan_workload(const struct plan_case *of, struct workload *
 
 /* ---------------------------------------------------------------- one device */
 
-/* As it is, or in the lean order if it does not fit otherwise. */
+/* Tries the given order, then the lean order if the steps do not fit. */
 static bool try_orders(struct plan_trial *trial)
 {
     if (!plan_try(trial)) {
@@ -150,7 +151,7 @@ bool plan_try_alone(struct plan_trial *trial, uint32_t device)
     return try_orders(trial);
 }
 
-/* Why the first device cannot: the first step that it cannot run. */
+/* Names the first step that the first device cannot run. */
 static void explain_single(const struct plan_case *of, struct problem *ret_problem)
 {
     struct problem why = {""};
@@ -177,7 +178,7 @@ static void explain_room(const struct plan_trial *trial, struct problem *ret_pro
                 device->cost->profile->figures[FIGURE_MEMORY].value / 1e9);
 }
 
-/* The plan, if there is nothing against it. */
+/* Makes the plan if its outcome is OK. */
 static bool found(struct plan_trial *trial, enum plan_form form, const char *found_by,
                   struct plan_found *ret_found)
 {
@@ -194,7 +195,7 @@ static bool found(struct plan_trial *trial, enum plan_form form, const char *fou
     return true;
 }
 
-/* Into `best`; PLAN_ANYWHERE: none can run all. */
+/* Finds the best device, into `best`; PLAN_ANYWHERE means none can run all. */
 static uint32_t best_single(struct plan_trial *now, struct plan_trial *best)
 {
     uint32_t single = PLAN_ANYWHERE;
@@ -230,12 +231,12 @@ bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint3
     return ok;
 }
 
-/* ---------------------------------------------------------------- placements to begin with */
+/* ---------------------------------------------------------------- first placements */
 
 enum {
     BEGINNINGS = 5 + PLAN_OBJECTIVES,
-    WITHIN_LIMITS = 2, /* a search within limits, which begins where one without ended, has a part
-                          of the effort */
+    /* Share of the effort for a search within limits, which begins where one without ended. */
+    WITHIN_LIMITS = 2,
 };
 
 struct beginning {
@@ -245,12 +246,11 @@ struct beginning {
 
 struct soonest {
     struct plan_input aim;
-    struct plan_trial *trial; /* NULL: not looked for */
+    struct plan_trial *trial; /* NULL: not wanted */
     const char *found_by;
 };
 
-/* What is tried does not depend on what is asked for: `best` is judged by that, all others by an
- * aim. */
+/* The search does not depend on the objective: it judges `best` alone; aims judge the rest. */
 struct search {
     const struct plan_case *of;
     struct workload *graph;
@@ -262,11 +262,11 @@ struct search {
     size_t aim_count;
     struct beginning beginnings[BEGINNINGS];
     size_t beginning_count;
-    uint64_t effort; /* for each aim */
-    uint64_t *left;  /* of all without limits; taken from, and no bound */
+    uint64_t effort; /* effort of each aim */
+    uint64_t *left;  /* effort left of all searches without limits; it does not bound them */
 };
 
-/* What a step on a device adds to what is aimed at. */
+/* Returns what a step on a device adds to the aim. */
 static double merit_of(const struct plan_case *of, const struct plan_input *aim, size_t step,
                        size_t device)
 {
@@ -286,7 +286,7 @@ static double merit_of(const struct plan_case *of, const struct plan_input *aim,
     return way->time_s.value;
 }
 
-/* Each step where it adds least by itself. */
+/* Puts each step where it alone adds least. */
 static void place_cheapest(struct plan_trial *trial, const struct plan_input *aim)
 {
     const struct plan_case *of = trial->of;
@@ -313,7 +313,7 @@ static bool fits_beside(const struct plan_case *of, size_t step, uint32_t device
             filled + bytes + (double)what->working_bytes <= memory->value);
 }
 
-/* In their order, on one device for as long as they fit together, then on the next. */
+/* Packs the steps in order, on one device while they fit, then on the next. */
 static bool place_packed(struct plan_trial *trial)
 {
     const struct plan_case *of = trial->of;
@@ -354,9 +354,9 @@ static enum scheduler_status place_by_schedulers(struct search *search, bool is_
     return status;
 }
 
-/* ---------------------------------------------------------------- from there to better ones */
+/* ---------------------------------------------------------------- local search */
 
-/* Keeps it, if it is better by `aim` than what is kept. */
+/* Keeps the trial if it is better by `aim`. */
 static void offer_by(const struct plan_input *aim, struct plan_trial *trial, const char *found_by,
                      struct plan_trial *best, const char **best_by)
 {
@@ -371,7 +371,7 @@ static void offer_by(const struct plan_input *aim, struct plan_trial *trial, con
     }
 }
 
-/* Keeps a trial that was tried, if it is better by what is asked for than what is kept. */
+/* Keeps a timed trial if it is better by the objective. */
 static void offer(struct search *search, struct plan_trial *trial, const char *found_by)
 {
     const struct plan_input *aim = trial->aims;
@@ -397,13 +397,12 @@ static bool is_unlike(const struct plan_trial *trial, uint32_t first, uint32_t c
     return is_unlike;
 }
 
-/* Keeps what is in `now` if it is better than `start`. */
+/* Keeps `now` if it is better than `start`. */
 static bool keep(struct search *search, uint64_t *effort)
 {
     uint64_t steps = search->of->steps->step_count;
     *effort -= steps < *effort ? steps : *effort;
-    /* What is looked for within limits comes on top, lest other devices than without them were
-     * looked at. */
+    /* Searches within limits come on top, so that they do not change the set of devices tried. */
     if (!plan_has_limits(search->now->aims)) {
         *search->left -= steps < *search->left ? steps : *search->left;
     }
@@ -418,7 +417,7 @@ static bool keep(struct search *search, uint64_t *effort)
     return false;
 }
 
-/* All steps of one device to another. */
+/* Moves all steps of one device to another. */
 static bool move_devices(struct search *search, uint64_t *effort)
 {
     uint32_t devices = (uint32_t)search->of->input->device_count;
@@ -438,7 +437,7 @@ static bool move_devices(struct search *search, uint64_t *effort)
     return is_better;
 }
 
-/* `count` steps that stand one after the other. */
+/* Moves `count` consecutive steps. */
 static bool move_runs(struct search *search, uint32_t count, uint64_t *effort)
 {
     const struct plan_case *of = search->of;
@@ -472,7 +471,7 @@ static void climb(struct search *search, uint64_t *effort)
 
 /* ---------------------------------------------------------------- the graph */
 
-/* A plan by time without limits is the soonest itself. */
+/* A plan by time without limits is already the soonest. */
 static bool init_soonest(struct search *search)
 {
     const struct plan_input *input = search->of->input;
@@ -537,8 +536,8 @@ static void begin_with(struct search *search, const char *found_by)
     search->beginnings[search->beginning_count++].found_by = found_by;
 }
 
-/* Where the links' ports, which schedulers know nothing of, make it longer, they try again with one
- * transfer at a time for each pair of devices. */
+/* Schedulers ignore ports. If ports make the schedule longer, they try again with one transfer at a
+ * time per pair of devices. */
 static bool begin_with_schedules(struct search *search, double *ret_bound_s)
 {
     struct portfolio portfolio;
@@ -560,7 +559,7 @@ static bool begin_with_schedules(struct search *search, double *ret_bound_s)
     return status != SCHEDULER_NO_MEMORY;
 }
 
-/* The best beginning that is not done yet, or BEGINNINGS. */
+/* Returns the best unused beginning, or BEGINNINGS. */
 static size_t best_beginning(const struct search *search, const bool *is_done)
 {
     size_t best = BEGINNINGS;
@@ -572,8 +571,8 @@ static size_t best_beginning(const struct search *search, const bool *is_done)
     return best;
 }
 
-/* Whether what was found without limits is within those of the aim: a search within them would come
- * by the like. */
+/* Returns true when a result found without limits keeps to them; a search within them would find
+ * the like. */
 static bool is_within(const struct plan_input *aim, const struct plan_outcome *outcome)
 {
     bool is_late = aim->deadline_s > 0 && outcome->makespan_s.value > aim->deadline_s;
@@ -582,7 +581,7 @@ static bool is_within(const struct plan_input *aim, const struct plan_outcome *o
     return !is_late && !is_dear;
 }
 
-/* From the best beginning, and from the next best for as long as there is effort, to the `end`. */
+/* Searches from the best beginning, then from the next while effort is left, to `end`. */
 static void search_for(struct search *search, const struct plan_input *aim)
 {
     bool is_done[BEGINNINGS] = {false};
@@ -612,9 +611,9 @@ static void search_for(struct search *search, const struct plan_input *aim)
     }
 }
 
-/* The best single device and each step for itself are an aim's own beginnings. Where one ended
- * others begin, too, above all those within limits, which lead a search elsewhere, and rarely to
- * where nothing fits. */
+/* Each aim begins with the best single device and with each step on its best device. Where one
+ * search ended, others begin, too. Above all this helps searches within limits, which otherwise
+ * rarely fit. */
 static bool search_all(struct search *search, double *ret_bound_s)
 {
     if (!begin_with_schedules(search, ret_bound_s)) {
@@ -623,7 +622,7 @@ static bool search_all(struct search *search, double *ret_bound_s)
     if (place_packed(next_beginning(search))) {
         begin_with(search, "packed");
     }
-    bool is_met[PLAN_OBJECTIVES] = {false}; /* the limits, by what was found without them */
+    bool is_met[PLAN_OBJECTIVES] = {false}; /* the limits, by a result without them */
     for (size_t i = 0; i < search->aim_count; i++) {
         const struct plan_input *aim = &search->aims[i];
         if (plan_has_limits(aim) && is_met[aim->objective]) {
@@ -659,7 +658,7 @@ static void refuse_edge(const struct plan_case *of, const struct workload_fault 
                 of->steps->steps[edge->from].name, of->steps->steps[edge->to].name);
 }
 
-/* What there is nothing against. */
+/* Takes the soonest plans whose outcome is OK. */
 static bool take_soonest(struct search *search, struct plan_soonest *ret_soonest)
 {
     bool ok = true;

@@ -1,41 +1,42 @@
-/* planner/layout/plan_internal.h - what the files of plan.h share. A case is a graph of steps with
- * what each takes on each device: the work, or a share of its batch. A trial is a case with a
- * device for each step, and the times that follow. Of the planner's own files. Pure. */
+/* This header holds what the files of plan.h share. A case is a graph of steps with the cost of
+ * each on each device: the work, or a share of its batch. A trial is a case with a device for each
+ * step, and the times that follow. Pure. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_INTERNAL_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_INTERNAL_H
 
 #include "planner/layout/plan.h"
 
 #define PLAN_HOUR_S 3600.0
-#define PLAN_ROUNDING 1e-9 /* so much of a figure may be rounding */
-#define PLAN_DIGITS 30     /* bits of a merit that count when two are compared */
+#define PLAN_ROUNDING 1e-9 /* relative error that rounding may cause */
+#define PLAN_DIGITS 30     /* bits of a merit that count in a comparison */
 
 struct plan_way {
-    struct figure time_s; /* expected where it may be interrupted; at least the floor */
+    struct figure time_s; /* expected time where it may be interrupted; at least the floor */
     double p90_s;         /* 0: unknown */
     struct figure energy_j;
 };
 
-/* Of a step on a device. */
+/* Cost of a step on a device. */
 struct plan_cost {
-    enum cost_status status; /* not OK: it cannot run there */
-    size_t part;             /* the operation that cannot; part_count: all of it does not fit */
-    bool is_barred;          /* it has to be elsewhere */
-    bool is_hopeless;        /* it would be interrupted too often */
+    enum cost_status status; /* not OK: the step cannot run there */
+    size_t part;             /* the part that cannot run; part_count: the whole does not fit */
+    bool is_barred;          /* the step is required elsewhere */
+    bool is_hopeless;        /* the step would be interrupted too often */
     bool is_left_out;
-    bool is_widened; /* weights are stored in a type that it does not multiply in */
+    bool is_widened; /* weights are stored in a type that the device does not multiply in */
     bool can_stream;
     uint32_t samples;
-    struct plan_way
-        here; /* with the weights in its memory, or, where they alone do not fit, streamed */
-    struct plan_way streamed; /* where it can be */
-    bool must_stream;         /* the two are the same */
+    /* The weights are in the device's memory, or streamed if they alone do not fit. */
+    struct plan_way here;
+    struct plan_way streamed; /* if it can be streamed */
+    bool must_stream;         /* both ways are the same */
 };
 
 struct plan_arc {
-    uint32_t step; /* at the other end */
+    uint32_t step; /* step at the other end */
     double bytes;
-    double held; /* of these, what is in no set of weights, and so takes room of its own */
+    /* Part of `bytes` that is in no set of weights, and so needs memory of its own. */
+    double held;
 };
 
 struct plan_teams;
@@ -43,69 +44,74 @@ struct plan_teams;
 struct plan_case {
     const struct plan_input *input;
     const struct steps *steps;
-    struct steps *owned; /* the same, when the case made them */
+    struct steps *owned; /* the same, if the case made them */
     int64_t items;
-    uint32_t like[PLAN_DEVICES]; /* by device: the first on which all steps take the same */
+    uint32_t like[PLAN_DEVICES]; /* first device with the same cost of every step */
     struct plan_cost *costs;     /* [step * device_count + device] */
-    double *kept; /* by step: held bytes that come over no edge and leave over none */
-    uint32_t
-        *out_first; /* arcs out[out_first[s]] .. leave step s, by the step they lead to: where that
-                       is an earlier one, what it has to have before all of it begins anew */
+    double *kept;                /* indexed by step: held bytes that use no edge */
+    /* Arcs out[out_first[s]] .. leave step s, sorted by the step they lead to. An arc to an earlier
+     * step carries what that step needs before all begins anew. */
+    uint32_t *out_first;
     struct plan_arc *out;
     uint32_t *in_count; /* arcs that enter each step */
-    uint32_t *lean; /* the steps in a topological order that frees what edges hold: of those that
-                       could be next the one after which least more is held */
-    bool has_own_links; /* the parts that hear of one another are those planned for: what that takes
-                           on the links between them is no part of the costs */
-    struct plan_teams *teams; /* of a line that is divided: who holds each layer together
-                                 (plan_team.h); borrowed. NULL: one device does */
-    bool has_no_line;         /* for it is a part of what a line was looked for in */
+    /* The steps in a topological order that frees the data of edges early. Among possible next
+     * steps, the one that leaves least more held comes first. */
+    uint32_t *lean;
+    /* The communicating parts are on the planned devices. The cost of their links is then no part
+     * of the costs. */
+    bool has_own_links;
+    /* Teams that hold each layer of a divided line (plan_team.h); borrowed. NULL means that one
+     * device does. */
+    struct plan_teams *teams;
+    bool has_no_line; /* the line of the whole work was searched already */
     uint32_t left_out, fallen_back;
-    uint32_t nowhere; /* a step that can run on no device: of a batch, all of it at once;
-                         PLAN_ANYWHERE: none */
+    /* A step that can run on no device with the whole batch at once; PLAN_ANYWHERE means none. */
+    uint32_t nowhere;
 };
 
-enum plan_terms { /* what counts in the costs of a case */
-                  PLAN_AS_IT_IS,
-                  PLAN_AT_LEAST, /* memories are unbounded and nothing is taken away
-                                    (plan_case_interrupt): for bounds */
+/* The terms say what counts in the costs of a case. */
+enum plan_terms {
+    PLAN_AS_IT_IS,
+    /* Memories are unbounded and nothing is taken away (plan_case_interrupt), for bounds. */
+    PLAN_AT_LEAST,
 };
 
-/* From when on each port is free: room for all that there are, at least one. */
+/* Returns the number of port times to allocate: one for each port, at least one. */
 static inline size_t plan_ports(const struct plan_input *input)
 {
     return input->topology == NULL ? 1 : topology_port_count(input->topology) + 1u;
 }
 
-/* How much of a batch there is to divide: 1 if nothing. */
+/* Returns the number of items in the batch; 1 if there is no batch to divide. */
 int64_t plan_items(const struct plan_input *input);
 
-/* The work itself. Statuses: PLACEMENT, NO_MEMORY. */
+/* Creates the case of the whole work. Failures are PLACEMENT and NO_MEMORY. */
 enum plan_status plan_case_create(const struct plan_input *input, struct plan_case **ret_case,
                                   struct plan_fault *ret_fault);
-/* The same where each device stands for a team, which lives as long, and the steps of the input are
- * those of one of it (plan_team.h). */
+/* Creates the same case, with each device standing for a team. The steps of the input are those of
+ * one team member (plan_team.h). `teams` must live as long as the case. */
 enum plan_status plan_case_of_teams(const struct plan_input *input, struct plan_teams *teams,
                                     struct plan_case **ret_case, struct plan_fault *ret_fault);
-/* The work once more (`items` of all) or a share of its batch, on other terms; `parts`: how many
- * shares there are, where they have to hear of one another. `only` not PLAN_ANYWHERE: on that
- * device alone, the others as if barred. NULL: the template makes no such share. False without
- * memory. */
+/* Creates the case of the work (`items` of all) or of a share of its batch, on the given terms.
+ * `parts` is the number of shares, for shares that exchange data. If `only` is not PLAN_ANYWHERE,
+ * the share is for that device alone, and all others are barred. `ret_case` is NULL when the
+ * template makes no such share. Returns false when memory is short. */
 bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts, uint32_t only,
                      enum plan_terms terms, struct plan_case **ret_case);
-/* Of costs at least: counts interruptions, of parts that are `one` item at least, which has the
- * same steps. */
+/* Adds interruptions to a case of PLAN_AT_LEAST. Its parts are at least as large as `one`, a case
+ * of one item with the same steps. */
 void plan_case_interrupt(struct plan_case *least, const struct plan_case *one);
-/* Whether the work has a line, which may be cut into stages on several devices. */
+/* Returns true when the work has a line, which may be cut into stages on several devices. */
 bool plan_can_line(const struct plan_case *of);
-/* The same of the work's line (steps.h). NULL: the template has none, or makes none of these
- * values. With `teams`, which live as long as the case, what one device of a team does of it;
- * `ret_why` (may be NULL): why it is not divided. */
+/* Creates the case of the work's line (steps.h). `ret_case` is NULL when the template has no line,
+ * or none for these values. With `teams`, which live as long as the case, it is the share of one
+ * team member. `ret_why` (may be NULL) says why the line is not divided. Returns false when memory
+ * is short. */
 bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
                     enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why);
 void plan_case_destroy(struct plan_case **self);
 
-/* Whether all steps take the same on both. */
+/* Returns true when every step costs the same on both devices. */
 bool plan_is_same_kind(const struct plan_input *input, uint32_t a, uint32_t b);
 bool plan_is_same_figure(const struct figure *a, const struct figure *b);
 
@@ -121,67 +127,70 @@ static inline bool plan_can_run(const struct plan_case *of, size_t step, size_t 
     return cost->status == COST_OK && !cost->is_barred && !cost->is_hopeless;
 }
 
-/* The fewest samples that any of `count` steps rests on there; what is left out does not count. */
+/* Returns the fewest samples behind any of `count` steps on the device. Left-out steps do not
+ * count. */
 uint32_t plan_samples(const struct plan_case *of, uint32_t first, size_t count, uint32_t device);
 
-/* Parts of the batch have to hear of one another. */
+/* Returns true when parts of the batch exchange data. */
 bool plan_has_replicas(const struct plan_input *input);
-/* Whether one device may make parts of it, one after the other. */
+/* Returns true when one device may make parts of the batch, one after the other. */
 bool plan_may_part(const struct plan_input *input);
 
-/* Why `step` cannot run on `device`; and on none of them. */
+/* Explain why `step` cannot run on `device`, and why some step can run on no device. */
 void plan_explain(const struct plan_case *of, size_t step, size_t device, struct problem *ret_why);
 void plan_explain_nowhere(const struct plan_case *of, struct problem *ret_why);
-/* Whether a step that can run nowhere might if a figure of a device were known. */
+/* Returns true when a step that can run nowhere might run if some figure of a device were known. */
 bool plan_lacks_figure(const struct plan_case *of);
 
 /* ---------------------------------------------------------------- trials */
 
-struct plan_hold { /* so many bytes more on a device from then on; or less, below 0 */
+/* A change of the bytes on a device from a time on; below 0, bytes are freed. */
+struct plan_hold {
     uint32_t device;
     double at_s, bytes;
 };
 
 struct plan_trial {
     const struct plan_case *of;
-    const struct plan_input
-        *aims;          /* what is asked for, and the limits: of the case's input, or others */
-    uint32_t *on;       /* by step */
-    uint32_t *sequence; /* a topological order; each device does its steps in it */
-    bool is_slow;       /* every step takes what nine of ten take at most */
-    bool is_exact; /* what memories hold at most is wanted as it is; else it may be more, where that
-                      fits */
-    /* made */
+    /* Objective and limits: those of the case's input, or others. */
+    const struct plan_input *aims;
+    uint32_t *on;       /* device by step */
+    uint32_t *sequence; /* a topological order; each device runs its steps in it */
+    bool is_slow;       /* every step takes its p90 time */
+    /* The exact peak of memory is wanted. Otherwise an upper estimate is enough where it fits. */
+    bool is_exact;
+    /* Outputs: */
     double *start, *finish;
-    struct plan_transfer *transfers; /* from and to are steps */
+    struct plan_transfer *transfers; /* `from` and `to` are steps */
     size_t transfer_count;
     bool streams[PLAN_DEVICES];
     struct plan_use uses[PLAN_DEVICES];
     struct plan_outcome outcome;
-    double overflow_bytes; /* that do not fit, of all devices together */
-    uint32_t overflow_on;  /* a device where they do not; PLAN_ANYWHERE: all fit */
-    /* scratch */
+    double overflow_bytes; /* bytes that do not fit, over all devices */
+    uint32_t overflow_on;  /* a device that overflows; PLAN_ANYWHERE: all fit */
+    /* Scratch: */
     struct topology_traffic traffic;
     struct plan_hold *holds;
     size_t hold_count;
     uint32_t *after, *missing;
     double *arrived;
-    bool *has_set; /* of weights */
+    bool *has_set; /* indexed by set of weights */
 };
 
-/* With all steps on device 0, in their own order. NULL without memory. */
+/* Creates a trial with all steps on device 0, in their own order. Returns NULL when memory is
+ * short. */
 struct plan_trial *plan_trial_create(const struct plan_case *of);
 void plan_trial_destroy(struct plan_trial **self);
-/* What was given and what was made; both of one case. */
+/* Copies inputs and outputs; both trials are of one case. */
 void plan_trial_copy(struct plan_trial *to, const struct plan_trial *from);
 
-/* Works out the times, and all that follows from them. False: a step cannot run where it is, or an
- * edge has no way; what was made is then without meaning, and the makespan unknown. What does not
- * fit is timed as if it did, and overflows. */
+/* Computes the times, and all that follows from them. Returns false when a step cannot run on its
+ * device, or an edge has no path. Then the outputs have no meaning, and the makespan is unknown. A
+ * step that does not fit is timed as if it did, and counts as overflow. */
 bool plan_try(struct plan_trial *trial);
-/* With all steps on one device, in an order in which they fit if one of two does. */
+/* Tries all steps on one device, in an order that fits, if one of two orders does. */
 bool plan_try_alone(struct plan_trial *trial, uint32_t device);
-/* The makespan with is_slow; 0: not known. */
+/* Returns the makespan with is_slow, or 0 when it is unknown. */
 double plan_try_p90(struct plan_trial *trial);
 
 static inline const struct plan_way *plan_way_of(const struct plan_trial *trial, size_t step)
@@ -191,32 +200,34 @@ static inline const struct plan_way *plan_way_of(const struct plan_trial *trial,
     return trial->streams[on] ? &cost->streamed : &cost->here;
 }
 
-/* Whether `a` is better: less overflow, then as plan_outcome_is_better. What has no makespan is
- * worst. */
+/* Returns true when `a` is better: less overflow, then as plan_outcome_is_better. A trial without a
+ * makespan is worst. */
 bool plan_is_better(const struct plan_trial *a, const struct plan_trial *b);
-/* A merit that is known, nearer to the limits, less merit, price, makespan, fewer devices; merits
- * and makespans that differ by rounding alone are the same. */
+/* Returns true when `a` is better. The comparison goes by: a known merit, distance from the limits,
+ * merit, price, makespan, number of devices. Merits and makespans that differ by rounding alone are
+ * equal. */
 bool plan_outcome_is_better(const struct plan_input *input, const struct plan_outcome *a,
                             const struct plan_outcome *b);
 
-/* Of uses whose busy_s, lease, bytes and energy of busy time are known: idle time's energy, prices
- * and shares, and what they come to with `makespan_s`. The status is OK, or which figure or limit
- * fails. */
+/* Sums up the uses, whose busy_s, lease, bytes and busy energy are given. It fills in idle energy,
+ * prices and shares, and computes the outcome with `makespan_s`. The outcome's status is OK, or
+ * names the figure or limit that fails. */
 void plan_sum_up(const struct plan_input *input, struct plan_use *uses,
                  const struct figure *makespan_s, struct plan_outcome *ret_outcome);
 
 enum { PLAN_AIMS = 2 * PLAN_OBJECTIVES };
 
 bool plan_has_limits(const struct plan_input *input);
-/* What is searched for, whatever is asked for: each objective without limits, and where there are
- * limits within them; by value with what all devices cost together, which lies between the others.
- * How many. */
+/* Lists the aims that every search follows, whatever the objective; returns their number. They are
+ * each objective without limits, and within the limits if there are any. PLAN_VALUE uses the price
+ * of all devices together as worth, which lies between the others. */
 size_t plan_aims(const struct plan_input *input, struct plan_input aims[PLAN_AIMS]);
 
-/* Merit and status of an outcome of which the figures are known, by what this input asks for. */
+/* Sets merit and status of an outcome with known figures, by the objective and limits of the
+ * input. */
 void plan_judge(const struct plan_input *input, struct plan_outcome *outcome);
 
-/* Adds a term to a sum, which is as good as the worst of them. */
+/* Adds a term to a sum, whose source is the worst of its terms. */
 void plan_add(struct figure *sum, const struct figure *term);
 
 /* ---------------------------------------------------------------- forms */
@@ -225,66 +236,65 @@ struct plan_variants {
     struct plan_variant list[PLAN_VARIANTS];
     size_t count;
 };
-/* Keeps it, or the better of it and what was found that way before. */
+/* Records the variant, or the better of it and the earlier result of the same method. */
 void plan_note(struct plan_variants *variants, const struct plan_input *input,
                const struct plan_variant *variant);
 
-/* What a form came to. Without a plan, the outcome says why; it may have figures all the same, of
- * the nearest that there is. */
+/* The result of a form. Without a plan, the outcome says why. It may still have figures, those of
+ * the nearest plan. */
 struct plan_found {
     struct plan *plan;
     struct plan_outcome outcome;
-    struct plan_variants
-        variants; /* of a pipeline, and of shares where groups of devices may have them */
+    struct plan_variants variants; /* variants of pipelines, and of shares on groups of devices */
 };
 
-/* All return false without memory only; what is found is the caller's then, too. */
-
-/* All on one device: the best there is. `ret_device`: PLAN_ANYWHERE where none can do it. */
+/* Plans all steps on one device, the best one. `ret_device` is PLAN_ANYWHERE when no device can do
+ * it. This and the functions below return false only when memory is short; the caller owns what was
+ * found then, too. */
 bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint32_t *ret_device);
-/* What is soonest of all placements of steps, as plans by time: 0 of those that searches without
- * limits come by, whatever the limits are; 1 of all that are within them. plan_reclaim makes them
- * cheaper, which no search for another objective has seen. NULL: none. */
+/* The soonest of all placements of steps, as plans by time. Index 0 is the soonest of the searches
+ * without limits. Index 1 is the soonest of all that keep to the limits. plan_reclaim makes these
+ * plans cheaper, in ways that no other search has tried. NULL means that there is none. */
 enum { PLAN_SOONEST = 2 };
 struct plan_soonest {
     struct plan *plans[PLAN_SOONEST];
 };
 void plan_soonest_fini(struct plan_soonest *soonest);
-/* By what each of them is soonest. */
+/* Lists the aims by which each of them is soonest. */
 void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PLAN_SOONEST]);
 
-/* Each step anywhere. Whatever is asked for, the same placements are tried, those that a search for
- * each objective comes by, and with limits these and more; so none is beaten by what another would
- * have found. `ret_bound_s`: no placement of whole steps ends sooner; 0: not known. `effort`: see
- * PLAN_EFFORT; what is used of it without limits is taken from it. */
+/* Plans each step on any device. Every objective tries the same placements: those from a search for
+ * each objective, and with limits these and more. So no objective misses a plan that another would
+ * find. `ret_bound_s` is a lower bound for placements of whole steps; 0 means unknown. `effort`
+ * (see PLAN_EFFORT) is reduced by what the searches without limits use. */
 bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
                 struct plan_soonest *ret_soonest, double *ret_bound_s);
 
-/* Shares of the batch, each on a device of its own: a search by what the case asks for, and of all
- * that it comes by the best by what is `asked` for. */
+/* Plans shares of the batch, each on a device of its own. The search follows the objective of the
+ * case; the best plan by `asked` is taken. */
 bool plan_split(const struct plan_case *of, const struct plan_input *asked,
                 struct plan_found *ret_found);
-/* Stages of steps, each on a device of its own, for micro-batches of the batch. */
+/* Plans stages of steps, each on a device of its own, for micro-batches of the batch. */
 bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found);
-/* Stages of the columns of a line, of work that has one. */
+/* Plans stages of the columns of a line, for work with a line. */
 bool plan_line(const struct plan_case *of, struct plan_found *ret_found);
-/* Of work that fits nowhere: how many of the largest device its stages would take at least. Leaves
- * the text alone if there is no line. False without memory. */
+/* Explains, for work that fits nowhere, how many of the largest device its stages would take at
+ * least. Leaves the text alone if there is no line. Returns false when memory is short. */
 bool plan_line_explain(const struct plan_case *of, struct problem *ret_why);
-/* Whether there are few enough kinds of devices for all of them to be searched among at once. */
+/* Returns true when there are few enough kinds of devices to search all of them at once. */
 bool plan_line_sees_all(const struct plan_case *of);
 
 /* ---------------------------------------------------------------- some of the devices */
 
 enum { PLAN_SETS = 31 };
 
-struct plan_set { /* ascending */
+struct plan_set { /* devices in ascending order */
     uint32_t count;
     uint32_t devices[PLAN_DEVICES];
 };
 
-/* Sets of two devices or more, but not of all, the largest first: all there are of few devices; of
- * more, those of whole kinds, the first of them. Those that lack a device on which a step has to be
+/* Lists sets of two or more devices, but not of all, the largest first. For few devices it lists
+ * all sets, for more it lists sets of whole kinds, up to the limit. Sets without a required device
  * are left out. */
 size_t plan_sets(const struct plan_input *input, struct plan_set sets[PLAN_SETS]);
 
@@ -295,36 +305,39 @@ struct plan_part { /* the same work on the devices of a set */
     struct history_summary *histories;
 };
 
-/* False without memory; plan_part_fini ends it then, too. */
+/* Begins the part. Returns false when memory is short; plan_part_fini ends it then, too. */
 bool plan_part_init(struct plan_part *part, const struct plan_input *input,
                     const struct plan_set *set);
 void plan_part_fini(struct plan_part *part);
-/* Makes a plan of a set's devices one of all of them. False without memory: it is as it was. */
+/* Renumbers a plan for a set's devices to all devices. Returns false when memory is short; then the
+ * plan is unchanged. */
 bool plan_of_part(struct plan *plan, const struct plan_input *input, const struct plan_set *set);
 
-/* Of a plan by time in which rows are steps: those that nobody waits for go where they cost less,
- * or take less energy, as long as all of it ends no later. False without memory: it is as it
- * was. */
+/* Makes a plan by time cheaper, where rows are steps. Steps that no other step waits for move to
+ * where they cost less, or use less energy, without a later end of the plan. Returns false when
+ * memory is short; then the plan is unchanged. */
 bool plan_reclaim(const struct plan_case *of, struct plan **plan);
 
-struct plan_bounds { /* 0: not known */
+struct plan_bounds { /* 0: unknown */
     double time_s;
-    double merit; /* of the objective */
+    double merit; /* merit of the objective */
     double price_micro;
 };
-/* What no plan whatever can beat. `graph_bound_s`: of plan_graph. */
+/* Computes bounds that no plan can beat. `graph_bound_s` comes from plan_graph. */
 bool plan_bound(const struct plan_case *of, double graph_bound_s, struct plan_bounds *ret_bounds);
 
-/* Whether there is a batch to divide; if not, the outcome says why. */
+/* Returns true when there is a batch to divide; otherwise the outcome says why not. */
 bool plan_is_divisible(const struct plan_case *of, struct plan_outcome *ret_outcome);
 
-/* The plan of a trial that was tried. NULL without memory. */
+/* Creates the plan of a trial that plan_try has timed. Returns NULL when memory is short. */
 struct plan *plan_of_trial(struct plan_trial *trial, enum plan_form form, const char *found_by);
 struct plan *plan_alloc(const struct plan_input *input, size_t rows, size_t transfers);
-void plan_sort_transfers(struct plan *plan); /* by their start, then from where to where */
+/* Sorts the transfers by start, then by sender and receiver. */
+void plan_sort_transfers(struct plan *plan);
 
-/* The work as a graph for schedulers: costs as they are, and transfers that take at most what they
- * take alone, so that what bounds its schedules bounds those of the case, but for `ret_slack_s`. */
+/* Creates the work as a graph for schedulers. Costs are unchanged, and a transfer takes at most its
+ * time on idle links. So a bound on its schedules bounds those of the case, apart from
+ * `ret_slack_s`. */
 enum workload_status plan_workload(const struct plan_case *of, struct workload **ret_graph,
                                    double *ret_slack_s, struct workload_fault *ret_fault);
 

@@ -1,5 +1,5 @@
-/* Stages of a line (plan_line.h) on their devices: what each does and has, and what all of it comes
- * to. */
+/* This file puts stages of a line (plan_line.h) on devices, and computes their work, memory and
+ * outcome. */
 #include "planner/layout/plan_line.h"
 
 #include <assert.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    STARTS = 3,       /* of what was found: so many of the best are made better */
-    CLIMB = 16000000, /* the effort of all of that; a unit takes a nanosecond or so */
+    STARTS = 3,       /* number of best results that are improved */
+    CLIMB = 16000000, /* effort of all improvements; a unit takes about a nanosecond */
 };
 
 /* ---------------------------------------------------------------- posts */
@@ -45,7 +45,7 @@ static void add_step(const struct line *line, struct line_post *post, size_t s, 
     post->told_bytes += post->width > 1 ? plan_team_bytes(step, post->width) : 0;
 }
 
-/* What it has of weights, and of each micro-batch. */
+/* Adds the memory for weights, and for each micro-batch. */
 static void add_held(const struct line *line, struct line_post *post, bool *has_set)
 {
     const struct steps *steps = post->one->steps;
@@ -86,7 +86,7 @@ static uint32_t ring_count(const struct line *line)
     return line->post_count - line->ring;
 }
 
-/* What comes into a post from another, in each phase; around: in each round. */
+/* Returns the bytes into a post from another in a phase; around: in each round. */
 static double bytes_into(const struct line *line, uint32_t k, enum step_phase phase)
 {
     const struct line_post *post = &line->posts[k];
@@ -105,8 +105,7 @@ static double bytes_into(const struct line *line, uint32_t k, enum step_phase ph
     return 0;
 }
 
-/* Once it is with one of a team, it is handed on to all of them: none does anything else
- * meanwhile. */
+/* Data at one team member is handed on to all; the team does nothing else meanwhile. */
 static void add_spread(struct line *line, uint32_t k, bool has_slow)
 {
     struct line_post *post = &line->posts[k];
@@ -197,7 +196,7 @@ static void add_late(struct line *line, const struct step *from, const struct st
     }
 }
 
-/* Weights that are in two posts: their gradients come together once, and go back changed. */
+/* Finds weights in two posts: their gradients are joined once, and sent back changed. */
 static void find_late(struct line *line)
 {
     const struct steps *steps = line->one->steps;
@@ -217,7 +216,7 @@ static void find_late(struct line *line)
     }
 }
 
-/* False: without memory, or it cannot be; then there are no posts. */
+/* Returns false when memory is short. An impossible line has no posts. */
 static bool lay_out(struct line_cuts *cuts, const struct line_candidate *candidate,
                     struct line *line)
 {
@@ -250,10 +249,10 @@ static bool lay_out(struct line_cuts *cuts, const struct line_candidate *candida
     return true;
 }
 
-/* ---------------------------------------------------------------- what it comes to */
+/* ---------------------------------------------------------------- outcome */
 
-/* From a post to another's first device, which hands it on; what stays in one memory is not
- * carried. */
+/* Counts data to the first device of a post, which hands it on. Data within one memory is not
+ * sent. */
 static void count_flow(const struct line *line, uint32_t from, uint32_t to, double bytes,
                        struct plan_use *uses)
 {
@@ -270,7 +269,7 @@ static void count_flow(const struct line *line, uint32_t from, uint32_t to, doub
     }
 }
 
-/* What is divided over the devices of both. */
+/* Counts data that is divided over the devices of both posts. */
 static void count_parts(const struct line *line, uint32_t from, uint32_t to, double bytes,
                         struct plan_use *uses)
 {
@@ -281,14 +280,14 @@ static void count_parts(const struct line *line, uint32_t from, uint32_t to, dou
     }
 }
 
-/* Of all micro-batches, by device. */
+/* Counts the bytes of all micro-batches, by device. */
 static void count_bytes(const struct line *line, struct plan_use *uses)
 {
     double count = (double)line->micro_batches;
     for (uint32_t k = 0; k < line->post_count; k++) {
         const struct line_post *post = &line->posts[k];
         uint32_t last = line->post_count - 1;
-        uint32_t before = k == line->ring ? last : k - 1; /* of the ring */
+        uint32_t before = k == line->ring ? last : k - 1; /* in the loop */
         double around = bytes_into(line, k, STEP_AROUND);
         double back = bytes_into(line, k, STEP_BACK);
         double there = bytes_into(line, k, STEP_THERE);
@@ -312,7 +311,7 @@ static void count_bytes(const struct line *line, struct plan_use *uses)
     }
 }
 
-/* Room for what comes and goes: one at hand, one on its way. */
+/* Returns the memory for data in and out: one item in use, one on its way. */
 static double room_of(const struct line *line, uint32_t k)
 {
     const struct line_post *post = &line->posts[k];
@@ -362,7 +361,7 @@ static bool fill_uses(const struct line_run *run, struct plan_use uses[PLAN_DEVI
     return fits;
 }
 
-/* "embed, layers 1-9", "decode: layers 71-80, head (2 of 4)". */
+/* Names look like "embed, layers 1-9" and "decode: layers 71-80, head (2 of 4)". */
 static void name_post(const struct line *line, uint32_t k, uint32_t number,
                       char ret_what[PLAN_WHAT_SIZE])
 {
@@ -397,7 +396,7 @@ static void name_post(const struct line *line, uint32_t k, uint32_t number,
 
 static const char apart[] = "prefill and decode apart";
 
-/* The widest of its teams. */
+/* Returns the width of the widest team. */
 static uint32_t width_of(const struct line *line)
 {
     uint32_t most = 1;
@@ -446,7 +445,7 @@ static void fill_rows(const struct line_run *run, uint32_t k, struct plan *plan)
     }
 }
 
-/* How many transfers there are between devices of teams. */
+/* Returns the number of transfers within teams. */
 static size_t told_of(const struct line *line)
 {
     size_t count = 0;
@@ -529,7 +528,7 @@ static bool has_slow(const struct line *line)
     return has;
 }
 
-/* What it comes to, once run. False: it does not fit, or something cannot be carried or kept. */
+/* Runs the line. Returns false when it does not fit, or has a missing link or no memory. */
 static bool time_line(const struct line *line, struct line_run *run,
                       struct plan_use uses[PLAN_DEVICES], struct plan_outcome *ret_outcome)
 {
@@ -541,8 +540,8 @@ static bool time_line(const struct line *line, struct line_run *run,
     return true;
 }
 
-/* Runs it, and keeps it in `found` if it is better than what is there. `ret_outcome`: unknown,
- * where it cannot be. */
+/* Runs the line, and keeps it in `found` if it is better. `ret_outcome` is unknown if the line is
+ * impossible. */
 static bool weigh(const struct line *line, struct line_run *run, struct plan_found *found,
                   struct plan_outcome *ret_outcome)
 {
@@ -572,7 +571,7 @@ static bool weigh(const struct line *line, struct line_run *run, struct plan_fou
 
 /* ---------------------------------------------------------------- whole */
 
-/* So much is scanned to run it, roughly. */
+/* Estimates the effort of one run. */
 static uint64_t effort_of(const struct line *line)
 {
     const uint64_t count = (uint64_t)line->micro_batches;
@@ -582,7 +581,7 @@ static uint64_t effort_of(const struct line *line)
     return 3 * count * count * hops + line->post_count * line->one->steps->step_count;
 }
 
-/* Devices of each group that a part of the line may have, and has not. */
+/* Counts the unused devices of each group for a part of the line. */
 static void count_spare(const struct line_cuts *cuts, const struct line_candidate *candidate,
                         bool is_around, uint32_t spare[STAGES_GROUPS])
 {
@@ -598,8 +597,8 @@ static void count_spare(const struct line_cuts *cuts, const struct line_candidat
     }
 }
 
-/* One move after the other for as long as it helps: of the stages there, or of those around where
- * these are apart. False without memory. */
+/* Makes moves while they help: of the stages there, or of separate stages around. Returns false
+ * when memory is short. */
 static bool climb(struct line_cuts *cuts, bool is_around, struct line_candidate *candidate,
                   struct plan_outcome *best, struct line *line, struct line_run *run)
 {
@@ -608,7 +607,7 @@ static bool climb(struct line_cuts *cuts, bool is_around, struct line_candidate 
     struct plan_use uses[PLAN_DEVICES];
     struct plan_outcome outcome;
     uint32_t spare[STAGES_GROUPS];
-    uint32_t since = 0; /* the last that helped */
+    uint32_t since = 0; /* moves since the last that helped */
     count_spare(cuts, candidate, is_around, spare);
     for (uint32_t move = 0; since < line_moves(now) && cuts->effort > 0; move++) {
         since++;
@@ -637,8 +636,8 @@ static bool climb(struct line_cuts *cuts, bool is_around, struct line_candidate 
     return true;
 }
 
-/* What was cut for a limit alone has its first stage of what is left, and devices in the order in
- * which the fewest keep to it. */
+/* Improves a candidate by moves. A cut for a limit has a small first stage, and its order of
+ * devices serves the limit alone. */
 static bool improve(struct line_cuts *cuts, struct line_candidate *candidate,
                     struct plan_outcome *outcome, struct line *line, struct line_run *run,
                     struct plan_found *found)
@@ -653,7 +652,7 @@ static bool improve(struct line_cuts *cuts, struct line_candidate *candidate,
              weigh(line, run, found, &again)));
 }
 
-/* Of those that are known; all of them: none. */
+/* Returns the best known outcome, or kept_count. */
 static size_t best_of(const struct line_cuts *cuts, const struct plan_outcome *outcomes)
 {
     size_t best = cuts->kept_count;
@@ -702,7 +701,7 @@ static bool run_candidates(struct line_cuts *cuts, struct plan_found *found)
     return ok;
 }
 
-/* What could have been, and why it was not, unless something was found by what begins alike. */
+/* Notes why a variant has no result, unless one with the same beginning has one. */
 static void note_none(const struct line_cuts *cuts, const char *found_by, size_t alike,
                       enum plan_status status, const char *why, struct plan_found *found)
 {
@@ -724,7 +723,7 @@ static void note_none(const struct line_cuts *cuts, const char *found_by, size_t
     }
 }
 
-/* Where something is gone around there could be a plan apart; and layers could be divided. */
+/* Notes the missing variants: rounds on devices of their own, and divided layers. */
 static void note_others(const struct line_cuts *cuts, struct plan_found *found)
 {
     const bool is_divided = cuts->undivided.text[0] == '\0';
@@ -763,7 +762,7 @@ bool plan_line(const struct plan_case *of, struct plan_found *ret_found)
     return ok;
 }
 
-/* ---------------------------------------------------------------- why not */
+/* ---------------------------------------------------------------- explanation */
 
 static double memory_of(const struct plan_input *input, uint32_t device)
 {
@@ -771,7 +770,7 @@ static double memory_of(const struct plan_input *input, uint32_t device)
     return memory->source == FIGURE_UNKNOWN ? INFINITY : memory->value;
 }
 
-/* The most that the weights of a step take, of which a column is the least that a stage may be. */
+/* Returns the most weights of a step; a column is the least that a stage may be. */
 static double largest_part(const struct steps *steps)
 {
     double most = 0;
@@ -781,7 +780,7 @@ static double largest_part(const struct steps *steps)
     return most;
 }
 
-/* On as many devices as can hold it together. False without memory. */
+/* Lowers it to a team's share, over all team widths. Returns false when memory is short. */
 static bool least_part(const struct plan_case *of, double *ret_bytes)
 {
     struct plan_teams *teams = calloc(1, sizeof *teams);

@@ -1,26 +1,27 @@
-/* planner/layout/plan_line.h - a line (templates/steps.h) of which stages are on devices, and when
- * its micro-batches are through.
+/* A line (templates/steps.h) has its stages on devices; this module says when its micro-batches are
+ * through.
  *
- * A post is a device with the columns that it does, of all phases or of one. All micro-batches go
+ * A post is a device with the columns that it runs, in all phases or in one. All micro-batches go
  * the same way:
  *
- *     there, around and around           post 0  |0|1|2|    |0|1|2|    |0|1|2|         `rounds` times around; the next round of a
- *                                        post 1    |0|1|2|    |0|1|2|                  micro-batch begins where the last one of it ended
+ *  there, around and around    post 0  |0|1|2|    |0|1|2|    |0|1|2|   `rounds` times around; the
+ *                              post 1    |0|1|2|    |0|1|2|            next round begins where
+ *                                                                      the last one ended
+ *  there and back              post 0  |0|1|   |0|2|1|2|    once       one forward, one backward
+ *                              post 1    |0|0|1|1|2|2| once            in turn: back first, no
+ *                                                                      more in flight than posts
+ *                                                                      to the end
+ *  there on some, around       post 0  |0|1|2|                         data left by `there` (keys
+ *  on others                   post 1     ~~|0|1|2|0|1|2|0|1|2|        and values) goes over links
  *
- *     there and back                     post 0  |0|1|   |0|2|1|2|    once              one forward, one backward in turn: back first,
- *                                        post 1    |0|0|1|1|2|2| once                  and no more under way than posts to the end
+ * A post may also be a team (plan_team.h), which works together. Data for a team goes to its first
+ * device, which hands it on. For data that is divided over the devices of both posts, each part
+ * goes directly to where it is needed.
  *
- *     there on some, around on others    post 0  |0|1|2|                               what there leaves (keys and values) goes over
- *                                        post 1     ~~|0|1|2|0|1|2|0|1|2|              links to where it is needed
- *
- * A post may also be a team (plan_team.h), which does all of that together. What comes to it comes
- * to its first device, and is handed on from there; of what is divided over the devices of both,
- * each part goes from where it is to where it is needed.
- *
- * A round is the mean of all. Some rounds are gone through one by one, with ports as plan.h has
- * them; once they are alike, the rest take as long each as the last: with all posts busy that is
- * the slowest of them times the micro-batches, else the sum of a round. Of the planner's own files.
- * Pure. */
+ * A round is the mean of all rounds. Some rounds are simulated one by one, with ports as in plan.h.
+ * Once rounds are equal, the rest take as long as the last one. With all posts busy, a round takes
+ * the slowest post times the micro-batches; else it takes the sum of a round. The files of the
+ * planner alone use this header. Pure. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_LINE_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_LINE_H
 
@@ -29,53 +30,60 @@
 #include "planner/layout/stages.h"
 
 enum {
-    LINE_CUTS = 40,       /* candidates that are run: together, and as many apart */
-    LINE_DIVIDED = 12,    /* of teams of each width, the same */
-    LINE_VARIATIONS = 16, /* ways to make teams of devices of each kind */
+    LINE_CUTS = 40,       /* candidates that are run; as many again with separate posts */
+    LINE_DIVIDED = 12,    /* the same for teams of each width */
+    LINE_VARIATIONS = 16, /* ways to form teams from the devices of each kind */
     LINE_POSTS = STAGES_DEVICES,
     LINE_LATE = 8,
     LINE_BATCHES = 64,
-    LINE_ROUNDS = 4 /* gone through one by one */
+    LINE_ROUNDS = 4 /* rounds simulated one by one */
 };
 
 struct line_post {
-    const struct plan_case *one; /* what each of its devices does of a micro-batch; borrowed */
+    const struct plan_case *one; /* work of each of its devices for a micro-batch; borrowed */
     uint32_t width;
     uint32_t devices[TEAM_MOST];
-    uint32_t first_row;    /* of the plan: those of its devices */
+    uint32_t first_row;    /* first row of its devices in the plan */
     uint32_t first, count; /* columns */
-    double takes_s[STEP_PHASES],
-        slow_s[STEP_PHASES]; /* of a micro-batch; around: of a round; slow 0: unknown */
-    double there_bytes, round_bytes, back_bytes; /* into it, of a micro-batch; round: each */
-    double told_bytes; /* into each of a team, of a micro-batch in all, from the others */
-    double fixed_bytes, held_bytes, working_bytes; /* held: of each micro-batch that is under way */
-    struct figure rests_on;                        /* time of a micro-batch in all */
-    struct figure energy_j, once_j; /* of a micro-batch in all; of what is done once */
+    /* Times of a micro-batch by phase; `around` is one round. slow_s is the p90 time; 0 means
+     * unknown. */
+    double takes_s[STEP_PHASES], slow_s[STEP_PHASES];
+    /* Input of a micro-batch; round_bytes is for each round. */
+    double there_bytes, round_bytes, back_bytes;
+    /* Bytes that each team member gets from the others for a micro-batch in all. */
+    double told_bytes;
+    /* Bytes on each device; held_bytes are for each micro-batch in flight. */
+    double fixed_bytes, held_bytes, working_bytes;
+    struct figure rests_on; /* whole time of a micro-batch, with its source */
+    /* Energy of a micro-batch in all, and of the steps that run once. */
+    struct figure energy_j, once_j;
     uint32_t samples;
     bool is_widened;
 };
 
-struct line_late {     /* between columns of different posts, when all micro-batches are through */
+/* Data between columns of different posts after all micro-batches are through. */
+struct line_late {
     uint32_t from, to; /* posts */
     double bytes;
-    bool is_after; /* what is done once, else before it */
+    bool is_after; /* sent after the steps that run once, else before them */
 };
 
 struct line {
-    const struct plan_case *one;  /* of a micro-batch, on devices that are no team */
-    int64_t micro_batches, items; /* and of each */
+    const struct plan_case *one;  /* case of a micro-batch, on devices without teams */
+    int64_t micro_batches, items; /* number of micro-batches, and items of each */
     int64_t rounds;               /* 0: none */
     bool has_back;
-    uint32_t row_count, post_count, there_count; /* the first posts are on the way there */
-    uint32_t ring;      /* the first post that is gone around: 0, or there_count */
-    double start_bytes; /* into the ring, of a micro-batch */
-    double *kept_bytes; /* by column: what there leaves for the rounds; borrowed */
+    /* The first `there_count` posts are for the way there. */
+    uint32_t row_count, post_count, there_count;
+    uint32_t ring;      /* first post of the loop: 0, or there_count */
+    double start_bytes; /* bytes of a micro-batch into the loop */
+    double *kept_bytes; /* indexed by column: bytes that `there` leaves for the rounds; borrowed */
     struct line_post posts[LINE_POSTS];
     struct line_late late[LINE_LATE];
     size_t late_count;
 };
 
-struct line_gap { /* a post that has begun waits */
+struct line_gap { /* time in which a started post waits */
     uint32_t post;
     double from_s, until_s;
 };
@@ -83,60 +91,60 @@ struct line_gap { /* a post that has begun waits */
 struct line_run {
     const struct line *line;
     struct topology_traffic traffic;
-    /* made */
+    /* Outputs: */
     double makespan_s;
-    double first_s[LINE_POSTS], last_s[LINE_POSTS];         /* of work */
-    double first_use_s[LINE_POSTS], last_use_s[LINE_POSTS]; /* with transfers */
-    int64_t most_held[LINE_POSTS];                          /* micro-batches under way */
-    struct plan_transfer transfers[4 * LINE_POSTS];         /* of the first micro-batch */
+    double first_s[LINE_POSTS], last_s[LINE_POSTS];         /* work */
+    double first_use_s[LINE_POSTS], last_use_s[LINE_POSTS]; /* including transfers */
+    int64_t most_held[LINE_POSTS];                          /* most micro-batches in flight */
+    struct plan_transfer transfers[4 * LINE_POSTS];         /* transfers of the first micro-batch */
     size_t transfer_count;
     struct line_gap *gaps;
     size_t gap_count, gap_room;
-    /* scratch */
+    /* Scratch: */
     bool is_slow, is_stuck, is_out_of_memory;
-    int64_t running[LINE_POSTS]; /* a micro-batch; -1: none */
+    int64_t running[LINE_POSTS]; /* micro-batch at work; -1: none */
     int64_t held[LINE_POSTS];
-    double at_s[LINE_BATCHES];    /* when it ends or arrives */
-    double ready_s[LINE_BATCHES]; /* when all that was left for its rounds is where it is needed */
-    double round_s[LINE_ROUNDS];  /* when each round is over */
+    double at_s[LINE_BATCHES];    /* end or arrival time */
+    double ready_s[LINE_BATCHES]; /* arrival of all data for its rounds */
+    double round_s[LINE_ROUNDS];  /* end of each round */
     uint32_t hop[LINE_BATCHES];
     uint8_t state[LINE_BATCHES];
 };
 
-/* ---------------------------------------------------------------- who does which columns */
+/* ---------------------------------------------------------------- columns of each device */
 
-struct line_group { /* of devices that are alike, or of teams of them */
+struct line_group { /* equal devices, or teams of them */
     uint32_t count;
-    uint32_t width;                 /* of a team; 1: a device */
-    uint32_t devices[PLAN_DEVICES]; /* of the i-th team from i * width on */
-    double price;                   /* of an hour of one device, or team; 0: unknown */
+    uint32_t width;                 /* devices in a team; 1: no teams */
+    uint32_t devices[PLAN_DEVICES]; /* team i begins at i * width */
+    double price;                   /* price of an hour of one device or team; 0: unknown */
 };
 
-/* How wide the teams of each kind are: 1 << of each. */
+/* Widths of the teams of each kind: 1 << of each. */
 struct line_variation {
     uint8_t of[STAGES_GROUPS];
 };
 
-/* What columns take of a micro-batch on a device (or team) of each group, and each device has to
- * have. */
+/* Figures of columns for a micro-batch on a device (or team) of each group, and the memory that
+ * each device needs. */
 struct line_figures {
-    double takes_s[STEP_PHASES][STAGES_COLUMNS]
-                  [STAGES_GROUPS]; /* around: of all rounds; infinite: it cannot */
+    /* Times by phase; `around` is all rounds together. Infinite means that the column cannot run
+     * there. */
+    double takes_s[STEP_PHASES][STAGES_COLUMNS][STAGES_GROUPS];
     double energy_j[STAGES_COLUMNS][STAGES_GROUPS];
-    double fixed_bytes[2][STAGES_COLUMNS][STAGES_GROUPS]; /* weights and the like of what is there;
-                                                             and of what is around */
-    double all_bytes[STAGES_COLUMNS][STAGES_GROUPS];      /* of both, shared sets once */
-    double there_bytes[STAGES_COLUMNS], round_bytes[STAGES_COLUMNS],
-        back_bytes[STAGES_COLUMNS];                      /* into it;
-                                              round: of each; back: from the column after it */
-    double kept_bytes[STAGES_COLUMNS];                   /* what there leaves for around or back */
+    /* Weights and other fixed bytes, of the phase there and of the phase around. */
+    double fixed_bytes[2][STAGES_COLUMNS][STAGES_GROUPS];
+    double all_bytes[STAGES_COLUMNS][STAGES_GROUPS]; /* both phases, shared sets once */
+    /* Input of a column: round_bytes for each round, back_bytes from the column after it. */
+    double there_bytes[STAGES_COLUMNS], round_bytes[STAGES_COLUMNS], back_bytes[STAGES_COLUMNS];
+    double kept_bytes[STAGES_COLUMNS]; /* bytes that `there` leaves for around or back */
     double held_bytes[2][STAGES_COLUMNS][STAGES_GROUPS]; /* there with what comes back; around */
     double working_bytes[2][STAGES_COLUMNS][STAGES_GROUPS];
     double start_bytes;
 };
 
-/* What crosses a cut takes from a device of a group to one of another; infinite: there is no
- * way. */
+/* The time of the data at a cut, from a device of one group to a device of another; infinite means
+ * no path. */
 struct line_ways {
     double takes_s[STAGES_GROUPS][STAGES_GROUPS];
 };
@@ -144,81 +152,82 @@ struct line_ways {
 struct line_candidate {
     int64_t micro_batches, items;
     size_t variation;
-    uint32_t width; /* of its widest team */
+    uint32_t width; /* width of its widest team */
     bool is_apart;
-    struct stages there, around;      /* of apart; else `there` is of all */
-    uint32_t first_of[STAGES_GROUPS]; /* the first device of each group that is gone around on */
-    double time_s, price, energy_j;   /* roughly */
+    struct stages there, around; /* separate posts use both; otherwise `there` has all stages */
+    uint32_t first_of[STAGES_GROUPS]; /* first device of each group in the loop */
+    double time_s, price, energy_j;   /* estimates */
 };
 
 struct line_cuts {
     const struct plan_case *whole;
-    struct line_group kinds[STAGES_GROUPS]; /* of devices */
-    size_t group_count;                     /* and of kinds */
-    bool lacks_some;                        /* devices that it does not search among */
-    struct plan_teams *teams;               /* by width: 1 << of each */
-    struct problem undivided;               /* why there are none; empty: there are */
+    struct line_group kinds[STAGES_GROUPS]; /* kinds of devices */
+    size_t group_count;                     /* number of groups and of kinds */
+    bool lacks_some;                        /* there are devices outside the search */
+    struct plan_teams *teams;               /* indexed by width: 1 << index */
+    struct problem undivided; /* the reason when there are no teams; empty: there are teams */
     struct line_variation variations[LINE_VARIATIONS];
     size_t variation_count;
-    /* of the number of micro-batches and the variation at hand */
+    /* State for the current number of micro-batches and the current variation: */
     size_t variation;
     struct line_group groups[STAGES_GROUPS];
-    struct plan_case
-        *ones[TEAM_WIDTHS]; /* what a device of a team of each width does; NULL: not made */
+    /* Work of one member of a team of each width; NULL means that it was not made. */
+    struct plan_case *ones[TEAM_WIDTHS];
     int64_t micro_batches, items, rounds;
     size_t columns;
     bool has_back;
     struct line_figures *figures;
-    struct line_ways ways[2]; /* there and back; and around, where less is carried at a time */
+    struct line_ways ways[2]; /* there and back, and around, which sends less at a time */
     struct line_candidate *kept;
     size_t kept_count;
-    struct line_candidate *next; /* the one at hand */
-    uint64_t effort;             /* that is left of the number at hand, in figures of stages.h */
+    struct line_candidate *next; /* the current candidate */
+    uint64_t effort;             /* effort left for the current number, in figures of stages.h */
 };
 
-/* Kinds of devices for which there is room; and the ways to make teams of them, none first, or why
- * there is none but that. False without memory. */
+/* line_find_kinds finds the kinds of devices that fit in the search. line_find_variations finds the
+ * ways to make teams of them, without teams first, or the reason for no teams. It returns false
+ * when memory is short. */
 void line_find_kinds(struct line_cuts *cuts);
 bool line_find_variations(struct line_cuts *cuts);
-/* The devices and teams of the variation at hand. */
+/* Sets the devices and teams of the current variation. */
 void line_set_groups(struct line_cuts *cuts);
-/* All that is not beaten by others in time, price and energy, roughly. `whole` is given, all else
- * zeros. False without memory; the cuts are to be ended then, too. */
+/* Finds all candidates that no other beats in estimated time, price and energy. `whole` is given,
+ * all else zeros. Returns false when memory is short; line_cuts_fini ends the cuts then, too. */
 bool line_cut(struct line_cuts *cuts);
 void line_cuts_fini(struct line_cuts *cuts);
-/* Makes what is at hand that of `count` micro-batches, or the next fewer that are alike, and of a
- * variation. No ones[0]: it cannot be. False without memory. */
+/* Sets the current state to `count` micro-batches, or the next smaller count of equal ones, and to
+ * a variation. ones[0] is NULL when that is impossible. Returns false when memory is short. */
 bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation);
-/* What a device of the group does of a micro-batch. */
+/* Returns the work of a device of the group for a micro-batch. */
 const struct plan_case *line_one(const struct line_cuts *cuts, size_t group);
-/* Whether a step can be done with its weights there. */
+/* Returns true when the step can run with its weights in memory. */
 bool line_can_run(const struct plan_case *one, size_t step, uint32_t device);
 
-/* Ways to change stages a little: a column from one to another, those between keeping as many as
- * they have; a device with as many columns as it has to another's place; one that is spare (so many
- * of each group are) in place of one, or for half of its columns; and one left out. How many there
- * are; and the stages after one of them, false: it changes nothing, or cannot be. Sums are not
- * worked out. */
+/* Small changes of stages. One column moves from a stage to another, while those between keep their
+ * number. A device with as many columns goes to another place. A spare device (`spare` counts them
+ * by group) replaces a device or takes half of its columns. One device is left out. line_moves
+ * returns the number of moves. line_move returns false when the move changes nothing or is
+ * impossible. Sums are not computed. */
 uint32_t line_moves(const struct stages *stages);
 bool line_move(const struct stages *stages, uint32_t move, const uint32_t spare[STAGES_GROUPS],
                struct stages *ret_stages);
 
 /* ---------------------------------------------------------------- from post to post */
 
-/* Into how many parts it goes what is divided over the devices of both; and the device that has a
- * part of so many. */
+/* line_parts returns the number of parts that divided data has between two posts. line_part returns
+ * the device that holds one of so many parts. */
 uint32_t line_parts(const struct line *line, uint32_t from, uint32_t to);
 uint32_t line_part(const struct line *line, uint32_t post, uint32_t part, uint32_t parts);
-/* What a post leaves for those columns of another that it does, too. */
+/* Returns the bytes that a post leaves for those columns that the other post runs, too. */
 double line_kept(const struct line *line, uint32_t from, uint32_t to);
 
-/* ---------------------------------------------------------------- when they are through */
+/* ---------------------------------------------------------------- times */
 
-/* False without memory. */
+/* Begins a run. Returns false when memory is short. */
 bool line_run_init(struct line_run *run, const struct plan_input *input);
 void line_run_fini(struct line_run *run);
-/* False: something cannot be carried, or there is no memory for gaps. `is_slow`: all takes
- * slow_s. */
+/* Runs the line; with `is_slow`, all work takes slow_s. Returns false when some data has no path,
+ * or memory for gaps is short. */
 bool line_run(struct line_run *run, const struct line *line, bool is_slow);
 
 #endif

@@ -1,6 +1,6 @@
-/* Stages of a line (plan_line.h) changed a little. The search by limits (stages.h) finds who could
- * do it, and how many columns fit each; moves from there on find what it knows nothing of: how long
- * micro-batches wait for one another. */
+/* This file makes small changes to the stages of a line (plan_line.h). The search by limits
+ * (stages.h) finds possible devices and columns for them. It ignores how long micro-batches wait
+ * for one another. Moves improve the result in this respect. */
 #include "planner/layout/plan_line.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static bool shift(struct stages *stages, uint32_t from, uint32_t to)
     return true;
 }
 
-/* Those between move up. Among alike devices nothing changes. */
+/* Moves a stage's device; the devices between move up. Among equal devices nothing changes. */
 static bool carry(struct stages *stages, uint32_t from, uint32_t to)
 {
     const struct stages_stage it = stages->stages[from];
@@ -36,7 +36,7 @@ static bool carry(struct stages *stages, uint32_t from, uint32_t to)
     return is_other;
 }
 
-/* Its columns go to those before and behind it. */
+/* Drops a device; its columns go to the stages before and behind. */
 static bool drop(struct stages *stages, uint32_t at)
 {
     const uint32_t columns = stages->stages[at].count;
@@ -57,7 +57,7 @@ static bool drop(struct stages *stages, uint32_t at)
     return true;
 }
 
-/* A device of `group` takes half of the columns, those before or those behind. */
+/* Gives half of the columns to a device of `group`, the columns before or those behind. */
 static bool divide(struct stages *stages, uint32_t at, bool is_before, uint32_t group)
 {
     struct stages_stage *it = &stages->stages[at];

@@ -1,3 +1,4 @@
+/* This file computes and compares the outcomes of plans, and makes plans of trials. */
 #include "planner/layout/plan_internal.h"
 
 #include <assert.h>
@@ -194,7 +195,7 @@ size_t plan_aims(const struct plan_input *input, struct plan_input aims[PLAN_AIM
             break;
         }
     }
-    int rounds = plan_has_limits(input) ? 2 : 1; /* the second within the limits */
+    int rounds = plan_has_limits(input) ? 2 : 1; /* the second one within the limits */
     for (int limited = 0; limited < rounds; limited++) {
         for (int i = 0; i < PLAN_OBJECTIVES; i++) {
             struct plan_input aim = *input;
@@ -220,9 +221,9 @@ void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PL
     aims[0].budget_micro = PLAN_UNLIMITED;
 }
 
-/* ---------------------------------------------------------------- what is better */
+/* ---------------------------------------------------------------- comparison */
 
-/* How far outside the limits, as shares of them. */
+/* Returns the distance outside the limits, as shares of them. */
 static double excess(const struct plan_input *input, const struct plan_outcome *outcome)
 {
     double sum = 0;
@@ -244,8 +245,7 @@ static int compare(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-/* Sums of the same terms in another order differ in their last digits, which must decide
- * nothing. */
+/* Sums of the same terms in another order differ in their last digits. These must not decide. */
 static double coarse(double value)
 {
     int exponent = 0;
@@ -439,9 +439,9 @@ struct plan *plan_of_trial(struct plan_trial *trial, enum plan_form form, const 
     return plan;
 }
 
-/* ---------------------------------------------------------------- again and again */
+/* ---------------------------------------------------------------- repeated plans */
 
-/* How long all transfers over a link take. */
+/* Returns the time of all transfers over a link. */
 static double link_s(const struct plan *plan, uint32_t link)
 {
     double sum = 0;

@@ -1,7 +1,7 @@
-/* Who does which stage is found by pipeline.h, to which steps are layers that stand one after the
- * other, with times that are lines through those of one item and of more. What crosses a cut goes
- * over its link, whatever stage it is for. Then every number of micro-batches is worked out by the
- * rules of plan.h, with the times of just that micro-batch, and the best is taken. */
+/* This file plans stages of steps, which pipeline.h finds. Its layers are the steps, and their
+ * times are lines through the times of one item and of more. Data across a cut goes over the link
+ * of the cut, whatever its stage. Then each number of micro-batches is timed by the rules of
+ * plan.h, and the best is taken. */
 #include "planner/layout/plan_internal.h"
 
 #include "planner/layout/pipeline.h"
@@ -17,27 +17,27 @@ enum { MICRO_BATCHES = 1024 };
 struct stage {
     uint32_t device;
     uint32_t first, count; /* steps */
-    double time_s, p90_s;  /* of a micro-batch */
+    double time_s, p90_s;  /* times of a micro-batch */
     struct figure rests_on;
     struct figure energy_j;
-    double in_bytes;               /* over the cut before it */
-    double fixed_bytes, one_bytes; /* weights and what is kept; what a micro-batch takes besides */
+    double in_bytes;               /* data over the cut before it */
+    double fixed_bytes, one_bytes; /* weights and kept data; the rest for a micro-batch */
     bool is_streamed;
     uint32_t samples;
 };
 
 struct line {
     const struct plan_case *whole;
-    uint32_t devices[PIPELINE_DEVICES]; /* of pipeline.h: which they are */
+    uint32_t devices[PIPELINE_DEVICES]; /* device of each device number of pipeline.h */
     size_t device_count;
-    struct stage stages[PIPELINE_DEVICES + 1]; /* the last stands for the end */
+    struct stage stages[PIPELINE_DEVICES + 1]; /* the last entry marks the end */
     size_t stage_count;
-    int64_t micro_batches, items; /* and of each */
+    int64_t micro_batches, items; /* number of micro-batches, and items of each */
 };
 
 /* ---------------------------------------------------------------- stages */
 
-/* How much of what the best can it does: the sum over steps of the best time over its own. */
+/* Returns how well a device does: the sum over steps of the best time over its own. */
 static double merit_of(const struct plan_case *of, uint32_t device)
 {
     double sum = 0;
@@ -53,7 +53,7 @@ static double merit_of(const struct plan_case *of, uint32_t device)
     return sum;
 }
 
-/* The best, as many as can be searched. */
+/* Chooses the best devices, as many as the search can handle. */
 static void choose_devices(struct line *line, const struct plan_case *one)
 {
     size_t layers = one->steps->step_count;
@@ -80,7 +80,7 @@ static void choose_devices(struct line *line, const struct plan_case *one)
     }
 }
 
-/* What edges carry from steps before `step` to it and those behind it. */
+/* Returns the bytes of edges from steps before `step` to it and later steps. */
 static double cut_bytes(const struct plan_case *of, size_t step)
 {
     double sum = 0;
@@ -91,7 +91,8 @@ static double cut_bytes(const struct plan_case *of, size_t step)
     return sum;
 }
 
-/* A line through the times of one item and of `few`, or that of one alone where more do not fit. */
+/* Computes lines through the times of one item and of `few`. If more do not fit, one item counts
+ * alone. */
 static void fill_times(const struct line *line, const struct plan_case *one,
                        const struct plan_case *few, double *fixed_s, double *item_s)
 {
@@ -129,7 +130,7 @@ static void fill_links(const struct line *line, const struct plan_input *input, 
     }
 }
 
-/* What steps share with those before them in their stage lies there once. */
+/* A set shared with earlier steps of the stage is stored once. */
 static void fill_shared(const struct steps *steps, bool *has_set, double *shared)
 {
     for (size_t first = 0; first < steps->step_count; first++) {
@@ -144,7 +145,7 @@ static void fill_shared(const struct steps *steps, bool *has_set, double *shared
     }
 }
 
-/* False: without memory. No stages: it found none. */
+/* Returns false when memory is short. No stages means that none were found. */
 static bool cut_stages(struct line *line, const struct plan_case *one, const struct plan_case *few)
 {
     size_t layers = one->steps->step_count;
@@ -213,7 +214,7 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
 
 /* ---------------------------------------------------------------- a micro-batch */
 
-/* What a stage takes of the micro-batch `one`. False: it cannot run there. */
+/* Costs a stage for the micro-batch `one`. Returns false when it cannot run there. */
 static bool cost_stage(const struct plan_case *one, struct stage *stage, bool *has_set)
 {
     const struct steps *steps = one->steps;
@@ -265,14 +266,14 @@ struct belt {
     struct line *line;
     const struct plan_input *input;
     struct topology_traffic traffic;
-    double *there_s; /* when a micro-batch is at a stage: [stage * micro_batches + which] */
+    double *there_s; /* arrival at a stage: [stage * micro_batches + which] */
     double finish_s[PIPELINE_DEVICES];
     int64_t begun[PIPELINE_DEVICES], ended[PIPELINE_DEVICES];
-    /* made */
+    /* Outputs: */
     double start_s[PIPELINE_DEVICES], last_s[PIPELINE_DEVICES];
     double first_use_s[PIPELINE_DEVICES], last_use_s[PIPELINE_DEVICES];
-    double waiting[PIPELINE_DEVICES]; /* micro-batches that are at a stage at most */
-    struct plan_transfer transfers[PIPELINE_DEVICES]; /* of the first micro-batch */
+    double waiting[PIPELINE_DEVICES];                 /* most micro-batches at a stage */
+    struct plan_transfer transfers[PIPELINE_DEVICES]; /* transfers of the first micro-batch */
     bool is_stuck;
 };
 
@@ -347,7 +348,7 @@ static void end_one(struct belt *belt, size_t stage, bool is_slow)
     begin_next(belt, stage, now, is_slow);
 }
 
-/* Always the micro-batch that ends first; of equals the one that is furthest. */
+/* Always ends the micro-batch that finishes first, among equals the furthest one. */
 static bool run_belt(struct belt *belt, bool is_slow)
 {
     size_t stages = belt->line->stage_count;
@@ -376,7 +377,7 @@ static bool run_belt(struct belt *belt, bool is_slow)
     }
 }
 
-/* ---------------------------------------------------------------- what it comes to */
+/* ---------------------------------------------------------------- outcome */
 
 static bool fill_uses(const struct belt *belt, struct plan_use uses[PLAN_DEVICES],
                       struct figure *makespan_s)
@@ -414,8 +415,7 @@ static bool fill_uses(const struct belt *belt, struct plan_use uses[PLAN_DEVICES
     return fits;
 }
 
-/* Between one micro-batch and the next, each stage waits until the next is there. `waits` NULL:
- * counts only. */
+/* Lists the waits of each stage between micro-batches. With `waits` NULL, only counts them. */
 static size_t list_waits(const struct belt *belt, struct plan_wait *waits)
 {
     size_t count = 0;
@@ -508,7 +508,7 @@ static double end_of(const struct belt *belt)
     return end_s;
 }
 
-/* Keeps it in `found` if it is better than what is there. */
+/* Keeps the line in `found` if it is better. */
 static bool weigh(struct belt *belt, struct plan_found *found)
 {
     struct plan_use uses[PLAN_DEVICES];
@@ -558,7 +558,7 @@ static bool try_micro_batches(struct line *line, struct belt *belt, bool *has_se
     return ok;
 }
 
-/* 1, 2, 4 ... micro-batches, of as many items as it takes. */
+/* Tries 1, 2, 4 ... micro-batches. */
 static bool try_all(struct line *line, struct plan_found *found)
 {
     int64_t items = line->whole->items;
@@ -600,7 +600,7 @@ static bool search(struct line *line, struct plan_found *found)
     return ok;
 }
 
-/* Stages of the steps as they are. */
+/* Cuts the steps as they are. */
 static bool cut_steps(const struct plan_case *of, struct plan_found *ret_found)
 {
     *ret_found = (struct plan_found){.plan = NULL};
@@ -649,7 +649,7 @@ bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
         return true;
     }
     bool ok = plan_line(of, &line);
-    if (ret_found->variants.count == 0) { /* beside those of a line, what is against them is said */
+    if (ret_found->variants.count == 0) { /* the reason is shown beside the line's variants */
         plan_note(&ret_found->variants, of->input,
                   &(struct plan_variant){PLAN_PIPELINE, FOUND_BY, ret_found->outcome});
     }

@@ -1,3 +1,4 @@
+/* This file runs the micro-batches of a line through its posts (plan_line.h). */
 #include "planner/layout/plan_line.h"
 
 #include <assert.h>
@@ -5,7 +6,7 @@
 #include <string.h>
 
 enum {
-    SLICES = 64, /* into which the rounds that are like the last are cut, to be looked at */
+    SLICES = 64, /* slices that show the rounds after the simulated ones */
 };
 enum { WAITING, RUNNING, TRAVELLING, DONE };
 
@@ -23,7 +24,7 @@ void line_run_fini(struct line_run *run)
     free(run->gaps);
 }
 
-/* ---------------------------------------------------------------- the way of a micro-batch */
+/* ---------------------------------------------------------------- path of a micro-batch */
 
 static uint32_t ring_count(const struct line *line)
 {
@@ -79,7 +80,7 @@ static double takes_s(const struct line_run *run, uint32_t hop)
     return run->is_slow ? post->slow_s[phase] : post->takes_s[phase];
 }
 
-/* ---------------------------------------------------------------- what is carried */
+/* ---------------------------------------------------------------- transfers */
 
 uint32_t line_parts(const struct line *line, uint32_t from, uint32_t to)
 {
@@ -105,7 +106,7 @@ double line_kept(const struct line *line, uint32_t from, uint32_t to)
     return bytes;
 }
 
-/* One of `parts` parts of what goes from post to post. */
+/* One of `parts` parts of the data from post to post. */
 struct load {
     uint32_t from, to;
     uint32_t part, parts;
@@ -133,7 +134,7 @@ static void keep(struct line_run *run, const struct load *load, const struct top
     memcpy(transfer->links, way->links, sizeof way->links);
 }
 
-/* When it is there. */
+/* Returns the arrival time. */
 static double bring(struct line_run *run, const struct load *load, double now, bool is_kept)
 {
     const struct plan_input *input = run->line->one->input;
@@ -160,14 +161,15 @@ static double bring(struct line_run *run, const struct load *load, double now, b
     return way.finish_s;
 }
 
-/* Of what is whole wherever it is: to the first device of the next. */
+/* Sends data that every device of a post has in full, to the first device of the next post. */
 static double carry(struct line_run *run, uint32_t from, uint32_t to, double bytes, double now,
                     bool is_kept)
 {
     return bring(run, &(struct load){from, to, 0, 1, bytes}, now, is_kept);
 }
 
-/* Of what is divided over the devices of both, each part by itself. When all of them are there. */
+/* Sends data that is divided over the devices of both posts, each part alone. Returns the last
+ * arrival. */
 static double carry_parts(struct line_run *run, uint32_t from, uint32_t to, double bytes,
                           double now, bool is_kept)
 {
@@ -180,7 +182,7 @@ static double carry_parts(struct line_run *run, uint32_t from, uint32_t to, doub
     return there_s;
 }
 
-/* What a post on the way there leaves for those that are gone around. When all of it is there. */
+/* Sends the data that a post leaves for the rounds. Returns the last arrival. */
 static double hand_over(struct line_run *run, uint32_t from, double now, bool is_kept)
 {
     const struct line *line = run->line;
@@ -209,8 +211,8 @@ static void add_gap(struct line_run *run, uint32_t post, double from_s, double u
     run->gaps[run->gap_count++] = (struct line_gap){post, from_s, until_s};
 }
 
-/* Whether `a` goes before `b` at a post where both wait: back before there; there before around;
- * else who came first. */
+/* Returns true when `a` goes before `b` at a post where both wait. Back goes before there, and
+ * there before around. Otherwise the first to arrive goes first. */
 static bool goes_before(const struct line_run *run, int64_t a, int64_t b)
 {
     const struct line *line = run->line;
@@ -223,7 +225,7 @@ static bool goes_before(const struct line_run *run, int64_t a, int64_t b)
     return came_together ? a < b : run->at_s[a] < run->at_s[b];
 }
 
-/* One forward, one backward in turn: no more under way than there are posts from here to the
+/* One forward, one backward in turn: at most as many are in flight as posts from here to the
  * end. */
 static bool may_begin(const struct line_run *run, uint32_t post, int64_t which)
 {
@@ -295,7 +297,7 @@ static void go_on(struct line_run *run, int64_t which, double now)
     begin_next(run, post, now);
 }
 
-/* Always what ends or arrives first; of equals that of the lowest number. */
+/* The next event is always the earliest end or arrival, among equals that of the lowest number. */
 static void run_batches(struct line_run *run)
 {
     int64_t count = run->line->micro_batches;
@@ -318,8 +320,7 @@ static void run_batches(struct line_run *run)
     }
 }
 
-/* ---------------------------------------------------------------- the rounds that are like the
- * last */
+/* ---------------------------------------------------------------- rounds like the last */
 
 static double slowest_of(const struct line_run *run)
 {
@@ -356,7 +357,7 @@ static void add_rounds(struct line_run *run)
     }
 }
 
-/* ---------------------------------------------------------------- what is done once */
+/* ---------------------------------------------------------------- steps that run once */
 
 static double carry_late(struct line_run *run, const struct line_late *late)
 {

@@ -1,19 +1,19 @@
-/* Searches find the best they come by, not the best there is: with a device more they may come by
- * worse. So some of the devices are planned for alone, as if there were no others, and what that
- * gives counts too. Devices of one kind are taken together where there are many. */
+/* This file lists subsets of the devices to plan for alone. Searches find good plans, not the
+ * optimum, and one device more may make the result worse. So plans on subsets count, too. If there
+ * are many devices, those of one kind stay together. */
 #include "planner/layout/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    APART = 4,       /* so many devices at most are taken apart whatever kind they are of */
-    KINDS_MOST = 62, /* of more no sets are made: they are bits of a mask */
+    APART = 4,       /* up to this many devices are taken one by one, whatever their kind */
+    KINDS_MOST = 62, /* no sets for more kinds, which are bits of a mask */
 };
 
 struct kinds {
     uint32_t count;
-    uint32_t of[PLAN_DEVICES]; /* by device */
+    uint32_t of[PLAN_DEVICES]; /* kind of each device */
 };
 
 static bool is_alike(const struct plan_input *input, uint32_t a, uint32_t b)
@@ -35,7 +35,7 @@ static void find_kinds(const struct plan_input *input, struct kinds *kinds)
     }
 }
 
-/* The devices of the kinds in `mask`. */
+/* Fills in the devices of the kinds in `mask`. */
 static void fill(const struct plan_input *input, const struct kinds *kinds, uint64_t mask,
                  struct plan_set *set)
 {
@@ -47,7 +47,7 @@ static void fill(const struct plan_input *input, const struct kinds *kinds, uint
     }
 }
 
-/* Steps that have to be on a device are planned with it. */
+/* A set must contain the required device of every step. */
 static bool has_placed(const struct plan_input *input, const struct plan_set *set)
 {
     for (size_t s = 0; input->placed != NULL && s < input->steps->step_count; s++) {
@@ -62,7 +62,7 @@ static bool has_placed(const struct plan_input *input, const struct plan_set *se
     return true;
 }
 
-/* The next of as many bits as `mask` has (Gosper). */
+/* Returns the next mask with as many bits (Gosper). */
 static uint64_t next_of_as_many(uint64_t mask)
 {
     uint64_t low = mask & (~mask + 1);

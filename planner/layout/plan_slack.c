@@ -1,24 +1,24 @@
-/* Slack: a step that nobody waits for may as well be where it costs less, as long as all of it ends
- * no later. Of plans by time, in which each step is a row. The searches for the shortest time have
- * taken the cheaper of two equal plans already (plan_outcome_is_better); what is left is where no
- * price is known, or equal ones, and energy differs, and what these searches did not come by. Steps
- * are moved one at a time, for as long as that helps. */
+/* Slack moves a step that no other step waits for to where it costs less, if the plan ends no
+ * later. It applies to plans by time in which each step is a row. The searches for the shortest
+ * time already take the cheaper of two equal plans (plan_outcome_is_better). Slack is left if
+ * prices are unknown or equal and energy differs, or where these searches did not look. Steps move
+ * one at a time, while that helps. */
 #include "planner/layout/plan_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* So many steps' times are worked out, at most. */
+/* The most step times that the moves compute. */
 #define SLACK_EFFORT UINT64_C(200000)
 
 struct reclaim {
     const struct plan_case *of;
     struct plan_trial *best, *now;
-    uint64_t left; /* of the effort */
+    uint64_t left; /* effort left */
 };
 
-/* Device by device the steps as the plan has them. */
+/* Takes over the devices and the order of the plan's steps. */
 static void follow(const struct plan *plan, struct plan_trial *trial)
 {
     for (size_t i = 0; i < plan->row_count; i++) {
@@ -34,7 +34,8 @@ static bool is_by_step(const struct plan_case *of, const struct plan *plan)
            plan->row_count == of->steps->step_count && plan->left_out == of->left_out;
 }
 
-/* It ends no later, and takes less: money, or as much and less energy. */
+/* Returns true when the trial ends no later, and takes less money, or the same money and less
+ * energy. */
 static bool takes_less(const struct plan_trial *now, const struct plan_trial *best)
 {
     const struct plan_outcome *a = &now->outcome;
@@ -54,7 +55,7 @@ static bool takes_less(const struct plan_trial *now, const struct plan_trial *be
     return has_energy && a->energy_j.value < b->energy_j.value * (1 - PLAN_ROUNDING);
 }
 
-/* Whether a device could take less for a step than the one that it is on. */
+/* Returns true when a device might take less for a step than its present device. */
 static bool may_help(const struct plan_case *of, size_t step, uint32_t from, uint32_t to)
 {
     const struct plan_cost *here = plan_cost_at(of, step, from);
@@ -87,7 +88,7 @@ static bool move_one(struct reclaim *reclaim)
     return is_any;
 }
 
-/* What was worked out besides, and what this has saved. */
+/* Copies the other results of the plan, and computes the savings. */
 static void carry_over(const struct plan *from, struct plan *to)
 {
     for (int i = 0; i < PLAN_FORMS; i++) {
@@ -116,7 +117,8 @@ static void carry_over(const struct plan *from, struct plan *to)
 static bool reclaim_all(struct reclaim *reclaim, struct plan **plan)
 {
     follow(*plan, reclaim->best);
-    /* What the plan says has to come out again: else it rests on what is not known here. */
+    /* The trial must reproduce the plan. Otherwise the plan rests on facts that are unknown
+     * here. */
     if (!plan_try(reclaim->best) || reclaim->best->outcome.status != PLAN_OK ||
         reclaim->best->overflow_bytes > 0 ||
         reclaim->best->outcome.makespan_s.value >

@@ -1,11 +1,11 @@
-/* The batch is dealt out by split.h, which knows devices as lines: so long to begin, so long for
- * each item. Times of steps and transfers are not quite that, so each device's line goes through
- * the times of its share and of half of it, with what carries them, and shares and lines are worked
- * out in turn a few times; what counts is when all of it is done (plan_course.h).
+/* This file deals out the batch by split.h. For split.h, a device is a line: a fixed time and a
+ * time for each item. Real times are not exactly linear. So each line goes through the times of the
+ * device's share and of half of it, with transfers. Shares and lines are computed in turn a few
+ * times. The end of all work (plan_course.h) is what counts.
  *
- * Who takes part is searched: all, the best few, those of each machine and of each kind; then, from
- * the best of these, one or all of a kind in a machine more or less, for as long as that helps. So
- * devices that help nothing are left alone. */
+ * The set of devices is searched. It tries all, the best few, those of each machine and of each
+ * kind. From the best set, one or all of a kind in a machine are added or removed while that helps.
+ * So useless devices are left out. */
 #include "planner/layout/plan_course.h"
 
 #include "planner/layout/split.h"
@@ -16,9 +16,9 @@
 
 enum {
     ROUNDS = 4,
-    TRIES = 240, /* sets of devices that are looked at, at most */
+    TRIES = 240, /* most sets of devices that are tried */
     CUTS = 1024, /* shares whose times are kept */
-    FEW = 2,     /* parts that a share is measured as one of */
+    FEW = 2,     /* parts in which a share is measured */
     PARTS_MOST = 4096,
 };
 
@@ -36,23 +36,23 @@ struct best {
 struct deal {
     const struct plan_case *whole;
     const struct plan_input *asked;
-    struct best *chosen; /* of all that the search came by, the best by what is asked for */
+    struct best *chosen; /* the best result of the search, by `asked` */
     int64_t grain;
-    uint32_t kind[PLAN_DEVICES];                        /* the first device with the same costs */
-    uint32_t machine[PLAN_DEVICES];                     /* the first that is near */
-    double single_s[PLAN_DEVICES];                      /* all of it there; INFINITY: it cannot */
-    int64_t most[PLAN_DEVICES];                         /* items that fit; 0: it cannot do any */
-    double begin_s[PLAN_DEVICES], each_s[PLAN_DEVICES]; /* its line, without what is carried */
-    double brought_bytes, fetched_bytes;                /* of an item */
+    uint32_t kind[PLAN_DEVICES];    /* first device with the same costs */
+    uint32_t machine[PLAN_DEVICES]; /* first device nearby */
+    double single_s[PLAN_DEVICES];  /* the whole batch there; INFINITY: impossible */
+    int64_t most[PLAN_DEVICES];     /* items that fit; 0: none */
+    double begin_s[PLAN_DEVICES], each_s[PLAN_DEVICES]; /* its line, without transfers */
+    double brought_bytes, fetched_bytes;                /* bytes of an item */
     struct cut_key keys[CUTS];
     struct plan_shard *cuts[CUTS]; /* NULL: none yet */
     uint64_t tried[TRIES];
     size_t tried_count;
-    bool has_met; /* two devices that are linked were tried */
+    bool has_met; /* two linked devices were tried */
     struct plan_course course;
-    /* of the set at hand */
+    /* State of the current set: */
     bool may_use[PLAN_DEVICES];
-    double fixed_s[PLAN_DEVICES], item_s[PLAN_DEVICES]; /* lines with all */
+    double fixed_s[PLAN_DEVICES], item_s[PLAN_DEVICES]; /* lines with transfers */
     struct plan_shard shards[PLAN_DEVICES];
 };
 
@@ -73,7 +73,7 @@ static int64_t summed_parts(const struct step *step, double *ret_bytes)
     return parts;
 }
 
-/* Parts meet where something is summed over them, and at what the whole work does not have. */
+/* Parts meet at a sum over them, and at a step that the whole work does not have. */
 static void add_step(const struct plan_trial *trial, const struct plan_case *whole, uint32_t step,
                      double *at_s, struct plan_shard *shard)
 {
@@ -116,7 +116,8 @@ static void measure_shard(struct plan_trial *trial, const struct plan_case *whol
     shard->p90_s = plan_try_p90(trial);
 }
 
-/* All steps of `items` on one device, at once. False without memory; no time where it cannot. */
+/* Times all steps of `items` on one device at once. Returns false when memory is short; the time is
+ * unknown if it is impossible. */
 static bool cut_once(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
                      struct plan_shard *ret_shard)
 {
@@ -135,8 +136,7 @@ static bool cut_once(const struct plan_case *whole, uint32_t device, int64_t ite
     return ok;
 }
 
-/* `rounds` like `round`, one after the other: the device is given all that they need before, and
- * all results are fetched after. */
+/* Adds `rounds` like `round`. All input is there before, and all results are fetched after. */
 static void add_rounds(const struct plan_shard *round, int64_t rounds, struct plan_shard *shard)
 {
     double times = (double)rounds;
@@ -166,14 +166,14 @@ static void add_rounds(const struct plan_shard *round, int64_t rounds, struct pl
     shard->is_streamed = shard->is_streamed || round->is_streamed;
 }
 
-/* In `rounds` parts, which differ by one item at most. False without memory; no time where they do
- * not fit. */
+/* Cuts into `rounds` parts, which differ by one item at most. Returns false when memory is short;
+ * the time is unknown if they do not fit. */
 static bool cut_in(const struct plan_case *whole, uint32_t device, int64_t items, int64_t rounds,
                    struct plan_shard *ret_shard)
 {
     struct plan_shard less;
     struct plan_shard more;
-    const int64_t larger = items % rounds; /* so many have one more */
+    const int64_t larger = items % rounds; /* number of larger parts */
     *ret_shard = (struct plan_shard){.items = items};
     if (!cut_once(whole, device, items / rounds + (larger > 0), 1, &more) ||
         (more.time_s.source != FIGURE_UNKNOWN && larger > 0 &&
@@ -191,15 +191,14 @@ static bool cut_in(const struct plan_case *whole, uint32_t device, int64_t items
     return true;
 }
 
-/* At once, or, if it does not fit, in the fewest parts of those tried that do. `ret_rounds`: how
- * many. */
+/* Takes all at once, or the fewest parts that fit, of those tried. `ret_rounds` is their number. */
 static bool cut_to_fit(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
                        int64_t *ret_rounds, struct plan_shard *ret_shard)
 {
     if (!cut_once(whole, device, items, parts, ret_shard)) {
         return false;
     }
-    int64_t low = 1; /* so few do not fit */
+    int64_t low = 1; /* too few to fit */
     int64_t high = 1;
     while (plan_may_part(whole->input) && ret_shard->time_s.source == FIGURE_UNKNOWN &&
            high < items && high < PARTS_MOST) {
@@ -226,7 +225,7 @@ static bool cut_to_fit(const struct plan_case *whole, uint32_t device, int64_t i
     return true;
 }
 
-/* Takes it in `rounds` parts if that is expected to take less; `ret_is_less`: whether it is. */
+/* Takes `rounds` parts if they are expected to take less; `ret_is_less` says so. */
 static bool try_rounds(const struct plan_case *whole, uint32_t device, int64_t rounds,
                        bool *ret_is_less, struct plan_shard *shard)
 {
@@ -242,9 +241,9 @@ static bool try_rounds(const struct plan_case *whole, uint32_t device, int64_t r
     return true;
 }
 
-/* A device that may be taken away begins a part anew, not all of it; but each part has to begin. So
- * from `rounds` parts on twice as many, for as long as that takes less, and then steps around the
- * best of these, each half as long as the last. */
+/* A device that may be taken away repeats one part, not all; but each part has fixed costs. The
+ * search doubles the parts while that takes less. Then it tries steps around the best, each half of
+ * the last. */
 static bool cut_for_risk(const struct plan_case *whole, uint32_t device, int64_t rounds,
                          struct plan_shard *shard)
 {
@@ -272,7 +271,7 @@ static bool cut_for_risk(const struct plan_case *whole, uint32_t device, int64_t
     return true;
 }
 
-/* At once or in parts; parts that have to hear of one another are no such. */
+/* Cuts at once or in parts; parts that exchange data are not cut in parts. */
 static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
                      struct plan_shard *ret_shard)
 {
@@ -286,7 +285,7 @@ static bool cut_anew(const struct plan_case *whole, uint32_t device, int64_t ite
            cut_for_risk(whole, device, rounds, ret_shard);
 }
 
-/* The same for devices of one kind, which are asked for again and again. */
+/* Caches cuts for devices of one kind, which are asked for often. */
 static bool cut(struct deal *deal, uint32_t device, int64_t items, int64_t parts,
                 struct plan_shard *ret_shard)
 {
@@ -315,12 +314,12 @@ static void line(double few_s, int64_t few, double many_s, int64_t many, double 
                  double *ret_item_s)
 {
     double item_s = many > few ? (many_s - few_s) / (double)(many - few) : many_s / (double)many;
-    item_s = fmax(item_s, many_s / (double)many * 1e-6); /* an item never takes nothing */
+    item_s = fmax(item_s, many_s / (double)many * 1e-6); /* an item always takes some time */
     *ret_item_s = fmax(item_s, 1e-12);
     *ret_fixed_s = fmax(many_s - item_s * (double)many, 0);
 }
 
-/* How many items it can do at most, and its first line. */
+/* Finds the most items that the device can do, and its first line. */
 static bool measure(struct deal *deal, uint32_t device)
 {
     struct plan_shard one;
@@ -356,7 +355,7 @@ static bool measure(struct deal *deal, uint32_t device)
     return true;
 }
 
-/* There and back, while nothing else moves. False: there is no way. */
+/* Returns the time there and back without other traffic, or false when there is no path. */
 static bool carried_s(const struct deal *deal, uint32_t home, uint32_t device, int64_t items,
                       double *ret_s)
 {
@@ -370,7 +369,7 @@ static bool carried_s(const struct deal *deal, uint32_t home, uint32_t device, i
     return ok;
 }
 
-/* Adds what is carried to the device's line. False: nothing can be. */
+/* Adds transfers to the device's line. Returns false when there is no path. */
 static bool carry(struct deal *deal, uint32_t home, uint32_t device)
 {
     double one_s = 0;
@@ -387,7 +386,7 @@ static bool carry(struct deal *deal, uint32_t home, uint32_t device)
 
 /* ---------------------------------------------------------------- dealing out */
 
-/* In whole grains, of which one may be smaller: its owner is whoever has most. */
+/* Rounds to whole grains. One grain may be smaller; the device with most items gets it. */
 static void round_down(int64_t excess, size_t count, int64_t *items)
 {
     size_t most = 0;
@@ -397,7 +396,7 @@ static void round_down(int64_t excess, size_t count, int64_t *items)
     items[most] -= excess;
 }
 
-/* Deals `left` out among those that are not full. False: they cannot. */
+/* Deals `left` to devices that are not full. Returns false if that is impossible. */
 static bool deal_left(const struct deal *deal, const bool *is_full, int64_t left, int64_t *shares)
 {
     const struct plan_input *input = deal->whole->input;
@@ -433,7 +432,7 @@ static bool deal_left(const struct deal *deal, const bool *is_full, int64_t left
     return true;
 }
 
-/* Deals out by the lines. Who would get more than fits gets that, and the others what is left. */
+/* Deals out by the lines. A device gets no more than fits; the others get the rest. */
 static bool deal_out(const struct deal *deal, int64_t shares[PLAN_DEVICES])
 {
     bool is_full[PLAN_DEVICES] = {false};
@@ -456,9 +455,9 @@ static bool deal_out(const struct deal *deal, int64_t shares[PLAN_DEVICES])
     return true;
 }
 
-/* ---------------------------------------------------------------- what a deal comes to */
+/* ---------------------------------------------------------------- outcome of a deal */
 
-/* What each device does, and what all of it rests on, by the course. */
+/* Fills in the use of each device and the makespan, by the course. */
 static void fill_uses(const struct deal *deal, struct plan_use *uses, struct figure *ret_makespan_s)
 {
     const struct plan_course *course = &deal->course;
@@ -477,7 +476,7 @@ static void fill_uses(const struct deal *deal, struct plan_use *uses, struct fig
     ret_makespan_s->value = course->makespan_s;
 }
 
-/* If all shares take what nine of ten take at most; 0: not known, or they meet. */
+/* Returns the p90 makespan of all shares; 0 when it is unknown, or shares meet. */
 static double slow_s(struct deal *deal)
 {
     bool is_known = true;
@@ -493,7 +492,7 @@ static double slow_s(struct deal *deal)
     return p90_s;
 }
 
-/* Below this gain a division is not worth its risk, whatever is asked for. */
+/* A division with less gain is not worth its risk, whatever the objective. */
 static bool gains(const struct deal *deal, double makespan_s, size_t device_count)
 {
     double single_s = INFINITY;
@@ -513,7 +512,7 @@ static void keep(const struct deal *deal, const struct plan_input *aim, uint64_t
     }
 }
 
-/* By what is searched for, and by what is asked for. */
+/* Weighs the deal by the search's aim, and by `asked`. */
 static void weigh(struct deal *deal, struct best *best)
 {
     const struct plan_input *input = deal->whole->input;
@@ -534,8 +533,8 @@ static void weigh(struct deal *deal, struct best *best)
     keep(deal, deal->asked, devices, &outcome, deal->chosen);
 }
 
-/* Its line anew: work through its share and half of it, and what it waited for links besides. False
- * without memory. */
+/* Draws the line anew, through the share and half of it, plus the waiting for links. Returns false
+ * when memory is short. */
 static bool refine(struct deal *deal, uint32_t device, int64_t parts)
 {
     const struct plan_course *course = &deal->course;
@@ -561,7 +560,7 @@ static bool refine(struct deal *deal, uint32_t device, int64_t parts)
     return true;
 }
 
-/* Shares, and lines through them, in turn. `ret_again`: it may be worth another turn. */
+/* Computes shares, then lines through them. `ret_again` means that another turn may help. */
 static bool deal_round(struct deal *deal, struct best *best, bool *ret_again)
 {
     int64_t shares[PLAN_DEVICES];
@@ -575,7 +574,7 @@ static bool deal_round(struct deal *deal, struct best *best, bool *ret_again)
         parts += shares[d] > 0;
         is_same = is_same && shares[d] == deal->shards[d].items;
     }
-    if (is_same || parts < 2) { /* those alone are known */
+    if (is_same || parts < 2) { /* single devices are known */
         return true;
     }
     bool can = true;
@@ -600,7 +599,7 @@ static bool deal_round(struct deal *deal, struct best *best, bool *ret_again)
     return true;
 }
 
-/* The fastest is taken for the home, as a beginning; who is not linked to it cannot take part. */
+/* Takes the fastest device as home at first; devices without a link to it cannot take part. */
 static void draw_lines(struct deal *deal, uint64_t devices)
 {
     uint32_t home = PLAN_ANYWHERE;
@@ -622,7 +621,7 @@ static void draw_lines(struct deal *deal, uint64_t devices)
     }
 }
 
-/* Among some. False without memory. */
+/* Tries a set of devices. Returns false when memory is short. */
 static bool try_set(struct deal *deal, uint64_t devices, struct best *best)
 {
     for (size_t i = 0; i < deal->tried_count; i++) {
@@ -644,7 +643,7 @@ static bool try_set(struct deal *deal, uint64_t devices, struct best *best)
     return true;
 }
 
-/* ---------------------------------------------------------------- whom to use */
+/* ---------------------------------------------------------------- sets of devices */
 
 static bool is_near(const struct plan_input *input, uint32_t a, uint32_t b)
 {
@@ -667,7 +666,7 @@ static void sort_out(struct deal *deal)
     }
 }
 
-/* What one can be put for the other, as far as can be seen from a device by itself. */
+/* Returns true when two devices are interchangeable, judged by their own figures. */
 static bool is_alike(const struct deal *deal, uint32_t a, uint32_t b)
 {
     const struct plan_device *devices = deal->whole->input->devices;
@@ -676,7 +675,7 @@ static bool is_alike(const struct deal *deal, uint32_t a, uint32_t b)
            plan_is_same_figure(&devices[a].idle_w, &devices[b].idle_w);
 }
 
-/* By what an item adds to what the objective is about. */
+/* Returns what an item adds to the objective. */
 static double rate_of(const struct deal *deal, uint32_t device)
 {
     const struct plan_input *input = deal->whole->input;
@@ -697,7 +696,7 @@ static double rate_of(const struct deal *deal, uint32_t device)
     return !is_limited ? item_s : price < 0 ? INFINITY : price * item_s;
 }
 
-/* All of them, and the best two, three, four, five, six ... of them, in ever wider steps. */
+/* Tries all, and the best two, three, four, five, six ... in growing steps. */
 static bool try_best(struct deal *deal, struct best *best)
 {
     uint32_t order[PLAN_DEVICES];
@@ -725,7 +724,7 @@ static bool try_best(struct deal *deal, struct best *best)
     return true;
 }
 
-/* Those of each machine, of each kind, and of each kind in each machine. */
+/* Tries the devices of each machine, of each kind, and of each kind in each machine. */
 static bool try_groups(struct deal *deal, struct best *best)
 {
     size_t count = deal->whole->input->device_count;
@@ -746,7 +745,7 @@ static bool try_groups(struct deal *deal, struct best *best)
     return true;
 }
 
-/* One of those that are like `device` more or less than in `devices`, or all of them. */
+/* Tries one device more or less of those like `device`, and all or none of them. */
 static bool try_neighbours(struct deal *deal, uint32_t device, uint64_t devices, struct best *best)
 {
     uint64_t alike = 0;
@@ -780,7 +779,7 @@ static bool try_all(struct deal *deal, struct best *best)
     return true;
 }
 
-/* Each by itself: what a division has to be better than. */
+/* Tries each device alone; a division has to be better. */
 static bool try_singles(struct deal *deal, struct best *best)
 {
     uint32_t count = (uint32_t)deal->whole->input->device_count;
@@ -798,7 +797,7 @@ static bool try_singles(struct deal *deal, struct best *best)
     return true;
 }
 
-/* ---------------------------------------------------------------- whole */
+/* ---------------------------------------------------------------- the plan */
 
 static void fill_rows(const struct deal *deal, const struct plan_course *course, struct plan *plan,
                       uint32_t *row_of)
@@ -827,7 +826,7 @@ static void fill_rows(const struct deal *deal, const struct plan_course *course,
     }
 }
 
-/* Of the deal, whose course has just been run and kept. */
+/* Makes the plan of the deal, whose course was just run and recorded. */
 static struct plan *plan_of_deal(struct deal *deal, const struct plan_outcome *outcome)
 {
     const struct plan_case *whole = deal->whole;
@@ -871,7 +870,7 @@ static struct plan *plan_of_deal(struct deal *deal, const struct plan_outcome *o
     return plan;
 }
 
-/* What was found. */
+/* Takes the best result. */
 static bool take(struct deal *deal, const struct best *best, struct plan_found *ret_found)
 {
     memcpy(deal->shards, best->shards, sizeof deal->shards);
@@ -920,7 +919,7 @@ static bool search(struct deal *deal, struct best *best)
     return try_singles(deal, best) && try_all(deal, best);
 }
 
-/* Why there is no division. */
+/* Explains why there is no division. */
 static void refuse(const struct deal *deal, const struct best *best, struct plan_outcome *outcome)
 {
     const struct plan_input *input = deal->whole->input;
@@ -946,7 +945,7 @@ static void refuse(const struct deal *deal, const struct best *best, struct plan
     }
 }
 
-/* Of what is on one device: in parts, which no other form has there. */
+/* Returns true when one device has all in parts; no other form does that. */
 static bool is_in_rounds(const struct best *best)
 {
     size_t d = 0;
@@ -964,7 +963,7 @@ bool plan_split(const struct plan_case *of, const struct plan_input *asked,
     if (!plan_is_divisible(of, &ret_found->outcome) && !(is_alone && plan_items(of->input) > 1)) {
         return true;
     }
-    struct plan_outcome refused = ret_found->outcome; /* of one device, unless it is in parts */
+    struct plan_outcome refused = ret_found->outcome; /* unless one device works in parts */
     struct deal *deal = calloc(1, sizeof *deal);
     struct best *best = calloc(1, sizeof *best);
     struct best *chosen = calloc(1, sizeof *chosen);

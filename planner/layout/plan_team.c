@@ -12,7 +12,7 @@ bool plan_are_alike(const struct plan_case *of, uint32_t a, uint32_t b)
            plan_is_same_figure(&left->idle_w, &right->idle_w);
 }
 
-/* ---------------------------------------------------------------- who */
+/* ---------------------------------------------------------------- members */
 
 static bool has_fabric(const struct plan_input *input, uint32_t from, uint32_t to)
 {
@@ -61,10 +61,10 @@ void plan_teams_find(const struct plan_case *of, uint32_t ways, struct plan_team
     }
 }
 
-/* ---------------------------------------------------------------- what they tell one another */
+/* ---------------------------------------------------------------- exchanges */
 
-/* Of a round, in which each hands so many bytes on to the next: of all teams of such devices the
- * slowest. INFINITY: there is no such team. */
+/* Returns the time of a round in which each passes `bytes` to the next, for the slowest team of
+ * such devices. Returns INFINITY when there is no such team. */
 static double round_s(const struct plan_teams *teams, const struct plan_case *of, uint32_t like,
                       double bytes)
 {
@@ -94,11 +94,11 @@ static double known_round_s(struct plan_teams *teams, const struct plan_case *of
 }
 
 struct told {
-    double bytes;  /* of a round, to the next */
-    double rounds; /* of one telling */
+    double bytes;  /* bytes of a round, to the next */
+    double rounds; /* rounds of one exchange */
 };
 
-/* A sum goes round twice, as what is only handed on does once. */
+/* A sum goes round twice; an all-gather goes round once. */
 static struct told told_of(const struct operation *operation, uint32_t ways)
 {
     bool is_sum = operation->kind == OPERATION_ALL_REDUCE;
@@ -162,9 +162,9 @@ void plan_team_transfers(const struct plan_input *input, const struct plan_row *
         const struct plan_row *to = &rows[first + (i + 1) % ways];
         const uint32_t source = input->devices[from->device].memory;
         struct topology_transfer way = {.kind = TOPOLOGY_NVLINK};
+        /* A path exists, since the two are in one team. */
         (void)topology_find(input->topology, NULL, UINT64_C(1) << source,
-                            input->devices[to->device].memory, 1, 0,
-                            &way); /* there is one: they are a team */
+                            input->devices[to->device].memory, 1, 0, &way);
         ret_transfers[i] = (struct plan_transfer){.from = first + i,
                                                   .to = first + (i + 1) % ways,
                                                   .bytes = bytes,
@@ -176,7 +176,7 @@ void plan_team_transfers(const struct plan_input *input, const struct plan_row *
     }
 }
 
-/* ---------------------------------------------------------------- what comes to them */
+/* ---------------------------------------------------------------- input of a team */
 
 double plan_team_spread_s(const struct plan_input *input, const uint32_t *members, uint32_t ways,
                           double bytes)

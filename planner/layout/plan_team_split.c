@@ -1,10 +1,10 @@
-/* Shares of a batch for groups of devices (plan_team.h). To plan_split a group is one device: with
- * the memory and the links of its first, the price and idle power of all, and steps that take what
- * one of them takes of its part, sums included. What it finds is then made a plan of all of them:
- * each a row of its own, leased alike.
+/* This file plans shares of a batch for groups of devices (plan_team.h). plan_split sees a group as
+ * one device. It has the memory and links of its first member, and the price and idle power of all.
+ * Its steps take the time of one member's part, sums included. The result becomes a plan of all
+ * devices: each has a row of its own, with the same lease.
  *
- * Shares that have to hear of one another would sum in as many rings at once as a group has
- * devices; such work is not planned so. */
+ * Shares that exchange data would need as many rings at once as a group has devices. Such work is
+ * not planned in groups. */
 #include "planner/layout/plan_team.h"
 
 #include <inttypes.h>
@@ -49,8 +49,8 @@ static void groups_fini(struct groups *groups)
     steps_destroy(&groups->steps);
 }
 
-/* Whether there are two at least, on which the same counts as on single devices. False without
- * memory. */
+/* Checks that there are at least two groups, with the same left-out steps as on single devices.
+ * Returns false when memory is short. */
 static bool groups_init(struct groups *groups, const struct plan_case *of, uint32_t ways,
                         bool *ret_can)
 {
@@ -91,9 +91,9 @@ static bool groups_init(struct groups *groups, const struct plan_case *of, uint3
     return status != PLAN_NO_MEMORY;
 }
 
-/* ---------------------------------------------------------------- devices of groups */
+/* ---------------------------------------------------------------- from groups to devices */
 
-/* What each device of a group is told of an item. */
+/* Returns the bytes that each device of a group gets from the others for an item. */
 static double told_of_item(const struct groups *groups)
 {
     double sum = 0;
@@ -103,14 +103,14 @@ static double told_of_item(const struct groups *groups)
     return sum / (double)groups->whole->items;
 }
 
-/* The row of the group at which the batch lies: nothing else sets out at first. PLAN_ANYWHERE:
- * nothing is carried. */
+/* Returns the row of the batch's home, from which the first transfer starts. Returns PLAN_ANYWHERE
+ * when there is no transfer. */
 static uint32_t home_of(const struct plan *plan)
 {
     return plan->transfer_count > 0 ? plan->transfers[0].from : PLAN_ANYWHERE;
 }
 
-/* Results come to the first device; what is brought, to each. */
+/* Results come to the first device; input comes to each device. */
 static double part_in(const struct plan_row *from, bool is_home, uint32_t number, uint32_t ways)
 {
     return !is_home ? from->bytes_in / ways : number == 0 ? from->bytes_in : 0;
@@ -187,7 +187,8 @@ static void fill_waits(const struct plan *from, uint32_t ways, struct plan *all)
     all->wait_count = from->wait_count * ways;
 }
 
-/* A plan of groups as one of all devices. False without memory: it is as it was. */
+/* Turns a plan of groups into one of all devices. Returns false when memory is short; then the plan
+ * is unchanged. */
 static bool expand(const struct groups *groups, const struct plan_input *input, struct plan **plan)
 {
     const struct plan *from = *plan;

@@ -1,3 +1,4 @@
+/* This file times a trial, which has a device for each step, and checks its memory. */
 #include "planner/layout/plan_internal.h"
 
 #include <assert.h>
@@ -82,10 +83,10 @@ void plan_trial_copy(struct plan_trial *to, const struct plan_trial *from)
 
 struct run {
     struct plan_trial *trial;
-    uint32_t next[PLAN_DEVICES];    /* the step that each device does next */
-    uint32_t running[PLAN_DEVICES]; /* or PLAN_ANYWHERE */
+    uint32_t next[PLAN_DEVICES];    /* next step of each device */
+    uint32_t running[PLAN_DEVICES]; /* running step, or PLAN_ANYWHERE */
     double free_s[PLAN_DEVICES];
-    bool is_stuck; /* an edge has no way */
+    bool is_stuck; /* an edge has no path */
 };
 
 static double duration(const struct plan_trial *trial, uint32_t step)
@@ -94,7 +95,7 @@ static double duration(const struct plan_trial *trial, uint32_t step)
     return trial->is_slow ? way->p90_s : way->time_s.value;
 }
 
-/* The next step of the device, once all that it waits for is on its way. */
+/* Starts the next step of the device, once the arrival of all its inputs is known. */
 static void begin_next(struct run *run, uint32_t device)
 {
     struct plan_trial *trial = run->trial;
@@ -109,7 +110,7 @@ static void begin_next(struct run *run, uint32_t device)
     run->next[device] = trial->after[step];
 }
 
-/* When it is there. */
+/* Returns the arrival time. */
 static double carry(struct run *run, uint32_t from, uint32_t to, double bytes)
 {
     struct plan_trial *trial = run->trial;
@@ -151,7 +152,7 @@ static void end_step(struct run *run, uint32_t step)
         uint32_t to = of->out[i].step;
         double there =
             trial->on[to] == device ? trial->finish[step] : carry(run, step, to, of->out[i].bytes);
-        if (to < step) { /* it has been done, and is waiting for nothing */
+        if (to < step) { /* an earlier step is done, and waits for nothing */
             continue;
         }
         trial->arrived[to] = fmax(trial->arrived[to], there);
@@ -188,7 +189,7 @@ static bool ends_before(const struct plan_trial *trial, uint32_t a, uint32_t b)
     return left < right || (left == right && a < b);
 }
 
-/* Always the running step that ends first; of equals the first. */
+/* Always ends the running step that finishes first, among equals the first one. */
 static bool time_steps(struct plan_trial *trial)
 {
     struct run run = {.trial = trial};
@@ -224,7 +225,7 @@ static void hold(struct plan_trial *trial, uint32_t device, double from_s, doubl
     }
 }
 
-/* At one moment what goes goes first. */
+/* Bytes that are freed at a moment go before bytes that are added. */
 static int by_time(const void *left, const void *right)
 {
     const struct plan_hold *a = left;
@@ -235,7 +236,7 @@ static int by_time(const void *left, const void *right)
     return (a->bytes > 0) - (b->bytes > 0);
 }
 
-/* Of the arc between two steps, which there is. Arcs are by the step they lead to. */
+/* Returns the held bytes of an existing arc between two steps. Arcs are sorted by their target. */
 static double held_between(const struct plan_case *of, uint32_t from, uint32_t to)
 {
     uint32_t first = of->out_first[from];
@@ -248,8 +249,8 @@ static double held_between(const struct plan_case *of, uint32_t from, uint32_t t
     return of->out[first].held;
 }
 
-/* What edges hold besides the steps at their ends. A transfer is the only one between its two
- * steps. */
+/* Adds the memory of edges beyond the steps at their ends. There is one transfer at most between
+ * two steps. */
 static void hold_edges(struct plan_trial *trial)
 {
     const struct plan_case *of = trial->of;
@@ -265,7 +266,7 @@ static void hold_edges(struct plan_trial *trial)
     }
     for (size_t i = 0; i < trial->transfer_count; i++) {
         const struct plan_transfer *transfer = &trial->transfers[i];
-        if (transfer->to < transfer->from) { /* into weights that are there */
+        if (transfer->to < transfer->from) { /* into existing weights */
             continue;
         }
         double bytes = held_between(of, transfer->from, transfer->to);
@@ -275,7 +276,7 @@ static void hold_edges(struct plan_trial *trial)
     }
 }
 
-/* Weights, each set once, and what steps keep all the time. */
+/* Returns the bytes of weights, each set once, and of data that steps keep all the time. */
 static double resident_bytes(struct plan_trial *trial, uint32_t device, bool with_weights)
 {
     const struct steps *steps = trial->of->steps;
@@ -296,9 +297,8 @@ static double resident_bytes(struct plan_trial *trial, uint32_t device, bool wit
     return sum;
 }
 
-/* Leaves the holds of devices on which not all that they ever hold would fit at once; of others
- * their sum is the peak, for what is tried is rarely shown, and what is shown is worked out
- * exactly. */
+/* Keeps the holds of devices whose sum of holds may not fit. For other devices the sum serves as
+ * the peak. Few trials are shown, and those are computed exactly. */
 static void leave_tight(struct plan_trial *trial, double peaks[PLAN_DEVICES])
 {
     const struct plan_input *input = trial->of->input;
@@ -322,7 +322,7 @@ static void leave_tight(struct plan_trial *trial, double peaks[PLAN_DEVICES])
     trial->hold_count = left;
 }
 
-/* The most that each device has at a time besides what is there always. */
+/* Finds the most bytes on each device beside those that are always there. */
 static void find_peaks(struct plan_trial *trial, double peaks[PLAN_DEVICES])
 {
     const struct plan_case *of = trial->of;
@@ -345,7 +345,7 @@ static void find_peaks(struct plan_trial *trial, double peaks[PLAN_DEVICES])
     }
 }
 
-/* Whether weights have to be streamed that were not before. */
+/* Returns true when more weights have to be streamed than before. */
 static bool check_memory(struct plan_trial *trial)
 {
     const struct plan_input *input = trial->of->input;
@@ -378,7 +378,7 @@ static bool check_memory(struct plan_trial *trial)
     return must_stream;
 }
 
-/* ---------------------------------------------------------------- what it comes to */
+/* ---------------------------------------------------------------- outcome */
 
 static void lease(struct plan_use *use, double first_s, double last_s)
 {

@@ -1,10 +1,10 @@
-/* Of which devices stages may be (plan_line.h): kinds of like devices, and in each variation how
- * many of each kind hold a stage together (plan_team.h). */
+/* This file lists the devices that stages may use (plan_line.h), by kinds of equal devices. A
+ * variation says how many of each kind hold a stage together (plan_team.h). */
 #include "planner/layout/plan_line.h"
 
 #include <string.h>
 
-enum { FEW_KINDS = 3 }; /* of more, all are as wide as one another */
+enum { FEW_KINDS = 3 }; /* more kinds all have the same width */
 
 /* ---------------------------------------------------------------- kinds */
 
@@ -17,8 +17,7 @@ static size_t numbers_of(const struct line_cuts *cuts, const struct line_group *
     return numbers;
 }
 
-/* Devices of kinds for which there is room: the first kinds, and of these as many as can be
- * searched. */
+/* Takes the first kinds of devices that fit, and as many devices as can be searched. */
 void line_find_kinds(struct line_cuts *cuts)
 {
     const struct plan_case *of = cuts->whole;
@@ -55,7 +54,8 @@ bool plan_line_sees_all(const struct plan_case *of)
 
 /* ---------------------------------------------------------------- teams */
 
-/* Whether work and devices can be so divided; if not, why. False without memory. */
+/* Checks whether work and devices can be divided to this width, or says why not. Returns false when
+ * memory is short. */
 static bool find_teams(struct line_cuts *cuts, size_t width)
 {
     struct plan_teams *teams = &cuts->teams[width];
@@ -88,8 +88,8 @@ static bool has_team(const struct line_cuts *cuts, size_t kind, size_t width)
     return has;
 }
 
-/* With each kind as wide as it can be, up to what is asked for. What there is already, or is more
- * than there is room for, is not added. */
+/* Adds a variation with each kind as wide as possible, up to `wanted`. A known variation, or one
+ * too many, is not added. */
 static void add_variation(struct line_cuts *cuts, const uint8_t *wanted)
 {
     struct line_variation variation = {{0}};
@@ -110,7 +110,8 @@ static void add_variation(struct line_cuts *cuts, const uint8_t *wanted)
     }
 }
 
-/* No teams; all kinds as wide as one another; of few kinds one alone; of two each with each. */
+/* Variations are no teams, then all kinds of one width. With few kinds, each kind alone is added;
+ * with two kinds, all combinations. */
 bool line_find_variations(struct line_cuts *cuts)
 {
     const bool is_divided = cuts->whole->input->template->make_divided != NULL;
@@ -142,7 +143,7 @@ bool line_find_variations(struct line_cuts *cuts)
     return true;
 }
 
-/* As many as can be searched: the last groups have fewer. */
+/* Trims the last groups to the number that can be searched. */
 static void trim(struct line_cuts *cuts)
 {
     for (size_t g = cuts->group_count; g-- > 0;) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Below so much of the makespan it is rounding. */
+/* A shorter wait, as a share of the makespan, is rounding. */
 #define QUEUE_ROUNDING 1e-9
 
 struct list {
@@ -38,7 +38,7 @@ static int by_row(const void *a, const void *b)
     return left->from_s < right->from_s ? -1 : left->from_s > right->from_s;
 }
 
-/* When all that a row needs is with it. */
+/* Raises the time at which all inputs of a row have arrived. */
 static void raise(double *ready_s, double there_s)
 {
     *ready_s = fmax(*ready_s, there_s);

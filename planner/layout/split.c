@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- figures */
 
-/* Finite and in the range: a device's figures come from a stranger. */
+/* Figures must be finite and in range, since they come from strangers. */
 static bool is_amount(double value)
 {
     return value >= 0 && value <= 1e300;
@@ -41,7 +41,7 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-/* Seconds that each of its slots takes for a unit, with all of them at work. */
+/* Returns the seconds of a unit in each slot, when all slots work. */
 static double unit_s(const struct split_work *work, const struct split_device *device)
 {
     double slots = least(device->slots, (double)work->units);
@@ -49,7 +49,7 @@ static double unit_s(const struct split_work *work, const struct split_device *d
     return most(work->overhead_s + work->flop / device->flops, link_s);
 }
 
-/* When the device has finished the n-th of its units, n >= 1. */
+/* Returns when the device has finished its n-th unit, n >= 1. */
 static double finish_s(const struct split_work *work, const struct split_device *device, uint64_t n)
 {
     uint64_t rounds = (n + device->slots - 1) / device->slots;
@@ -58,8 +58,8 @@ static double finish_s(const struct split_work *work, const struct split_device 
 
 /* ---------------------------------------------------------------- the level */
 
-/* The level of the water: devices whose fixed cost is above it would get less than nothing, so they
- * leave, which lowers the level for those that stay, until all of those have a share. */
+/* Finds the water level. A device whose fixed cost is above the level would get a negative share,
+ * so it leaves. That lowers the level for the others, until each of them has a share. */
 static double find_level(const struct split_work *work, const struct split_device *devices,
                          size_t count)
 {
@@ -97,7 +97,7 @@ static bool is_before(double a_s, const struct split_device *a, double b_s,
     return a_s < b_s || (a_s <= b_s && a->price_micro < b->price_micro);
 }
 
-/* Who finishes one more unit first. */
+/* Returns the device that finishes one more unit first. */
 static size_t next_to_finish(const struct split_work *work, const struct split_device *devices,
                              size_t count, const struct split_share *shares)
 {
@@ -127,15 +127,15 @@ static void deal(const struct split_work *work, const struct split_device *devic
     }
     while (left > 0) {
         size_t i = next_to_finish(work, devices, count, shares);
-        uint64_t room =
-            devices[i].slots - shares[i].units % devices[i].slots; /* all of a round end together */
+        /* The units of a round end together. */
+        uint64_t room = devices[i].slots - shares[i].units % devices[i].slots;
         room = room < left ? room : left;
         shares[i].units += room;
         left -= room;
     }
 }
 
-/* ---------------------------------------------------------------- whole */
+/* ---------------------------------------------------------------- the split */
 
 static size_t best_single(const struct split_work *work, const struct split_device *devices,
                           size_t count)
@@ -152,8 +152,8 @@ static size_t best_single(const struct split_work *work, const struct split_devi
     return best;
 }
 
-/* For how long the others may wait for it: half a unit, or all that it is late if it was called too
- * fast. */
+/* Returns how long others may wait for the device: half a unit, or its delay if its stated speed is
+ * too high. */
 static double late_s(const struct split_work *work, const struct split_device *device,
                      const struct split_share *share)
 {
@@ -224,10 +224,10 @@ uint64_t split_edge(uint64_t length, uint32_t blocks, uint32_t index)
 
 static double block(uint64_t length, uint32_t blocks)
 {
-    return (double)(split_edge(length, blocks, 1)); /* the first is the longest */
+    return (double)(split_edge(length, blocks, 1)); /* the first block is the longest */
 }
 
-struct tile { /* the largest of a grid */
+struct tile { /* the largest tile of a grid */
     double flop, a_bytes, b_bytes, c_bytes;
 };
 
@@ -247,7 +247,7 @@ static double bytes_of(const struct tile *tile)
     return tile->a_bytes + tile->b_bytes + tile->c_bytes;
 }
 
-/* One grid over `count` devices: its tiles as units. */
+/* Describes a grid over `count` devices, with its tiles as units. */
 static struct split_work work_of(const struct split_product *product, struct split_grid grid,
                                  const struct tile *tile, size_t count)
 {
@@ -262,7 +262,7 @@ static struct split_work work_of(const struct split_product *product, struct spl
     };
 }
 
-/* Why a device may be left out: the larger, the less it is wanted. */
+/* Reasons to leave out a device; a larger value means less wanted. */
 enum aversion { AVERSE_TO_LITTLE_MEMORY, AVERSE_TO_PRICE, AVERSIONS };
 
 static int64_t aversion_to(const struct split_device *device, enum aversion aversion)
@@ -271,11 +271,11 @@ static int64_t aversion_to(const struct split_device *device, enum aversion aver
     return aversion == AVERSE_TO_PRICE ? device->price_micro : -bytes;
 }
 
-/* All that may be asked, in the order in which their slots are taken. */
+/* All available devices, in the order in which their slots are taken. */
 struct market {
     const struct split_device *devices;
     size_t count;
-    int64_t most[AVERSIONS]; /* those beyond stay out */
+    int64_t most[AVERSIONS]; /* devices above a limit stay out */
 };
 
 static struct market market_of(const struct split_device *devices, size_t count)
@@ -289,10 +289,10 @@ static bool is_wanted(const struct market *market, const struct split_device *de
            aversion_to(device, AVERSE_TO_PRICE) <= market->most[AVERSE_TO_PRICE];
 }
 
-/* Those of them that a grid is planned on. */
+/* The devices that a grid is planned on. */
 struct party {
-    struct split_device devices[SPLIT_DEVICES]; /* with what each needs of B */
-    size_t from[SPLIT_DEVICES];                 /* which of the market's each is */
+    struct split_device devices[SPLIT_DEVICES]; /* devices with the transfer of B */
+    size_t from[SPLIT_DEVICES];                 /* index of each in the market */
     size_t count;
 };
 
@@ -352,7 +352,7 @@ struct candidate {
     struct split split;
 };
 
-/* Every grid that is worth trying; the best single device is in *ret_single. Returns how many. */
+/* Tries each useful grid, and returns their number. *ret_single has the best single device. */
 static size_t try_grids(const struct split_product *product, const struct market *market,
                         struct candidate *ret_candidates, struct split_share *shares,
                         const struct split **ret_single)
@@ -380,8 +380,8 @@ static double likely_s(const struct split *split)
     return split->finish_s + split->tail_s;
 }
 
-/* Whether it may be taken: with several devices, only what gains over the best single one with its
- * own best grid. */
+/* Returns true when the candidate may be taken. With several devices it must gain over the best
+ * single one in its own best grid. */
 static bool is_good(const struct candidate *candidate, size_t devices, double single_s,
                     double margin_s)
 {
@@ -389,7 +389,7 @@ static bool is_good(const struct candidate *candidate, size_t devices, double si
            (candidate->split.is_split && gains(candidate->split.finish_s, single_s, margin_s));
 }
 
-/* NULL: none is good. */
+/* Returns the finest good candidate, or NULL. */
 static const struct candidate *finest(const struct candidate *candidates, size_t count,
                                       size_t devices, double single_s, double margin_s)
 {
@@ -405,8 +405,7 @@ static const struct candidate *finest(const struct candidate *candidates, size_t
     for (size_t i = 0; i < count; i++) {
         const struct candidate *at = &candidates[i];
         uint64_t tiles = (uint64_t)at->grid.rows * at->grid.columns;
-        /* Of equals the one with more rows: what is in a row of blocks lies together in the
-         * files. */
+        /* Among equals, more rows win: a row of blocks is contiguous in the files. */
         bool is_better = best == NULL || tiles > most_tiles ||
                          (tiles == most_tiles && likely_s(&at->split) <= likely_s(&best->split));
         if (is_good(at, devices, single_s, margin_s) && likely_s(&at->split) <= enough_s &&
@@ -427,14 +426,14 @@ static bool is_possible(const struct split_product *product, const struct split_
                               fixed->rows <= product->rows && fixed->columns <= product->columns));
 }
 
-/* What is not split is still all on a device of its own. */
+/* A plan that is not split stays on its own device. */
 static void compare_with(struct split *split, const struct split *single)
 {
     split->single_s = single->single_s;
     split->single = split->is_split ? single->single : split->single;
 }
 
-/* The one by time, with the best single device; `shares` are its. False: nobody can hold a tile. */
+/* Plans by time, with the best single device. Returns false when no device can hold a tile. */
 static bool plan_by_time(const struct split_product *product, const struct market *market,
                          const struct split_grid *fixed, struct candidate *ret_plan,
                          struct split_share *ret_shares)
@@ -458,11 +457,11 @@ static bool plan_by_time(const struct split_product *product, const struct marke
     if (found == 0) {
         return false;
     }
-    /* No gain: as if there were no other. */
+    /* The best single device plans as if it were alone, since there is no gain. */
     const size_t alone = single->single;
     const struct market only = market_of(&market->devices[alone], 1);
     struct split_share share;
-    (void)plan_by_time(product, &only, NULL, ret_plan, &share); /* was good just now */
+    (void)plan_by_time(product, &only, NULL, ret_plan, &share); /* the grid was good just now */
     memset(ret_shares, 0, market->count * sizeof *ret_shares);
     ret_shares[alone] = share;
     ret_plan->split.single = alone;
@@ -476,7 +475,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Of the devices with a share, sorted; at least one. */
+/* Returns the sorted values of the devices with a share; there is at least one. */
 static size_t aversions_of(const struct market *market, const struct split_share *shares,
                            enum aversion aversion, int64_t ret_values[SPLIT_DEVICES])
 {
@@ -490,18 +489,17 @@ static size_t aversions_of(const struct market *market, const struct split_share
     return count;
 }
 
-/* Whether the one without some devices is about as good as the one with them: then what they gain
- * is not worth it. */
+/* Returns true when the plan without some devices is about as good as the plan with them. */
 static bool does_as_well(const struct split *without, const struct split *with,
                          const struct split_grid *fixed, double margin_s)
 {
     const bool is_gain = fixed != NULL || !without->is_split ||
-                         gains(without->finish_s, with->single_s, margin_s); /* over all of them */
+                         gains(without->finish_s, with->single_s, margin_s); /* over all devices */
     return is_gain && without->finish_s <= most(with->single_s, with->finish_s) &&
            likely_s(without) <= likely_s(with) * (100 + SPLIT_GAIN_PERCENT) / 100;
 }
 
-/* Leaves out as many as the plan can do without. */
+/* Leaves out as many devices as the plan can spare. */
 static void leave_out(const struct split_product *product, struct market *market,
                       enum aversion aversion, const struct split_grid *fixed,
                       struct candidate *plan, struct split_share *shares)

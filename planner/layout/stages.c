@@ -5,32 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With so many devices of each group, and one of `group` in front: from which column on they do it
- * all. */
+/* State of a number of devices of each group, with one of `group` in front: the first column that
+ * they reach. */
 struct cell {
-    uint16_t first; /* column_count: they do nothing, and so are of no use */
-    uint16_t next;  /* the column at which the stage behind the front one begins */
-    uint8_t behind; /* its group */
+    uint16_t first; /* column_count: they reach nothing */
+    uint16_t next;  /* column at which the stage behind the front begins */
+    uint8_t behind; /* group of that stage */
 };
 
-/* Devices of each group. */
+/* A number of devices in each group. */
 struct number {
     uint8_t counts[STAGES_GROUPS];
-    uint8_t total;  /* STAGES_DEVICES + 1: more than there may be */
-    uint8_t groups; /* bits: of which there are any */
+    uint8_t total;  /* STAGES_DEVICES + 1: too many */
+    uint8_t groups; /* bits of the groups with devices */
 };
 
 struct stages_search {
     const struct stages_input *input;
-    size_t numbers;                /* of devices: (count + 1) of each group multiplied */
-    size_t strides[STAGES_GROUPS]; /* one more of a group is so many numbers further */
-    struct number *of;             /* by number */
+    size_t numbers;                /* product of (count + 1) over the groups */
+    size_t strides[STAGES_GROUPS]; /* one more of a group is this many numbers further */
+    struct number *of;             /* indexed by number */
     struct cell *cells;            /* [number * group_count + group] */
     double limit_s;
     uint64_t cells_filled;
     uint16_t reached[STAGES_GROUPS][STAGES_DEVICES + 1]
-                    [STAGES_COLUMNS +
-                     1]; /* by group, stages after, end: one more than the first; 0: not looked */
+                    /* First column + 1 by group, stages after, and end; 0 means not computed. */
+                    [STAGES_COLUMNS + 1];
 };
 
 static struct cell *cell_at(const struct stages_search *search, size_t number, size_t group)
@@ -138,8 +138,8 @@ static uint16_t look(const struct stages_search *search, uint16_t end, size_t gr
     return first;
 }
 
-/* The first column of a stage that ends before `end`, on a device of `group` with so many stages
- * after it. */
+/* Returns the first column of a stage that ends before `end`, on a device of `group` with `after`
+ * stages after it. */
 static uint16_t reach(struct stages_search *search, uint16_t end, size_t group, uint32_t after)
 {
     const struct stages_input *input = search->input;
@@ -158,7 +158,7 @@ static bool is_linked(const struct stages_search *search, size_t from, size_t to
     return link_s < INFINITY && link_s <= search->limit_s;
 }
 
-/* A device of `group` before those of the number without it. Of as far the one with most of a group
+/* Finds the best front with a device of `group`. Among equals, devices of one group stay
  * together. */
 static struct cell best_front(struct stages_search *search, size_t number, size_t group)
 {
@@ -172,7 +172,7 @@ static struct cell best_front(struct stages_search *search, size_t number, size_
         return best;
     }
     for (size_t g = 0; g < input->group_count; g++) {
-        size_t behind = (group + g) % input->group_count; /* its own first */
+        size_t behind = (group + g) % input->group_count; /* its own group first */
         const struct cell *cell = cell_at(search, others, behind);
         bool is_part =
             search->of[others].counts[behind] > 0 && cell->first > 0 && cell->first < end;

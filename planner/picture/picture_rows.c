@@ -65,7 +65,7 @@ static void add_group(const struct picture *picture, uint32_t number, struct pic
     }
 }
 
-/* Where there are more than lines, the last line has all the rest together. */
+/* The last line collects all groups that have no line of their own. */
 static void add_rest(const struct picture *picture, const struct ranked *ranked, size_t count,
                      struct picture_rows *rows)
 {
@@ -93,7 +93,7 @@ static int64_t sum_of(int64_t a, int64_t b)
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
-/* The groups that stand somewhere, and what all have. */
+/* Lists the groups that are drawn, and counts the lanes of all. */
 static size_t rank_groups(const struct picture *picture, struct ranked *ranked, uint32_t *ret_lanes)
 {
     size_t used = 0;

@@ -1,5 +1,5 @@
-/* planner/picture/picture_rows.h - the lines of a timeline: which lanes of which groups stand on
- * each. Both pictures have the same ones. Of the pictures' own files. Pure. */
+/* The rows are the lines of a timeline. Each says which lanes of which groups stand on it. Text
+ * and SVG have the same rows. The files of picture/ alone use them. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 
@@ -9,25 +9,25 @@ enum { PICTURE_ROWS_MAX = 32 };
 
 struct picture_row {
     char label[PICTURE_LABEL_SIZE]; /* printable */
-    uint32_t lanes;                 /* on this line */
+    uint32_t lanes;                 /* lanes on this line */
     int64_t busy;
-    int64_t span; /* of one lane */
+    int64_t span; /* time of one lane */
     bool simulated, planned;
 };
 struct picture_rows {
     struct picture_row rows[PICTURE_ROWS_MAX];
     size_t count;
-    uint32_t *first_row; /* by group: its row, or that of its lane 0 */
+    uint32_t *first_row; /* indexed by group: its row, or the row of its lane 0 */
     bool by_lane;        /* lanes of one group stand on lines of their own */
     bool has_waits;
-    bool has_plans; /* beside what was */
+    bool has_plans; /* there are planned bars beside those that happened */
 };
-/* Ticks in which it does something. */
+/* Returns the ticks in which the bar is busy. */
 int64_t picture_busy(const struct picture_bar *bar);
-/* False without memory. */
+/* Makes the rows. Returns false when memory is short. */
 bool picture_rows_make(const struct picture *picture, struct picture_rows *ret_rows);
 void picture_rows_fini(struct picture_rows *rows);
-/* The line a bar stands on. */
+/* Returns the row that a bar stands on. */
 size_t picture_rows_of(const struct picture_rows *rows, const struct picture_bar *bar);
 
 #endif

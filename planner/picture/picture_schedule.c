@@ -1,4 +1,5 @@
-/* A schedule as a picture: its processors are the groups, each one lane, its tasks the bars. */
+/* This file turns a schedule into a picture. Processors become groups of one lane, tasks become
+ * bars. */
 #include "planner/picture/picture.h"
 
 #include "base/text.h"
@@ -26,7 +27,7 @@ static int by_group_and_start(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* A unit that would not go between two marks of the axis is left out there. */
+/* A unit that does not fit between two marks of the axis is left out there. */
 static bool is_short_unit(const char *unit)
 {
     size_t length = strlen(unit);

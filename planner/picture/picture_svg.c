@@ -1,3 +1,4 @@
+/* This file draws a picture as SVG. */
 #include "planner/picture/picture.h"
 
 #include "base/checked.h"
@@ -18,16 +19,16 @@ enum {
     TOP = 900,
     ROW_STEP = 200,
     ROW_HEIGHT = 160,
-    GRAIN_MIN = 20, /* thinner is not drawn apart */
+    GRAIN_MIN = 20, /* a thinner bar is not drawn alone */
     BOXES_MAX = 4000,
     TICKS = 6,
     TEXT_SIZE = 512,
 };
 
-/* Bars that are drawn as one. */
+/* Bars that are drawn as one box. */
 struct box {
     int64_t from, until;
-    int64_t busy; /* within, over all lanes of the row */
+    int64_t busy; /* busy time over all lanes of the row */
     uint32_t bars, good, waits;
     uint32_t lowest, highest; /* numbers */
 };
@@ -42,7 +43,7 @@ struct drawing {
 
 /* ---------------------------------------------------------------- texts */
 
-/* As the text of an element or of an attribute. XML has no U+FFFE and no U+FFFF. */
+/* Adds text for an element or an attribute. XML has no U+FFFE and no U+FFFF. */
 static void add_escaped(struct picture_text *to, const char *text)
 {
     static const struct {
@@ -94,7 +95,7 @@ static void add_to_box(struct box *box, const struct picture_bar *bar, int64_t b
     box->waits += bar->is_wait;
 }
 
-/* What a box holds: one thing by its name, or how many there are. */
+/* Writes what a box holds: one thing by its name, or the number of things. */
 static void add_holding(struct drawing *drawing, const struct box *box, int64_t percent)
 {
     const struct picture *picture = drawing->picture;
@@ -156,9 +157,9 @@ static void draw_box(struct drawing *drawing, size_t number, const struct box *b
     picture_text_add(&drawing->text, ", %s to %s</title></rect>\n", from, until);
 }
 
-/* A line that is one lane: each bar is a box of its own, unless the box before is thin and they
- * touch, and the bar is thin, too, or like it. So a box, or the gap after it, is no thinner than
- * the grain. */
+/* Decides whether a bar joins the box before, on a row of one lane. It joins when they touch, the
+ * box is thin, and the bar is thin or of the same kind. So a box, or the gap after it, is no
+ * thinner than the grain. */
 static bool joins(const struct drawing *drawing, const struct box *box,
                   const struct picture_bar *bar)
 {
@@ -195,7 +196,7 @@ static void draw_lanes(struct drawing *drawing)
     }
 }
 
-/* Lines that are several lanes: stretches of equal length, as dark as they are busy. */
+/* Rows of several lanes show stretches of equal length, as dark as they are busy. */
 static void put_on_stretches(const struct drawing *drawing, struct box *stretches, size_t count,
                              int64_t step, const struct picture_bar *bar)
 {

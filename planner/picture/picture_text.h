@@ -1,5 +1,5 @@
-/* planner/picture/picture_text.h - text that grows, and the few numbers that pictures print. Of the
- * pictures' own files. Pure. */
+/* The text of a picture grows as parts are added; this module also prints the few numbers in
+ * pictures. The files of picture/ alone use it. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_TEXT_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_TEXT_H
 
@@ -10,18 +10,18 @@
 #include <stdint.h>
 
 struct picture_text {
-    char *bytes; /* the caller's in the end */
+    char *bytes; /* the caller owns them after picture_text_take */
     size_t length, capacity;
-    bool failed; /* without memory; then nothing is added any more */
+    bool failed; /* memory was short; then nothing more is added */
 };
 /* Adds at most 1,000 bytes. */
 __attribute__((format(printf, 2, 3))) void picture_text_add(struct picture_text *text,
                                                             const char *format, ...);
-/* The text, or NULL when memory was short. */
+/* Returns the text, or NULL when memory was short. */
 char *picture_text_take(struct picture_text *text);
 
-/* A time of the picture: 1h 02m, 3m 20s, 12.3s, 250ms, 80us, rounded down, where ticks are
- * nanoseconds; else 12.5ms, by its unit. */
+/* Writes a time of the picture, rounded down: 1h 02m, 3m 20s, 12.3s, 250ms, 80us if ticks are
+ * nanoseconds. Otherwise it uses the picture's unit, as in 12.5ms. */
 enum { PICTURE_TIME_SIZE = 48 };
 void picture_time_text(const struct picture *picture, int64_t ticks,
                        char ret_text[PICTURE_TIME_SIZE]);

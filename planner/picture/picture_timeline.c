@@ -1,3 +1,4 @@
+/* This file draws a picture as text. */
 #include "planner/picture/picture.h"
 
 #include "base/checked.h"
@@ -13,11 +14,11 @@ enum { LEVELS = 9, SHARE_COLUMNS = 5, TICK_COLUMNS = 12 };
 static const char *const blocks[LEVELS] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const marks[LEVELS] = {" ", ".", ":", "-", "=", "+", "*", "%", "#"};
 
-/* What stands in one column of one line. */
+/* The content of one column in one line. */
 struct bucket {
     int64_t busy;
     bool failed;
-    bool waits; /* some of the time */
+    bool waits; /* a wait in some of the time */
 };
 
 struct timeline {
@@ -26,7 +27,7 @@ struct timeline {
     struct picture_rows *rows;
     struct bucket *buckets; /* rows x columns */
     size_t label_columns, columns;
-    int64_t step; /* of a column, at least 1 */
+    int64_t step; /* time of a column, at least 1 */
     struct picture_text text;
 };
 
@@ -46,8 +47,8 @@ static size_t columns_of(const char *text)
     return columns;
 }
 
-/* Cuts `text` in its middle to fit `columns`, which keeps both its beginning and its lane; ASCII
- * when that is asked for. */
+/* Cuts `text` in its middle to fit `columns`, which keeps its beginning and its lane. `ascii`
+ * replaces all other characters. */
 static void fit(const char *text, size_t columns, bool ascii, char *ret_text, size_t capacity)
 {
     char plain[PICTURE_LABEL_SIZE];
@@ -104,10 +105,10 @@ static void fill_bar(struct timeline *timeline, const struct picture_bar *bar)
             line[column].waits = true;
             continue;
         }
-        /* However short, it is seen. */
+        /* A bar stays visible, however short. */
         line[column].busy += end > first ? end - first : 1;
         if (bar->is_bad && high >= until) {
-            line[column].failed = true; /* where it ended */
+            line[column].failed = true; /* a failure shows where the bar ends */
             break;
         }
     }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Results tell when they started in whole milliseconds, rounded down: the one before may seem to
- * end up to so much later. */
+/* Results give their start in whole milliseconds, rounded down. So the attempt before may seem to
+ * end up to one millisecond later. */
 #define START_STEP_NS NS_PER_MS
 
 static int64_t sum_of(int64_t a, int64_t b)
@@ -50,7 +50,7 @@ static bool is_good(const struct report *report)
     return true;
 }
 
-/* By device, and then as they ran. */
+/* Sorts by device, then by the order in which attempts ran. */
 static int by_device_and_start(const void *a, const void *b)
 {
     const struct report_attempt *left = a;
@@ -69,8 +69,8 @@ static int by_device_and_start(const void *a, const void *b)
 
 /* ---------------------------------------------------------------- clocks */
 
-/* By how much attempts may be moved to lie in the market's time: from least to most, if that is not
- * less. */
+/* The range of shifts that move attempts into the market's time. There is none if the least exceeds
+ * the most. */
 struct room {
     int64_t least_ns, most_ns;
 };
@@ -95,7 +95,8 @@ static struct room room_of(const struct report *report, const struct report_atte
     return room;
 }
 
-/* As little as it takes. Nothing begins before the job did, whatever sticks out at the end. */
+/* Returns the smallest shift. No attempt may begin before the job was submitted, even if attempts
+ * then stick out at the end. */
 static int64_t move_within(struct room room)
 {
     if (room.least_ns > 0 || room.most_ns >= 0) {
@@ -104,9 +105,9 @@ static int64_t move_within(struct room room)
     return room.most_ns > room.least_ns ? room.most_ns : room.least_ns;
 }
 
-/* One move that puts all attempts into the market's time leaves them as they lay: then it is the
- * market's clock that is off, and none begins before what it waited for. Else each device has its
- * own. */
+/* Looks for one shift that puts all attempts into the market's time. It keeps their order: then the
+ * market's clock is off, and no attempt begins before what it waited for. Otherwise each device
+ * gets its own shift. */
 static bool find_move(const struct report *report, int64_t *ret_move_ns)
 {
     const struct room room = room_of(report, report->attempts, report->attempt_count);
@@ -114,7 +115,7 @@ static bool find_move(const struct report *report, int64_t *ret_move_ns)
     return room.least_ns <= room.most_ns;
 }
 
-/* Moves the attempts of one device, all by as much. */
+/* Moves all attempts of one device by the same shift. */
 static void set_clock(const struct report *report, struct report_device *device, int64_t move_ns,
                       struct report_attempt *attempts, size_t count)
 {
@@ -126,7 +127,7 @@ static void set_clock(const struct report *report, struct report_device *device,
         attempt->end_ns = sum_of(attempt->started_ns, attempt->busy_ns);
         if (attempt->end_ns > report->until_ns) {
             attempt->end_ns = report->until_ns;
-            /* A last millisecond is the start's rounding. */
+            /* The last millisecond comes from rounding the start. */
             device->cut += sum_of(start_ns, attempt->busy_ns) - report->until_ns > START_STEP_NS;
         }
     }
@@ -134,8 +135,8 @@ static void set_clock(const struct report *report, struct report_device *device,
 
 /* ---------------------------------------------------------------- lanes */
 
-/* Deals attempts, in order of their start, each to the lane that has been free for the shortest
- * time; where none is, to a new one. What has no lane left waits for the first that ends. */
+/* Deals attempts, by start, to the free lane that became free last, or to a new lane. An attempt
+ * without a free lane waits for the first one that ends. */
 static bool deal_lanes(struct report_device *device, struct report_attempt *attempts, size_t count)
 {
     size_t most =
@@ -213,7 +214,7 @@ static void set_share(struct report_sum *sum, int64_t span_ns)
     }
 }
 
-/* `move_ns`: of all devices; NULL: there is none. */
+/* `move_ns` is the shift of all devices, or NULL when each has its own. */
 static bool sum_device(struct report *report, struct report_device *device, const int64_t *move_ns,
                        struct report_attempt *attempts, size_t count)
 {
@@ -236,7 +237,7 @@ static bool sum_device(struct report *report, struct report_device *device, cons
     return deal_lanes(device, attempts, count);
 }
 
-/* ---------------------------------------------------------------- what stands out */
+/* ---------------------------------------------------------------- medians, extremes and causes */
 
 static int by_number(const void *a, const void *b)
 {
@@ -268,8 +269,8 @@ static void sum_checks(struct report *report)
     }
 }
 
-/* Of the accepted among `count` subtasks from `first` on; -1: none is. `times` has room for all
- * attempts. */
+/* Returns the median of the accepted among `count` subtasks from `first` on, or -1 without any.
+ * `times` has room for all attempts. */
 static int64_t median_of(const struct report *report, uint32_t first, uint32_t count,
                          int64_t *times)
 {
@@ -300,7 +301,7 @@ static bool find_medians(struct report *report)
     return true;
 }
 
-/* ---------------------------------------------------------------- predicted beside measured */
+/* ---------------------------------------------------------------- predicted and measured */
 
 static void add_predicted(struct report_predicted *sum, int64_t predicted_ns, int64_t measured_ns)
 {

@@ -1,4 +1,4 @@
-/* A report as a picture: its devices are the groups, its attempts the bars. */
+/* This file turns a report into a picture. Devices become groups, attempts become bars. */
 #include "planner/picture/report.h"
 
 #include "base/checked.h"
@@ -27,11 +27,11 @@ static const struct picture_words words = {
 
 /* ---------------------------------------------------------------- the plan above it */
 
-/* Of a plan that says more than this many times what the job took only figures are shown: what
- * became of it could not be seen beside it. */
+/* A plan that is longer than the job by more than this factor is shown as figures only. Beside its
+ * bars, the job's bars would be too small to see. */
 enum { PLAN_TIMES_MOST = 3 };
 
-/* When the plan's first subtask would have begun: with the first that did. */
+/* The plan is drawn as if its first subtask began with the first that did. */
 static int64_t plan_begin_ns(const struct report *report)
 {
     return report->first_ns >= 0 ? report->first_ns : report->submitted_ns;
@@ -75,7 +75,7 @@ static void set_plan_groups(const struct report *report, struct picture *picture
     }
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the picture */
 
 static void set_expected(const struct report *report, struct picture *picture)
 {
@@ -140,7 +140,7 @@ char *report_timeline(const struct report *report, const struct picture_style *s
     return text;
 }
 
-/* "; energy: 4.2 J planned, 4.3 J measured", as far as it is known. */
+/* Adds the known part of "; energy: 4.2 J planned, 4.3 J measured". */
 static void add_energy(const struct report *report, char *line, size_t size)
 {
     const int64_t planned_uj = report_planned_uj(report);

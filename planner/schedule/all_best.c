@@ -1,6 +1,6 @@
-/* Every task where it takes least, by falling upward rank: what is best when transfers cost nothing
- * and no two tasks want the same processor. A bad plan as a rule, but sometimes the best of the
- * portfolio. */
+/* This scheduler puts every task where it takes least, by falling upward rank. It is best when
+ * transfers cost nothing and no two tasks want the same processor. It is usually a bad plan, but
+ * sometimes the best of the portfolio. */
 #include "planner/schedule/place.h"
 #include "planner/schedule/rank.h"
 #include "planner/schedule/schedulers.h"

@@ -11,8 +11,8 @@ static bool is_many(const struct workload *graph)
     return graph->edge_count * pairs > BOUND_PAIRS;
 }
 
-/* The least over q of what `times` has for q and the transfer between p and q; `into`: from q to p,
- * else from p to q. */
+/* Returns the least over q of `times` at q and the transfer between p and q. With `into` the
+ * transfer goes from q to p, else from p to q. */
 static double least_with_transfer(const struct workload *graph, const double *times, double bytes,
                                   uint32_t p, bool into)
 {
@@ -27,8 +27,8 @@ static double least_with_transfer(const struct workload *graph, const double *ti
     return least;
 }
 
-/* Raises `row` to what an edge of `bytes` brings: the times at its other end, and the way from
- * there. */
+/* Raises `row` to the bound from an edge of `bytes`: the times at its other end and the transfer
+ * from there. */
 static void raise(const struct workload *graph, const double *times, double bytes, bool into,
                   bool exact, double *row)
 {
@@ -84,7 +84,8 @@ static double path_bound(const struct workload *graph, const double *tails)
 
 /* ---------------------------------------------------------------- work */
 
-/* The dual's value at `weights`, and how much of each processor's time the tasks then take. */
+/* Returns the value of the dual at `weights`, and the load of each processor under these
+ * weights. */
 static double work_at(const struct workload *graph, const double *weights, double *ret_loads)
 {
     uint32_t count = graph->processor_count;
@@ -107,8 +108,8 @@ static double work_at(const struct workload *graph, const double *weights, doubl
     return sum;
 }
 
-/* Weights grow where the load is above the mean (multiplicative weights: Arora, Hazan, Kale, Theory
- * of Computing 8, 2012), by less each round. */
+/* Weights grow where the load is above the mean, by less each round (multiplicative weights: Arora,
+ * Hazan, Kale, Theory of Computing 8, 2012). */
 static void move_weights(double *weights, const double *loads, uint32_t count, int round)
 {
     double most = 0;
@@ -126,7 +127,7 @@ static void move_weights(double *weights, const double *loads, uint32_t count, i
     }
 }
 
-/* From equal weights, and from weights by which the processors are alike on the whole. */
+/* Starts from equal weights, and from weights that make the processors equal on average. */
 static double work_bound(const struct workload *graph, double *weights, double *loads)
 {
     uint32_t count = graph->processor_count;

@@ -1,14 +1,16 @@
-/* planner/schedule/bound.h - a time that no schedule of the graph can beat. The largest of these,
- * each a relaxation:
+/* The bound is a time that no schedule of the graph can beat. It is the largest of these
+ * relaxations:
  *
- *     critical path   tasks never wait for a processor, and each is where it is best for those behind it; transfers
- *                     count as the links say (with more than BOUND_PAIRS edges x pairs of processors, at their least)
- *     work            tasks wait for nothing, and may be divided over processors: for weights w that sum to 1,
- *                     sum over t of min over p of w(p) cost(t, p), by duality; the weights are made better some times
+ *    critical path   Tasks never wait for a processor, and each runs where successors end first.
+ *                    Transfers count as the links say. With more than BOUND_PAIRS edges x pairs of
+ *                    processors, transfers count at their least.
+ *    work            Tasks wait for nothing, and may be divided over processors. For weights w that
+ *                    sum to 1, the bound is the sum over t of min over p of w(p) cost(t, p), by
+ *                    duality. A number of iterations improve the weights.
  *
- * Lenstra, Shmoys, Tardos, "Approximation algorithms for scheduling unrelated parallel machines",
- * Mathematical Programming 46, 1990, have the linear program that the second bounds from below.
- * Pure. */
+ * The linear program that the second relaxation bounds from below is in Lenstra, Shmoys, Tardos,
+ * "Approximation algorithms for scheduling unrelated parallel machines", Mathematical Programming
+ * 46, 1990. Pure. */
 #ifndef BOURSE_PLANNER_SCHEDULE_BOUND_H
 #define BOURSE_PLANNER_SCHEDULE_BOUND_H
 
@@ -16,16 +18,17 @@
 
 #define BOUND_PAIRS (UINT64_C(1) << 28)
 
-/* False without memory. What rounding may have added is far below a billionth of it. */
+/* Computes the bound. Rounding may have added far less than a billionth of it. Returns false when
+ * memory is short. */
 bool bound_make(const struct workload *graph, double *ret_bound);
 
-/* The second alone: it holds for work that is divided, too, as long as a part of a task takes no
- * less than that part of its time. */
+/* Computes the second relaxation alone. It also holds for divided work, as long as a part of a task
+ * takes no less than its share of the task's time. Returns false when memory is short. */
 bool bound_work(const struct workload *graph, double *ret_bound);
 
-/* The least time from the start of `task` on each processor to the end of all behind it, as the
- * critical path above has it: infinite where it cannot run. `ret_tails` has tasks x processors
- * entries. */
+/* Computes the least time from the start of `task` on each processor to the end of all its
+ * successors, as in the critical path above. The time is infinite where the task cannot run.
+ * `ret_tails` has tasks x processors entries. */
 void bound_tails(const struct workload *graph, double *ret_tails);
 
 #endif

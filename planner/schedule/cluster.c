@@ -1,13 +1,13 @@
-/* Clustering: where carrying takes longer than computing, tasks that send each other much belong
- * together. The edges are looked at from the longest transfer to the shortest, and their tasks'
- * clusters become one unless that would be more work than a cluster may have (Sarkar, "Partitioning
- * and scheduling parallel programs for multiprocessors", 1989, internalises edges in this order; in
- * place of its estimate of the whole schedule after each, which takes the square of the edges,
- * stands the bound on work, and several bounds are tried).
+/* Clustering puts tasks that send each other much on one processor; it helps where transfers take
+ * longer than computing. It goes through the edges from the longest transfer to the shortest. It
+ * merges the clusters of their tasks unless the result exceeds a bound on work. This order of
+ * internalising edges is from Sarkar, "Partitioning and scheduling parallel programs for
+ * multiprocessors", 1989. Sarkar estimates the whole schedule after each merge, which takes the
+ * square of the edges. The bound on work replaces this estimate, and several bounds are tried.
  *
- * Then tasks are put by falling upward rank. The first of a cluster decides where all of it goes:
- * where that task finishes first, but not before the processor could have done all clusters it has
- * and this one. */
+ * Then tasks are placed by falling upward rank. The first task of a cluster decides the processor
+ * of the whole cluster. It goes where the task finishes first, but not before the processor could
+ * have done all its clusters and this one. */
 #include "planner/schedule/place.h"
 #include "planner/schedule/rank.h"
 #include "planner/schedule/schedulers.h"
@@ -21,14 +21,14 @@ struct clusters {
     const struct workload *graph;
     struct place *place;
     uint32_t *sequence;          /* tasks by falling rank */
-    struct workload_edge *edges; /* by falling bytes */
-    double *costs;               /* mean, of each task */
-    uint32_t *parent;            /* of each task: towards the one that stands for its cluster */
-    double *work;                /* mean costs of the cluster that a task stands for */
-    double *times;               /* of that cluster on each processor */
-    uint32_t *chosen;            /* its processor; WORKLOAD_NONE: none yet */
-    double *loads;               /* of each processor */
-    struct schedule *schedule;   /* to try with */
+    struct workload_edge *edges; /* sorted by falling bytes */
+    double *costs;               /* mean cost of each task */
+    uint32_t *parent;            /* indexed by task: parent towards the root of its cluster */
+    double *work;                /* indexed by root: mean costs of its cluster */
+    double *times;               /* indexed by root: times of its cluster on each processor */
+    uint32_t *chosen;            /* indexed by root: processor; WORKLOAD_NONE: none yet */
+    double *loads;               /* indexed by processor */
+    struct schedule *schedule;   /* scratch */
 };
 
 static void clusters_fini(struct clusters *clusters)
@@ -101,7 +101,7 @@ static uint32_t find(struct clusters *clusters, uint32_t task)
     return task;
 }
 
-/* Clusters of at most `bound` work; a task of more is one of its own. */
+/* Makes clusters of at most `bound` work. A larger task is a cluster of its own. */
 static void make_clusters(struct clusters *clusters, double bound)
 {
     const struct workload *graph = clusters->graph;
@@ -115,7 +115,7 @@ static void make_clusters(struct clusters *clusters, double bound)
         uint32_t b = find(clusters, graph->order[clusters->edges[i].to]);
         if (a != b && clusters->work[a] + clusters->work[b] <= bound) {
             bool is_first_larger = clusters->work[a] >= clusters->work[b];
-            uint32_t into = is_first_larger ? a : b; /* the longer way stays as it is */
+            uint32_t into = is_first_larger ? a : b; /* the larger one keeps its root */
             uint32_t other = is_first_larger ? b : a;
             clusters->parent[other] = into;
             clusters->work[into] += clusters->work[other];
@@ -132,8 +132,8 @@ static void make_clusters(struct clusters *clusters, double bound)
     }
 }
 
-/* Into `scores` goes where the cluster's processor is or should be; all others only if it cannot be
- * there. */
+/* Places a task. The scores favour the cluster's processor, given or to be chosen. Other processors
+ * count only if that one is impossible. */
 static bool put_task(struct clusters *clusters, uint32_t task)
 {
     uint32_t processors = clusters->graph->processor_count;
@@ -147,7 +147,7 @@ static bool put_task(struct clusters *clusters, uint32_t task)
     }
     for (uint32_t p = 0; p < processors; p++) {
         double done = clusters->loads[p] + times[p];
-        /* a cluster that nobody can run whole goes where its first task finishes first */
+        /* A cluster that no processor can run whole goes where its first task finishes first. */
         scores[p] = done < INFINITY ? fmax(scores[p], done) : scores[p] * 2;
     }
     if (!place_put(clusters->place, task, scores)) {

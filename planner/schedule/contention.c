@@ -6,12 +6,14 @@
 
 struct contention {
     const struct workload *graph;
-    uint32_t *arc_in;        /* where an arc of `out` stands in `in` */
-    double *begins;          /* by arc of `in` */
-    double *link_free;       /* from p to q: [p * processor_count + q] */
-    uint32_t *after, *first; /* the task that runs next on the same processor; the first of each */
-    uint32_t *missing; /* what each task still waits for: transfers, and the task ahead of it */
-    uint32_t *heap;    /* tasks that run, by finish */
+    uint32_t *arc_in;  /* index in `in` of each arc of `out` */
+    double *begins;    /* indexed by arc of `in` */
+    double *link_free; /* link from p to q: [p * processor_count + q] */
+    /* The task that runs next on the same processor, and the first task of each processor. */
+    uint32_t *after, *first;
+    /* Events that each task still waits for: its transfers, and the end of the task before it. */
+    uint32_t *missing;
+    uint32_t *heap; /* heap of running tasks, by finish */
     size_t heap_count;
 };
 
@@ -40,7 +42,7 @@ struct contention *contention_create(const struct workload *graph)
         free(next);
         return NULL;
     }
-    for (uint32_t i = 0; i < graph->task_count; i++) { /* rows of `in` are in this order */
+    for (uint32_t i = 0; i < graph->task_count; i++) { /* the rows of `in` are in this order */
         uint32_t task = graph->order[i];
         for (uint32_t j = graph->out_first[task]; j < graph->out_first[task + 1]; j++) {
             uint32_t to = graph->out[j].task;
@@ -73,7 +75,7 @@ double contention_begin(const struct contention *contention, uint32_t arc)
     return contention->begins[arc];
 }
 
-/* ---------------------------------------------------------------- tasks that run */
+/* ---------------------------------------------------------------- running tasks */
 
 static bool ends_before(const struct contention *contention, const struct schedule *schedule,
                         uint32_t a, uint32_t b)
@@ -120,7 +122,7 @@ static uint32_t pop(struct contention *contention, const struct schedule *schedu
 
 /* ---------------------------------------------------------------- times */
 
-/* One thing less to wait for, there at `time`; the last of them starts it. */
+/* Counts one event of a task at `time`; the last event starts the task. */
 static void arrive(struct contention *contention, struct schedule *schedule, uint32_t task,
                    double time)
 {
@@ -156,7 +158,7 @@ static void end_task(struct contention *contention, struct schedule *schedule, u
     }
 }
 
-/* Who runs after whom on each processor, and how many things each task waits for. */
+/* Sets the order of tasks on each processor, and the number of events that each task waits for. */
 static void line_up(struct contention *contention, const uint32_t *sequence,
                     const uint32_t *processor, struct schedule *schedule)
 {
@@ -186,7 +188,7 @@ bool contention_time(struct contention *contention, const uint32_t *sequence,
     line_up(contention, sequence, processor, ret_schedule);
     ret_schedule->makespan = 0;
     for (uint32_t p = 0; p < graph->processor_count; p++) {
-        if (contention->first[p] != WORKLOAD_NONE) { /* its processor is free from the start */
+        if (contention->first[p] != WORKLOAD_NONE) { /* the processor is free from the start */
             arrive(contention, ret_schedule, contention->first[p], 0);
         }
     }
@@ -195,6 +197,6 @@ bool contention_time(struct contention *contention, const uint32_t *sequence,
         ret_schedule->makespan = fmax(ret_schedule->makespan, ret_schedule->finish[task]);
         end_task(contention, ret_schedule, task);
     }
-    assert(ended == graph->task_count); /* the sequence was a topological one */
+    assert(ended == graph->task_count); /* the sequence was a topological order */
     return ret_schedule->makespan < INFINITY;
 }

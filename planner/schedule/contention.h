@@ -1,17 +1,17 @@
-/* planner/schedule/contention.h - the times of a schedule when links are resources: each carries
- * one transfer at a time, for all of latency + bytes / bandwidth, first come first served.
+/* Contention computes the times of a schedule when links are resources. Each link carries one
+ * transfer at a time, for all of latency + bytes / bandwidth, first come first served.
  *
- * Who runs where, and after whom, is given; when, is found by going from the end of one task to the
- * next: what the task sends stands behind what its links have already, and each task starts when
- * its processor is free and the last of its transfers is there.
+ * The caller gives the processor of each task and the order on each processor. The times follow by
+ * going from the end of one task to the next. A task's output queues behind what its links already
+ * carry. Each task starts when its processor is free and the last of its transfers has arrived.
  *
  *     p0  |  a  |  b  |
  *     p0 -> p1  |a to c|b to d   |         both have to go by the same link
  *     p1               |  c   |..|  d  |
  *
- * Of transfers that become ready at one moment, the one whose sender comes first in topological
- * order goes first, of one sender's that whose receiver does. One direction of a pair of processors
- * is one link. Pure. */
+ * Among transfers that become ready at one moment, the sender that comes first in topological order
+ * goes first. Among transfers of one sender, the first receiver goes first. One direction of a pair
+ * of processors is one link. Pure. */
 #ifndef BOURSE_PLANNER_SCHEDULE_CONTENTION_H
 #define BOURSE_PLANNER_SCHEDULE_CONTENTION_H
 
@@ -19,18 +19,18 @@
 
 struct contention;
 
-/* For `graph`, which must outlive it. NULL without memory. */
+/* Creates the state for `graph`, which must outlive it. Returns NULL when memory is short. */
 struct contention *contention_create(const struct workload *graph);
 void contention_destroy(struct contention **self);
 
-/* As schedule_time, whose schedule is never longer: the tasks of each processor run in the order of
- * `sequence`, a topological one. False when an edge has no link to go by, or a task runs where it
- * cannot. Time n log n. */
+/* Computes the times as schedule_time does, whose schedule is never longer. The tasks of each
+ * processor run in the order of `sequence`, a topological one. Returns false when an edge has no
+ * link, or a task runs where it cannot. Time n log n. */
 bool contention_time(struct contention *contention, const uint32_t *sequence,
                      const uint32_t *processor, struct schedule *ret_schedule);
 
-/* Of the last times found: when the transfer of `graph->in[arc]` begins. Without meaning for what
- * stays on a processor. */
+/* Returns when the transfer of `graph->in[arc]` begins, for the last times computed. The result has
+ * no meaning for an arc that stays on one processor. */
 double contention_begin(const struct contention *contention, uint32_t arc);
 
 #endif

@@ -1,12 +1,13 @@
-/* CPOP, "critical path on a processor": the tasks of the critical path by mean costs all go to the
- * one processor that does them first; of the others, the ready one with the highest sum of upward
- * and downward rank goes where it finishes first (Topcuoglu, Hariri, Wu, "Performance-effective and
- * low-complexity task scheduling for heterogeneous computing", IEEE TPDS 13(3), 2002).
+/* CPOP, "critical path on a processor", puts all tasks of the critical path on one processor. The
+ * path is computed from mean costs, and the processor is the one that runs it fastest. Among the
+ * other tasks, the ready one with the highest sum of upward and downward rank goes where it
+ * finishes first (Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling
+ * for heterogeneous computing", IEEE TPDS 13(3), 2002).
  *
- * The paper has one entry; here the path begins at the entry of highest rank. It finds the path's
- * next task by equal sums of ranks; here it is the successor that its predecessor's upward rank
- * came from, which is the same but for rounding. Where no processor can run all of the path, the
- * one that can run most of it takes those. */
+ * The paper has one entry; here the path begins at the entry of highest rank. The paper finds the
+ * path's next task by equal sums of ranks. Here it is the successor that gave its predecessor the
+ * upward rank, which is equal but for rounding. If no processor can run the whole path, the one
+ * that runs most of it takes these tasks. */
 #include "planner/schedule/place.h"
 #include "planner/schedule/rank.h"
 #include "planner/schedule/schedulers.h"
@@ -72,7 +73,7 @@ static enum scheduler_status put_all(struct place *place, struct ready *ready,
     for (uint32_t task = ready_next(ready); task != WORKLOAD_NONE; task = ready_next(ready)) {
         double *finishes = place_finishes(place, task);
         if (is_critical[task] && finishes[chosen] < INFINITY) {
-            finishes[chosen] = -1; /* before all others; those are for when it may not go there */
+            finishes[chosen] = -1; /* preferred; the others serve if it may not go there */
         }
         if (!place_put(place, task, finishes)) {
             return SCHEDULER_NOWHERE;

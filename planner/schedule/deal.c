@@ -8,7 +8,7 @@
 
 #define TIME_MOST_NS (INT64_MAX / 4)
 
-/* Subtasks, the first of them on top. */
+/* A heap of subtasks, with the first one on top. */
 struct heap {
     uint32_t *items;
     size_t count;
@@ -17,19 +17,19 @@ struct heap {
 struct dealing {
     const struct deal_input *input;
     struct deal *deal;
-    struct heap ready[DEAL_PARTS];         /* by part: the highest rank first */
-    struct heap running;                   /* by end */
-    uint32_t used[DEAL_PARTS];             /* slots, by part */
-    size_t hint[DEAL_PARTS][DEAL_CLASSES]; /* by part and class: no device before it has room */
-    bool is_full[DEAL_PARTS];              /* by part: no device has */
-    uint32_t *part_of;                     /* by subtask */
-    uint32_t *missing;                     /* by subtask: how many it still waits for */
-    uint32_t *next, *next_first;           /* who waits for each */
-    uint32_t *free_slots;                  /* by device */
-    uint32_t *lanes_left; /* those that ended, device by device, the last of them on top; */
-    size_t *lanes_first;  /* where those of a device begin; */
-    uint32_t *lanes_idle; /* how many there are */
-    uint32_t *room;       /* all heaps' */
+    struct heap ready[DEAL_PARTS];         /* indexed by part: the highest rank first */
+    struct heap running;                   /* sorted by end */
+    uint32_t used[DEAL_PARTS];             /* used slots, by part */
+    size_t hint[DEAL_PARTS][DEAL_CLASSES]; /* devices before it have no room */
+    bool is_full[DEAL_PARTS];              /* indexed by part: no device has room */
+    uint32_t *part_of;                     /* indexed by subtask */
+    uint32_t *missing;                     /* indexed by subtask: unfinished dependencies */
+    uint32_t *next, *next_first;           /* subtasks that wait for each */
+    uint32_t *free_slots;                  /* indexed by device */
+    uint32_t *lanes_left;                  /* free lanes by device, a stack each */
+    size_t *lanes_first;                   /* beginning of each device's stack */
+    uint32_t *lanes_idle;                  /* height of each device's stack */
+    uint32_t *room;                        /* memory of all heaps */
     int64_t now_ns;
     uint32_t done;
 };
@@ -39,7 +39,7 @@ static uint32_t classes_of(const struct deal_input *input)
     return input->class_count == 0 ? 1 : input->class_count;
 }
 
-/* Of `count` subtasks in all. */
+/* Returns the time of a task on a class; `count` is the number of subtasks. */
 static int64_t takes_on(const struct deal_input *input, uint32_t count, uint32_t task,
                         uint32_t of_class)
 {
@@ -91,7 +91,7 @@ static uint32_t pop(const struct dealing *dealing, struct heap *heap, heap_order
     return first;
 }
 
-/* ---------------------------------------------------------------- what is given */
+/* ---------------------------------------------------------------- the input */
 
 static bool count_tasks(const struct deal_input *input, uint32_t *ret_count)
 {
@@ -128,7 +128,7 @@ static bool is_good(const struct deal_input *input, uint32_t *ret_count)
         }
     }
     if (*ret_count > DEAL_SUBTASKS) {
-        return true; /* too many: no time is looked at */
+        return true; /* too many: times are not read */
     }
     if (!are_times_good(input, *ret_count)) {
         return false;
@@ -149,7 +149,7 @@ static uint32_t width_room(const struct deal_part *part, uint32_t slots)
     return slots / part->slots;
 }
 
-/* How many subtasks of a part may run at a time on all its devices. */
+/* Returns how many subtasks of a part may run at once on all its devices. */
 static uint64_t lanes_of(const struct deal_input *input, size_t number)
 {
     const struct deal_part *part = &input->parts[number];
@@ -174,7 +174,7 @@ static bool has_place(const struct deal_input *input)
 
 /* ---------------------------------------------------------------- the bound */
 
-/* Of each subtask what it takes where it takes least. */
+/* Computes the time of each subtask on the class where it takes least. */
 static void find_least(const struct deal_input *input, uint32_t count, int64_t *ret_least_ns)
 {
     uint32_t task = 0;
@@ -197,8 +197,8 @@ static void find_least(const struct deal_input *input, uint32_t count, int64_t *
     }
 }
 
-/* The longest way from each subtask's start to the end; false without memory, or where it is too
- * long. */
+/* Computes the longest path from start to end. Returns false when memory is short, or the path is
+ * too long. */
 static bool longest_way(const struct deal_input *input, const int64_t *least_ns, uint32_t count,
                         int64_t *ret_longest_ns)
 {
@@ -206,8 +206,7 @@ static bool longest_way(const struct deal_input *input, const int64_t *least_ns,
     size_t edge = 0;
     bool ok = way_ns != NULL;
     *ret_longest_ns = 0;
-    /* Forwards: the way from the beginning to each one's end, as those that it waits for are
-     * lower. */
+    /* Dependencies have lower numbers, so one pass computes the path to each end. */
     for (uint32_t i = 0; ok && i < count; i++) {
         int64_t before_ns = 0;
         for (uint32_t k = 0; input->after_count != NULL && k < input->after_count[i]; k++) {
@@ -221,8 +220,8 @@ static bool longest_way(const struct deal_input *input, const int64_t *least_ns,
     return ok;
 }
 
-/* Of one part alone, on the lanes that it may have: rounds of the shortest, or all its work,
- * whichever is longer. */
+/* Returns the bound of one part alone on its lanes: rounds of the shortest subtask, or all its
+ * work. */
 static int128 part_alone_ns(const struct deal_input *input, const int64_t *takes_ns, size_t number)
 {
     const struct deal_part *part = &input->parts[number];
@@ -232,7 +231,7 @@ static int128 part_alone_ns(const struct deal_input *input, const int64_t *takes
     if (part->subtasks == 0) {
         return 0;
     }
-    assert(lanes > 0); /* it has a place */
+    assert(lanes > 0); /* each part has a place */
     for (uint32_t i = 0; i < part->subtasks; i++) {
         least_ns = takes_ns[i] < least_ns ? takes_ns[i] : least_ns;
         sum_ns += takes_ns[i];
@@ -318,7 +317,7 @@ static void dealing_fini(struct dealing *dealing)
     free(dealing->room);
 }
 
-/* No device has more lanes than it has slots, nor than there are subtasks. */
+/* A device has no more lanes than slots or subtasks. */
 static size_t lanes_most(const struct dealing *dealing, size_t device)
 {
     const uint32_t slots = dealing->input->devices[device].slots;
@@ -352,7 +351,7 @@ static bool dealing_alloc(struct dealing *dealing)
            dealing->lanes_idle != NULL && dealing->room != NULL;
 }
 
-/* Who waits for each, by counting: next_first[i + 1] moves on to where those of i end. */
+/* Lists the dependents of each subtask, by counting. next_first[i + 1] moves to the end of i. */
 static void link_waits(struct dealing *dealing)
 {
     const struct deal_input *input = dealing->input;
@@ -405,7 +404,7 @@ static void begin(struct dealing *dealing)
 
 /* ---------------------------------------------------------------- dealing out */
 
-/* The cheapest device of a class that has room for one of that part; device_count: none has. */
+/* Returns the cheapest device of a class with room for the part, or device_count. */
 static size_t room_of_class(struct dealing *dealing, size_t number, uint32_t of_class)
 {
     const struct deal_input *input = dealing->input;
@@ -419,8 +418,8 @@ static size_t room_of_class(struct dealing *dealing, size_t number, uint32_t of_
     return at;
 }
 
-/* Where the next of a part would go: to the idle lane that is done with it first; without one, to
- * the cheapest slots that there is room on. device_count: there is none. */
+/* Returns the device for the next subtask of a part: the idle lane that ends it first, else the
+ * cheapest slots with room. Returns device_count when there is none. */
 static size_t find_room(struct dealing *dealing, size_t number)
 {
     const struct deal_input *input = dealing->input;
@@ -449,7 +448,7 @@ static size_t find_room(struct dealing *dealing, size_t number)
     return best;
 }
 
-/* The part whose first ready subtask goes next, and where; false: none can. */
+/* Finds the part whose first ready subtask is next, and its device. Returns false if none. */
 static bool find_next(struct dealing *dealing, size_t *ret_part, size_t *ret_device)
 {
     const size_t parts = dealing->input->part_count;
@@ -518,7 +517,7 @@ static void end_one(struct dealing *dealing)
     dealing->done++;
 }
 
-/* False: it takes too long. */
+/* Returns false when it takes too long. */
 static bool run_all(struct dealing *dealing)
 {
     while (dealing->done < dealing->deal->subtasks) {
@@ -527,8 +526,8 @@ static bool run_all(struct dealing *dealing)
         while (find_next(dealing, &number, &device)) {
             start_one(dealing, number, device);
         }
-        assert(dealing->running.count >
-               0); /* each part has a place, and nobody waits in a circle */
+        /* Each part has a place, and dependencies have no cycle. */
+        assert(dealing->running.count > 0);
         dealing->now_ns = dealing->deal->runs[dealing->running.items[0]].end_ns;
         if (dealing->now_ns > TIME_MOST_NS) {
             return false;
@@ -569,7 +568,7 @@ static bool sum_up(const struct dealing *dealing)
     return fits;
 }
 
-/* False: it takes too long, or there is no memory. */
+/* Returns false when it takes too long, or memory is short. */
 static bool bound_of(const struct deal_input *input, uint32_t count, int64_t *ret_bound_ns)
 {
     int64_t *least_ns = calloc(count, sizeof *least_ns);
@@ -613,7 +612,7 @@ enum deal_status deal_make(const struct deal_input *input, struct deal **ret_dea
     return DEAL_OK;
 }
 
-/* INT64_MAX: it cannot be told. */
+/* Returns INT64_MAX when the time is unknown. */
 static int64_t alone_ns(const struct deal_input *input, size_t device)
 {
     struct deal *deal = NULL;
@@ -626,7 +625,7 @@ static int64_t alone_ns(const struct deal_input *input, size_t device)
     return makespan_ns;
 }
 
-/* Where all take as long, who has most slots is done first; of equal ones the cheapest. */
+/* Equal times make the device with most slots first; among equals, the cheapest. */
 bool deal_best_single(const struct deal_input *input, size_t *ret_device, int64_t *ret_makespan_ns)
 {
     size_t widest[DEAL_CLASSES];

@@ -1,17 +1,16 @@
-/* planner/schedule/deal.h - how what is on offer would run the subtasks of a job: what `plan` shows
- * of a job, what a quote of several parts says it takes, and what `report` draws above what became
- * of it.
+/* The deal says how the offered devices would run the subtasks of a job. `plan` shows it for a job,
+ * a quote of several parts takes its time from it, and `report` draws it above what happened.
  *
- *     0.02  box/cpu #0  |==0==|==3==|=6=|        of what is ready the highest rank goes first,
- *     0.02  box/cpu #1  |==1==|==4==|            on the cheapest slots that are free and fit its part
+ *     0.02  box/cpu #0  |==0==|==3==|=6=|     of what is ready the highest rank goes first,
+ *     0.02  box/cpu #1  |==1==|==4==|         on the cheapest slots that are free and fit its part
  *     0.05  far/cpu     |==2==|==5==|
  *
  * These are the rules by which the exchange takes leases and gives out work (online.h), as far as
- * anybody knows beforehand: a subtask takes as long on all devices of a class, all begin at once,
- * none fails, what it needs is there when those that it waits for have ended. Where it takes longer
- * on one class than on another, of the lanes that are idle that one gets it which is done with it
- * first; only where none is, slots that had nothing yet. Subtasks are numbered as they are
- * submitted, those of a part follow one another. Integers only. Pure. */
+ * they can be known beforehand. A subtask takes equally long on all devices of a class. All devices
+ * begin at once, and none fails. A subtask's inputs are there when the subtasks it waits for have
+ * ended. When a subtask takes longer on one class than on another, it goes to the idle lane that
+ * would finish it first. Only when no lane is idle does it take unused slots. Subtasks are numbered
+ * as they are submitted, and the subtasks of a part follow one another. Integers only. Pure. */
 #ifndef BOURSE_PLANNER_SCHEDULE_DEAL_H
 #define BOURSE_PLANNER_SCHEDULE_DEAL_H
 
@@ -22,8 +21,8 @@
 enum { DEAL_PARTS = 32, DEAL_DEVICES = 4096, DEAL_SUBTASKS = 1 << 20, DEAL_CLASSES = 16 };
 
 struct deal_part {
-    uint32_t subtasks; /* 0: it has none left */
-    uint32_t slots;    /* of one, >= 1 */
+    uint32_t subtasks; /* 0: none are left */
+    uint32_t slots;    /* slots of one subtask, >= 1 */
     uint32_t at_most;  /* slots at a time; 0: any number */
 };
 
@@ -34,64 +33,68 @@ struct deal_device {
     uint32_t of_class;   /* below class_count */
 };
 
-/* The caller's; nothing of it is kept. */
+/* The caller keeps the input; the deal keeps nothing of it. */
 struct deal_input {
     const struct deal_part *parts;
     size_t part_count; /* 1 to DEAL_PARTS */
-    const int64_t
-        *takes_ns;        /* by class and subtask, >= 1: of class 0 all of them, then of class 1 */
-    uint32_t class_count; /* of devices, at most DEAL_CLASSES; 0: one */
-    const uint32_t *rank; /* by subtask; NULL: all are alike */
-    /* Whom each waits for: after_count[i] of `after`, subtask by subtask, each lower than i. NULL:
-     * nobody waits. */
+    /* Times by class and subtask, >= 1: first all of class 0, then all of class 1. */
+    const int64_t *takes_ns;
+    uint32_t class_count; /* classes of devices, at most DEAL_CLASSES; 0: one */
+    const uint32_t *rank; /* indexed by subtask; NULL: all are equal */
+    /* Subtasks that each subtask waits for: after_count[i] entries of `after`, subtask by subtask,
+     * each lower than i. NULL means that no subtask waits. */
     const uint32_t *after_count, *after;
     const struct deal_device *devices; /* the cheapest first */
     size_t device_count;               /* 1 to DEAL_DEVICES */
 };
 
-struct deal_run { /* of a subtask */
+struct deal_run { /* one subtask */
     uint32_t device;
-    uint32_t lane; /* of its device, from 0: one subtask at a time, however many slots it has */
+    /* Lane of the device, from 0. It runs one subtask at a time, however many slots it has. */
+    uint32_t lane;
     int64_t start_ns, end_ns;
 };
 
-struct deal_use { /* of a device */
+struct deal_use { /* one device */
     uint32_t subtasks, lanes;
-    int64_t busy_ns;    /* of its lanes */
-    int64_t slot_ns;    /* of its slots */
+    int64_t busy_ns;    /* sum over its lanes */
+    int64_t slot_ns;    /* sum over its slots */
     int64_t cost_micro; /* rounded up */
 };
 
 struct deal {
-    struct deal_run *runs; /* by subtask */
-    struct deal_use *uses; /* by device */
+    struct deal_run *runs; /* indexed by subtask */
+    struct deal_use *uses; /* indexed by device */
     uint32_t subtasks, lanes;
     size_t device_count;
     int64_t makespan_ns;
-    int64_t bound_ns; /* on these devices it cannot be done sooner: the longest way, the work over
-                         all slots, a part's rounds or work on its lanes */
+    /* Lower bound of the time on these devices. It is the largest of the longest path, the work
+     * over all slots, and each part's rounds or work on its lanes. */
+    int64_t bound_ns;
     int64_t busy_ns, cost_micro;
 };
 
 enum deal_status {
     DEAL_OK,
-    DEAL_BAD_INPUT, /* a count, a time, a price or who waits for whom is out of its range */
-    DEAL_TOO_MANY,  /* more than DEAL_SUBTASKS */
-    DEAL_NOWHERE,   /* of a part with subtasks, none fits a device, or its width exceeds what it may
-                       have at a time */
-    DEAL_OVERFLOW,  /* more time or money than int64 holds */
+    /* A count, a time, a price or a dependency is out of its range. */
+    DEAL_BAD_INPUT,
+    DEAL_TOO_MANY, /* more than DEAL_SUBTASKS */
+    /* A part with subtasks fits no device, or one subtask is wider than its `at_most`. */
+    DEAL_NOWHERE,
+    DEAL_OVERFLOW, /* more time or money than int64 holds */
     DEAL_NO_MEMORY,
 };
 
-/* The caller owns the deal. Any status but OK gives none. */
+/* Computes the deal, which the caller owns. Any status but OK gives none. */
 enum deal_status deal_make(const struct deal_input *input, struct deal **ret_deal);
 void deal_destroy(struct deal **self);
 
-/* The device that would be done first if all ran there, and when; of devices of a class that with
- * most slots stands for all. False: none can run all of it. */
+/* Finds the single device that would finish first if all subtasks ran there, and its makespan. In
+ * each class, the device with most slots stands for all. Returns false when no device can run all
+ * of them. */
 bool deal_best_single(const struct deal_input *input, size_t *ret_device, int64_t *ret_makespan_ns);
 
-/* busy_ns over all lanes for all of the time, in millionths. */
+/* Returns busy_ns as a share of all lanes for all of the time, in millionths. */
 int64_t deal_share_ppm(const struct deal *deal);
 
 #endif

@@ -6,19 +6,19 @@
 
 enum { WORD_BITS = 64 };
 
-struct change { /* what stood there before */
+struct change { /* a word of a set before a change */
     uint32_t task, word;
     uint64_t bits;
 };
 
 struct domain {
     const struct workload *graph;
-    uint32_t words; /* of a set of processors */
-    uint64_t *sets; /* of each task */
-    uint64_t *from,
-        *to; /* of each processor: to whom it can send, and from whom get; itself is in both */
+    uint32_t words; /* words in a set of processors */
+    uint64_t *sets; /* set of each task */
+    /* Sets of processors that each one can send to, and receive from; both contain itself. */
+    uint64_t *from, *to;
     uint64_t *reach; /* scratch: one set */
-    uint32_t *queue; /* tasks whose sets became smaller; each at most once */
+    uint32_t *queue; /* tasks whose sets have shrunk, each at most once */
     bool *is_queued;
     size_t queue_first, queue_count;
     struct change *changes;
@@ -115,7 +115,7 @@ static bool remember(struct domain *domain, uint32_t task, uint32_t word, uint64
     return true;
 }
 
-/* False: nothing is left of the task's set, or no memory to take the change back. */
+/* Returns false when the set becomes empty, or memory to undo the change is short. */
 static bool keep_only(struct domain *domain, uint32_t task, const uint64_t *allowed)
 {
     uint64_t *set = set_of(domain->sets, domain, task);
@@ -133,7 +133,7 @@ static bool keep_only(struct domain *domain, uint32_t task, const uint64_t *allo
     return left != 0;
 }
 
-/* What some processor of `set` reaches. */
+/* Computes the processors that some processor of `set` reaches. */
 static void reach_from(struct domain *domain, const uint64_t *set, uint64_t *reaches)
 {
     memset(domain->reach, 0, domain->words * sizeof *domain->reach);
@@ -166,8 +166,8 @@ static bool narrow_neighbours(struct domain *domain, uint32_t task)
     return true;
 }
 
-/* Until nothing changes any more. False: a task has nowhere to go; the queue is empty either
- * way. */
+/* Narrows sets until nothing changes. Returns false when a task has no processor left. The queue is
+ * empty either way. */
 static bool settle(struct domain *domain)
 {
     bool ok = true;

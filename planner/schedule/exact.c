@@ -1,15 +1,15 @@
-/* Branch and bound: every schedule that could be better than the best known, unless a bound says
- * that none behind a choice is.
+/* The exact search is branch and bound. It visits every schedule that could be better than the best
+ * known, unless a bound excludes all schedules behind a choice.
  *
- * Tasks are put in the order of their starts (ties by topological position), each behind what its
- * processor has already: every schedule in which no task could start earlier without moving another
- * is reached that way exactly once, and one of those is best. Of processors that nothing tells
- * apart, and on which nothing runs yet, only the first is tried. The bound on what is left: tasks
- * go on waiting for their predecessors and for what their processor has already, but no longer for
- * one another; and all processors together have to do the least work there is.
+ * Tasks are placed in the order of their starts (ties by topological position), each behind the
+ * tasks of its processor. So each schedule in which no task could start earlier alone is reached
+ * exactly once, and one of these is optimal. Among empty processors that are equal, only the first
+ * is tried. The bound on the remaining tasks relaxes the problem. They still wait for their
+ * predecessors and for their processor's tasks, but not for one another. All processors together
+ * also have to do the least remaining work.
  *
- * How such searches are made: Kasahara and Narita, "Practical multiprocessor scheduling algorithms
- * for efficient parallel processing", IEEE Transactions on Computers C-33(11), 1984. */
+ * The method follows Kasahara and Narita, "Practical multiprocessor scheduling algorithms for
+ * efficient parallel processing", IEEE Transactions on Computers C-33(11), 1984. */
 #include "planner/schedule/bound.h"
 #include "planner/schedule/schedulers.h"
 
@@ -23,23 +23,23 @@ struct search {
     const struct workload *graph;
     const struct search_budget *budget;
     struct schedule *best;
-    uint64_t left; /* nodes */
+    uint64_t left; /* nodes left in the budget */
     bool is_stopped;
-    double tails[EXACT_TASKS][PROCESSORS]; /* by topological position, as all below */
+    double tails[EXACT_TASKS][PROCESSORS]; /* indexed by topological position, as all below */
     double costs[EXACT_TASKS][PROCESSORS];
     double least_cost[EXACT_TASKS];
-    uint32_t class_of[PROCESSORS]; /* the first processor that is just like it */
+    uint32_t class_of[PROCESSORS]; /* the first processor that is equal to it */
     uint32_t before[EXACT_TASKS];  /* predecessors, one bit each */
     double *transfers;             /* see transfers_of */
-    /* of the schedule so far */
-    uint32_t done; /* one bit each */
+    /* State of the partial schedule: */
+    uint32_t done; /* placed tasks, one bit each */
     uint32_t processor[EXACT_TASKS];
     double start[EXACT_TASKS], finish[EXACT_TASKS];
     double free_from[PROCESSORS];
-    uint32_t on_it[PROCESSORS]; /* how many */
+    uint32_t on_it[PROCESSORS]; /* number of tasks */
 };
 
-/* ---------------------------------------------------------------- processors that are alike */
+/* ---------------------------------------------------------------- equal processors */
 
 static bool are_alike(const struct workload *graph, uint32_t a, uint32_t b)
 {
@@ -50,7 +50,7 @@ static bool are_alike(const struct workload *graph, uint32_t a, uint32_t b)
         }
     }
     for (size_t other = 0; other < count; other++) {
-        size_t of_a = other == b ? a : other; /* what b is to a, a is to b */
+        size_t of_a = other == b ? a : other; /* b takes the place of a */
         size_t there[] = {a * count + other, other * count + a};
         size_t here[] = {b * count + of_a, of_a * count + b};
         for (int i = 0; other != a && i < 2; i++) {
@@ -75,7 +75,7 @@ static void find_classes(struct search *search)
     }
 }
 
-/* An empty processor is tried only if no empty one before it is just like it. */
+/* An empty processor is tried only if no earlier empty one is equal to it. */
 static bool is_worth_trying(const struct search *search, uint32_t p)
 {
     bool is_first = true;
@@ -87,15 +87,14 @@ static bool is_worth_trying(const struct search *search, uint32_t p)
 
 /* ---------------------------------------------------------------- bound */
 
-/* From processor `from` to each, for an arc of `in`. */
+/* Returns the transfers of an arc of `in` from processor `from` to each processor. */
 static const double *transfers_of(const struct search *search, uint32_t arc, uint32_t from)
 {
     size_t count = search->graph->processor_count;
     return &search->transfers[(arc * count + from) * count];
 }
 
-/* Raises `ready`, one number for each processor, to when the arc of `in` can have brought its bytes
- * there. */
+/* Raises `ready`, one number for each processor, to the earliest arrival of the arc's bytes. */
 static void await_arc(const struct search *search, uint32_t arc, double starts[][PROCESSORS],
                       double *ready)
 {
@@ -122,8 +121,8 @@ static void await_arc(const struct search *search, uint32_t arc, double starts[]
     }
 }
 
-/* Whether no way to go on ends before the best known. `starts` becomes the least of each task that
- * is left. */
+/* Returns true when no continuation ends before the best known. `starts` becomes the earliest start
+ * of each remaining task. */
 static bool is_hopeless(const struct search *search, double last_start, double starts[][PROCESSORS])
 {
     const struct workload *graph = search->graph;
@@ -188,11 +187,11 @@ static void try_child(struct search *search, uint32_t i, uint32_t p, double star
 }
 
 struct child {
-    double start, end; /* with all that is behind it */
+    double start, end; /* `end`: bound of all that follows it */
     uint32_t task, processor;
 };
 
-/* Whether a ready task would start before `time`, nothing else keeping it. */
+/* Returns true when a ready task could start before `time`, by its inputs and its processor. */
 static bool starts_before(const struct search *search, uint32_t i, uint32_t p, double time)
 {
     const struct workload *graph = search->graph;
@@ -206,8 +205,8 @@ static bool starts_before(const struct search *search, uint32_t i, uint32_t p, d
     return is_before;
 }
 
-/* Where a ready task could go next, the most promising first. What would start before `last_start`,
- * or then but is below `from`, is put earlier in another order. */
+/* Lists where ready tasks could go next, the most promising first. Tasks that start before
+ * `last_start` belong to another order. So do tasks that start at it and are below `from`. */
 static uint32_t find_children(const struct search *search, double last_start, uint32_t from,
                               double starts[][PROCESSORS], struct child *ret_children)
 {
@@ -256,7 +255,7 @@ static void search_from(struct search *search, double last_start, uint32_t from,
     search->left--;
     uint32_t count = find_children(search, last_start, from, starts, children);
     for (uint32_t i = 0; i < count && !search->is_stopped; i++) {
-        if (children[i].end < search->best->makespan) { /* which may have become less */
+        if (children[i].end < search->best->makespan) { /* the makespan may have become less */
             try_child(search, children[i].task, children[i].processor, children[i].start, makespan);
         }
     }
@@ -303,7 +302,7 @@ enum scheduler_status exact_schedule(const struct workload *graph,
     search->graph = graph;
     search->budget = budget;
     search->best = schedule;
-    /* A node looks at each task, and for most edges at each pair of processors. */
+    /* A node visits each task, and each pair of processors for most edges. */
     uint64_t pairs = (uint64_t)graph->edge_count * graph->processor_count * graph->processor_count;
     search->left = budget->steps / (graph->task_count + pairs / PAIRS_OF_STEP);
     bool ok = prepare(search);

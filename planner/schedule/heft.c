@@ -1,8 +1,8 @@
-/* HEFT, "heterogeneous earliest finish time": tasks by falling upward rank, each on the processor
- * where it finishes first (Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task
- * scheduling for heterogeneous computing", IEEE TPDS 13(3), 2002). Other ranks than the mean: Zhao
- * and Sakellariou, "An experimental investigation into the rank function of the HEFT scheduling
- * algorithm", Euro-Par 2003. */
+/* HEFT, "heterogeneous earliest finish time", places tasks by falling upward rank, each on the
+ * processor where it finishes first (Topcuoglu, Hariri, Wu, "Performance-effective and
+ * low-complexity task scheduling for heterogeneous computing", IEEE TPDS 13(3), 2002). Other ranks
+ * than the mean are in Zhao and Sakellariou, "An experimental investigation into the rank function
+ * of the HEFT scheduling algorithm", Euro-Par 2003. */
 #include "planner/schedule/place.h"
 #include "planner/schedule/rank.h"
 #include "planner/schedule/schedulers.h"

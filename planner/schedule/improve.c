@@ -1,14 +1,14 @@
-/* Local search on the critical path: what decides the makespan is a chain of tasks, each of which
- * could not start before the one ahead of it had ended, on its processor or with what it sends.
- * Only a change to that chain makes the schedule shorter, so a task of it (now and then any other)
- * goes to another processor, to another place in the order, or both, and all times are worked out
+/* The local search works on the critical path. This path is a chain of tasks that decides the
+ * makespan. Each of its tasks waited for the one before it, on its processor or for its data. Only
+ * a change to the chain makes the schedule shorter. So a task of the chain (now and then any other)
+ * goes to another processor, to another place in the order, or both. Then all times are computed
  * anew.
  *
- * A change is kept when the schedule is not longer than it was LATE changes ago, which lets it out
- * of local minima at first and less and less later (Burke and Bykov, "The late acceptance
- * hill-climbing heuristic", European Journal of Operational Research 258(1), 2017). When nothing
- * has come of it for long, it begins anew from the best and some changes at random (iterated local
- * search). */
+ * A change is kept when the schedule is not longer than it was LATE changes ago. This leaves local
+ * minima easily at first, and less and less later (Burke and Bykov, "The late acceptance
+ * hill-climbing heuristic", European Journal of Operational Research 258(1), 2017). After a long
+ * time without success, the search restarts from the best schedule with some random changes
+ * (iterated local search). */
 #include "base/random.h"
 #include "planner/schedule/contention.h"
 #include "planner/schedule/schedulers.h"
@@ -23,12 +23,12 @@ struct climb {
     const struct workload *graph;
     struct random dice;
     struct schedule *now, *next;
-    uint32_t *sequence; /* an order in which the tasks may be put */
-    uint32_t *place;    /* of each task in it */
+    uint32_t *sequence; /* an order in which the tasks can be placed */
+    uint32_t *place;    /* place of each task in the sequence */
     uint32_t *critical; /* tasks of one critical path of `now` */
     uint32_t critical_count;
     uint32_t *last_on; /* scratch: a task for each processor */
-    uint32_t *ahead;   /* the task before, on its processor */
+    uint32_t *ahead;   /* the task before, on the same processor */
     double *free_from;
     struct contention *contention; /* NULL: links carry any number of transfers at once */
     double late[LATE];
@@ -76,7 +76,8 @@ static bool work_out(struct climb *climb, const uint32_t *processor, struct sche
 
 /* ---------------------------------------------------------------- the critical path */
 
-/* The task that `task` had to wait for last; WORKLOAD_NONE: it starts at 0, or waits for a link. */
+/* Returns the task that `task` waited for last. Returns WORKLOAD_NONE when it starts at 0, or waits
+ * for a link. */
 static uint32_t waited_for(const struct climb *climb, uint32_t task)
 {
     const struct workload *graph = climb->graph;
@@ -134,7 +135,7 @@ static void move_in_sequence(struct climb *climb, uint32_t from, uint32_t to)
     }
 }
 
-/* Somewhere behind all that it waits for and before all that waits for it. */
+/* Returns a place behind all predecessors and before all successors. */
 static uint32_t other_place(struct climb *climb, uint32_t task)
 {
     const struct workload *graph = climb->graph;
@@ -162,7 +163,7 @@ static uint32_t other_processor(struct climb *climb, uint32_t task)
     return p;
 }
 
-/* One change, tried; what is not kept is undone. */
+/* Tries one change, and undoes it unless it is kept. */
 static void try_change(struct climb *climb, double limit)
 {
     enum { MOVE = 1, SHIFT = 2 };
@@ -195,8 +196,8 @@ static void try_change(struct climb *climb, double limit)
     }
 }
 
-/* From `best`, its tasks moved up as far as their order lets them, and with `kicks` changes at
- * random. */
+/* Restarts from `best`. Its tasks move up as far as their order allows; then `kicks` random changes
+ * follow. */
 static bool begin_from(struct climb *climb, const struct schedule *best, int kicks)
 {
     const struct workload *graph = climb->graph;

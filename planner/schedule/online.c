@@ -24,7 +24,8 @@ int64_t online_finish_ns(const struct online_lane *lane)
     return checked_add(lane->load_ns, lane->takes_ns, &finish_ns) ? finish_ns : ONLINE_NEVER;
 }
 
-/* Whether `a` would be done with one more before the lane `first`, or there is none yet. */
+/* Returns true when `a` would finish one task more before the lane `first`, or `first` is
+ * ONLINE_NONE. */
 static bool is_done_before(const struct online_lane *lanes, size_t a, size_t first)
 {
     const int64_t finish_ns = online_finish_ns(&lanes[a]);
@@ -62,12 +63,12 @@ uint32_t online_depth(int64_t takes_ns, uint32_t lanes, uint32_t waiting)
 
 struct sum {
     int128 load_ns;
-    int128 lanes; /* that have one */
+    int128 lanes; /* lanes that may take tasks */
 };
 
 static struct sum sum_of(const struct online_lane *lanes, size_t count)
 {
-    assert(count <= UINT32_MAX); /* so that no product below leaves 128 bits */
+    assert(count <= UINT32_MAX); /* no product below exceeds 128 bits */
     struct sum sum = {0, 0};
     for (size_t i = 0; i < count; i++) {
         if (lanes[i].load_ns != ONLINE_NEVER) {
@@ -78,7 +79,7 @@ static struct sum sum_of(const struct online_lane *lanes, size_t count)
     return sum;
 }
 
-/* In percent of the mean of all, times the sum of all. */
+/* Returns the load in percent of the mean, times the sum of all loads. */
 static int128 share_of(const struct sum *sum, int64_t load_ns)
 {
     return (int128)100 * load_ns * sum->lanes;

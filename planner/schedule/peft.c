@@ -1,21 +1,22 @@
-/* PEFT, "predict earliest finish time": HEFT that looks ahead. The optimistic cost table says for
- * each task and processor how long the way from there to the end is at best, were processors never
- * busy; a task goes where its finish and that way together are least (Arabnejad and Barbosa, "List
+/* PEFT, "predict earliest finish time", is HEFT that looks ahead. The optimistic cost table holds,
+ * for each task and processor, the shortest time from there to the end if processors were never
+ * busy. A task goes where its finish and this time together are least (Arabnejad and Barbosa, "List
  * scheduling algorithm for heterogeneous systems by an optimistic cost table", IEEE TPDS 25(3),
  * 2014).
  *
- *     OCT(t, p) = max over successors s of min over q of OCT(s, q) + cost(s, q) + (q = p ? 0 : mean transfer)
+ *    OCT(t, p) = max over successors s of
+ *                min over q of OCT(s, q) + cost(s, q) + (q = p ? 0 : mean transfer)
  *
- * Ranks are the table's means over the processors that can run the task; of the tasks that are
- * ready, the highest goes first. */
+ * Ranks are the table's means over the processors that can run the task. Among ready tasks, the
+ * highest rank goes first. */
 #include "planner/schedule/place.h"
 #include "planner/schedule/rank.h"
 #include "planner/schedule/schedulers.h"
 
 #include <stdlib.h>
 
-/* For q = p the transfer only adds, so the least over all q serves for the least over the
- * others. */
+/* The minimum over all q may replace the minimum over q other than p, since a transfer only adds
+ * time. */
 static void make_table(const struct workload *graph, double *table)
 {
     uint32_t count = graph->processor_count;

@@ -9,10 +9,11 @@
 struct place {
     const struct workload *graph;
     struct slots *slots;
-    struct domain
-        *domain; /* NULL: every processor sends to every other, so no choice binds another */
-    struct schedule *schedule; /* the caller's */
-    double *starts, *finishes; /* of one task on each processor */
+    /* Domain of each task. NULL means that all processors are linked, so no choice restricts
+     * another. */
+    struct domain *domain;
+    struct schedule *schedule; /* owned by the caller */
+    double *starts, *finishes; /* times of one task on each processor */
 };
 
 struct place *place_create(const struct workload *graph)

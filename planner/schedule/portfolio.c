@@ -6,11 +6,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Clustering takes ten times as long as a list scheduler: in graphs of more tasks it is tried only
- * where carrying takes longer than computing. */
+/* Clustering takes ten times as long as a list scheduler. Graphs with more tasks use it only if
+ * transfers take longer than computing. */
 enum { ALWAYS_CLUSTERED = 1000, FEW_FIRST = 2, WARM_STEPS = 1000000 };
 
-static const double rounding = 1e-9; /* so much of a time is none */
+static const double rounding = 1e-9; /* differences below it do not count */
 
 const char *portfolio_name(enum portfolio_method method)
 {
@@ -31,7 +31,7 @@ struct portfolio_options portfolio_defaults(void)
         .exact_steps = PORTFOLIO_EXACT_STEPS, .improve_steps = PORTFOLIO_IMPROVE_STEPS, .seed = 1};
 }
 
-/* ---------------------------------------------------------------- few processors */
+/* ---------------------------------------------------------------- HEFT on few processors */
 
 struct speed {
     double time;
@@ -48,7 +48,8 @@ static int by_time(const void *left, const void *right)
     return a->processor < b->processor ? -1 : a->processor > b->processor;
 }
 
-/* What it would take alone; of what it cannot run, what the slowest that can would take. */
+/* Returns the time of all tasks on one processor. A task that it cannot run counts with its slowest
+ * time elsewhere. */
 static double time_alone(const struct workload *graph, uint32_t processor)
 {
     double sum = 0;
@@ -94,7 +95,7 @@ static enum scheduler_status heft_few(const struct workload *graph, struct sched
     return status;
 }
 
-/* ---------------------------------------------------------------- one after the other */
+/* ---------------------------------------------------------------- methods */
 
 static enum scheduler_status list_method(const struct workload *graph, enum portfolio_method method,
                                          struct schedule *schedule)
@@ -124,7 +125,7 @@ static enum scheduler_status list_method(const struct workload *graph, enum port
     return SCHEDULER_NOWHERE;
 }
 
-/* The times of `schedule` when links carry one transfer at a time. */
+/* Replaces the times of `schedule` by those with links that carry one transfer at a time. */
 static enum scheduler_status contend(const struct workload *graph, struct schedule *schedule)
 {
     struct contention *contention = contention_create(graph);
@@ -179,7 +180,7 @@ static void take_if_better(struct schedule *best, const struct schedule *now,
     }
 }
 
-/* Everything but the searches. */
+/* Runs every method except the searches. */
 static enum scheduler_status run_lists(const struct workload *graph,
                                        const struct portfolio_options *options,
                                        struct schedule *best, struct portfolio *portfolio)
@@ -258,7 +259,7 @@ static bool begin(const struct workload *graph, struct schedule *schedule,
     return bound_make(graph, &portfolio->bound);
 }
 
-/* Where bound and makespan meet nothing is better; by rounding the bound may even be above it. */
+/* A schedule at the bound is optimal. Rounding may even put the bound above it. */
 static void finish(const struct schedule *schedule, struct portfolio *portfolio)
 {
     portfolio->is_proved = portfolio->is_proved || is_at_bound(schedule, portfolio);
@@ -283,7 +284,7 @@ enum scheduler_status portfolio_schedule(const struct workload *graph,
     if (status == SCHEDULER_OK) {
         status = run_improve(graph, options, warm, schedule, &portfolio);
     }
-    if (exact && status != SCHEDULER_NO_MEMORY) { /* also where no list found a way */
+    if (exact && status != SCHEDULER_NO_MEMORY) { /* exact search even without a schedule so far */
         status = run_exact(graph, options, schedule, &portfolio);
         if (status == SCHEDULER_OK && !(schedule->makespan < INFINITY)) {
             status = SCHEDULER_NOWHERE;

@@ -1,4 +1,4 @@
-/* All tasks on one processor, one after the other: the baseline that no plan may fall behind. */
+/* The baseline runs all tasks on one processor, one after the other; no plan may be worse. */
 #include "planner/schedule/schedulers.h"
 
 #include <assert.h>

@@ -4,24 +4,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NIL 0u /* the node that is none: its longest is below any length */
+#define NIL 0u /* no node; its longest is below any length */
 
 struct gap {
     double start, end;
-    double longest; /* of this node and all below it */
+    double longest; /* longest gap in this node and all below */
     uint32_t left, right;
     uint32_t priority;
 };
 
 struct slots {
     uint32_t processor_count, capacity;
-    uint32_t used; /* nodes, from 1 on; none is ever given back before all are */
+    uint32_t used; /* nodes, from 1 on; all are freed together */
     uint32_t *roots;
     double *ends;
     struct gap *gaps;
 };
 
-/* A gap that something is put into becomes two at most: one node more for each task. */
+/* Taking time splits a gap into two at most, so each task needs one node more. */
 struct slots *slots_create(uint32_t processor_count, uint32_t task_count)
 {
     assert(processor_count > 0);
@@ -86,7 +86,7 @@ static bool fits(const struct gap *gap, double ready, double length)
     return fmax(gap->start, ready) + length <= gap->end;
 }
 
-/* The first gap in order that starts after `after` and takes `length`; NIL: none below `at`. */
+/* Returns the first gap below `at` that starts after `after` and has room for `length`, or NIL. */
 static uint32_t first_long(const struct gap *gaps, uint32_t at, double after, double length)
 {
     if (at == NIL || gaps[at].longest < length) {
@@ -162,8 +162,8 @@ static uint32_t insert(struct gap *gaps, uint32_t at, uint32_t node)
     return gaps[*child].priority > gaps[at].priority ? rotate(gaps, at, is_left) : at;
 }
 
-/* The gap that begins at `from` has become `start` to `end`, which lies within it: the order
- * stays. */
+/* Shrinks the gap that begins at `from` to `start` to `end`. The new gap lies within the old one,
+ * so the order stays. */
 static void shrink(struct gap *gaps, uint32_t at, double from, double start, double end)
 {
     assert(at != NIL);
@@ -191,7 +191,7 @@ void slots_take(struct slots *slots, uint32_t processor, double start, double le
         if (finish < gap.end) {
             *root = insert(slots->gaps, *root, add_gap(slots, finish, gap.end));
         }
-    } else { /* may be empty from now on: it fits nothing, and stays */
+    } else { /* an empty gap fits nothing, and stays */
         shrink(slots->gaps, *root, gap.start, finish, gap.end);
     }
     slots->ends[processor] = fmax(slots->ends[processor], finish);

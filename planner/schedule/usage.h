@@ -1,5 +1,5 @@
-/* planner/schedule/usage.h - what a schedule uses: how busy each processor is, and what goes from
- * one to another. Pure. */
+/* The usage of a schedule says how busy each processor is, and which bytes go from one processor to
+ * another. Pure. */
 #ifndef BOURSE_PLANNER_SCHEDULE_USAGE_H
 #define BOURSE_PLANNER_SCHEDULE_USAGE_H
 
@@ -7,10 +7,10 @@
 
 struct usage_processor {
     uint32_t tasks;
-    double busy; /* sum of their costs */
+    double busy; /* sum of its tasks' costs */
 };
 
-struct usage_link { /* one that carries something */
+struct usage_link { /* one link that carries something */
     uint32_t from, to;
     uint32_t transfers;
     double bytes;
@@ -23,12 +23,12 @@ struct usage {
     size_t link_count;
     uint32_t transfers;
     double bytes;
-    double
-        *ready; /* by task: when all that it waits for would be with it if links carried any number
-                   at once; from then to its start it waits for its processor, or for links */
+    /* Ready time by task: its inputs would be there then if links carried any number of transfers
+     * at once. From then to its start, the task waits for its processor or for links. */
+    double *ready;
 };
 
-/* The caller owns it. NULL without memory. */
+/* Computes the usage, which the caller owns. Returns NULL when memory is short. */
 struct usage *usage_create(const struct workload *graph, const struct schedule *schedule);
 void usage_destroy(struct usage **self);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A count of none is asked for as one: NULL means that there is no memory. */
+/* A count of 0 is allocated as 1, so that NULL always means that memory is short. */
 static void *room_for(size_t count, size_t size)
 {
     return calloc(count > 0 ? count : 1, size);
@@ -64,7 +64,7 @@ static bool is_size_good(const struct workload_input *input)
 
 static bool is_between(double value, double least, double most)
 {
-    return value >= least && value <= most; /* false for what is not a number */
+    return value >= least && value <= most; /* false for a NaN */
 }
 
 static enum workload_status check_costs(const struct workload_input *input,
@@ -134,7 +134,7 @@ static enum workload_status add_links(const struct workload_input *input, struct
 
 /* ---------------------------------------------------------------- edges */
 
-/* Counts, then rows: `from` of each edge chooses the row. */
+/* Sorts the edges into rows by counting; the task of the edge chooses the row. */
 static void fill_rows(const struct workload_input *input, bool out, uint32_t *first,
                       struct workload_arc *arcs)
 {
@@ -152,7 +152,7 @@ static void fill_rows(const struct workload_input *input, bool out, uint32_t *fi
         arcs[first[row + 1]] =
             (struct workload_arc){.task = out ? edge->to : edge->from, .bytes = edge->bytes};
     }
-    /* The row's end has become its beginning: what is at t + 1 belongs at t. */
+    /* Each row's end has become its beginning: the value at t + 1 belongs at t. */
     memmove(first, first + 1, input->task_count * sizeof *first);
     first[input->task_count] = (uint32_t)input->edge_count;
 }
@@ -214,8 +214,8 @@ static uint32_t heap_pop(uint32_t *heap, size_t *count)
     return top;
 }
 
-/* What was never ready waits, directly or through others, for a cycle: going from task to waiting
- * predecessor has to come back to where it was. */
+/* Finds a cycle. A task that was never ready waits, directly or through others, for a cycle. So the
+ * walk from task to waiting predecessor must return to an earlier task. */
 static void find_cycle(const struct workload *graph, const uint32_t *missing,
                        struct workload_fault *fault)
 {
@@ -223,7 +223,7 @@ static void find_cycle(const struct workload *graph, const uint32_t *missing,
     while (missing[at] == 0) {
         at++;
     }
-    for (uint32_t step = 0; step < graph->task_count; step++) { /* surely inside one afterwards */
+    for (uint32_t step = 0; step < graph->task_count; step++) { /* inside a cycle afterwards */
         const struct workload_arc *arc = &graph->in[graph->in_first[at]];
         while (missing[arc->task] == 0) {
             arc++;
@@ -244,7 +244,7 @@ static void find_cycle(const struct workload *graph, const uint32_t *missing,
     } while (at != begin);
     uint32_t shown =
         fault->cycle_count < WORKLOAD_CYCLE_SHOWN ? fault->cycle_count : WORKLOAD_CYCLE_SHOWN;
-    for (uint32_t i = 0; i < shown / 2; i++) { /* it was walked against its edges */
+    for (uint32_t i = 0; i < shown / 2; i++) { /* the walk went against the edges */
         uint32_t other = fault->cycle[i];
         fault->cycle[i] = fault->cycle[shown - 1 - i];
         fault->cycle[shown - 1 - i] = other;
@@ -287,8 +287,8 @@ end:
     return status;
 }
 
-/* Rows anew, by position: going through the tasks in order and writing each into the rows of its
- * neighbours sorts all rows at once. Equal neighbours come to lie side by side. */
+/* Rebuilds the rows by position. Going through the tasks in order, and writing each into its
+ * neighbours' rows, sorts all rows at once. Equal neighbours become adjacent. */
 static enum workload_status sort_rows(struct workload *graph, const struct workload_input *input,
                                       struct workload_fault *fault)
 {
@@ -334,7 +334,7 @@ end:
     return status;
 }
 
-/* Whether some pair of processors can run the edge's tasks and carry its bytes. */
+/* Returns true when some pair of processors can run the edge's tasks and carry its bytes. */
 static bool is_carried(const struct workload *graph, const struct workload_edge *edge)
 {
     for (uint32_t p = 0; p < graph->processor_count; p++) {
@@ -363,7 +363,7 @@ static enum workload_status check_links(const struct workload *graph,
 }
 
 /* No schedule made here is longer than all costs and transfers together, at their slowest. If the
- * shortest task still counts beside that, every task takes time wherever it stands. */
+ * shortest task still counts beside this sum, every task takes time wherever it runs. */
 static enum workload_status check_spread(const struct workload *graph,
                                          const struct workload_input *input,
                                          struct workload_fault *fault)

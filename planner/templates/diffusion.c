@@ -25,13 +25,13 @@ enum {
 };
 
 enum {
-    SHRINK = 8, /* pixels of the image for one of the latent image, each way */
-    LATENT = 4, /* its channels */
+    SHRINK = 8, /* image pixels for one latent pixel, each way */
+    LATENT = 4, /* channels of the latent image */
     COLOURS = 3,
-    TIME_WIDTH = 256,   /* of a step's sines and cosines */
+    TIME_WIDTH = 256,   /* sines and cosines of a step */
     MODULATIONS = 6,    /* shift, scale and gate of both halves of a layer */
-    VAE_CHANNELS = 128, /* of the decoder at full size */
-    VAE_BLOCKS = 3,     /* at each size */
+    VAE_CHANNELS = 128, /* channels of the decoder at full size */
+    VAE_BLOCKS = 3,     /* blocks at each size */
 };
 #define IMAGE_MOST (INT64_C(1) << 16)
 
@@ -74,10 +74,10 @@ struct diffusion {
     const int64_t *values;
     enum dtype dtype;
     int64_t width;
-    int64_t latents;   /* elements of a latent image's side x side */
-    int64_t patches;   /* of an image */
-    int64_t goes;      /* that the denoiser makes at once: images, twice with guidance */
-    int64_t text_rows; /* tokens of all of them */
+    int64_t latents;   /* pixels of a latent image */
+    int64_t patches;   /* patches of an image */
+    int64_t goes;      /* images that the denoiser makes at once, twice with guidance */
+    int64_t text_rows; /* tokens of all these images */
     uint128 parameters;
 };
 
@@ -97,7 +97,7 @@ static struct transformer encoder_of(const struct diffusion *d)
                                 .dtype = d->dtype};
 }
 
-/* Texts of all images, and with guidance as many empty ones. */
+/* Encodes the texts of all images, and with guidance as many empty texts. */
 static struct step *add_text(struct diffusion *d)
 {
     struct making *making = d->making;
@@ -118,7 +118,7 @@ static struct step *add_text(struct diffusion *d)
 
 /* ---------------------------------------------------------------- denoiser */
 
-/* A product with weights, of which there are `copies`, at each of the steps. */
+/* Adds a product with weights, of which there are `copies`, in each denoising step. */
 static void add_product(struct diffusion *d, struct step *step, int64_t rows, int64_t out,
                         int64_t in, int64_t copies)
 {
@@ -146,8 +146,8 @@ static void add_attention(struct diffusion *d, struct step *step, int64_t keys)
                 0, 0);
 }
 
-/* Norms have no weights of their own: shift and scale, two operations of each element, follow from
- * the step, and so does the gate, one more before the sum. */
+/* Norms have no weights of their own. Shift and scale, two operations for each element, follow from
+ * the denoising step. So does the gate, one more before the sum. */
 static void add_layers(struct diffusion *d, struct step *step)
 {
     int64_t layers = d->values[LAYERS];
@@ -189,12 +189,14 @@ static struct step *add_denoiser(struct diffusion *d)
     }
     add_layers(d, step);
     making_part(making, step, &norm, d->values[STEPS], 0, 0);
-    if (d->values[MODULATION] ==
-        0) { /* the last norm's shift and scale; else there is a table of two rows */
+    /* The last norm makes its shift and scale; shared modulation uses a table of two rows
+     * instead. */
+    if (d->values[MODULATION] == 0) {
         add_product(d, step, d->goes, 2 * d->width, d->width, 1);
     }
-    add_product(d, step, rows, 2 * patch, d->width, 1); /* noise, and how sure it is */
-    /* With and without the text, then the step itself: two sums of the latent image each. */
+    add_product(d, step, rows, 2 * patch, d->width, 1); /* noise and its variance */
+    /* Guidance combines both results, then the denoising step follows: two sums of the latent
+     * image. */
     add_each(d, step, OPERATION_ADD, patch, 2);
     step->passes = d->values[STEPS];
     making_own(making, step, (uint32_t)making->steps->set_count, 0);
@@ -227,7 +229,7 @@ static void add_conv(struct diffusion *d, struct step *step, const struct image 
     d->parameters += making_times((uint128)(channels * filters), kernel * kernel);
 }
 
-/* A norm, which takes as much as one by rows of channels, and silu. */
+/* Adds a norm and silu. The norm costs as much as one along rows of channels. */
 static void add_bend(struct diffusion *d, struct step *step, const struct image *image,
                      int64_t channels)
 {
@@ -239,7 +241,7 @@ static void add_bend(struct diffusion *d, struct step *step, const struct image 
     d->parameters += making_times(2, channels);
 }
 
-/* Twice norm, silu and convolution, and a sum with what came in. */
+/* Adds norm, silu and convolution twice, and a sum with the block's input. */
 static void add_block(struct diffusion *d, struct step *step, const struct image *image,
                       int64_t channels, int64_t filters)
 {
@@ -302,7 +304,7 @@ static struct step *add_decoder(struct diffusion *d)
     return step;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the graph */
 
 static void make(struct diffusion *d)
 {
@@ -313,8 +315,8 @@ static void make(struct diffusion *d)
     struct step *denoise = add_denoiser(d);
     struct step *decode = add_decoder(d);
     struct step *convert = making_step(making, "convert");
-    struct operation bytes =
-        operation_of(OPERATION_NORMALISE, d->dtype); /* as many the other way */
+    /* The conversion to bytes costs as much as normalisation from bytes. */
+    struct operation bytes = operation_of(OPERATION_NORMALISE, d->dtype);
     bytes.shape.image = (struct image_shape){.batch = values[BATCH],
                                              .height = values[IMAGE_HEIGHT],
                                              .width = values[IMAGE_WIDTH],

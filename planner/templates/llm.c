@@ -25,7 +25,8 @@ static struct step *add_prefill(const struct llm *llm, int64_t index)
     return step;
 }
 
-/* Sets of weights: the stages', the table of the embedding, and what only decoding needs. */
+/* Sets of weights are those of the stages, the table of the embedding, and the rest that only
+ * decoding needs. */
 static void own_weights(const struct llm *llm, uint32_t first_set, struct step *embed,
                         struct step *decode)
 {
@@ -37,19 +38,18 @@ static void own_weights(const struct llm *llm, uint32_t first_set, struct step *
     making_own(llm->making, decode, first, table + 1 - first);
 }
 
-/* Of each sequence that is decoded, on the average. */
+/* Returns the span of a decoded sequence; its context is the mean over all tokens, rounded up. */
 static struct transformer_span decode_span(const struct llm_request *request)
 {
     int64_t again = request->answer - 1;
     return (struct transformer_span){.batch = request->batch,
                                      .positions = 1,
-                                     .context =
-                                         request->prompt + again / 2 + 1, /* of 1 .. again: up */
+                                     .context = request->prompt + again / 2 + 1,
                                      .capacity = request->prompt + again,
                                      .is_causal = true};
 }
 
-/* Every token of the answer has its last product and its dice. */
+/* Each token of the answer takes a last product and a sample. */
 static void add_last(const struct llm *llm, struct step *step)
 {
     const struct transformer *model = llm->model;
@@ -66,7 +66,7 @@ static void add_last(const struct llm *llm, struct step *step)
     step->passes = request->answer;
 }
 
-/* Every token but the last is fed in again: through so many layers. */
+/* Each token but the last goes through the layers again. */
 static void add_rounds(const struct llm *llm, struct step *step, int64_t layers)
 {
     const struct transformer_span span = decode_span(llm->request);
@@ -91,8 +91,8 @@ static struct step *add_decode(const struct llm *llm)
     return step;
 }
 
-/* The steps of prefill, one after the other, from what is embedded; each hands its cache to decode,
- * which is made here. */
+/* Adds the prefill steps, one after the other. Each passes its cache to decode, which is added
+ * here. */
 static struct step *add_stages(const struct llm *llm, struct step *embed)
 {
     const struct llm_request *request = llm->request;
@@ -191,7 +191,8 @@ enum steps_status llm_create(const struct transformer *model, const struct llm_r
 }
 
 /* ---------------------------------------------------------------- as a line
- * Columns: the table of the embedding, layers, and what comes after the last of them. */
+ *
+ * Columns are the table of the embedding, the layers, and the work after the last layer. */
 
 static void add_line_prefill(const struct llm *llm, struct step *before, struct step **ret_parts)
 {
@@ -204,7 +205,7 @@ static void add_line_prefill(const struct llm *llm, struct step *before, struct 
     }
 }
 
-/* The layers that a token goes through again, from its row of the table on. */
+/* Adds the layers that each token goes through again, from its row of the table on. */
 static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
                                           struct step *const *parts)
 {

@@ -163,7 +163,7 @@ void making_set_edge(struct making *making, const struct step *from, const struc
                            .set_bytes = all == 0 ? 0 : (int64_t)set_bytes};
 }
 
-/* Room for one part more: the number of parts doubles. */
+/* Grows the parts of a step by doubling. */
 static bool grow(struct making *making, struct step *step)
 {
     bool is_full = (step->part_count & (step->part_count - 1)) == 0; /* 0, or a power of two */
@@ -264,7 +264,7 @@ void making_own(struct making *making, struct step *step, uint32_t first, uint32
         return;
     }
     int64_t others = 0;
-    assert(first + count == steps->set_count); /* the new one comes next to them */
+    assert(first + count == steps->set_count); /* the new set follows them */
     for (uint32_t i = first; i < first + count; i++) {
         others += steps->sets[i];
     }

@@ -1,6 +1,5 @@
-/* planner/templates/making.h - what templates make their steps with. The first thing that is
- * refused stays in `status`, and nothing is added after it: a template adds all it has and asks
- * once, at the end.
+/* Making is the toolkit with which templates make their steps. The first refusal stays in `status`,
+ * and nothing is added after it. So a template adds all it has, and checks once at the end.
  *
  *     struct making making;
  *     if (making_begin(&making, ret_problem)) {
@@ -9,13 +8,13 @@
  *     }
  *     return making_end(&making, ret_steps);
  *
- * Figures are 128 bits wide and stick at the most there is. Pure. */
+ * Figures are 128 bits wide and saturate at the largest value. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_MAKING_H
 #define BOURSE_PLANNER_TEMPLATES_MAKING_H
 
 #include "planner/templates/steps.h"
 
-enum { TOKEN_BYTES = 4, TOKEN_TEXT_BYTES = 4 /* of a token, as text */ };
+enum { TOKEN_BYTES = 4, TOKEN_TEXT_BYTES = 4 /* bytes of a token as text */ };
 
 struct making {
     struct steps *steps;
@@ -23,10 +22,10 @@ struct making {
     enum steps_status status;
 };
 
-/* False without memory; making_end says so, too. */
+/* Begins a graph without steps. Returns false when memory is short; making_end reports it, too. */
 bool making_begin(struct making *making, struct problem *problem);
-/* The caller owns the steps. Any status but OK gives none. Each step's sets of weights add up to
- * its weights. */
+/* Ends the graph. The caller owns the steps, and any status but OK gives none. Each step's sets of
+ * weights add up to its weights. */
 enum steps_status making_end(struct making *making, struct steps **ret_steps);
 
 void making_refuse(struct making *making, enum steps_status status, const char *format, ...)
@@ -35,62 +34,63 @@ void making_refuse(struct making *making, enum steps_status status, const char *
 void making_check(struct making *making, const char *name, int64_t value, int64_t least,
                   int64_t most);
 
-/* A new step, whose pointer stays good until the end: "embed", "prefill 1", "optimiser embed". */
+/* Adds a step; its pointer stays valid until the end. Names look like "embed", "prefill 1" and
+ * "optimiser embed". */
 struct step *making_step(struct making *making, const char *name);
 struct step *making_numbered_step(struct making *making, const char *name, int64_t number);
 struct step *making_named_step(struct making *making, const char *name, const char *of);
 
 void making_edge(struct making *making, const struct step *from, const struct step *to,
                  uint128 bytes);
-/* With what lies in sets of both besides. */
+/* Adds an edge whose `set_bytes` also lie in sets of both steps, besides `bytes`. */
 void making_set_edge(struct making *making, const struct step *from, const struct step *to,
                      uint128 bytes, uint128 set_bytes);
 
-/* Does the operation `count` times. `copies` of its weights are there, of which each time one is
- * used; with 0 they are no weights of the step but operands like others. `held` bytes of what it
- * takes are counted elsewhere: among what the step holds, or in its sets. Of 0 times nothing is
- * added. */
+/* Adds an operation that runs `count` times. `copies` of its weights exist, and each run uses one
+ * of them. With 0 copies, the weights are operands like others. `held` bytes of its memory are
+ * counted elsewhere: in what the step holds, or in its sets. A count of 0 adds nothing. */
 void making_part(struct making *making, struct step *step, const struct operation *operation,
                  int64_t count, int64_t copies, uint128 held);
 
-/* What the devices of a divided layer tell one another, `count` times more. Of 0 times nothing is
- * added. */
+/* Adds `count` exchanges between the devices of a divided layer. A count of 0 adds nothing. */
 void making_told(struct making *making, struct step *step, const struct operation *operation,
                  int64_t count);
 
-/* What the step takes of the work's input, and makes of its results; neither comes or goes over an
- * edge. */
+/* Sets the input of the whole work that the step takes, and the result that it makes. Neither goes
+ * over an edge. */
 void making_outside(struct making *making, struct step *step, uint128 brought, uint128 fetched);
 
-/* A set of weights of its own for what the step has of them beyond the sets `first` ... `first +
- * count - 1`, which it needs, too, and after which the new one comes. */
+/* Adds a set for the step's weights beyond the sets `first` ... `first + count - 1`. The step needs
+ * these sets, too, and the new set follows them. */
 void making_own(struct making *making, struct step *step, uint32_t first, uint32_t count);
-/* A set of weights of so many bytes, and a step that needs these sets and no other weights,
- * whatever its operations said. */
+/* making_set adds a set of weights of so many bytes. making_need makes a step need these sets and
+ * no other weights, whatever its operations said. */
 uint32_t making_set(struct making *making, uint128 bytes);
 void making_need(struct making *making, struct step *step, uint32_t first, uint32_t count);
 
-/* `step` has weights that `by`, which is after it, changes. */
+/* Marks `step` as having weights that the later step `by` changes. */
 void making_renew(struct making *making, struct step *step, const struct step *by, uint128 bytes);
 
-/* Of a line: to which column the step belongs, and when it is done. */
+/* Sets the column and the phase of a step of a line. */
 void making_place(struct making *making, struct step *step, int64_t column, enum step_phase phase);
 
-/* Parameters of a model that is among what is made. */
+/* Adds the parameters of a model that is part of the work. */
 void making_count(struct making *making, uint128 parameters);
 
-/* Refused as `what` if no int64 holds it. */
+/* Converts to an int64; a value that does not fit is refused under the name `what`. */
 int64_t making_narrow(struct making *making, uint128 value, const char *what);
 uint128 making_times(uint128 a, int64_t b); /* b >= 0 */
-int64_t making_many(int64_t a, int64_t b);  /* a b, or INT64_MAX where that is less; both >= 0 */
+/* Returns a b, or INT64_MAX if that is less; both are >= 0. */
+int64_t making_many(int64_t a, int64_t b);
 int64_t making_count_of(int64_t a,
-                        int64_t b); /* a b, both at most 2^31: times that something is done */
-/* Of packed elements. */
+                        /* Returns a b, a number of repetitions; both are at most 2^31. */
+                        int64_t b);
+/* Returns the bytes of packed elements. */
 uint128 making_bytes(uint128 elements, enum dtype dtype);
 
 /* ---------------------------------------------------------------- operations
- * What no int64 holds is certainly more than any operation takes, so that making_part refuses it.
- */
+ *
+ * A figure that no int64 holds exceeds every operation's limits, so making_part refuses it. */
 
 struct operation making_product(enum dtype dtype, int64_t m, int64_t n, int64_t k);
 struct operation making_rows(enum operation_kind kind, enum dtype dtype, int64_t rows,
@@ -108,7 +108,7 @@ struct operation making_each(enum operation_kind kind, enum dtype dtype, int64_t
     {                                                                                              \
         name, meaning, usual, 1, most, NULL, true, false, 1                                        \
     }
-/* Of which shares are multiples of `grain`. */
+/* A batch whose shares are multiples of `grain`. */
 #define MAKING_GRAINS(name, meaning, usual, most, grain)                                           \
     {                                                                                              \
         name, meaning, usual, 1, most, NULL, true, false, grain                                    \
@@ -125,9 +125,9 @@ struct operation making_each(enum operation_kind kind, enum dtype dtype, int64_t
 
 enum { MAKING_FLOATS = 4 };
 #define MAKING_BF16 3
-extern const char *const making_floats[MAKING_FLOATS]; /* types that all operations are done in */
+extern const char *const making_floats[MAKING_FLOATS]; /* types that all operations support */
 enum dtype making_float(int64_t value);
-extern const char *const making_types[DTYPES]; /* by dtype */
+extern const char *const making_types[DTYPES]; /* indexed by dtype */
 #define MAKING_YES 1
 extern const char *const making_answers[2]; /* "no", "yes" */
 

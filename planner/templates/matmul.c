@@ -2,7 +2,7 @@
 
 #include "planner/templates/making.h"
 
-/* Rows of the tiles that products are made in: a share of fewer takes as long. */
+/* Products are made in tiles of this many rows, so a share with fewer rows takes as long. */
 enum { TILE_ROWS = 64 };
 enum { M, N, K, SPARSE, DTYPE };
 

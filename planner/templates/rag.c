@@ -57,11 +57,12 @@ struct rag {
     struct making *making;
     const int64_t *values;
     enum dtype dtype;
-    int64_t queries; /* tokens of all of them */
-    int64_t pairs;   /* queries with a candidate each */
+    int64_t queries; /* tokens of all queries */
+    int64_t pairs;   /* pairs of a query and a candidate */
 };
 
-/* Figures from `first` on: layers, width, heads, feed-forward part, vocabulary. */
+/* Returns an encoder whose figures begin at `first`: layers, width, heads, feed-forward part,
+ * vocabulary. */
 static struct transformer encoder_of(const struct rag *rag, int first)
 {
     const int64_t *values = rag->values + first;
@@ -76,7 +77,7 @@ static struct transformer encoder_of(const struct rag *rag, int first)
                                 .dtype = rag->dtype};
 }
 
-/* All weights of the step are a set of its own. */
+/* Puts all weights of the step into a set of its own. */
 static void own(const struct rag *rag, struct step *step)
 {
     making_own(rag->making, step, (uint32_t)rag->making->steps->set_count, 0);
@@ -131,8 +132,7 @@ static struct step *add_fetch(const struct rag *rag, const struct step *search)
     return step;
 }
 
-/* A query and a passage together, and one product of what comes of that for how well they go
- * together. */
+/* The encoder reads a query and a passage together; one product turns its output into a score. */
 static struct step *add_rerank(const struct rag *rag, const struct step *queries,
                                const struct step *passages)
 {
@@ -157,16 +157,16 @@ static struct step *add_rerank(const struct rag *rag, const struct step *queries
     return step;
 }
 
-/* Divided is the language model alone: each device looks up and ranks all. All that was looked up
- * is of the first column: between its parts little flows, and much less is done than by the
- * model. */
+/* The language model alone is divided: each device retrieves and ranks everything. In a line, all
+ * retrieval belongs to the first column. Little data flows between its steps, and it is much less
+ * work than the model. */
 static void make(const struct rag *rag, bool is_line, int64_t ways)
 {
     struct making *making = rag->making;
     const int64_t *values = rag->values;
     struct transformer model = transformer_of(values);
     model.ways = ways;
-    int64_t chosen = values[PASSAGES] * values[PASSAGE]; /* tokens, for each query */
+    int64_t chosen = values[PASSAGES] * values[PASSAGE]; /* tokens for each query */
     const struct llm_request request = {.batch = values[BATCH],
                                         .prompt = values[QUERY] + chosen,
                                         .answer = values[ANSWER],

@@ -46,9 +46,9 @@ size_t steps_find(const struct steps *steps, const char *name)
     return i;
 }
 
-/* ---------------------------------------------------------------- what a step takes */
+/* ---------------------------------------------------------------- cost of a step */
 
-/* A sum is as good as the worst of its terms. */
+/* The source of a sum is the worst of its terms. */
 static void add_figure(struct figure *sum, const struct figure *term, double count)
 {
     if (sum->source == FIGURE_UNKNOWN || term->source == FIGURE_UNKNOWN) {
@@ -60,7 +60,7 @@ static void add_figure(struct figure *sum, const struct figure *term, double cou
     sum->unverified |= term->unverified;
 }
 
-/* Whether all of the step is there at once, or its weights come at each pass. */
+/* Checks whether the whole step fits, or its weights must be streamed at each pass. */
 static enum cost_status fit(const struct cost_device *device, const struct step *step,
                             bool *ret_is_streamed, unsigned *ret_lacks)
 {
@@ -84,8 +84,7 @@ static struct figure longer(const struct figure *a, const struct figure *b)
                            .unverified = a->unverified || b->unverified};
 }
 
-/* The weights come while what is there is computed on: the longer of the two counts, at full
- * load. */
+/* Streaming overlaps with computing, so the longer of the two counts, at full load. */
 static void add_stream(const struct cost_device *device, const struct step *step,
                        struct step_cost *cost)
 {
@@ -110,7 +109,8 @@ enum cost_status steps_cost(const struct cost_device *device, const struct step 
     bool is_streamed = false;
     struct cost_device here = *device;
     enum cost_status status = fit(device, step, &is_streamed, &sum.lacks);
-    here.stream.source = FIGURE_UNKNOWN; /* an operation of its own would not know the others */
+    /* Streaming is decided for the step, since one operation does not know the others. */
+    here.stream.source = FIGURE_UNKNOWN;
     for (size_t i = 0; i < step->part_count && status == COST_OK; i++) {
         struct cost cost;
         double count = (double)step->parts[i].times;

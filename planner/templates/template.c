@@ -75,7 +75,7 @@ void template_write(const struct template *template, size_t index, int64_t value
 
 /* ---------------------------------------------------------------- values from text */
 
-/* Names, one after the other, for as long as there is room. */
+/* A list of names, one after the other, as far as there is room. */
 struct listing {
     char text[320];
     size_t length;
@@ -93,7 +93,7 @@ static void list(struct listing *listing, const char *name)
     }
 }
 
-/* Digits, after a sign if it is one; more than an int64 holds is no number. */
+/* Reads digits after an optional minus sign. A number beyond int64 is refused. */
 static bool read_number(const char *text, int64_t *ret_value)
 {
     bool is_negative = text[0] == '-';

@@ -1,9 +1,9 @@
-/* planner/templates/template.h - kinds of work by name, and the figures that each is made of.
+/* A template is a kind of work with a name, and the figures that each such work is made of.
  *
- * A template is a table of parameters and a function that makes steps (steps.h) of their values.
- * Whoever asks people for them needs to know no template: names, meanings, ranges and what is usual
- * stand in the table. All values are whole numbers; of a choice, which one. A preset gives several
- * of them at once, as published of a model:
+ * It has a table of parameters, and a function that makes steps (steps.h) from their values. The
+ * table holds names, meanings, ranges and usual values. So a program that asks people for values
+ * needs to know no template. All values are whole numbers; the value of a choice is its index. A
+ * preset gives several values at once, as published for a model:
  *
  *     int64_t values[TEMPLATE_PARAMETERS];
  *     const struct template *llm = template_named("llm");
@@ -26,18 +26,20 @@ enum { TEMPLATE_PARAMETERS = 40, TEMPLATE_VALUE_SIZE = 32 };
 struct template_parameter {
     const char *name;           /* "prompt"; NULL: the list ends */
     const char *meaning;        /* "tokens of each prompt" */
-    int64_t usual, least, most; /* of a choice: 0 to one less than there are */
-    const char *const *choices; /* by value; NULL: a number */
-    bool is_batch; /* so many alike and apart: the same template for a part of them is a part of the
-                      work, for a device of its own */
-    bool is_replicas; /* into how many parts the batch was divided, for whoever divides it to set:
-                         they have to hear of one another */
-    int64_t
-        grain; /* of a batch: parts of it are multiples of so many, but for one; 0: of any size */
+    int64_t usual, least, most; /* choice: 0 to the number of choices less one */
+    const char *const *choices; /* indexed by value; NULL: a number */
+    /* A number of equal, independent items. The template with a share of them is a part of the
+     * work, for a device of its own. */
+    bool is_batch;
+    /* The number of parts that the batch was divided into. Code that divides the batch sets it,
+     * since the parts have to exchange data. */
+    bool is_replicas;
+    /* Grain of a batch: all parts but one are multiples of it. 0 means parts of any size. */
+    int64_t grain;
 };
 
 struct template_setting {
-    const char *name; /* of a parameter; NULL: the list ends */
+    const char *name; /* name of a parameter; NULL: the list ends */
     int64_t value;
 };
 
@@ -52,52 +54,54 @@ struct template
     const char *meaning; /* "a language model's answer" */
     const struct template_parameter *parameters;
     const struct template_preset *presets; /* NULL: there are none */
-    /* Of values in their ranges. */
+    /* Makes the steps from values in their ranges. */
     enum steps_status (*make)(const int64_t *values, struct steps **ret_steps,
                               struct problem *ret_problem);
-    /* The same work as a line (steps.h), or, where the batch is a part of it, as what a micro-batch
-     * is of it. NULL: there is none. */
+    /* Makes the same work as a line (steps.h). If the batch is a part of the work, the line is one
+     * micro-batch. NULL means that there is none. */
     enum steps_status (*make_line)(const int64_t *values, struct steps **ret_steps,
                                    struct problem *ret_problem);
-    /* Of all of it, or of its line, what one of `ways` devices (2 or more) does that hold each
-     * layer together. CONFLICT: it cannot be divided so. NULL: it is not divided. */
+    /* Makes the share of one of `ways` devices (2 or more) that hold each layer together, for all
+     * of the work or for its line. CONFLICT means that the values do not allow this division. NULL
+     * means that the template is not divided. */
     enum steps_status (*make_divided)(const int64_t *values, int64_t ways, bool is_line,
                                       struct steps **ret_steps, struct problem *ret_problem);
 };
 
-size_t
-template_parameters(const struct template *template); /* how many: at most TEMPLATE_PARAMETERS */
-/* Which parameter is called so; TEMPLATE_NO_PARAMETER: none. */
+/* Returns the number of parameters, at most TEMPLATE_PARAMETERS. */
+size_t template_parameters(const struct template *template);
+/* Returns the index of the parameter with this name, or TEMPLATE_NO_PARAMETER. */
 size_t template_parameter(const struct template *template, const char *name);
-/* The one that may be divided over devices; TEMPLATE_NO_PARAMETER: none. */
+/* Returns the parameter that may be divided over devices, or TEMPLATE_NO_PARAMETER. */
 size_t template_batch(const struct template *template);
-/* Of what its parts are multiples; 1: there is none to divide, or they are of any size. */
+/* Returns the grain of the batch. Returns 1 when there is no batch, or its parts may have any
+ * size. */
 int64_t template_grain(const struct template *template);
-/* The one that is to be set to the number of parts; TEMPLATE_NO_PARAMETER: parts need nothing of
- * each other. */
+/* Returns the parameter to set to the number of parts. Returns TEMPLATE_NO_PARAMETER when the parts
+ * are independent. */
 size_t template_replicas(const struct template *template);
 
-/* All at what is usual. `ret_values`, as all values below, has room for each parameter. */
+/* Sets every parameter to its usual value. `ret_values`, as all values below, has room for each
+ * parameter. */
 void template_begin(const struct template *template, int64_t *ret_values);
 
-/* Sets a parameter, or under TEMPLATE_PRESET all that a preset gives, from text. False: there is
- * none called so, or that is no value of it; then nothing is set, and the problem says what may
- * stand there. */
+/* Sets a parameter from text, or under TEMPLATE_PRESET all values of a preset. Returns false for an
+ * unknown name or a wrong value; then nothing is set, and the problem lists what is allowed. */
 bool template_set(const struct template *template, const char *name, const char *text,
                   int64_t *values, struct problem *ret_problem);
 
-/* A value of parameter `index`, which is in its range, as people write it. */
+/* Writes a value of parameter `index`, in its range, as people write it. */
 void template_write(const struct template *template, size_t index, int64_t value,
                     char ret_text[TEMPLATE_VALUE_SIZE]);
 
-/* The caller owns the steps. Any status but OK gives none, and says in `ret_problem` (may be NULL)
- * what is wrong. */
+/* Creates the steps, which the caller owns. Any status but OK gives none, and says in `ret_problem`
+ * (may be NULL) what is wrong. */
 enum steps_status template_create(const struct template *template, const int64_t *values,
                                   struct steps **ret_steps, struct problem *ret_problem);
-/* The same of its line, of a template that has one. */
+/* Creates the steps of its line; the template must have one. */
 enum steps_status template_create_line(const struct template *template, const int64_t *values,
                                        struct steps **ret_steps, struct problem *ret_problem);
-/* And divided, of a template that has that. */
+/* Creates the steps of one of `ways` devices; the template must allow division. */
 enum steps_status template_create_divided(const struct template *template, const int64_t *values,
                                           int64_t ways, bool is_line, struct steps **ret_steps,
                                           struct problem *ret_problem);

@@ -41,16 +41,16 @@ static const struct template_parameter parameters[] = {
     MAKING_END,
 };
 
-/* Weights that are computed, reduced, optimised and stored together. Its sets: gradients, weights,
- * the optimiser's. */
+/* A group holds weights that are computed, reduced, optimised and stored together. Its sets are
+ * gradients, weights and the optimiser's state. */
 struct group {
-    int64_t number; /* of a stage, from 1; 0: it has a name */
+    int64_t number; /* number of a stage, from 1; 0: the group has a name */
     const char *name;
     uint128 parameters;
     uint32_t first_set;
-    struct step *reads[2]; /* steps that begin with what the iteration before left of its weights */
+    struct step *reads[2]; /* steps that begin with the weights of the iteration before */
     size_t reader_count;
-    const struct step *gives[3]; /* steps that have gradients or weights for the optimiser */
+    const struct step *gives[3]; /* steps that send gradients or weights to the optimiser */
     uint128 given[3];
     size_t giver_count;
 };
@@ -64,11 +64,12 @@ struct train {
     struct transformer_span span;
     int64_t rows; /* tokens of an iteration */
     int64_t stages;
-    int64_t states; /* that the optimiser keeps of each parameter, in float32 */
+    int64_t states; /* float32 figures that the optimiser keeps for each parameter */
     bool has_master;
-    bool sums_behind; /* all-reduce of a part comes after its own way back, not after all of them */
+    /* The all-reduce of a part follows its own backward pass, not all of them. */
+    bool sums_behind;
     struct step *forward[TRANSFORMER_STAGES];
-    struct group groups[GROUPS_MOST]; /* the stages', embed's, and unless it is tied the head's */
+    struct group groups[GROUPS_MOST]; /* stages, embed, and head unless tied */
     size_t group_count;
 };
 
@@ -77,7 +78,7 @@ static struct group *embed_group(struct train *train)
     return &train->groups[train->stages];
 }
 
-/* The last: embed's where it is tied. */
+/* Returns the last group, which is embed if tied. */
 static struct group *head_group(struct train *train)
 {
     return &train->groups[train->group_count - 1];
@@ -88,7 +89,7 @@ static uint128 weights_of(const struct train *train, const struct group *group)
     return making_bytes(group->parameters, train->model.dtype);
 }
 
-/* What the optimiser keeps beside the weights. */
+/* Returns the bytes that the optimiser keeps beside the weights. */
 static uint128 kept_of(const struct train *train, const struct group *group)
 {
     int64_t kept = train->states + (train->has_master ? 1 : 0);
@@ -136,14 +137,14 @@ static void reads(struct group *group, struct step *step)
     group->reads[group->reader_count++] = step;
 }
 
-/* Of the line: a stage's; the first, or the last. */
+/* Returns the column of a group in the line: that of its stage, the first, or the last. */
 static int64_t column_of(const struct train *train, const struct group *group)
 {
     bool is_embed = group == &train->groups[train->stages];
     return group->number > 0 ? group->number : is_embed ? 0 : train->stages + 1;
 }
 
-/* "optimiser 3", "optimiser embed". */
+/* Adds a step for a group, such as "optimiser 3" or "optimiser embed". */
 static struct step *group_step(const struct train *train, const char *what,
                                const struct group *group)
 {
@@ -159,7 +160,7 @@ static struct step *add_data(struct train *train)
 {
     struct making *making = train->making;
     bool is_text = train->values[TOKENISED] == 0;
-    int64_t bytes = is_text ? TOKEN_TEXT_BYTES : TOKEN_BYTES; /* of a token */
+    int64_t bytes = is_text ? TOKEN_TEXT_BYTES : TOKEN_BYTES; /* bytes of a token */
     uint128 all = making_times((uint128)train->rows, bytes);
     struct operation load = operation_of(OPERATION_LOAD, DTYPE_INT8);
     load.shape.load = (struct load_shape){.items = train->values[BATCH],
@@ -191,14 +192,15 @@ static struct step *add_data(struct train *train)
     return embed;
 }
 
-/* ---------------------------------------------------------------- there and back */
+/* ---------------------------------------------------------------- forward and backward */
 
 static uint128 state_of(const struct train *train)
 {
     return transformer_state(&train->model, train->rows);
 }
 
-/* What a stage keeps for the way back: all that is in its layers, or what went into each. */
+/* Returns the bytes that a stage keeps for the backward pass: everything in its layers, or the
+ * input of each layer. */
 static uint128 kept_for_back(const struct train *train, int64_t layers)
 {
     bool is_recomputed = train->values[RECOMPUTE] == MAKING_YES;
@@ -225,8 +227,8 @@ static const struct step *add_forward(struct train *train, const struct step *be
     return before;
 }
 
-/* Where it is divided: of each row the largest figure, the sum of all and that of the right token,
- * in float32; and the gradient of what came in. */
+/* A divided model exchanges three float32 figures for each row: the maximum, the sum, and the
+ * figure of the right token. It also exchanges the gradient of the input. */
 static void tell_loss(const struct train *train, struct step *step)
 {
     struct operation figures = operation_of(OPERATION_ALL_REDUCE, DTYPE_FP32);
@@ -236,7 +238,7 @@ static void tell_loss(const struct train *train, struct step *step)
     transformer_tell_states(train->making, step, &train->model, train->rows, 1);
 }
 
-/* There and back: norm, product, loss. */
+/* The loss contains the forward and the backward pass of norm, product and loss. */
 static const struct step *add_loss(struct train *train, const struct step *before)
 {
     struct making *making = train->making;
@@ -257,14 +259,12 @@ static const struct step *add_loss(struct train *train, const struct step *befor
     reads(group, step);
     making_edge(making, before, step, state_of(train));
     making_place(making, step, train->stages + 1, STEP_THERE);
-    gives(group, step,
-          making_times(weights_of(train, group), model->is_tied ? 1 : 2)); /* embed gives those of
-                                                                             a tied table */
+    /* The group of a tied table gets its weights from embed. */
+    gives(group, step, making_times(weights_of(train, group), model->is_tied ? 1 : 2));
     return step;
 }
 
-/* What the group's gradients and weights come to: a sum over all replicas, where there are
- * others. */
+/* Sums the group's gradients over all replicas, and passes them on with the weights. */
 static void add_all_reduce(const struct train *train, struct group *group)
 {
     struct making *making = train->making;
@@ -327,10 +327,10 @@ static void add_backward(struct train *train, const struct step *before, const s
     }
 }
 
-/* ---------------------------------------------------------------- what changes the weights */
+/* ---------------------------------------------------------------- optimiser and checkpoint */
 
-/* What the iteration before left is stored a part at a time, so that all of it is within the
- * iterations from one checkpoint to the next. */
+/* Each iteration stores a part of the weights, so that all are stored from one checkpoint to the
+ * next. */
 static struct step *add_snapshot(const struct train *train, const struct group *group)
 {
     struct making *making = train->making;
@@ -427,8 +427,7 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, bool s
     return making_end(&making, ret_steps);
 }
 
-/* As a line in as many stages as there may be. Their sums are once, when all micro-batches are
- * through. */
+/* A line has the most stages possible. Its sums run once, after all micro-batches. */
 static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {

@@ -2,7 +2,7 @@
 
 /* ---------------------------------------------------------------- figures */
 
-/* Of what is divided, a device's part. */
+/* Returns a device's part of a divided figure. */
 static int64_t part_of(const struct transformer *model, int64_t whole)
 {
     return model->ways > 1 ? whole / model->ways : whole;
@@ -79,9 +79,9 @@ uint128 transformer_cache(const struct transformer *model, int64_t positions)
     return making_bytes(making_times(elements, positions), model->dtype);
 }
 
-/* Of each position: whole at each device what goes into both norms and comes out of them, 4 w;
- * queries, keys and values, (h + 2 k) d; what attention gives, h d, with a float32 sum for each
- * head; what goes into the feed-forward part's bend and comes out of it, 3 f or 2 f. */
+/* Each position needs the following elements. The input and output of both norms are whole at each
+ * device: 4 w. Queries, keys and values are (h + 2 k) d. The result of attention is h d, with a
+ * float32 sum for each head. Input and output of the activation are 3 f or 2 f. */
 uint128 transformer_activations(const struct transformer *model,
                                 const struct transformer_span *span)
 {
@@ -132,7 +132,7 @@ struct operation transformer_tokenising(int64_t tokens)
     return operation;
 }
 
-/* One layer's. */
+/* The operations of one layer. */
 struct layer {
     struct operation norm, inputs, rotary, append, attention, output, residual, up, bend, down;
 };
@@ -225,7 +225,7 @@ void transformer_encode(struct making *making, struct step *step, const struct t
     making_part(making, step, &norm, 1, 1, 0);
 }
 
-/* C = A B gives dA = dC B^T and dB = A^T dC: as many products each. */
+/* C = A B gives dA = dC B^T and dB = A^T dC, which take as much as C each. */
 void transformer_product_backward(struct making *making, struct step *step,
                                   const struct operation *product, int64_t count)
 {
@@ -237,9 +237,9 @@ void transformer_product_backward(struct making *making, struct step *step,
     making_part(making, step, &right, count, 0, weights);
 }
 
-/* What goes element by element takes its way forth twice: it reads what came in and the gradient of
- * what came out. A turn back, and the sum of two gradients where a state went two ways, are as
- * forth. */
+/* The backward pass of an element-wise operation takes its forward pass twice: it reads the input
+ * and the gradient of the output. The inverse rotation takes one forward pass. So does the sum of
+ * two gradients at each residual. */
 void transformer_backward(struct making *making, struct step *step, const struct transformer *model,
                           const struct transformer_span *span, int64_t layers)
 {
@@ -270,7 +270,7 @@ void transformer_backward(struct making *making, struct step *step, const struct
         }                                                                                          \
     }
 
-/* docs/templates.md has each figure's source. */
+/* docs/templates.md has the source of each figure. */
 const struct template_preset transformer_presets[] = {
     {"llama-3-8b", SHAPE(32, 4096, 32, 8, 128, 14336, 128256, 1, 0)},
     {"llama-3-70b", SHAPE(80, 8192, 64, 8, 128, 28672, 128256, 1, 0)},

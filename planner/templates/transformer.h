@@ -1,18 +1,19 @@
-/* planner/templates/transformer.h - layers that attend: what models of language, and parts of
- * others, are made of.
+/* The transformer is the stack of attention layers of language models and of parts of other models.
  *
- * `layers` alike, each: norm, queries, keys and values, rotary, attention, output, sum, norm, a
- * feed-forward part of three matrices (gated) or two, sum. docs/templates.md has the table.
+ * There are `layers` equal layers. Each has norm, queries, keys and values, rotary, attention,
+ * output, sum, norm, feed-forward part and sum. The feed-forward part has three matrices (gated) or
+ * two. docs/templates.md has the table.
  *
- * Divided over g devices (M. Shoeybi et al., Megatron-LM, arXiv 1909.08053), each has h / g heads
- * with their k / g of keys and values, f / g columns of the first matrices of the feed-forward
- * part, as many rows of the last, and a g-th of the table:
+ * A model may be divided over g devices (M. Shoeybi et al., Megatron-LM, arXiv 1909.08053). Each
+ * device has h / g heads with their k / g of keys and values. It has f / g columns of the first
+ * matrices of the feed-forward part. It has as many rows of the last matrix, and a g-th of the
+ * table:
  *
- *     norm | queries, keys, values of its heads -> attention -> rows of the output | sum over all | add, norm |
- *          | its columns of up -> bend -> its rows of down                         | sum over all | add
+ *  norm      | queries, keys, values of its heads -> attention -> rows of output | sum all
+ *  add, norm | its columns of up -> activation -> its rows of down               | sum all, add
  *
- * so that each layer is two all-reduces of its state there, and two back. Norms, sums and the
- * states between are whole at each. Pure. */
+ * So each layer needs two all-reduces of its state forward, and two backward. Norms, sums and the
+ * states between are complete at each device. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 #define BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 
@@ -25,30 +26,32 @@ enum { TRANSFORMER_STAGES = 128 };
 struct transformer {
     int64_t layers, width, heads, kv, head_size, feed_forward, vocabulary;
     bool is_gated;    /* three matrices in the feed-forward part, SwiGLU; else two, GELU */
-    bool is_tied;     /* the last product is with the table of the embedding */
-    enum dtype dtype; /* of weights, cache and what flows */
-    int64_t narrow;   /* of the layers' matrices, and of the last unless it is tied: 0: as `dtype`;
-                         else 1 + the dtype   that they are stored in */
-    int64_t
-        ways; /* devices that hold each layer together, of which this is one; 0 or 1: one does */
+    bool is_tied;     /* the last product uses the table of the embedding */
+    enum dtype dtype; /* type of weights, cache and data between steps */
+    /* Type that the matrices of the layers are stored in, and the last one unless it is tied. 0
+     * means as `dtype`, else 1 + the dtype. */
+    int64_t narrow;
+    /* Number of devices that hold each layer together; the model is the share of one. 0 or 1 means
+     * undivided. */
+    int64_t ways;
 };
 
 /* New positions of each of `batch` sequences, over a context that ends with them. */
 struct transformer_span {
     int64_t batch, positions, context;
-    int64_t capacity; /* of the cache that their keys and values are put into, in positions; 0:
-                         there is none */
+    /* Positions that the cache of keys and values has room for; 0 means no cache. */
+    int64_t capacity;
     bool is_causal;
 };
 
 /* Refuses figures outside their ranges. */
 void transformer_check(struct making *making, const struct transformer *model);
 
-/* Of a layer; of the table of the embedding; of the last norm, and the last product unless it is
- * tied; of all of it. What of them is divided counts as what one device has of it. */
+/* Parameters of a layer, of the table, of the head, and of the whole model. The head is the last
+ * norm, and the last product unless tied. A divided matrix counts with the share of one device. */
 uint128 transformer_layer_parameters(const struct transformer *model);
-/* Tokens of which a device has the rows of the table, and the last product gives it figures: of
- * those that are divided, its part rounded up. */
+/* Returns the tokens for which a device has rows of the table and results of the last product. In a
+ * divided model it is the device's share, rounded up. */
 int64_t transformer_vocabulary(const struct transformer *model);
 uint128 transformer_table_parameters(const struct transformer *model);
 uint128 transformer_head_parameters(const struct transformer *model);
@@ -57,43 +60,47 @@ uint128 transformer_parameters(const struct transformer *model);
 /* Bytes of the state of so many positions, and of their keys and values in one layer. */
 uint128 transformer_state(const struct transformer *model, int64_t positions);
 uint128 transformer_cache(const struct transformer *model, int64_t positions);
-/* What the way back needs of a layer's way forth: operands of its products, norms and attention. */
+/* Returns the bytes that the backward pass of a layer needs from the forward pass: operands of its
+ * products, norms and attention. */
 uint128 transformer_activations(const struct transformer *model,
                                 const struct transformer_span *span);
 
-/* Of the layers, those in part `index` of `parts`: they differ by one at most, longer first. */
+/* Returns the number of layers in part `index` of `parts`. Parts differ by one layer at most,
+ * longer first. */
 int64_t transformer_layers_of(const struct transformer *model, int64_t parts, int64_t index);
 
 struct operation transformer_embedding(const struct transformer *model, int64_t tokens);
-/* A product with one of the model's matrices; with the last, which gives a figure for each token
- * there is. */
+/* Return a product with one of the model's matrices, and the last product, which gives a figure for
+ * each token of the vocabulary. */
 struct operation transformer_product(const struct transformer *model, int64_t m, int64_t n,
                                      int64_t k);
 struct operation transformer_last(const struct transformer *model, int64_t rows);
 struct operation transformer_tokenising(int64_t tokens);
 
-/* One layer's operations, each done `count` times with the weights of `layers` layers. */
+/* Adds one layer's operations, each repeated `count` times with the weights of `layers` layers. */
 void transformer_forward(struct making *making, struct step *step, const struct transformer *model,
                          const struct transformer_span *span, int64_t layers, int64_t count);
-/* The gradients of these layers, of what came in and of the weights; weights and their gradients
- * are not this step's. */
+/* Adds the gradients of these layers, for their inputs and their weights. Weights and their
+ * gradients do not belong to this step. */
 void transformer_backward(struct making *making, struct step *step, const struct transformer *model,
                           const struct transformer_span *span, int64_t layers);
-/* Where it is divided: the sum of `rows` states over all devices, `count` times; and figures for
- * each token there is, of `rows`, that each gets from all others. */
+/* Exchanges in a divided model. The first is the sum of `rows` states over all devices, `count`
+ * times. The second gathers at each device the figures of all tokens of the vocabulary, for
+ * `rows`. */
 void transformer_tell_states(struct making *making, struct step *step,
                              const struct transformer *model, int64_t rows, int64_t count);
 void transformer_tell_last(struct making *making, struct step *step,
                            const struct transformer *model, int64_t rows, int64_t count);
-/* All of an encoder, once: embedding, layers, last norm. */
+/* Adds a whole encoder, once: embedding, layers, last norm. */
 void transformer_encode(struct making *making, struct step *step, const struct transformer *model,
                         const struct transformer_span *span);
-/* The gradients of a product: of its left side and of its weights. */
+/* Adds the gradients of a product, for its left side and for its weights. */
 void transformer_product_backward(struct making *making, struct step *step,
                                   const struct operation *product, int64_t count);
 
 /* ---------------------------------------------------------------- as parameters of a template
- * They are its first: */
+ *
+ * These are the first parameters of a template with such a model. */
 
 enum {
     TRANSFORMER_LAYERS,

@@ -29,13 +29,13 @@ static const char *const tasks[] = {"detect", "segment"};
 
 enum {
     COLOURS = 3,
-    SHRINK = 32, /* pixels of the input for one of the network's last image, each way */
+    SHRINK = 32, /* input pixels for one pixel of the network's last image, each way */
     WIDENS = 4,  /* channels out of a bottleneck for each within */
     HEAD_CHANNELS = 256,
-    BOX_FIGURES = 4,  /* where a box is */
-    APPEARANCE = 128, /* elements that tell what is in one box from what is in another */
-    BOX_BYTES = 24,   /* its place, class and number, as it is drawn */
-    PIXEL_BYTES = 4,  /* of a class */
+    BOX_FIGURES = 4,  /* coordinates of a box */
+    APPEARANCE = 128, /* elements that describe the content of a box */
+    BOX_BYTES = 24,   /* place, class and number of a box */
+    PIXEL_BYTES = 4,  /* bytes of a pixel's class */
     POOL = 3,
 };
 #define SIDE_MOST (INT64_C(1) << 16)
@@ -81,9 +81,9 @@ struct video {
     const int64_t *values;
     enum dtype dtype;
     int64_t streams;
-    int64_t frame_bytes; /* coded */
-    uint128 picture;     /* bytes of a frame, decoded: every other sample of colour each way */
-    struct step *step;   /* of the network */
+    int64_t frame_bytes; /* bytes of a coded frame */
+    uint128 picture;     /* bytes of a decoded frame: every other colour sample each way */
+    struct step *step;   /* step of the network */
     uint128 parameters;
 };
 
@@ -94,7 +94,8 @@ static int64_t pixels_of(const struct video *video, const struct image *image)
     return video->streams * image->height * image->width;
 }
 
-/* Convolution and norm, and unless a sum comes first what is above 0 of that. */
+/* Adds a convolution and a norm. `is_bent` adds a relu; a block's last convolution has none, since
+ * the sum comes first. */
 static void add_conv(struct video *video, struct image *image, int64_t filters, int64_t kernel,
                      int64_t stride, bool is_bent)
 {
@@ -125,8 +126,7 @@ static void add_conv(struct video *video, struct image *image, int64_t filters, 
     making_part(video->making, video->step, &relu, is_bent ? 1 : 0, 0, 0);
 }
 
-/* What goes round the block is as large as what comes out of it: by a convolution where it is not
- * anyway. */
+/* The shortcut has the size of the block's output. A convolution adapts it if necessary. */
 static void add_block(struct video *video, struct image *image, int64_t channels, int64_t stride)
 {
     bool is_bottleneck = video->values[BOTTLENECK] == MAKING_YES;
@@ -185,7 +185,7 @@ static void own(const struct video *video, struct step *step)
     making_own(video->making, step, (uint32_t)video->making->steps->set_count, 0);
 }
 
-/* ---------------------------------------------------------------- what is asked of it */
+/* ---------------------------------------------------------------- tasks */
 
 static struct step *add_detection(struct video *video)
 {
@@ -204,7 +204,7 @@ static struct step *add_detection(struct video *video)
     return step;
 }
 
-/* Boxes are told apart by what is in them, and those of this frame compared with all of the
+/* Tracking describes the content of each box, and compares all boxes of this frame with all of the
  * last. */
 static struct step *add_tracking(struct video *video, const struct step *detect)
 {

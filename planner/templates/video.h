@@ -1,14 +1,14 @@
-/* planner/templates/video.h - frames of cameras, each looked at before the next comes.
+/* The video template processes camera frames, each before the next one comes.
  *
- *     decode -> preprocess -> detect -> track -> encode          or          preprocess -> segment -> encode
- *        |                                         |
- *        +-----------------------------------------+
+ *    decode -> preprocess -> detect -> track -> encode     or     preprocess -> segment -> encode
+ *       |                                         |
+ *       +-----------------------------------------+
  *
- * One frame of each stream, anew after each period: steps.h's period_s. The network is a residual
- * one (ResNet) with a head for boxes or for a class of each pixel. docs/templates.md has the
- * arithmetic.
+ * The work is one frame of each stream, repeated after each period (period_s in steps.h). The
+ * network is a residual one (ResNet), with a head for boxes or for a class of each pixel.
+ * docs/templates.md has the arithmetic.
  *
- * Not for: networks over several frames, frames that are skipped. Pure. */
+ * The template does not cover networks over several frames, or skipped frames. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_VIDEO_H
 #define BOURSE_PLANNER_TEMPLATES_VIDEO_H
 

@@ -729,7 +729,7 @@ struct exchange_quote {
     struct {
         int64_t price_micro;
         uint32_t slots, providers;
-        /* A bid by value has two more fields: levels hold like devices, and reach above their limit. */
+        /* A level of a bid by value holds like devices, and may be above the bid's limit. */
         int64_t limit_micro;
         uint32_t cell;
         char instrument[ATTRIBUTE_TEXT_SIZE];

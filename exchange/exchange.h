@@ -1,4 +1,4 @@
-/* The exchange is one deterministic state machine: it takes one command and returns its effects.
+/* The exchange is one deterministic state machine that takes a command and returns its effects.
  *
  * exchange_step never sends, stores, reads a clock or draws a number. Log time, the verified sender
  * and every id are arguments. Everything that must happen outside comes back as an effect; the

@@ -1,6 +1,6 @@
-/* policy.h holds the numbers that the exchange decides by: copies of the protocol's numbers, and
- * the exchange's own policy. planner/schedule/online.h has the decisions that depend on measured
- * times. Only files of exchange/ include this header. */
+/* The policy is the numbers that the exchange decides by, with copies of the protocol's numbers.
+ * planner/schedule/online.h has the decisions that depend on measured times. Only files of
+ * exchange/ include this header. */
 #ifndef BOURSE_EXCHANGE_POLICY_H
 #define BOURSE_EXCHANGE_POLICY_H
 

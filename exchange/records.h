@@ -1,5 +1,5 @@
-/* The records are the exchange's memory: accounts, providers, asks, jobs, leases, and the exchange
- * itself. Only files of exchange/ include this header.
+/* The records are the exchange's memory of accounts, providers, asks, jobs, leases, and itself.
+ * Only files of exchange/ include this header.
  *
  * Every entity begins with a `struct tracked`, so it belongs to the multiset hash and to the
  * snapshot. Every function that changes an entity calls touch() on it; the hash is updated when

@@ -1,4 +1,5 @@
-/* A table finds an element by the fixed-size key inside it: open addressing, linear probing.
+/* A table finds an element by the fixed-size key inside it, with open addressing and linear
+ * probing.
  *
  * The table borrows the elements. Nobody iterates over a table: order in the exchange comes from
  * lists and numbers, never from hashes. Pure. */

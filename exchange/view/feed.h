@@ -1,5 +1,4 @@
-/* The feed tells members how the market changes: levels of the book, trades, bars of a minute and
- * the bands.
+/* The feed tells members how levels of the book, trades, bars of a minute and the bands change.
  *
  * Every change has a number: 1, 2, 3 ... without a gap, from the opening of the feed on. A level is
  * everything that rests at one price: the asks of one instrument, or the bids with the same needs.
@@ -7,8 +6,8 @@
  * one level. A level changes at the end of a step that left it different. No order and no trade
  * names its account.
  *
- *   book as it stands, page by page, and the number of that moment  ->  changes after that
- *   number  ->  changes after ...
+ *   book as it stands, page by page, and the number of that moment
+ *       ->  changes after that number  ->  changes after ...
  *
  * A member who reads so has the book of the exchange after every step of which all was read. The
  * feed can tell the last FEED_CHANGES numbers, and the trades and bars that the tape keeps. A

@@ -1,4 +1,4 @@
-/* The listings show the market to its members, page by page: pure reads, no trace.
+/* The listings show the market to its members, page by page, as pure reads without a trace.
  *
  * A market may be larger than a message, and reads run while orders wait. So one call takes at most
  * EXCHANGE_LISTING_STEPS steps, then says where to go on. The market changes between two pages; a

@@ -1,5 +1,5 @@
-/* The report says why no work comes to a provider: it shows the waiting demand of the market, seen
- * from one of its asks. A pure read; exchange_explain looks from the bid's side.
+/* The report explains why no work comes to a provider, by the waiting demand that one of its asks
+ * sees. A pure read; exchange_explain looks from the bid's side.
  *
  * Demand is every resting bid of another account that wants more slots than it has. Each bid counts
  * at the first hurdle that it fails: requirement and width, term, price, a free slot. The nearest

@@ -322,8 +322,8 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     }
 }
 
-/* Idle lanes of the part take one subtask each before any is queued: a queued subtask wants no
- * slots, and free slots would stand idle. */
+/* Idle lanes of the lease take one subtask each before any is queued. A queued subtask wants no
+ * slots, and slots that become free would stand idle. */
 static uint32_t lane_depth(const struct lease *lease)
 {
     const uint32_t idle = lease_idle_lanes(lease);

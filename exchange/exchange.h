@@ -439,7 +439,8 @@ struct exchange_work {
     uint64_t lease;
     uint32_t index, attempt, lane;
     bool is_urgent; /* DISPATCH: goes before everything queued in its lane */
-    /* DISPATCH: outputs of the subtasks it waited for, in graph order; owned by the effects */
+    /* DISPATCH has the outputs that the subtask waited for, in graph order; the effects own
+     * them. */
     const struct exchange_given *given;
     uint32_t given_count;
     /* DISPATCH has the checkpoint to go on from, owned by the effects; no bytes: none. */
@@ -703,7 +704,8 @@ struct exchange_need {
     uint32_t account, subtasks, slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
     enum rate rate; /* the cap is the value of one unit of work; NONE: per slot-hour */
-    bool apart;     /* The cheapest account does not count; prices start at the next account's. */
+    /* The cheapest account may not take the job, so no price counts below the next account's. */
+    bool apart;
     int64_t budget_micro; /* 0: unknown, or none (holds_nothing) */
     bool holds_nothing;   /* the budget is 0: only donated slots count */
     uint8_t type;         /* enum exchange_order_type */
@@ -783,7 +785,7 @@ struct exchange_explanation {
     uint8_t type;       /* enum exchange_order_type */
     struct {            /* job whose bids are filled all at once or not at all */
         uint32_t slots; /* slots that the part asks for; 0: no such job */
-        uint32_t free;  /* those of them that are free at its limit */
+        uint32_t free;  /* free slots among them, at its limit */
         int64_t limit_micro;
         bool is_of_budget; /* the budget sets the limit, not the cap */
     } whole;

@@ -113,14 +113,14 @@ enum {
 #define SERVES_NS (60 * NS_PER_S) /* blobs stay readable after a lease ended */
 enum {
     VANISHED_MOST = 16,      /* a vanished attempt after this many is the subtask's last */
-    ATTEMPTS_MOST = 1000,    /* of one subtask; one more fails it */
+    ATTEMPTS_MOST = 1000,    /* most attempts of one subtask; one more fails it */
     PLACED_LANES_MOST = 64,  /* per part; above, no lane is looked for that is done first */
     LAST_LANES_MOST = 1024,  /* the same for the last waiting subtasks: cost grows with lanes */
-    LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
+    LEASE_FAILURES_MOST = 2, /* failures in a row, by the provider's fault */
     AVOIDED_PROVIDERS = 8,   /* per job */
     REFUSALS_KEPT = 256,     /* per account; the oldest makes room */
     ENDED_JOBS_KEPT = 10000, /* per account; the oldest makes room */
-    ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
+    ENDED_LEASES_FORGOTTEN = 1024, /* batch size, when leases or attempts reach their limit */
     MOVES_MOST = 4,                /* attempts of a subtask that may still leave a slow lane */
     COMING_MOST = 16, /* per part, recalled from lanes and not back yet: then no more */
     PAGE_SUBTASKS = 256,
@@ -128,7 +128,7 @@ enum {
     GRAPH_SUBTASKS_MOST = 65536,       /* per job with a graph */
     GRAPH_EDGES_MOST = 131072,         /* per graph */
     GIVEN_BYTES_MOST = 16384,          /* output that one subtask hands on */
-    GIVEN_HEAD_BYTES = 4,              /* on the wire, before each output */
+    GIVEN_HEAD_BYTES = 4,              /* head before each output on the wire */
     GIVEN_WORK_BYTES_MOST = 768 << 10, /* inputs of one subtask, with their heads */
     TERMS_ATTRIBUTES = 3,
     CELL_ATTRIBUTES_MAX =

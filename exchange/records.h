@@ -43,8 +43,8 @@ enum record_type { /* Snapshots hold these numbers, which never change. */
 struct tracked {
     uint8_t type;
     bool is_dirty, is_counted;
-    struct list_link dirty; /* in exchange->dirty while is_dirty */
-    struct hash32 hash;     /* as counted in exchange->total */
+    struct list_link dirty; /* member of exchange->dirty while is_dirty */
+    struct hash32 hash;     /* value counted in exchange->total */
 };
 
 /* Heap of one account's ended jobs, oldest first. Not recorded. */
@@ -75,15 +75,15 @@ struct member {
     int64_t donated_ns;  /* faded slot-time that its jobs had at price 0 */
     int64_t donated_day; /* the day, since 1970, up to which donated_ns has faded */
     int64_t given_ns;    /* slot-time that its devices gave at price 0, ever */
-    /* not recorded */
+    /* The fields below are not recorded. */
     struct standing *standing; /* a record of its own; NULL: none */
     int128 promised_ns;        /* slot-time that its leases at 0 may still use */
     bool shares_name;          /* true for the first account of a name that several have */
-    struct provider *provider; /* or NULL */
+    struct provider *provider; /* NULL: none */
     struct class_use *uses;    /* hash table by class, searched upwards from the class's number */
     uint32_t use_capacity;     /* a power of two, or 0 */
     uint32_t classes;          /* classes that its open jobs use */
-    struct list_link jobs;     /* by age */
+    struct list_link jobs;     /* sorted by age */
     uint32_t job_count;        /* includes ended jobs */
     struct ended_jobs ended;   /* its ended jobs */
     uint64_t open_subtasks;    /* sum over its open jobs */
@@ -113,7 +113,7 @@ struct kind {
 
 struct invitation {
     struct tracked tracked;
-    struct list_link all; /* by expiry, then age */
+    struct list_link all; /* sorted by expiry, then age */
     struct hash32 token_hash;
     uint32_t roles;
     int64_t credits_micro, expires_ns;
@@ -142,14 +142,14 @@ struct refused_id {
 
 struct provider {
     struct tracked tracked;
-    struct list_link all; /* by time of first advertisement */
+    struct list_link all; /* sorted by time of first advertisement */
     uint32_t number;
     uint8_t state;  /* enum provider_state */
     uint64_t order; /* place in `all` */
     struct list_link devices;
     struct list_link day_uses; /* struct day_use, oldest first */
     uint32_t day_use_count;
-    /* not recorded */
+    /* The fields below are not recorded. */
     struct list_link leases; /* leases that have not ended, by number */
     uint32_t lease_count;
 };
@@ -177,7 +177,7 @@ struct device {
     bool is_advertised; /* false: withdrawn, kept while leases stand */
     char label[EXCHANGE_NAME_SIZE];
     struct ask *ask; /* the standing one, or NULL */
-    /* not recorded */
+    /* The fields below are not recorded. */
     struct day_use *day_use; /* NULL: no ask has bounded its days */
     int128 promised_ns;      /* slot-time that its leases may still use, if day_use is set */
 };
@@ -194,12 +194,12 @@ struct ask {
     uint32_t to[EXCHANGE_ASK_TO_MOST];
     struct hours hours;
     int64_t daily_ns; /* 0: no daily bound */
-    /* not recorded */
-    struct exchange_terms terms; /* as the attributes of its device's cell say */
+    /* The fields below are not recorded. */
+    struct exchange_terms terms; /* terms of its device's cell */
     bool is_open;                /* it is within its hours; a closed ask has no free slots */
     int64_t turns_ns;            /* time of the next look at is_open; INT64_MAX: never */
     uint32_t handle;             /* it rests between steps; an arriving ask fills first */
-    struct list_link wanting;    /* in exchange->wanting_asks when its free slots grew */
+    struct list_link wanting;    /* member of exchange->wanting_asks when its free slots grew */
     /* Scratch of whole.c: slots that the plan uses, and the number of the last count that included
      * the ask. */
     uint32_t planned;
@@ -237,12 +237,12 @@ struct part {
     int64_t limit_ns, term_ns, expect_ns;
     uint32_t class_id; /* class of its bid; NO_CLASS without one */
     uint64_t sequence; /* sequence of its bid */
-    uint32_t fresh;    /* without a graph: subtasks from here on were never started */
+    uint32_t fresh;    /* first subtask never started, unless there is a graph */
     uint32_t retry_head, retry_tail;
     uint32_t waiting; /* subtasks that wait for a lane, not for other subtasks */
     uint32_t running, checking;
     int64_t straggler_ns; /* time of the next look for stragglers; INT64_MAX: never */
-    /* not recorded */
+    /* The fields below are not recorded. */
     uint32_t *ready; /* graph: heap of subtasks that wait for a lane and were never started */
     uint32_t ready_count;
     uint64_t undecided_ms; /* graph: expected time of its subtasks that are not decided */
@@ -250,12 +250,13 @@ struct part {
     /* Handle of the bid while it stands, else BOOK_NONE. The bid rests between steps; an arriving
      * bid fills first. */
     uint32_t handle;
-    uint32_t decided;           /* subtasks accepted, failed or cancelled */
-    struct list_link wanting;   /* in exchange->wanting_parts when it may buy more */
-    struct list_link spread;    /* in exchange->spreads when subtasks came to its queue */
-    struct list_link back;      /* in exchange->backs when returned subtasks have no lane yet */
-    struct list_link front;     /* in exchange->fronts when they may go before queued work */
-    struct list_link challenge; /* in exchange->challenges when it found nothing to fill from */
+    uint32_t decided;         /* subtasks accepted, failed or cancelled */
+    struct list_link wanting; /* member of exchange->wanting_parts when it may buy more */
+    struct list_link spread;  /* member of exchange->spreads when subtasks came to its queue */
+    struct list_link back;  /* member of exchange->backs when returned subtasks have no lane yet */
+    struct list_link front; /* member of exchange->fronts when they may go before queued work */
+    /* The part is in exchange->challenges when its bid found nothing to fill from. */
+    struct list_link challenge;
 };
 
 /* Output that an accepted subtask hands on, kept until all subtasks that wait for it are
@@ -272,16 +273,16 @@ struct given {
 struct graph {
     struct tracked tracked;
     struct job *job;
-    uint32_t *rank;      /* by subtask; NULL: expect_ms ranks, or all rank the same */
-    uint32_t *expect_ms; /* by subtask, 0: unknown; NULL: subtasks of a part are alike */
+    uint32_t *rank;      /* rank of each subtask; NULL: expect_ms ranks, or all rank the same */
+    uint32_t *expect_ms; /* time of each subtask, 0: unknown; NULL: subtasks of a part are alike */
     /* Subtask i waits for after[first_after[i]] .. after[first_after[i + 1] - 1]. */
     uint32_t *first_after;
     uint32_t *after;
-    /* not recorded */
+    /* The fields below are not recorded. */
     uint32_t *first_next, *next; /* the edges reversed: subtasks that wait for i */
     uint32_t *blocked;           /* number that i waits for and that are not accepted */
     uint32_t *undecided;         /* number that wait for i and are not decided */
-    struct given **given;        /* by subtask; NULL: nothing is kept */
+    struct given **given;        /* indexed by subtask; NULL: nothing is kept */
 };
 
 /* A referee says that a held result is wrong, or that its files are missing. The accusation counts
@@ -298,14 +299,14 @@ struct accusation {
  * that the job no longer asks. */
 struct jury {
     struct tracked tracked;
-    struct list_link all; /* by age in the job */
+    struct list_link all; /* sorted by age, per job */
     const struct job *job;
     uint32_t index;
     int64_t look_ns; /* time to look whether anybody can still make a waiting subtask */
     uint32_t unmade; /* jury of the job: subtasks failed because nobody could make them */
     uint32_t count;
     uint32_t accounts[JUDGES_MOST];
-    struct list_link looks; /* not recorded: in checks->looks while look_ns is not 0 */
+    struct list_link looks; /* member of checks->looks while look_ns is not 0; not recorded */
 };
 
 /* A bar is an owner that has judged subtasks waiting in a part, and may not make those. */
@@ -332,8 +333,8 @@ struct held {
     uint8_t missing; /* written under older rules, which counted checks without its files */
     /* Referee that came to no verdict last; another goes first. EXCHANGE_NO_ACCOUNT: none. */
     uint32_t shy_of;
-    uint32_t length; /* of `bytes`, the encoded Result */
-    /* not recorded */
+    uint32_t length; /* size of `bytes`, the encoded Result */
+    /* The fields below are not recorded. */
     struct accusation accusation; /* a record of its own */
     struct check_queue *queue;    /* queue in which its check waits for a lane, or NULL */
     struct list_link waiting;
@@ -362,19 +363,19 @@ struct check_queue {
 /* State of a job with checks: n subtasks, then n checks as its last part. Not recorded. */
 struct checks {
     struct list_link queues;
-    struct held **held;          /* by index of the subtask; NULL: no result is held */
-    struct jury **juries;        /* by index of the subtask; NULL: nobody has judged it */
+    struct held **held;          /* indexed by subtask; NULL: no result is held */
+    struct jury **juries;        /* indexed by subtask; NULL: nobody has judged it */
     struct jury *overruled;      /* jury of the whole job; NULL: none */
     uint32_t accused;            /* held results with an accusation */
-    struct list_link all_juries; /* by age */
-    /* not recorded */
+    struct list_link all_juries; /* sorted by age */
+    /* The fields below are not recorded. */
     struct list_link looks; /* juries with a look_ns, by that time, then by index */
     struct list_link *bars; /* struct bar list of each part except the checks */
 };
 
 struct job {
     struct tracked tracked;
-    struct list_link all; /* by age */
+    struct list_link all; /* sorted by age */
     struct id128 id;
     uint64_t order; /* age */
     uint32_t owner;
@@ -403,13 +404,13 @@ struct job {
     uint32_t avoided_count;
     uint32_t interruptions_left; /* 0: its bids take firm leases only; UINT32_MAX: any number */
     bool has_checkpoints;        /* a preempted attempt that saved nothing is not paid */
-    /* not recorded */
+    /* The fields below are not recorded. */
     struct page **pages;   /* NULL: the job has ended */
     struct part only_part; /* storage of `parts` and `pages` of a job with one of either */
     struct page *only_page;
     struct graph *graph;   /* a record of its own; NULL: no subtask waits for another */
     struct checks *checks; /* NULL: none, or the job has ended */
-    struct saved **saved;  /* by subtask; NULL: nothing was ever kept */
+    struct saved **saved;  /* indexed by subtask; NULL: nothing was ever kept */
     uint32_t saved_count;
     struct list_link leases;
     struct list_link of_owner;
@@ -425,7 +426,7 @@ struct attempt_key {
 };
 struct attempt {
     struct attempt_key key;    /* compared as bytes: no padding (8 + 4 + 4) */
-    struct list_link of_lease; /* in order of dispatch */
+    struct list_link of_lease; /* sorted by dispatch */
     struct lease *lease;
     uint32_t lane;
     int64_t dispatched_ns;
@@ -451,7 +452,7 @@ struct lane {
 struct lease {
     struct tracked tracked;
     uint64_t id;
-    struct list_link of_job; /* by age */
+    struct list_link of_job; /* sorted by age */
     struct job *job;
     struct part *part;
     struct device *device; /* NULL once ended */
@@ -464,7 +465,7 @@ struct lease {
     uint8_t state; /* enum lease_state */
     uint8_t end_reason;
     bool is_simulated; /* device simulated at the grant; every result has to say the same */
-    struct exchange_terms terms; /* as at the grant */
+    struct exchange_terms terms; /* terms at the grant */
     bool is_noticed;             /* another bid has taken it: it ends with the notice */
     uint64_t former;             /* promised: the lease that it follows; else 0 */
     uint32_t accepted, failures_in_row;
@@ -478,17 +479,17 @@ struct lease {
      * they took of their lane. */
     int64_t said_ns, took_ns;
     struct lane *lanes;
-    /* not recorded: number of its results that are held */
+    /* The fields below are not recorded; the first two count held results. */
     uint32_t held_count;
     int64_t held_ns; /* slot-time that they may still be paid for */
     struct list_link attempts;
-    struct list_link refill;      /* in exchange->refills when lanes may take more */
-    struct list_link of_provider; /* until it ends */
+    struct list_link refill;      /* member of exchange->refills when lanes may take more */
+    struct list_link of_provider; /* linked until it ends */
     struct lease *successor;      /* promised, or NULL */
     uint32_t exposed;             /* handle in exchange->spot while it may be taken, or BOOK_NONE */
     uint32_t exposed_cell;        /* its cell in exchange->spot */
     int64_t exposed_micro;        /* price that a challenger pays */
-    struct list_link exposing;    /* in exchange->exposures when it is newly exposed */
+    struct list_link exposing;    /* member of exchange->exposures when it is newly exposed */
 };
 
 struct exchange_block { /* Header of memory that the effects own; it is freed with them. */
@@ -520,7 +521,7 @@ struct exchange {
     struct hash32 commitment; /* SHA-256 of the last epoch's secret; zeros before the first */
     /* entities */
     struct accounts *accounts;
-    struct member **members; /* by account number, including the system's three */
+    struct member **members; /* indexed by account number, including the system's three */
     uint32_t member_count, member_capacity;
     struct table members_by_key;
     struct table members_by_name; /* first account of each name; "" is no name */
@@ -532,7 +533,7 @@ struct exchange {
     struct member **enders;
     uint32_t ender_count, ender_capacity;
     struct book *book;
-    struct kind *cells, *classes; /* by number, up to the limits */
+    struct kind *cells, *classes; /* indexed by number, up to the limits */
     uint32_t *free_handles;
     uint32_t free_handle_count, handle_capacity;
     void **orders_by_handle; /* struct ask * or struct part *; the book knows the side */
@@ -544,9 +545,9 @@ struct exchange {
     uint64_t counts;
     struct planned_fill *plan;
     uint32_t plan_count, plan_capacity;
-    struct exchange_totals totals; /* not recorded */
+    struct exchange_totals totals; /* counts of work, not recorded */
     uint64_t *steps;               /* own memory, because reads count in it; not recorded */
-    /* work of this step */
+    /* The fields below are work of this step. */
     struct list_link wanting_asks, wanting_parts, refills, spreads, backs, fronts, reports,
         challenges, exposures;
     struct exchange_effects *effects;
@@ -558,7 +559,7 @@ struct exchange {
     uint32_t accept_as;               /* account that its id is kept under */
     bool is_out_of_memory;
     struct exchange_effect spare; /* takes the effects when memory is short */
-    /* timers: a heap by (at, kind, key); entries may be early or stale */
+    /* The timers are a heap by (at, kind, key); entries may be early or stale. */
     struct timer *timers;
     size_t timer_count, timer_capacity;
     size_t timer_rebuild_at; /* stale timers are dropped when there are this many */

@@ -337,7 +337,7 @@ void part_stragglers_due(struct exchange *exchange, struct part *part,
 struct usual {
     int64_t mean_ns; /* over accepted results of its leases */
     uint64_t samples;
-    struct online_pace pace; /* of subtasks with an expectation of their own */
+    struct online_pace pace; /* pace of subtasks with an expectation of their own */
     int64_t expect_ns;       /* expected by its job; 0: unknown */
 };
 struct usual part_usual(const struct part *part);
@@ -367,7 +367,7 @@ int64_t graph_said_ns(const struct job *job, uint32_t index);
 int64_t graph_expects_ns(const struct job *job, uint32_t index);
 /* Returns the longest path from the subtask's start to the job's end, as declared; 0: unknown. */
 int64_t graph_way_ns(const struct job *job, uint32_t index);
-void graph_start(struct job *job); /* of a new job */
+void graph_start(struct job *job); /* starts a new job */
 /* Rebuilds after a snapshot all that follows from the subtasks' states. */
 void graph_restore(struct job *job);
 void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index,
@@ -380,7 +380,7 @@ uint32_t part_pop_ready(struct part *part); /* NO_SUBTASK: none */
 /* Fills in a subtask's inputs, in memory of the effects. */
 void graph_give(struct exchange *exchange, const struct job *job, uint32_t index,
                 struct exchange_work *work);
-void graph_drop(struct exchange *exchange, struct job *job); /* with its records */
+void graph_drop(struct exchange *exchange, struct job *job); /* drops its records, too */
 
 /* Drops the output of a subtask that is accepted no longer. */
 void graph_forget_given(struct exchange *exchange, const struct job *job, uint32_t index);
@@ -444,7 +444,8 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index);
  * then it ends like any other subtask. */
 bool check_decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
                   uint8_t outcome, const struct exchange_result *result);
-void check_failed(struct exchange *exchange, struct job *job, uint32_t index); /* for good */
+/* Ends a check that failed for good, and fails its subtask. */
+void check_failed(struct exchange *exchange, struct job *job, uint32_t index);
 /* Accepts all held results unchecked; the job does not wait for checks. */
 void checks_give_up(struct exchange *exchange, struct job *job);
 
@@ -455,7 +456,7 @@ void apply_judge(struct exchange *exchange, const struct exchange_judge *judge);
 uint32_t job_accused(const struct job *job); /* held results that a referee rejects */
 
 /* ---- juries.c: for jobs with checks */
-/* Adds the referee to those who judged the subtask. */
+/* Adds the referee to the judges of the subtask. */
 void jury_add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t referee);
 bool jury_is_full(const struct job *job, uint32_t index);
 bool job_has_juries(const struct job *job);
@@ -479,8 +480,8 @@ void retry_unlinked(const struct part *part, uint32_t index, uint32_t before);
 void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee);
 bool job_has_overruled(const struct job *job);
 bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee);
-/* The subtask starts or stops waiting. A judged one gets a look later: can anybody still make
- * it? */
+/* The subtask starts or stops waiting. A judged one gets a later look, which tells if anybody can
+ * make it. */
 void jury_waits(struct exchange *exchange, struct job *job, uint32_t index);
 void jury_waits_no_more(struct exchange *exchange, struct job *job, uint32_t index);
 void jury_forget_look(struct exchange *exchange, struct jury *jury);
@@ -566,7 +567,7 @@ void feed_class_gone(struct exchange *exchange, uint32_t class_id);
 void feed_record(struct exchange *exchange); /* one more of the ledger */
 void feed_trade(struct exchange *exchange, const struct ledger_record *fill);
 void feed_bands(struct exchange *exchange);  /* the bands changed */
-void feed_settle(struct exchange *exchange); /* at the end of a step */
+void feed_settle(struct exchange *exchange); /* runs at the end of a step */
 
 /* ---- results.c */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);
@@ -598,7 +599,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
 void lease_end_if_failing(struct exchange *exchange, struct lease *lease);
 void lease_due(struct exchange *exchange, struct lease *lease,
                int64_t at_ns);                     /* its timer of that time */
-int64_t lease_deadline(const struct lease *lease); /* for a lease that has not ended */
+int64_t lease_deadline(const struct lease *lease); /* the lease has not ended */
 void lease_arm(struct exchange *exchange, const struct lease *lease);
 void lease_suspect(struct exchange *exchange, struct lease *lease);
 void lease_returned(struct exchange *exchange, struct lease *lease);
@@ -614,7 +615,7 @@ void attempts_give_up(struct exchange *exchange, struct job *job, uint32_t index
 void lease_release_reserve(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
-void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
+void lease_refill_later(struct exchange *exchange, struct lease *lease); /* refills in this step */
 void lease_refill_next(struct exchange *exchange, struct lease *lease);  /* before all others */
 /* Places retries that found no free lane before queued work (P18). */
 void part_place_retries(struct exchange *exchange, struct part *part);
@@ -627,12 +628,12 @@ void job_link_owner(struct exchange *exchange, struct job *job);
 void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider, int64_t for_ns);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
 int64_t job_avoids_for_ns(const struct exchange *exchange, const struct job *job,
-                          uint32_t provider); /* from now; 0: it does not */
+                          uint32_t provider); /* time from now; 0: it does not */
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
 struct attempt *attempt_find(const struct exchange *exchange, const struct lease *lease,
                              uint32_t index, uint32_t number); /* NULL: none */
 bool attempt_put(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
-void attempt_drop(struct exchange *exchange, struct attempt *attempt); /* and frees it */
+void attempt_drop(struct exchange *exchange, struct attempt *attempt); /* frees it */
 /* Forgets an attempt that its agent does not have; no result can come. */
 void attempt_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
 /* Links a granted lease to its provider. */

@@ -1,8 +1,8 @@
 /* The timers are a binary heap ordered by time, kind and key.
  *
  * An entry may be stale. A woken job, ask or lease acts only when its own deadline is the entry's
- * time, and sets a new entry when its deadline is later. So no entry need be removed, deadlines of
- * one step fire in their true order, and snapshots leave the heap out. Stale entries are dropped
+ * time. Otherwise it sets a new entry for a later deadline. So no entry need be removed, deadlines
+ * of one step fire in their true order, and snapshots leave the heap out. Stale entries are dropped
  * when they may be more than half of the heap; the cost depends on the heap, not on the market. */
 #include "exchange/state.h"
 
@@ -109,7 +109,7 @@ static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
         job_check(exchange, job);
     }
     for (uint32_t i = 0; job->phase == JOB_PHASE_OPEN && i < job->avoided_count; i++) {
-        if (job->avoided[i].until_ns == at_ns) { /* that provider may serve it again */
+        if (job->avoided[i].until_ns == at_ns) { /* the provider may serve it again */
             job_wants(exchange, job);
             return;
         }

@@ -186,7 +186,7 @@ struct part *part_of(const struct job *job, uint32_t index)
 /* The id of a further part is a hash, so nobody can choose an order id that collides with it. */
 struct id128 part_bid_id(const struct part *part)
 {
-    static const char domain[] = "bourse/part/v1"; /* with its NUL */
+    static const char domain[] = "bourse/part/v1"; /* includes the NUL */
     uint8_t bytes[sizeof domain + sizeof(struct id128) + 4];
     struct id128 id = part->job->id;
     if (part->number > 0) {
@@ -411,7 +411,7 @@ void job_bids_arrive(struct exchange *exchange, struct job *job)
                 best = part;
             }
         }
-        assert(best != NULL); /* as many turns as parts */
+        assert(best != NULL); /* there are as many turns as parts */
         has_come[best->number] = true;
         part_wants(exchange, best);
         if (!book_rests(exchange->book, best->handle)) {

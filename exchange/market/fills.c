@@ -179,7 +179,8 @@ struct pair_context {
     struct exchange *exchange;
     struct part *part;
     struct ask *ask;
-    /* The only bid looked at among those that wait to be filled all at once; NULL: all. */
+    /* Bids that wait to be filled all at once are passed over, except this one; NULL: none is
+     * passed over. */
     const struct part *whole;
     bool is_short; /* A term of some ask costs more than the budget has left. */
 };
@@ -343,7 +344,7 @@ bool donation_is_due(struct exchange *exchange, struct lease *lease)
         .exchange = exchange, .part = lease->part, .ask = lease->device->ask};
     struct book_order order = ask_order(exchange, pair.ask);
     struct book_match match;
-    order.slots = lease->slots; /* as if the lease's slots were free */
+    order.slots = lease->slots; /* counts the lease's slots as free */
     if (!ask_match(exchange, &order, skip_holder, &pair, &match)) {
         return false;
     }
@@ -606,7 +607,7 @@ void market_run(struct exchange *exchange)
             struct part *part = LIST_ELEMENT(exchange->fronts.next, struct part, front);
             list_remove(&part->front);
             part_place_retries(exchange, part);
-        } else if (!spot_turn(exchange)) { /* only when no bid fills from free slots */
+        } else if (!spot_turn(exchange)) { /* runs when no bid fills from free slots */
             return;
         }
     }

@@ -138,8 +138,8 @@ static bool is_among(const struct device *device, const struct exchange_advertis
     return false;
 }
 
-/* Counts the cells that the provider will use: those of the advertisement, and those that leases
- * still hold. `provider` is NULL for a first advertisement. */
+/* Counts the cells that the provider will use, by the advertisement and by standing leases.
+ * `provider` is NULL for a first advertisement. */
 static uint32_t cells_after(struct exchange *exchange, const struct provider *provider,
                             const struct exchange_advertise *advertise, const uint32_t *cells)
 {

@@ -15,7 +15,7 @@ enum { EXPOSED_LEAST = 64 };
 
 struct spot {
     struct book *book;
-    struct lease **leases; /* by handle */
+    struct lease **leases; /* indexed by handle */
     uint32_t *free_handles;
     uint32_t free_count, capacity;
 };
@@ -342,8 +342,8 @@ static bool promise(struct exchange *exchange, struct part *part, struct lease *
     return true;
 }
 
-/* The loop goes from a lease to its best bid, and from the bid to the lowest lease, better each
- * time, as trade_from (fills.c) does with asks. Returns false when no bid takes any. */
+/* The loop goes from a lease to its best bid, and from the bid to the lowest lease. Each is better
+ * than the last, as with asks in trade_from (fills.c). Returns false when no bid takes any. */
 static bool challenge_from(struct exchange *exchange, struct lease *lease)
 {
     for (;;) {

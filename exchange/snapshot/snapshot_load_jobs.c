@@ -456,7 +456,7 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
         return true;
     }
     struct device_key key = {.device = lease->device_id, .provider = lease->provider};
-    lease->device = table_find(&exchange->devices, &key); /* so its provider is there too */
+    lease->device = table_find(&exchange->devices, &key); /* its provider is there, too */
     if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
         return false;
     }

@@ -33,7 +33,7 @@ static_assert(sizeof(struct sums) == 32, "no padding: compared as bytes");
 struct level {
     struct level_key key;
     struct instrument *instrument; /* ASKS */
-    uint32_t place;                /* in feed->levels */
+    uint32_t place;                /* index in feed->levels */
     uint32_t class_id;             /* class of the bids' needs, while there is a bid */
     uint64_t number;               /* its last change; 0: none was told */
     struct sums now;    /* A level without orders is gone, but kept while its change can be told. */
@@ -63,17 +63,17 @@ struct feed {
     uint64_t records; /* records of the ledger so far */
     struct change changes[FEED_CHANGES];
     struct table by_key;
-    struct level **levels; /* by place; NULL: free */
+    struct level **levels; /* indexed by place; NULL: free */
     uint32_t *free_places;
     uint32_t level_capacity, free_count;
     struct level *touched;
-    struct entry *entries; /* by handle */
+    struct entry *entries; /* indexed by handle */
     uint32_t *noted;       /* handles */
     uint32_t noted_count, handle_capacity;
-    uint32_t *needs_numbers; /* by class; 0: none yet */
+    uint32_t *needs_numbers; /* indexed by class; 0: none yet */
     uint32_t last_needs_number;
-    struct table instruments;    /* by name */
-    struct instrument **of_cell; /* by cell; NULL: not yet */
+    struct table instruments;    /* keyed by name */
+    struct instrument **of_cell; /* indexed by cell; NULL: not yet */
     uint32_t cell_capacity;
     uint32_t last_instrument_number;
 };

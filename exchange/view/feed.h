@@ -105,8 +105,9 @@ struct exchange_usual {
     uint32_t trades;      /* trades counted; 0: there is no usual price */
     int64_t since_ns;     /* log time of the oldest of them */
 };
-/* Returns the usual price of the last 24 hours, from at most the last 1024 trades, over instruments
- * with a known device that satisfies the well-formed needs. Without a feed there is none. */
+/* Returns the usual price of the last 24 hours, from at most the last 1024 trades. The trades are
+ * of instruments with a known device that satisfies the well-formed needs. Without a feed there is
+ * none. */
 struct exchange_usual exchange_usual_price(const struct exchange *exchange,
                                            const struct requirement *needs);
 /* Returns the usual price of one instrument. */

@@ -281,7 +281,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
 {
     struct book_bid resting;
     bool rests = book_bid(exchange->book, part->handle, &resting);
-    assert(rests); /* as long as its job is open */
+    assert(rests); /* the bid rests while its job is open */
     (void)rests;
     struct exchange_order_row row = {
         .is_bid = true,

@@ -17,12 +17,12 @@ enum exchange_listing {
     LISTING_END,      /* no page follows */
     LISTING_MORE,     /* go on from *ret_next */
     LISTING_NO_PLACE, /* no listing gave this `from` */
-    LISTING_BAD_NEEDS /* not a well-formed requirement */
+    LISTING_BAD_NEEDS /* the requirement is not well formed */
 };
 
 struct exchange_place { /* place where a listing of devices goes on */
     uint32_t provider;
-    uint64_t device; /* by age */
+    uint64_t device; /* age of the device */
 };
 
 struct exchange_device_row {
@@ -40,8 +40,8 @@ struct exchange_device_row {
 /* Returns false when there is no room for this row; the next page begins with it. */
 typedef bool exchange_device_visit(void *context, const struct exchange_device_row *row);
 
-/* Lists every advertised device, or with `needs` only those that satisfy it. `from` is NULL, or the
- * end of the page before. *ret_next is set only with LISTING_MORE. */
+/* Lists every advertised device, or the devices that satisfy `needs` unless NULL. `from` is NULL,
+ * or the end of the page before. *ret_next is set only with LISTING_MORE. */
 enum exchange_listing exchange_list_devices(const struct exchange *exchange,
                                             const struct requirement *needs,
                                             const struct exchange_place *from,
@@ -52,8 +52,8 @@ struct exchange_provider_row {
     uint32_t provider;
     uint8_t state;          /* enum provider_state */
     uint32_t devices;       /* advertised */
-    uint64_t slots, leased; /* of its devices */
-    uint64_t free;          /* of its asks */
+    uint64_t slots, leased; /* sums over its devices */
+    uint64_t free;          /* sum over its asks */
 };
 typedef bool exchange_provider_visit(void *context, const struct exchange_provider_row *row);
 /* Lists every account that ever advertised. `from` is 0, or the account number that ended the page
@@ -97,9 +97,9 @@ struct exchange_order_row {
     char name[EXCHANGE_NAME_SIZE]; /* name of the job; label of the device */
     struct id128 device;           /* ASK */
     int64_t price_micro;
-    enum rate rate;                    /* as in the book */
-    uint32_t slots;                    /* as in the book, but 0 for a bid that wants nothing now */
-    uint32_t free;                     /* ASK */
+    enum rate rate; /* like the book row's */
+    uint32_t slots; /* like the book row's, but 0 for a bid that wants nothing now */
+    uint32_t free;  /* ASK */
     int64_t good_till_ns, max_term_ns; /* ASK; 0: none */
     uint32_t to_count;                 /* ASK: entries of `to`; 0: every account */
     uint32_t to[EXCHANGE_ASK_TO_MOST];

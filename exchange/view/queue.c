@@ -12,7 +12,7 @@ struct queue {
     uint64_t sequence;
     uint32_t *ahead; /* bids by class */
     uint32_t *cells; /* cells of the devices that it could have */
-    int64_t *least;  /* by cell: lowest ask */
+    int64_t *least;  /* lowest ask of each cell */
     uint32_t cell_count, cell_room;
     uint32_t steps;
     bool is_partial;

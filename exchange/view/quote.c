@@ -132,7 +132,7 @@ static bool quote_ask(struct quoting *quoting, uint32_t handle, const struct boo
     }
     quote_level(quoting, ask, limit_micro, lanes * need->slots);
     if (!is_within) {
-        return true; /* only the needed limit is told */
+        return true; /* the needed limit is told, no cost */
     }
     struct exchange_quote *quote = quoting->quote;
     bool is_first = quoting->lanes_met == 0;

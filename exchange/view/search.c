@@ -222,7 +222,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
     any.cap_micro = -1;
     *ret_limit_micro = *ret_budget_micro = -1;
     if (part->job->type != EXCHANGE_LIMIT || part_order(part).slots == 0) {
-        return; /* or it has all the lanes that it can use */
+        return; /* the second means that it has all the lanes that it can use */
     }
     steps_add(search->exchange, 4 * search->count);
     for (size_t i = 0; i < search->count; i++) {

@@ -44,8 +44,8 @@ struct offer {
 /* Returns false when there is no offer, or none for this account. */
 bool search_offer(const struct search *search, const struct explained *seen,
                   struct offer *ret_offer);
-/* Returns false when the provider is avoided or has no work to do for the bid; the account is not
- * looked at. */
+/* Returns true when the bid may have the offer: not its own, of no avoided provider, and with work
+ * for it. */
 bool search_may_take(const struct search *search, const struct offer *offer);
 /* Returns the price per slot-hour that a bid of that cap gives in the cell. */
 int64_t search_limit_in(const struct search *search, int64_t cap_micro, uint32_t cell);
@@ -87,7 +87,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
 
 /* A bid that is filled all at once, and no other bid. */
 struct whole {
-    uint32_t wanted, free; /* slots, and those of them free at its limit */
+    uint32_t wanted, free; /* slots, and free ones among them at its limit */
     bool fills;            /* it is filled now */
     int64_t price_micro;   /* price of the dearest slot that fills it */
     bool is_there;         /* enough slots exist at some price */

@@ -15,9 +15,9 @@
 #include "base/requirement.h"
 
 enum exchange_bid_change_kind {
-    BID_CHANGE_CAP = 1, /* from and to in micro-credits, or values for a bid by value */
+    BID_CHANGE_CAP = 1, /* micro-credits, or values for a bid by value */
     BID_CHANGE_BUDGET,
-    BID_CHANGE_TERM,   /* in nanoseconds */
+    BID_CHANGE_TERM,   /* nanoseconds */
     BID_CHANGE_SLOTS,  /* width of one subtask */
     BID_CHANGE_ORDER,  /* enum exchange_order_type */
     BID_CHANGE_LOOSEN, /* another figure in a condition */
@@ -28,7 +28,7 @@ enum { EXCHANGE_CHANGES_MOST = 4 }; /* more changes would make another job */
 
 struct exchange_bid_change {
     enum exchange_bid_change_kind kind;
-    int64_t from, to;                      /* of all kinds but the last two */
+    int64_t from, to;                      /* set for all kinds but the last two */
     bool is_negated;                       /* the one condition was under a `not` */
     uint32_t first, nodes;                 /* DROP: a subtree of `was`, its first node and size */
     struct requirement_node before, after; /* LOOSEN */

@@ -46,7 +46,7 @@ struct tape_trade {
 };
 
 struct tape_bar {
-    struct list_link of_all, of_instrument; /* by age */
+    struct list_link of_all, of_instrument; /* sorted by age */
     struct tape_instrument *instrument;     /* NULL: the place is empty */
     uint64_t number;
     int64_t start_ns; /* a whole minute of log time */

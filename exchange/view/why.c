@@ -19,7 +19,7 @@ struct asking { /* The state of one call. */
     const struct exchange *exchange;
     struct exchange_why *why;
     const struct device *device;
-    struct demand *classes; /* by number */
+    struct demand *classes; /* indexed by number */
     uint32_t steps;
 };
 

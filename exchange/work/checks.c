@@ -402,7 +402,7 @@ void checks_restore(struct exchange *exchange, struct job *job)
 struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32 *result,
                                   uint32_t index, uint32_t attempt)
 {
-    static const char domain[] = "bourse/check/v1"; /* with its NUL */
+    static const char domain[] = "bourse/check/v1"; /* includes the NUL */
     uint8_t bytes[sizeof domain + sizeof *dice + sizeof *result + 8];
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_bytes(&out, domain, sizeof domain);
@@ -615,7 +615,7 @@ static void block_check(struct exchange *exchange, struct job *job, uint32_t ind
     if (check->state == SUBTASK_RUNNING) {
         subtask_becomes(exchange, job, index, SUBTASK_WAITING);
     }
-    checks->waiting--; /* for a lane */
+    checks->waiting--; /* the check waits for no lane */
     subtask_changed(exchange, job, index);
 }
 

@@ -77,7 +77,7 @@ void graph_destroy(struct graph *graph)
     free(graph);
 }
 
-/* Reverses the edges: counts those of each source, then puts each at its place. */
+/* Reverses the edges: counts the edges of each source, then puts each edge at its place. */
 static void turn_edges(struct graph *graph, uint32_t subtasks)
 {
     uint32_t edges = graph->first_after[subtasks];
@@ -88,7 +88,7 @@ static void turn_edges(struct graph *graph, uint32_t subtasks)
         graph->undecided[i] = graph->first_next[i + 1];
         graph->first_next[i + 1] += graph->first_next[i];
     }
-    for (uint32_t i = subtasks; i-- > 0;) { /* from the end, so that each list ascends */
+    for (uint32_t i = subtasks; i-- > 0;) { /* backwards, so that each list ascends */
         for (uint32_t edge = graph->first_after[i + 1]; edge-- > graph->first_after[i];) {
             uint32_t from = graph->after[edge];
             graph->next[graph->first_next[from] + --graph->undecided[from]] = i;

@@ -4,9 +4,9 @@
  * and all code that places a subtask asks it.
  *
  * Two indexes follow from the juries of waiting subtasks, so that many of them cost a dispatch no
- * more than few. The bars of a part say how many subtasks each owner may not make, and how far its
- * queue of retries holds nothing for the owner. The looks of a job are its juries in the order in
- * which they are due. */
+ * more than few. The bars of a part count the subtasks that each owner may not make. A bar also
+ * marks how far the queue of retries holds nothing for its owner. The looks of a job are its juries
+ * in the order in which they are due. */
 #include "exchange/state.h"
 
 #include <stdlib.h>

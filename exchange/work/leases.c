@@ -231,7 +231,7 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     if (ask == NULL || !ask->is_open || !ask_is_for(ask, job->owner) || exchange->is_halted ||
         provider->is_frozen ||
         lease->price_micro > part_limit_in(exchange, lease->part, lease->device->cell) ||
-        /* its limit was lowered */
+        /* The bid's limit may have been lowered. */
         exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS ||
         donation_is_due(exchange, lease)) {
         return false;
@@ -267,7 +267,7 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     struct subtask *subtask = job_subtask(exchange, job, index);
     assert(subtask->attempts < ATTEMPTS_MOST);
     assert(provider_may_run(exchange, job, index, lease->provider));
-    if (subtask->state == SUBTASK_WAITING) { /* else it is started once more */
+    if (subtask->state == SUBTASK_WAITING) { /* a running one is started once more */
         subtask_becomes(exchange, job, index, SUBTASK_RUNNING);
     }
     subtask->live++;
@@ -817,7 +817,7 @@ void lease_release_reserve(struct exchange *exchange, struct lease *lease)
     int64_t total_micro = 0;
     bool fits = checked_muldiv_floor(lease->price_micro, lease->paid_ns + lease->held_ns,
                                      NS_PER_HOUR, &total_micro);
-    assert(fits); /* as a longer time at this price did */
+    assert(fits); /* a longer time at this price fitted */
     (void)fits;
     const int64_t due_micro = lease->held_count == 0 ? 0 : total_micro - lease->charged_micro;
     assert(due_micro >= 0 && due_micro <= lease->reserved_micro);
@@ -929,8 +929,8 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     free(lease);
 }
 
-/* Ended leases are kept for reports and late results, but make room for new ones, those of the
- * oldest jobs first. */
+/* Ended leases are kept for reports and late results, but make room for new ones. The oldest jobs
+ * lose their ended leases first. */
 void leases_make_room(struct exchange *exchange)
 {
     uint32_t left = ENDED_LEASES_FORGOTTEN;

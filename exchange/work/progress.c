@@ -37,7 +37,7 @@ static int64_t within(int128 ns)
 
 /* Sums over leases. */
 struct result_sum {
-    int128 said_ns, took_ns; /* of the results in `timed` */
+    int128 said_ns, took_ns; /* sums over the results in `timed` */
     uint64_t timed;
 };
 
@@ -147,7 +147,7 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
     /* Four walks look at the running subtasks. */
     steps_add(exchange, job->subtasks + 8 * (uint64_t)job->running);
     const struct attempt **first = calloc(job_most_lanes(job) + 1, sizeof *first);
-    if (first != NULL) { /* without memory, all are reported as running */
+    if (first != NULL) { /* NULL: all are reported as running */
         mark_lanes(job, first, false, ret_states);
         mark_lanes(job, first, true, ret_states);
     }

@@ -268,8 +268,8 @@ struct loads {
     struct load {
         struct lease *lease;
         struct attempt *last;
-        int64_t so_far_ns; /* of the running one */
-        uint32_t queued;   /* with the running one */
+        int64_t so_far_ns; /* run time of the attempt that runs */
+        uint32_t queued;   /* attempts, including the one that runs */
     } * of;
     size_t count;
     const struct attempt *coming[COMING_MOST]; /* taken back, and not back yet */

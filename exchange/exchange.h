@@ -439,8 +439,8 @@ struct exchange_work {
     uint64_t lease;
     uint32_t index, attempt, lane;
     bool is_urgent; /* DISPATCH: goes before everything queued in its lane */
-    /* DISPATCH has the outputs that the subtask waited for, in graph order; the effects own
-     * them. */
+    /* DISPATCH has the outputs of the subtasks it waited for, in graph order, owned by the
+     * effects. */
     const struct exchange_given *given;
     uint32_t given_count;
     /* DISPATCH has the checkpoint to go on from, owned by the effects; no bytes: none. */
@@ -525,8 +525,7 @@ void exchange_expect_orders(const struct exchange *exchange, uint32_t account,
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);
 /* Returns the number of deadlines kept, stale ones included, for metrics and tests. */
 size_t exchange_timer_count(const struct exchange *exchange);
-/* Counts of work since this object was made, for metrics and tests. No hash or snapshot holds
- * them. */
+/* Counts of work since this object was made, for metrics and tests; no hash holds them. */
 struct exchange_totals {
     uint64_t dispatches; /* subtasks given to a lane */
     uint64_t edges;      /* looks at an edge of a graph */
@@ -714,8 +713,7 @@ struct exchange_need {
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
     uint32_t slots_now;
-    /* Slots of leases that the bid would take from their holders beyond the free slots, and their
-     * prices. */
+    /* Slots, and their prices, of leases that the bid would take beyond the free slots. */
     uint32_t slots_taken;
     int64_t taken_low_micro, taken_high_micro;
     /* Price range of free slots; else of leases that the bid would take; else of all leased slots
@@ -826,8 +824,7 @@ struct exchange_explanation {
     enum rate rate;             /* the bid's */
     bool is_halted;             /* the market is halted: no change fills it now */
     struct exchange_smallest_change smallest_change;
-    /* Bids that would be leased a fitting device before this one, when none is free at its
-     * price. */
+    /* Bids that come first for a fitting device, when none is free at its price. */
     bool has_ahead, is_ahead_partial; /* partial: `ahead` is a lower bound */
     uint32_t ahead;
 };
@@ -859,8 +856,7 @@ bool exchange_subtask(const struct exchange *exchange, const struct id128 *job, 
 struct hash32 exchange_state_hash(struct exchange *exchange);
 struct hash32 exchange_state_hash_walk(const struct exchange *exchange);
 
-/* Returns the whole state as canonical bytes that the caller frees, or NULL when memory is
- * short. */
+/* Returns the state as canonical bytes that the caller frees, or NULL when memory is short. */
 uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length);
 /* Returns a new exchange from the bytes of exchange_save. Returns NULL when the bytes are not well
  * formed or above the limits, or memory is short. */

@@ -746,6 +746,7 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
 struct exchange_explanation {
     bool has_ended; /* the job has ended; no other field is set */
     uint32_t part;  /* number of the part of the job */
+    /* Numbers of devices; each group is part of the one before. */
     uint32_t devices, fitting, asking, affordable, free;
     uint32_t beyond; /* asking, above its limit and above the market's highest price: */
     int64_t band_most_micro;
@@ -753,9 +754,9 @@ struct exchange_explanation {
     int64_t cover_micro; /* the least such cost */
     uint32_t donated;    /* affordable at 0; the donation queue decides */
     bool holds_nothing;  /* the budget is 0: only donated slots count */
-    uint32_t for_others,
-        closed;     /* fitting, with an ask that is for others, or is closed by its hours or day */
-    uint32_t brief; /* fitting, with an open ask whose longest term is too short */
+    /* Fitting, with an ask that is for other accounts, or is closed by its hours or day. */
+    uint32_t for_others, closed;
+    uint32_t brief;        /* fitting, with an open ask whose longest term is too short */
     int64_t brief_term_ns; /* longest of those terms */
     uint32_t spent;        /* closed: the day's slot-time is used up */
     uint32_t withdrawn;    /* closed: results of the provider were refuted */

@@ -169,10 +169,10 @@ bool conditions_read(struct exchange *exchange, const struct exchange_ask *given
 bool ask_is_for(const struct ask *ask, uint32_t account);
 /* Returns true when the ask is for the job's owner and the job accepts its kind of lease. */
 bool ask_suits(const struct ask *ask, const struct job *job);
-void ask_look_at_hours(const struct exchange *exchange,
-                       struct ask *ask); /* sets is_open and turns_ns */
-void ask_turn(struct exchange *exchange,
-              struct ask *ask); /* a window or a day of the ask begins or ends */
+/* Sets is_open and turns_ns by the hours, the day and a withdrawal. */
+void ask_look_at_hours(const struct exchange *exchange, struct ask *ask);
+/* Applies the start or end of a window or a day of the ask. */
+void ask_turn(struct exchange *exchange, struct ask *ask);
 /* Returns the longest time until the ask has free slots by its hours and day; 0: both allow it
  * now. */
 int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask);
@@ -197,8 +197,8 @@ void daily_promise(struct exchange *exchange, struct device *device, int128 more
 void daily_settle(struct exchange *exchange, const struct lease *lease, int64_t paid_ns);
 /* Returns slot-time that the device may still promise today; INT64_MAX: any. */
 int64_t daily_left_ns(const struct exchange *exchange, const struct ask *ask);
-uint32_t daily_slots(const struct exchange *exchange,
-                     const struct ask *ask); /* slots for its longest term */
+/* Returns the slots that today's rest allows for the ask's longest term. */
+uint32_t daily_slots(const struct exchange *exchange, const struct ask *ask);
 bool ask_is_spent(const struct exchange *exchange, const struct ask *ask); /* no slot is left */
 int64_t daily_used_ns(const struct exchange *exchange, const struct device *device); /* today */
 void daily_put(struct provider *provider, struct day_use *use); /* after a snapshot */
@@ -225,8 +225,8 @@ void donation_ended(struct exchange *exchange, struct lease *lease);
 /* ---- jobs.c */
 void apply_submit(struct exchange *exchange, const struct exchange_submit *submit);
 void apply_cancel_job(struct exchange *exchange, const struct exchange_cancel_job *cancel);
-struct subtask *job_subtask(struct exchange *exchange, struct job *job,
-                            uint32_t index); /* NULL: memory is short */
+/* Returns the subtask, with its page; NULL: memory is short. */
+struct subtask *job_subtask(struct exchange *exchange, struct job *job, uint32_t index);
 void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index);
 /* Ends a waiting or running subtask and withdraws its other attempts. */
 void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
@@ -237,8 +237,8 @@ void subtask_becomes(struct exchange *exchange, struct job *job, uint32_t index,
                      enum subtask_state to);
 /* Returns true when no subtask waits or runs; only a refuted result could change that. */
 bool part_is_over(const struct part *part);
-void part_look_if_over(struct exchange *exchange,
-                       struct part *part); /* queues the end of its idle leases if so */
+/* Queues the end of the part's idle leases in this step when the part is over. */
+void part_look_if_over(struct exchange *exchange, struct part *part);
 /* Retries go first, then subtasks never started: by rank, else the longest expected, then by index.
  * The calls take the subtask off the queue; NO_SUBTASK: none. */
 /* Takes the first retry that the provider may make. An entry that its owner has judged is passed
@@ -331,8 +331,8 @@ void apply_replace(struct exchange *exchange, const struct exchange_replace *rep
 /* Helps when the lease took or ended work and nothing of its part waits: queued work moves to a
  * lane that finishes it sooner, and an idle lane repeats a straggler. */
 void part_help(struct exchange *exchange, struct lease *lease);
-void part_stragglers_due(struct exchange *exchange, struct part *part,
-                         int64_t at_ns); /* its timer of that time */
+/* Handles the part's timer for that time. */
+void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t at_ns);
 /* Time that subtasks of the part have taken so far. */
 struct usual {
     int64_t mean_ns; /* over accepted results of its leases */
@@ -640,8 +640,8 @@ void attempt_missing(struct exchange *exchange, struct lease *lease, struct atte
 void lease_link_provider(struct exchange *exchange, struct lease *lease);
 void lease_forget(struct exchange *exchange, struct lease *lease);
 void leases_make_room(struct exchange *exchange);
-int64_t escrow_micro(int64_t price_micro, uint32_t slots,
-                     int64_t term_ns); /* rounded up; INT64_MAX: too much */
+/* Returns the cost of the slots for a term, rounded up; INT64_MAX: too much. */
+int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns);
 
 /* ---- reads.c */
 /* Returns the reason that keeps the part from the device: the first obstacle, from far to near. */
@@ -660,8 +660,8 @@ const struct part *job_tightest_part(const struct exchange *exchange, const stru
 void predicate_text(const struct requirement_node *node, char *ret_text, size_t size);
 
 /* ---- snapshot.c */
-void track(struct exchange *exchange, struct tracked *tracked,
-           enum record_type type); /* a new entity */
+/* Makes a new entity a record. */
+void track(struct exchange *exchange, struct tracked *tracked, enum record_type type);
 void touch(struct exchange *exchange, struct tracked *tracked);
 void untrack(struct exchange *exchange, struct tracked *tracked); /* before it is freed */
 /* Returns true when exchange_save would write these bytes; false also when memory is short. */

@@ -99,8 +99,8 @@ bool daily_begin(struct exchange *exchange, const struct ask *ask)
     if (ask->daily_ns == 0) {
         return true;
     }
-    if (device->day_use !=
-        NULL) { /* The clock may be another one; today's use then counts on the new clock. */
+    /* The clock may be another one; today's use then counts on the new clock. */
+    if (device->day_use != NULL) {
         struct day_use *use = device->day_use;
         const int64_t used_ns = daily_used_ns(exchange, device);
         use->offset_min = offset_min;

@@ -8,7 +8,7 @@
  *     FADED[k] = floor(2^32 x 2^(-k / 7))
  *
  * and the present day becomes its day. All accounts fade at the same moments and by the same
- * numbers, so an account with less use never comes to have more than another by fading.
+ * numbers, so fading never changes which of two accounts has less.
  *
  * A lease at 0 is granted for a term. The time that it may still use counts as used until it is
  * settled or the lease ends. Otherwise the first account of the queue would take everything free

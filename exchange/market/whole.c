@@ -199,8 +199,8 @@ bool job_fill_whole(struct exchange *exchange, struct job *job)
     }
     for (uint32_t i = 0; i < exchange->plan_count && !exchange->is_out_of_memory; i++) {
         const struct planned_fill *fill = &exchange->plan[i];
-        (void)lease_grant(exchange, fill->part, fill->ask, fill->slots, fill->price_micro,
-                          NULL); /* NULL: memory is short, and the step says so */
+        /* NULL means that memory is short; the step reports it. */
+        (void)lease_grant(exchange, fill->part, fill->ask, fill->slots, fill->price_micro, NULL);
     }
     plan_drop(exchange);
     return true;

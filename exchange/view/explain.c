@@ -538,7 +538,7 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
         foretell(search, NULL, why);
     }
     if (why->refusal != 0) {
-        why->fills_at_micro = why->takes_at_micro = -1; /* the limit is not the reason */
+        why->fills_at_micro = why->takes_at_micro = -1; /* the limit is not the cause */
     }
     if (why->fills_at_micro > part->bid_micro &&
         meets_own_first(search, why->fills_at_micro, why)) {

@@ -39,8 +39,8 @@ struct exchange_level {
     uint32_t orders; /* 0: the level is gone; bids that want nothing now do not count */
     uint64_t slots;  /* offered; wanted now */
     uint64_t free;   /* ASKS: not leased */
-    uint32_t limited, timed,
-        daily; /* ASKS: orders for some accounts, at some hours, or with a daily bound only. */
+    /* ASKS: numbers of orders for some accounts, at some hours, or with a daily bound. */
+    uint32_t limited, timed, daily;
 };
 struct exchange_trade {
     char instrument[ATTRIBUTE_TEXT_SIZE];

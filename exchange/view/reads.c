@@ -212,8 +212,8 @@ static struct reach find_reach(const struct exchange *exchange, const struct par
                 reach.farther = nearness(reason) > nearness(reach.farther) ? reason : reach.farther;
             } else if (price_micro > part_limit_in(exchange, part, device->cell) &&
                        part->rate != RATE_NONE) {
-                reach.least_micro[XREASON_PRICE] =
-                    price_micro; /* its value is no limit elsewhere */
+                /* A limit by value holds in this cell alone, so the reach is not shared. */
+                reach.least_micro[XREASON_PRICE] = price_micro;
             } else if (price_micro < reach.least_micro[reason]) {
                 reach.least_micro[reason] = price_micro;
             }

@@ -617,8 +617,8 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (!has_choice(exchange, lease)) {
         part_help(exchange, lease); /* it took the last */
     }
-    become_idle(exchange,
-                lease); /* The lease ends at the limit of attempts, and the job tries again. */
+    /* The lease ends when attempts are at their limit, and the job tries again. */
+    become_idle(exchange, lease);
     part_wants(exchange, part); /* less than before, once nothing waits */
     report_job(exchange, job);
 }

@@ -122,8 +122,8 @@ void result_settle(struct exchange *exchange, struct lease *lease,
     record->check = settlement->check;
 
     int64_t fee_micro = 0;
-    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000,
-                               &fee_micro); /* fee_ppm <= 10^6: it fits */
+    /* The product fits because fee_ppm <= 10^6. */
+    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000, &fee_micro);
     pay(exchange, lease, lease->provider, charge_micro - fee_micro, LEDGER_CAPTURE, settlement);
     pay(exchange, lease, ACCOUNT_FEES, fee_micro, LEDGER_FEE, settlement);
     touch(exchange, &lease->job->tracked);

@@ -1,18 +1,18 @@
-/* exchange/exchange.h - the exchange as one deterministic state machine: one command in, effects
- * out.
+/* The exchange is one deterministic state machine that takes a command and returns its effects.
  *
- * exchange_step never sends, stores, reads a clock or draws a number: log time, the sender's
- * verified account and every id are arguments; what must happen outside comes back as effects,
- * which the caller releases once the command is durable (docs/decisions.md D2). The same commands
- * give the same effects, the same bytes of state hash and the same snapshot, everywhere (P8). Money
- * lives in ledger/accounts.h, who meets whom in matching/book.h; here live accounts' rights, ids,
+ * exchange_step never sends, stores, reads a clock or draws a number. Log time, the verified sender
+ * and every id are arguments. Everything that must happen outside comes back as an effect; the
+ * caller releases the effects once the command is durable (docs/decisions.md D2). The same commands
+ * give the same effects, state hash and snapshot on every machine (P8). Money lives in
+ * ledger/accounts.h, matching in matching/book.h. The exchange holds rights of accounts, ids,
  * providers, jobs, subtasks, leases and attempts.
  *
- * Lifecycles, each one enum and one table of moves (exchange/lifecycle.h):
+ * Each lifecycle is one enum and one table of moves (exchange/lifecycle.h):
  *   job      OPEN -> DONE | FAILED | CANCELLED
- *   subtask  WAITING -> RUNNING -> ACCEPTED | FAILED | WAITING (again), any -> CANCELLED; of a job with checks
- *            RUNNING -> CHECKING -> ACCEPTED | FAILED | WAITING (again)
- *   lease    PROMISED -> ACTIVE -> SUSPECT -> ACTIVE, ACTIVE | SUSPECT -> ENDING -> ENDED, PROMISED -> ENDED
+ *   subtask  WAITING -> RUNNING -> ACCEPTED | FAILED | WAITING (again), any -> CANCELLED;
+ *            a job with checks adds RUNNING -> CHECKING -> ACCEPTED | FAILED | WAITING (again)
+ *   lease    PROMISED -> ACTIVE -> SUSPECT -> ACTIVE, ACTIVE | SUSPECT -> ENDING -> ENDED,
+ *            PROMISED -> ENDED
  *   provider AWAY -> PRESENT -> SUSPECT -> PRESENT | AWAY */
 #ifndef BOURSE_EXCHANGE_EXCHANGE_H
 #define BOURSE_EXCHANGE_EXCHANGE_H
@@ -31,8 +31,8 @@
 
 struct exchange;
 
-#define EXCHANGE_NO_ACCOUNT UINT32_MAX /* wider than an int, so not in the enum */
-#define EXCHANGE_ANY_PART UINT32_MAX   /* of a job */
+#define EXCHANGE_NO_ACCOUNT UINT32_MAX /* wider than an int, so it is no enum constant */
+#define EXCHANGE_ANY_PART UINT32_MAX   /* every part of a job */
 enum {
     EXCHANGE_NAME_SIZE = 64,
     EXCHANGE_FIELD_SIZE = 32,
@@ -45,25 +45,25 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t devices_per_provider, asks;
     uint32_t jobs, jobs_per_account;
     uint32_t leases, attempts;
-    uint64_t subtasks;                               /* of all open jobs */
-    uint64_t subtasks_per_account;                   /* thereof; 0: as many as there is room for */
+    uint64_t subtasks;                               /* sum over all open jobs */
+    uint64_t subtasks_per_account;                   /* 0: bounded by `subtasks` alone */
     uint32_t cells, classes;                         /* kinds of device and of requirement in use */
-    uint32_t cells_per_account, classes_per_account; /* of those, used by one account */
-    /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so
+    uint32_t cells_per_account, classes_per_account; /* the same, used by one account */
+    /* The key of the hash tables is no cap. The operator of an exchange for strangers draws it, so
      * that nobody can choose ids that collide. No effect, hash or snapshot depends on it. */
     uint64_t table_key[2];
 };
-/* With a key of zeros. */
+/* Returns the default caps; the table key is zero. */
 struct exchange_limits exchange_limits_default(void);
 
-/* Number of the rules by which commands become effects. Whoever changes them so that the same
- * commands would lead to another state raises it: commands written under other rules are then
- * refused, not replayed to something else. */
+/* Number of the rules by which commands become effects. Raise it with every change after which the
+ * same commands lead to another state. Commands written under other rules are then refused at
+ * replay. */
 enum { EXCHANGE_RULES = 19 };
 
-/* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits`
- * until a command EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the
- * object. */
+/* Returns an empty exchange that waits for its genesis command, or NULL when memory is short. The
+ * caller owns it. The caps are `limits` until a command EXCHANGE_LIMITS sets others. The table key,
+ * `cells` and `classes` stay for the life of the object. */
 struct exchange *exchange_create(const struct exchange_limits *limits);
 void exchange_destroy(struct exchange **self);
 
@@ -87,9 +87,9 @@ enum exchange_command_type {
     EXCHANGE_GOODBYE,
     EXCHANGE_SUBMIT,
     EXCHANGE_CANCEL_JOB,
-    EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes,
-                        not what stands */
-    EXCHANGE_EPOCH,  /* the broker's own: dice of another secret from here on */
+    /* The broker sets caps and rules; a lower cap does not touch existing state. */
+    EXCHANGE_LIMITS,
+    EXCHANGE_EPOCH, /* the broker starts an epoch: dice come from another secret */
     EXCHANGE_REPLACE,
     EXCHANGE_BANDS,
     EXCHANGE_OWNER,
@@ -99,14 +99,13 @@ enum exchange_command_type {
 struct exchange_genesis_account {
     struct key32 key;
     uint32_t roles;
-    int64_t credits_micro; /* minted */
+    int64_t credits_micro; /* minted at genesis */
     char name[EXCHANGE_NAME_SIZE];
 };
 struct exchange_genesis {
     struct id128 cluster;
-    uint32_t fee_ppm;         /* of each capture, rounded down, to ACCOUNT_FEES */
-    int64_t price_band_micro; /* highest price per slot-hour of any order, until EXCHANGE_BANDS sets
-                                 another */
+    uint32_t fee_ppm;         /* share of each capture that goes to ACCOUNT_FEES, rounded down */
+    int64_t price_band_micro; /* highest price per slot-hour, until EXCHANGE_BANDS */
     const struct exchange_genesis_account *accounts;
     size_t account_count;
 };
@@ -133,16 +132,16 @@ struct exchange_freeze {
 struct exchange_halt {
     bool halted;
 };
-/* What orders the market takes from here on. What is not said stays as it is, and so does what
- * rests, until it is replaced. */
+/* The bands bound the orders that the market accepts from now on. A field that is not given keeps
+ * its value. A resting order stays until it is replaced. */
 struct exchange_bands {
     bool has_least, has_most, has_notional;
-    int64_t least_micro, most_micro; /* price per slot-hour; 0 is always within */
-    int64_t notional_micro; /* the most that one order may come to: price x slots x time. 0: any */
+    int64_t least_micro, most_micro; /* price per slot-hour; 0 is always allowed */
+    int64_t notional_micro; /* most that price x slots x time of one order may be; 0: any */
 };
 
-/* From here on these accounts are one owner's, with all others of that name; without a name each is
- * its own owner again. */
+/* The accounts named share one owner from now on, with every account whose owner has this name.
+ * Each account becomes its own owner again when the name is empty. */
 enum { EXCHANGE_OWNER_MOST = 32 };
 struct exchange_owner {
     const struct key32 *accounts;
@@ -152,13 +151,13 @@ struct exchange_owner {
 
 struct exchange_set_limits {
     uint32_t rules;
-    struct exchange_limits limits; /* but table_key, cells and classes, which stay as they are */
+    struct exchange_limits limits; /* table_key, cells and classes are ignored */
 };
 
 struct exchange_device {
     struct id128 device;
     uint32_t slots;
-    const struct attribute *attributes; /* `instrument` among them, and `isolation` */
+    const struct attribute *attributes; /* includes `instrument` and `isolation` */
     size_t attribute_count;
     char label[EXCHANGE_NAME_SIZE];
 };
@@ -166,52 +165,54 @@ struct exchange_advertise {
     const struct exchange_device *devices;
     size_t count;
 };
-struct exchange_ask_account { /* by its key, else its name */
+struct exchange_ask_account { /* named by key, or by name where there is no key */
     bool has_key;
     struct key32 key;
-    char name[EXCHANGE_NAME_SIZE]; /* zeros behind it */
+    char name[EXCHANGE_NAME_SIZE]; /* padded with zeros */
 };
-/* What becomes of an order when it arrives. */
+/* The type says how an arriving order is filled. */
 enum exchange_order_type {
-    EXCHANGE_LIMIT,       /* what is not filled at once rests */
-    EXCHANGE_IOC,         /* what is not filled at once is cancelled */
-    EXCHANGE_FOK,         /* BID: all at once, or the job is cancelled */
-    EXCHANGE_POST_ONLY,   /* rests; refused when it would trade at once */
-    EXCHANGE_ALL_OR_NONE, /* BID: waits, and blocks nobody, until all can be filled at once; then a
-                             limit order */
+    EXCHANGE_LIMIT,     /* the unfilled remainder rests */
+    EXCHANGE_IOC,       /* the unfilled remainder is cancelled */
+    EXCHANGE_FOK,       /* a bid that is filled at once and in full, or its job is cancelled */
+    EXCHANGE_POST_ONLY, /* an order that only rests; it is refused when it would trade at once */
+    /* A bid waits until all can be filled at once; then it is a LIMIT order. */
+    EXCHANGE_ALL_OR_NONE,
 };
-enum { EXCHANGE_WHOLE_LANES_MOST = 1024 }; /* subtasks at a time of an ALL_OR_NONE job */
-/* What leases of an ask are: firm, or such that another bid may take them. */
+enum { EXCHANGE_WHOLE_LANES_MOST = 1024 }; /* lanes of an ALL_OR_NONE job */
+/* Leases of an ask are firm, or interruptible: another bid may take them. */
 struct exchange_terms {
     bool is_interruptible;
-    /* Of one that is: how long before its end its holder is told, and how long nobody may take
-     * it. */
+    /* An interruptible lease ends this long after its holder is told, and nobody may take it during
+     * its minimum run. */
     int64_t notice_ns, minimum_run_ns;
 };
-/* A lease that may be taken ranks by its holder's limit. Who has nothing to fill from takes the one
- * that ranks lowest when his limit is at least this much higher, per slot-hour, and pays exactly
- * that. */
+/* Interruptible leases rank by their holders' limits. A bid that finds no free slot takes the
+ * lowest ranked lease when its limit per slot-hour is higher by at least this amount. It pays the
+ * holder's limit plus this amount. */
 #define EXCHANGE_INCREMENT_MICRO 1000
-/* The most that an ask may bound its days by, and how long its leases are at most where it does not
- * say. */
+/* The first is the largest daily bound of an ask. The second is the longest term of leases of an
+ * ask with a daily bound and no term of its own. */
 #define EXCHANGE_DAILY_MOST_NS (4096 * 24 * NS_PER_HOUR)
 #define EXCHANGE_DAILY_TERM_NS NS_PER_HOUR
 #define EXCHANGE_NOTICE_MOST_NS (24 * NS_PER_HOUR)
-/* The longest that a lease lives. A firm one counts as one of this notice and this minimum run. */
+/* Longest life of a lease. A firm lease counts as one with this notice and this minimum run. */
 #define EXCHANGE_RUN_MOST_NS (7 * 24 * NS_PER_HOUR)
 struct exchange_ask {
     struct id128 device;
     uint32_t slots;
     int64_t price_micro;
     int64_t good_till_ns; /* 0: until cancelled */
-    int64_t max_term_ns;  /* 0: no bound of the provider's */
-    /* Whose bids may fill it; none: anybody's. They are found when it is placed. */
+    int64_t max_term_ns;  /* 0: the provider sets no bound */
+    /* Accounts whose bids may fill the ask; an empty list means every account. The accounts are
+     * looked up when the ask is placed. */
     const struct exchange_ask_account *to;
     size_t to_count;
-    struct hours hours; /* when it is filled and its leases are renewed, by log time */
-    /* Slot-time that its device gives on a day of the clock of these hours, by log time; 0: any.
-     * What leases may yet use counts until it is settled, so that no day gives more. Then leases
-     * have a longest term, no longer than that. */
+    /* The ask is filled, and its leases are renewed, in these hours of log time. */
+    struct hours hours;
+    /* Slot-time that the device gives on one day of the clock of `hours`, by log time; 0 means any.
+     * Time that leases may still use counts until it is settled, so no day gives more. The bound
+     * also limits the longest term of a lease. */
     int64_t daily_ns;
     struct exchange_terms terms;
     enum exchange_order_type type; /* LIMIT, IOC or POST_ONLY */
@@ -219,27 +220,27 @@ struct exchange_ask {
 struct exchange_cancel_order {
     struct id128 order;
 };
-/* What is not said stays as it is. Less slots at the same price keep the order's place in its
- * queue, anything else is a new order's. Leases that stand are not touched. */
+/* A field that is not given keeps its value. Fewer slots at the same price keep the order's place
+ * in its queue; every other change makes a new order. Standing leases are not touched. */
 struct exchange_replace {
-    struct id128 order; /* of an ask; or a job */
-    uint32_t part;      /* of the job; EXCHANGE_ANY_PART: each of them */
+    struct id128 order; /* id of an ask, or of a job */
+    uint32_t part;      /* part of the job, or EXCHANGE_ANY_PART */
     bool has_slots, has_price, has_budget;
-    uint32_t slots;      /* of an ask: offered; of a bid: at a time, 0: ready subtasks */
-    int64_t price_micro; /* of an ask: least; of a bid: its cap */
-    uint32_t
-        rate; /* of a price: that of the bid, whose value it is; RATE_NONE: it is per slot-hour */
-    int64_t budget_micro; /* of the job: not less than it was */
+    /* An ask offers these slots; a bid uses so many at a time, 0: as many as are ready. */
+    uint32_t slots;
+    int64_t price_micro; /* ask: least price; bid: its cap */
+    uint32_t rate; /* The bid's rate when the price is a value; RATE_NONE means per slot-hour. */
+    int64_t budget_micro; /* the job's; never less than before */
 };
 struct exchange_held {
     uint64_t lease;
     uint32_t index, attempt;
-}; /* attempt 0: the lease alone */
+}; /* attempt 0 names the lease alone */
 struct exchange_statement {
     const struct exchange_held *held;
     size_t count;
-    int64_t
-        as_of_ns; /* log time up to which the agent has seen all that was sent to it; 0: not said */
+    /* Log time up to which the agent has seen every message sent to it; 0 means unknown. */
+    int64_t as_of_ns;
 };
 struct exchange_result {
     struct id128 job;
@@ -248,53 +249,54 @@ struct exchange_result {
     struct id128 device;
     struct hash32 manifest;
     uint8_t outcome;   /* enum result_outcome of the protocol */
-    bool is_simulated; /* by its own words */
+    bool is_simulated; /* the provider says so */
     int64_t busy_ns;
     struct hash32 hash;   /* SHA-256 of the encoded Result */
-    const uint8_t *bytes; /* the encoded Result, kept alive by the caller as long as the effects */
+    const uint8_t *bytes; /* encoded Result; the caller keeps it as long as the effects */
     uint32_t length;
-    /* What it leaves to those that wait for it: opaque bytes, borrowed for the step, and how many
-     * they are. NULL with a length above GIVEN_BYTES_MOST: too many to be handed on. */
+    /* Opaque bytes that the result hands to the subtasks that wait for it, borrowed for the step.
+     * NULL with a length above GIVEN_BYTES_MOST means: too many bytes to hand on. */
     const uint8_t *given;
     uint32_t given_length;
-    /* The checkpoint that it left: opaque bytes, borrowed for the step. None is as good as more
-     * than SAVED_BYTES_MOST. */
+    /* Opaque bytes of the checkpoint that the attempt left, borrowed for the step. A checkpoint
+     * above SAVED_BYTES_MOST counts as none. */
     const uint8_t *saved;
     uint32_t saved_length;
-    /* The broker found, before the command was sequenced, that the result's outputs are not all
-     * stored as the job declares and the result says, or that its checkpoint is not. */
+    /* The broker sets this before the command is sequenced. An output is not stored as the job
+     * declares and the result says, or the checkpoint is not stored. */
     bool is_missing;
-    bool lacks_factor;  /* of a check of outcome input missing: its product was there */
-    uint8_t verdict;    /* enum result_verdict: what a check found */
-    struct hash32 seed; /* of a check: what it says it was given */
+    /* A check with outcome INPUT_MISSING found the product, but not a factor. */
+    bool lacks_factor;
+    uint8_t verdict;    /* enum result_verdict that a check found */
+    struct hash32 seed; /* seed that a check says it was given */
 };
 struct exchange_results {
     const struct exchange_result *results;
     size_t count;
-    /* HMAC-SHA-256 of the epoch's secret over the index of this command, u64 little-endian: nobody
-     * could foresee it when these results were signed. Seeds of the checks of these results are
-     * drawn from it. */
+    /* HMAC-SHA-256 of the epoch's secret over the index of this command (u64, little-endian).
+     * Nobody could foresee these dice when the results were signed. The seeds of the checks of
+     * these results are drawn from them. */
     struct hash32 dice;
 };
-struct exchange_epoch {       /* does nothing where `secret` is not the one that was committed to */
-    struct hash32 commitment; /* SHA-256 of the secret that dice are made of from here on */
-    struct hash32 secret; /* of the epoch that ends here; zeros: there is none, or it was lost */
+struct exchange_epoch { /* The command does nothing unless `secret` matches the last commitment. */
+    struct hash32 commitment; /* SHA-256 of the secret of the new epoch's dice */
+    struct hash32 secret;     /* secret of the epoch that ends; zeros: none, or lost */
 };
-struct exchange_part { /* of a job that has several: as in exchange_submit */
+struct exchange_part { /* one part of a job with several; fields as in exchange_submit */
     uint32_t subtasks;
     const struct requirement *needs;
     uint32_t slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
     uint32_t rate;
 };
-/* Which subtasks wait for which, and which goes first. Lists that are not empty are as long as
- * there are subtasks; `after` holds, subtask by subtask, the after_count of it that it waits for,
- * each lower than its own index. */
+/* The graph says which subtasks wait for which, and which go first. A list that is not empty has
+ * one entry per subtask. `after` holds, for one subtask after the other, the after_count subtasks
+ * that it waits for; each has a lower index. */
 struct exchange_graph {
-    const uint32_t *rank; /* higher first */
+    const uint32_t *rank; /* higher goes first */
     size_t rank_count;
-    /* What each takes by what was said or measured of it; 0: nothing was. None: those of a part are
-     * alike. */
+    /* Expected time of each subtask, as declared or measured; 0 means unknown. An empty list means
+     * that all subtasks of a part are alike. */
     const uint32_t *expect_ms;
     size_t expect_count;
     const uint32_t *after_count;
@@ -307,66 +309,66 @@ enum exchange_verify {
     EXCHANGE_VERIFY_NONE,
     EXCHANGE_VERIFY_CHEAP, /* each result is held until a referee has checked it */
 };
-enum { EXCHANGE_CRASH_LIMIT = 2 }; /* where a job names none */
+enum { EXCHANGE_CRASH_LIMIT = 2 }; /* default of a job that names none */
 struct exchange_submit {
     char name[EXCHANGE_NAME_SIZE];
     struct hash32 manifest;
-    uint32_t subtasks; /* of all parts; the first has those that the others leave */
+    uint32_t subtasks; /* sum over all parts; the first part has the rest of them */
     int64_t budget_micro;
     int64_t cap_micro; /* -1: market price */
-    uint32_t rate; /* enum rate: the cap is the value of a unit of its work; RATE_NONE: it is per
-                      slot-hour */
+    /* enum rate says which unit of work the cap is for; RATE_NONE: per slot-hour. */
+    uint32_t rate;
     const struct requirement *needs;
     uint32_t slots;   /* width of one subtask */
-    uint32_t at_most; /* slots at a time; 0: ready subtasks */
+    uint32_t at_most; /* slots at a time; 0: as many as ready subtasks need */
     int64_t limit_ns, term_ns;
-    int64_t expect_ns; /* expected time of one subtask; 0: not said. Sets a market order's limit */
-    uint32_t retries;  /* of a subtask whose program failed */
-    uint32_t
-        error_limit; /* failed subtasks that are borne: with one more the rest is not started */
-    uint32_t crash_limit; /* of a subtask: results by the provider's fault that it bears */
-    const struct exchange_part *parts; /* further ones: what stands above is the first */
+    int64_t expect_ns; /* expected time of one subtask, 0: unknown; sets a market order's limit */
+    uint32_t retries;  /* retries of a subtask whose program failed */
+    uint32_t error_limit; /* failed subtasks allowed; one more and no other subtask starts */
+    uint32_t crash_limit; /* results by a provider's fault that a subtask may have */
+    /* The first part is described above; these are the further ones. */
+    const struct exchange_part *parts;
     size_t part_count;
-    const struct exchange_graph *graph; /* NULL: no subtask waits for another, and all are equal */
-    /* EXCHANGE_VERIFY_CHEAP: the last part is the checks. It has as many subtasks as the others
-     * together, N, and its subtask N + k waits for subtask k alone and says whether k's result is
-     * right. */
+    /* NULL means that no subtask waits for another, and all rank the same. */
+    const struct exchange_graph *graph;
+    /* EXCHANGE_VERIFY_CHEAP makes the last part the checks. The part has N subtasks, as many as all
+     * others together. Its subtask N + k waits for subtask k alone and judges k's result. */
     enum exchange_verify verify;
-    int64_t good_till_ns; /* what has not started by then is cancelled; 0: it waits for ever */
-    /* How many of its leases at work may be taken from it: then it takes firm ones only. Not said:
-     * any number. */
+    int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: no deadline */
+    /* Number of the job's working leases that may be taken; after that many the job accepts firm
+     * leases only. Absent means any number. */
     bool has_interruptions;
     uint32_t interruptions;
-    /* Its programs save their state when they are told to end: of an attempt that is preempted
-     * nothing is paid unless it has left a new checkpoint, from which the next one goes on. Not for
-     * jobs with checks. */
+    /* The job's programs save their state when they are told to end. A preempted attempt is paid
+     * only when it left a new checkpoint, from which the next attempt goes on. A job with checks
+     * cannot have checkpoints. */
     bool has_checkpoints;
-    /* Of its bids. All but LIMIT and POST_ONLY are for jobs no subtask of which waits for another,
-     * and all but LIMIT for jobs without checks. */
+    /* Type of the job's bids. A job whose subtasks wait for one another takes LIMIT or POST_ONLY; a
+     * job with checks takes LIMIT. */
     enum exchange_order_type type;
 };
 struct exchange_cancel_job {
     struct id128 job;
 };
 
-/* What the client of a job found when it computed the check of a result that is held. */
+/* The client of a job computed the check of a held result and reports its verdict. */
 struct exchange_judge {
     struct id128 job;
     uint32_t index, attempt;
     struct hash32 result; /* SHA-256 of the encoded Result that is held */
-    struct hash32 seed;   /* that it was given: exchange_disputes */
+    struct hash32 seed;   /* seed given to the client by exchange_disputes */
     uint8_t verdict;      /* enum result_verdict */
 };
 
 struct exchange_command {
     enum exchange_command_type type;
-    uint64_t index;      /* of the command in the log: 1, 2, 3 ... without a gap */
-    int64_t log_time_ns; /* never less than the one before */
+    uint64_t index;      /* place in the log: 1, 2, 3 ... without a gap */
+    int64_t log_time_ns; /* never less than the last command's */
     uint32_t account;    /* verified sender; EXCHANGE_NO_ACCOUNT: the broker, or anonymous (JOIN) */
-    struct id128 id;     /* client-made; zero for the broker's own */
+    struct id128 id;     /* made by the client; zero for commands of the broker */
     int64_t created_ms;
-    struct hash32 body; /* SHA-256 of type and body, for "same id, other body" */
-    uint64_t origin; /* opaque: which session asked. Comes back in ACCEPT and REJECT; not state */
+    struct hash32 body; /* SHA-256 of type and body; tells a reused id from a repeated command */
+    uint64_t origin;    /* opaque session that asked, returned in ACCEPT and REJECT; no state */
     union {
         struct exchange_genesis genesis;
         struct exchange_join join;
@@ -387,7 +389,7 @@ struct exchange_command {
         struct exchange_results results;
         struct exchange_submit submit;
         struct exchange_cancel_job cancel_job;
-        uint32_t provider; /* SUSPECT, RETURNED, GOODBYE: its account number */
+        uint32_t provider; /* SUSPECT, RETURNED, GOODBYE: account number of the provider */
     };
 };
 
@@ -395,19 +397,17 @@ struct exchange_command {
 
 enum exchange_effect_type {
     EFFECT_ACCEPT = 1,  /* answer `id` to origin */
-    EFFECT_REJECT,      /* answer `id` to origin; changes nothing but what is remembered of it */
+    EFFECT_REJECT,      /* answer `id` to origin; the state only remembers the refusal */
     EFFECT_LEDGER,      /* append this record */
     EFFECT_ACCOUNT,     /* an account was opened or changed: key, number, roles, frozen */
-    EFFECT_LEASE_GRANT, /* to the provider; it may now read the job's blobs */
+    EFFECT_LEASE_GRANT, /* sent to the provider, which may now read the job's blobs */
     EFFECT_LEASE_RENEW,
-    EFFECT_LEASE_END, /* to the provider */
-    EFFECT_DISPATCH,  /* to the provider; neighbours of one lease travel in one message */
-    EFFECT_WITHDRAW,  /* likewise */
-    EFFECT_JOB,       /* the job changed: push its row to sessions that watch it */
-    EFFECT_ASK, /* to the provider: one of its asks was placed, cancelled by itself, or its time is
-                   up */
-    EFFECT_LEASE_NOTICE, /* to the provider: another takes the lease, which ends after its term as
-                            it is now */
+    EFFECT_LEASE_END,    /* sent to the provider */
+    EFFECT_DISPATCH,     /* sent to the provider; neighbours of one lease travel in one message */
+    EFFECT_WITHDRAW,     /* sent to the provider, likewise in one message */
+    EFFECT_JOB,          /* the job changed: push its row to sessions that watch it */
+    EFFECT_ASK,          /* tells the provider that its ask was placed, expired or was cancelled */
+    EFFECT_LEASE_NOTICE, /* tells the provider that another bid takes the lease after its term */
 };
 
 struct exchange_reject {
@@ -429,24 +429,25 @@ struct exchange_grant {
     uint32_t slots, width;
     int64_t price_micro, term_ns, limit_ns;
     struct hash32 manifest;
-    bool has_checkpoints; /* its job says so */
+    bool has_checkpoints; /* the job's programs save checkpoints */
 };
-struct exchange_given { /* what a subtask has left, as its result said it */
+struct exchange_given { /* output that a subtask hands on, as its result said */
     const uint8_t *bytes;
     uint32_t length;
 };
 struct exchange_work {
     uint64_t lease;
     uint32_t index, attempt, lane;
-    bool is_urgent; /* DISPATCH: before what its lane has queued */
-    /* DISPATCH: of those that it waited for, in the order of the graph; memory of the effects */
+    bool is_urgent; /* DISPATCH: goes before everything queued in its lane */
+    /* DISPATCH has the outputs of the subtasks it waited for, in graph order, owned by the
+     * effects. */
     const struct exchange_given *given;
     uint32_t given_count;
-    struct exchange_given
-        saved;          /* DISPATCH: the checkpoint to go on from, likewise; no bytes: none, */
-    uint32_t saved_by;  /* and the attempt that left it */
-    struct hash32 seed; /* DISPATCH of a check; else zeros, */
-    uint32_t checked;   /* and the subtask that it is about */
+    /* DISPATCH has the checkpoint to go on from, owned by the effects; no bytes: none. */
+    struct exchange_given saved;
+    uint32_t saved_by;  /* the attempt that left `saved` */
+    struct hash32 seed; /* DISPATCH of a check: its seed; else zeros */
+    uint32_t checked;   /* DISPATCH of a check: the subtask that it judges */
 };
 struct exchange_lease_note {
     uint64_t lease;
@@ -457,7 +458,7 @@ struct exchange_lease_note {
 
 struct exchange_ask_note {
     struct id128 device, order;
-    bool stands; /* else it has ended */
+    bool stands; /* false: the ask has ended */
     uint32_t slots;
     int64_t price_micro;
     int64_t good_till_ns, max_term_ns; /* 0: none */
@@ -466,12 +467,12 @@ struct exchange_ask_note {
 
 struct exchange_effect {
     enum exchange_effect_type type;
-    uint32_t account;                   /* addressee (or subject, for ACCOUNT) */
+    uint32_t account;                   /* addressee; for ACCOUNT the subject */
     uint64_t origin;                    /* ACCEPT, REJECT */
-    enum exchange_command_type refused; /* REJECT: what kind of command */
-    enum rate rate;                     /* REJECT: of `value`, where that is a limit by value */
-    struct id128 id;                    /* ACCEPT, REJECT: the command's. JOB: the job's */
-    bool repeated;  /* ACCEPT, REJECT: the same id and body had that answer before */
+    enum exchange_command_type refused; /* REJECT: type of the command */
+    enum rate rate;                     /* REJECT: rate of `value` when that is a limit by value */
+    struct id128 id;                    /* ACCEPT, REJECT: the command's; JOB: the job's */
+    bool repeated;  /* ACCEPT, REJECT: the same id and body had this answer before */
     uint64_t index; /* ACCEPT: log index of the first acceptance */
     union {
         struct exchange_reject reject;
@@ -484,23 +485,23 @@ struct exchange_effect {
     };
 };
 
-/* A growing array that the caller owns and reuses; effects_clear keeps the memory. */
+/* The caller owns and reuses this growing array; exchange_effects_clear keeps the memory. */
 struct exchange_effects {
     struct exchange_effect *items;
     size_t count, capacity;
-    struct exchange_block *blocks; /* what effects point to that would not outlive the next step */
+    struct exchange_block *blocks; /* memory of the effects that must outlive the next step */
 };
 void exchange_effects_clear(struct exchange_effects *effects);
 void exchange_effects_fini(struct exchange_effects *effects);
 
 enum exchange_status {
-    EXCHANGE_OK, /* applied; a refusal is OK too, with an EFFECT_REJECT, and remembered by its id */
-    EXCHANGE_OUT_OF_ORDER,  /* index or log time does not follow: nothing was done */
-    EXCHANGE_OUT_OF_MEMORY, /* nothing was promised: the caller stops */
+    EXCHANGE_OK, /* applied; also a refusal, which gives EFFECT_REJECT and is kept by its id */
+    EXCHANGE_OUT_OF_ORDER,  /* index or log time does not follow; nothing was done */
+    EXCHANGE_OUT_OF_MEMORY, /* no effect may be released; the caller stops */
 };
 
-/* What the random vectors of a check are made of: known to nobody before the result that it checks
- * had come, and then to everybody. `index` and `attempt` are the check's own. */
+/* Returns the seed of a check's random vectors. Nobody knows the seed before the checked result has
+ * come; everybody can compute it afterwards. `index` and `attempt` are the check's own. */
 struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32 *result,
                                   uint32_t index, uint32_t attempt);
 
@@ -509,11 +510,10 @@ struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32
 enum exchange_status exchange_step(struct exchange *exchange,
                                    const struct exchange_command *command,
                                    struct exchange_effects *effects);
-/* That command of that account comes soon, three commands ahead at best: where it will look for
- * things is brought closer to the processor meanwhile. It comes after the next, when that has been
- * said: what will be found there. And it comes next, when both have been: what these lead to, which
- * are the book's orders and whom an ask meets first. None changes anything, and nobody has to say
- * them. */
+/* The three calls fetch memory into the processor's cache for a coming command. Call
+ * exchange_expect three commands ahead, for the places of table entries. Call exchange_expect_found
+ * two ahead, for the entries themselves. Call exchange_expect_orders one ahead, for the book's
+ * orders. All calls are optional and change nothing. */
 void exchange_expect(const struct exchange *exchange, uint32_t account,
                      const struct exchange_command *command);
 void exchange_expect_found(const struct exchange *exchange, uint32_t account,
@@ -521,42 +521,42 @@ void exchange_expect_found(const struct exchange *exchange, uint32_t account,
 void exchange_expect_orders(const struct exchange *exchange, uint32_t account,
                             const struct exchange_command *command);
 
-/* Log time at which a TICK has something to do, or INT64_MAX. */
+/* Returns the log time at which a TICK has something to do, or INT64_MAX. */
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);
-/* Deadlines kept, stale ones too: for metrics and tests. */
+/* Returns the number of deadlines kept, stale ones included, for metrics and tests. */
 size_t exchange_timer_count(const struct exchange *exchange);
-/* What was decided since this copy was made: for metrics and tests, in no hash and no snapshot. */
+/* Counts of work since this object was made, for metrics and tests; no hash holds them. */
 struct exchange_totals {
-    uint64_t dispatches; /* decisions: a subtask was given to a lane */
-    uint64_t edges;      /* of graphs, each time that one was looked at */
-    uint64_t retries;    /* in the queues of what came back, each time that one was looked at */
+    uint64_t dispatches; /* subtasks given to a lane */
+    uint64_t edges;      /* looks at an edge of a graph */
+    uint64_t retries;    /* looks at an entry of a retry queue */
 };
 struct exchange_totals exchange_totals(const struct exchange *exchange);
 
 /* ---------------------------------------------------------------- reads: pure, no trace */
 
-/* Steps of all reads so far: what one read took is the difference. A step is one thing looked at,
- * or one predicate of a requirement on one device, or what takes as long: 131,072 steps are about a
- * millisecond of a processor's time. The same read of the same state takes the same steps, on every
- * machine. In no hash and no snapshot. */
+/* Returns the steps of all reads so far; the cost of one read is the difference. One step is one
+ * look at a thing, or at one predicate on one device. 131,072 steps take about a millisecond. The
+ * same read of the same state takes the same steps everywhere. No hash or snapshot holds the
+ * count. */
 uint64_t exchange_steps(const struct exchange *exchange);
 uint64_t exchange_index(const struct exchange *exchange);
 int64_t exchange_log_time_ns(const struct exchange *exchange);
 struct id128 exchange_cluster(const struct exchange *exchange);
 bool exchange_halted(const struct exchange *exchange);
-/* As they are now: all is said. */
+/* Returns the bands in force; every field is set. */
 struct exchange_bands exchange_bands_now(const struct exchange *exchange);
-/* How many epochs began, and what the secret of the last hashes to. */
+/* Returns the number of epochs begun, and the hash of the last one's secret. */
 uint64_t exchange_epochs(const struct exchange *exchange, struct hash32 *ret_commitment);
-uint32_t exchange_job_count(const struct exchange *exchange); /* ended ones too */
-/* Of the last EXCHANGE_LIMITS, 0 before the first. */
+uint32_t exchange_job_count(const struct exchange *exchange); /* includes ended jobs */
+/* Returns the rules of the last EXCHANGE_LIMITS, or 0 before the first. */
 uint32_t exchange_rules(const struct exchange *exchange);
-/* The caps as they are now. */
+/* Returns the caps in force. */
 struct exchange_limits exchange_limits_now(const struct exchange *exchange);
-/* Whether an EXCHANGE_LIMITS with these caps and EXCHANGE_RULES would change nothing. */
+/* Returns true when an EXCHANGE_LIMITS with these caps and EXCHANGE_RULES would change nothing. */
 bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits);
-/* The caps until the first EXCHANGE_LIMITS, for the replay of commands older than it; nothing after
- * it. No state. */
+/* Sets the caps for replay of commands older than the first EXCHANGE_LIMITS; does nothing after it.
+ * The caps set here are no part of the state. */
 void exchange_presume_limits(struct exchange *exchange, const struct exchange_limits *limits);
 
 struct exchange_account_row {
@@ -571,27 +571,27 @@ uint32_t exchange_account_count(const struct exchange *exchange);
 bool exchange_account(const struct exchange *exchange, uint32_t number,
                       struct exchange_account_row *ret_row);
 
-/* What the account is known for (exchange/standing.c); zeros where nothing is. */
+/* Record of an account's conduct (exchange/standing.c); zeros where there is none. */
 struct exchange_standing {
     char owner[EXCHANGE_NAME_SIZE]; /* "": the account is its own owner */
-    uint32_t refuted;               /* results of its that were refuted, less those that faded */
+    uint32_t refuted;               /* refuted results of the account, less the faded ones */
     uint32_t refuted_ever;
-    uint32_t overruled;   /* results that it refuted and others did not */
-    int64_t withdrawn_ns; /* its asks are closed for so long; 0: they are not */
+    uint32_t overruled;   /* results that the account refuted and other referees accepted */
+    int64_t withdrawn_ns; /* its asks stay closed for this long; 0: they are open */
 };
 struct exchange_standing exchange_standing(const struct exchange *exchange, uint32_t account);
 
 struct exchange_donated {
-    int64_t used_ns;     /* slot-time that its jobs had at price 0, as it has faded by now */
-    int64_t promised_ns; /* that its leases at 0 may use yet; both together are its rank */
-    uint32_t waiting;    /* accounts that have a bid waiting for a lease */
-    bool is_waiting;     /* it is one of them, */
-    uint32_t
-        before; /* and so many of them have a lower rank, or the same and a bid that came first */
+    int64_t used_ns; /* faded slot-time that its jobs had at price 0 */
+    /* Leases at 0 may still use this slot-time; the rank is the sum of both. */
+    int64_t promised_ns;
+    uint32_t waiting; /* accounts with a bid that waits for a lease */
+    bool is_waiting;  /* the account is one of them */
+    uint32_t before;  /* waiting accounts with a lower rank, or the same rank and an older bid */
     int64_t given_ns; /* slot-time that its own devices gave at price 0, ever */
 };
-/* How much the account has had of what is given away, its place in the queue for more, and what it
- * gave. False: no such account. */
+/* Fills in the account's donated use, its place in the donation queue and its gifts. Returns false
+ * when there is no such account. */
 bool exchange_donated(const struct exchange *exchange, uint32_t account,
                       struct exchange_donated *ret_donated);
 
@@ -601,57 +601,59 @@ struct exchange_job_row {
     char name[EXCHANGE_NAME_SIZE];
     uint32_t state, reason; /* enum job_state, enum job_reason of the protocol */
     uint32_t subtasks, waiting, running, checking, accepted, failed, cancelled;
-    uint32_t queued; /* of those that run: behind another one in their lane */
+    uint32_t queued; /* running subtasks that are behind another one in their lane */
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ns, ended_ns; /* ended 0: open */
     struct hash32 manifest;
     uint32_t lease_count;
-    uint32_t accused; /* of those being checked: a referee rejects them, and no other has judged */
-    uint32_t saved;   /* subtasks of which a checkpoint is kept */
-    /* Of so many results, but for checks, as far as their leases are known: what they were expected
-     * to take, and what they took. */
+    uint32_t accused; /* held results that a referee rejects and no other has judged */
+    uint32_t saved;   /* subtasks with a checkpoint kept */
+    /* Number, expected time and measured time of the results whose leases are still known; checks
+     * are left out. */
     uint64_t timed;
     int64_t foreseen_ns, took_ns;
 };
 bool exchange_job(const struct exchange *exchange, const struct id128 *job,
                   struct exchange_job_row *ret_row);
-/* From `now_ns` of log time, which may be later than the last command, until all is done, at the
- * pace measured, on the lanes that it has; -1: it has none, or has ended or is about to. */
+/* Returns the time from `now_ns` of log time until the job is done, at the measured pace on its
+ * present lanes. `now_ns` may be later than the last command. Returns -1 without lanes, and when
+ * the job has ended or is closing. */
 int64_t exchange_job_left_ns(const struct exchange *exchange, const struct id128 *job,
                              int64_t now_ns);
-/* False too where there is none. */
+/* Returns true when there is such a job and it has not ended. */
 bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *job);
-/* The newest `limit` jobs of an account, newest first; returns how many. */
+/* Fills in the newest `limit` jobs of an account, newest first, and returns how many. */
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
 
-/* How far each subtask of an open job is (enum subtask_state or SUBTASK_QUEUED, as on the wire),
- * and how often it was started. How many there are; 0: the job is not there, has ended, or has more
- * than `limit`. */
+/* Fills in the state of each subtask of an open job (enum subtask_state or SUBTASK_QUEUED, as on
+ * the wire) and its number of starts. Returns the number of subtasks. Returns 0 when there is no
+ * such job, it has ended, or it has more than `limit` subtasks. */
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *job,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit);
 
-/* A result that is held and that its client may have to judge: a referee has accused it; or one was
- * overruled, and no other is left to judge it. */
+/* A dispute is a held result that its client may have to judge. A referee has accused it, or a
+ * referee was overruled and no other can judge it. */
 struct exchange_dispute {
     uint32_t index, attempt;
     uint32_t maker, accuser; /* EXCHANGE_NO_ACCOUNT: nobody has accused it */
     struct hash32 result, seed;
-    const uint8_t *bytes; /* the encoded Result; until the next step */
+    const uint8_t *bytes; /* encoded Result, valid until the next step */
     uint32_t length;
-    bool has_referee; /* one who may judge it has a device for that */
+    bool has_referee; /* a device of an eligible referee fits the check */
 };
-/* Those of an open job from that index on, in order; returns how many, `limit` at most. */
+/* Fills in the disputes of an open job from index `from` on, in order. Returns how many, at most
+ * `limit`. */
 size_t exchange_disputes(const struct exchange *exchange, const struct id128 *job, uint32_t from,
                          struct exchange_dispute *ret_rows, size_t limit);
 
 struct exchange_part_row {
-    uint32_t first, subtasks; /* from that index on, so many */
-    uint32_t waiting;         /* for a lane: those that wait for other subtasks are not counted */
+    uint32_t first, subtasks; /* index of the first subtask, and their number */
+    uint32_t waiting;         /* subtasks that wait for a lane, not for other subtasks */
     uint32_t running, checking, lanes;
-    uint32_t queued; /* of those that run */
+    uint32_t queued; /* running subtasks behind another in their lane */
 };
-/* The parts of a job, in order; returns how many it has. */
+/* Fills in at most `limit` parts of a job, in order, and returns how many the job has. */
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *job,
                       struct exchange_part_row *ret_rows, size_t limit);
 
@@ -662,36 +664,36 @@ struct exchange_lease_row {
     char device[EXCHANGE_NAME_SIZE]; /* label */
     uint32_t slots, accepted, state;
     int64_t price_micro, paid_ns, charged_micro;
-    bool is_simulated; /* its device was when it was granted */
+    bool is_simulated; /* the device was simulated at the grant */
     bool is_interruptible;
-    bool is_taken; /* another bid has taken it: it ends when the notice does, or has ended so */
+    bool is_taken; /* another bid has taken it: it ends, or has ended, with the notice */
     bool has_ended;
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);
-/* True when `provider` has a lease of `job` that has not ended (or ended within the last minute):
- * it may read the job's blobs and store outputs for its owner. */
+/* Returns true when `provider` has a lease of `job` that stands or ended within the last minute.
+ * The provider may then read the job's blobs and store outputs for its owner. */
 bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider,
                               const struct id128 *job);
 
-/* Every lease that has not ended. False: stopped by `visit`. */
+/* Visits every lease that has not ended. Returns false when `visit` stopped it. */
 struct exchange_standing_lease {
     uint64_t lease;
     uint32_t provider;
     struct id128 job;
-    uint32_t owner; /* of the job */
+    uint32_t owner; /* the job's */
     struct hash32 manifest;
 };
 typedef bool exchange_on_lease(void *context, const struct exchange_standing_lease *lease);
 bool exchange_each_lease(const struct exchange *exchange, exchange_on_lease *visit, void *context);
 
-/* What the work in flight on standing leases was given: for who may read it. False: stopped by
- * `visit`. */
+/* Visits the outputs handed to work in flight on standing leases, to decide who may read them.
+ * Returns false when `visit` stopped it. */
 typedef bool exchange_on_given(void *context, uint64_t lease, const struct exchange_given *given);
 bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
-/* Likewise the checkpoints that it goes on from. */
+/* Visits the checkpoints that work in flight goes on from, in the same way. */
 bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *visit, void *context);
-/* Every encoded result that is held until it is checked, of open jobs. */
+/* Visits every encoded result of an open job that is held for its check. */
 typedef bool exchange_on_held(void *context, uint32_t provider, const struct id128 *job,
                               const uint8_t *result, uint32_t length);
 bool exchange_each_held(const struct exchange *exchange, exchange_on_held *visit, void *context);
@@ -700,81 +702,79 @@ struct exchange_need {
     const struct requirement *needs;
     uint32_t account, subtasks, slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
-    enum rate rate; /* the cap is the value of a unit of its work; NONE: it is per slot-hour */
-    bool apart;     /* the cheapest account is not the one to take it: nothing counts below the next
-                       one's price */
-    int64_t budget_micro; /* 0: not said, or */
-    bool holds_nothing;   /* it is 0: only what is given away is for it */
+    enum rate rate; /* the cap is the value of one unit of work; NONE: per slot-hour */
+    /* The cheapest account may not take the job, so no price counts below the next account's. */
+    bool apart;
+    int64_t budget_micro; /* 0: unknown, or none (holds_nothing) */
+    bool holds_nothing;   /* the budget is 0: only donated slots count */
     uint8_t type;         /* enum exchange_order_type */
     bool is_firm_only;    /* it takes no interruptible leases */
 };
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
     uint32_t slots_now;
-    /* Of leases that it would take from their holders, for what it does not get of these, at such
-     * prices. */
+    /* Slots, and their prices, of leases that the bid would take beyond the free slots. */
     uint32_t slots_taken;
     int64_t taken_low_micro, taken_high_micro;
-    /* Of what is free; when nothing is, of what it takes; and then of what is leased, as if it were
-     * idle, and of the cap alone. The levels are of what is free, or of what is leased. */
+    /* Price range of free slots; else of leases that the bid would take; else of all leased slots
+     * as if idle; else the cap. The levels show free slots, or else leased ones. */
     int64_t price_low_micro, price_high_micro;
     int64_t expected_micro, minimum_micro, suggested_micro; /* suggested 0: there is no price */
     int64_t makespan_ns;
-    /* Where something is given away: the dearest of as many slots as it wants of what asks a price,
-     * free or leased, and how many of these there are; 0: none. */
+    /* A quote that includes donated slots also gives the highest price among the cheapest priced
+     * slots it needs, free or leased. 0 slots: there are none. */
     int64_t elsewhere_micro;
     uint32_t elsewhere_slots;
     uint32_t level_count;
     struct {
         int64_t price_micro;
         uint32_t slots, providers;
-        /* By value, where levels are of like devices and above their limit too. */
+        /* A level of a bid by value holds like devices, and may be above the bid's limit. */
         int64_t limit_micro;
         uint32_t cell;
         char instrument[ATTRIBUTE_TEXT_SIZE];
     } levels[EXCHANGE_QUOTE_LEVELS];
-    /* Whatever the cap, and whether it is free or not: */
-    bool is_asked;        /* somebody asks a price for what fits */
-    struct key32 first;   /* who asks least */
-    int64_t second_micro; /* the least that another asks; -1: nobody */
+    /* The rest ignores the cap, and counts leased slots too. */
+    bool is_asked;        /* some ask with a price fits */
+    struct key32 first;   /* account of the lowest ask */
+    int64_t second_micro; /* lowest price of another account; -1: none */
 };
-/* False: memory is short. */
+/* Returns false when memory is short. */
 bool exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
                     struct exchange_quote *ret_quote);
 
 struct exchange_explanation {
-    bool has_ended; /* the job has: nothing else is filled in */
-    uint32_t part;  /* of a job: which one it is about */
+    bool has_ended; /* the job has ended; no other field is set */
+    uint32_t part;  /* number of the part of the job */
+    /* Numbers of devices; each group is part of the one before. */
     uint32_t devices, fitting, asking, affordable, free;
-    uint32_t beyond; /* of the asking: above its limit, and above any that an order may have now,
-                        which is: */
+    uint32_t beyond; /* asking, above its limit and above the market's highest price: */
     int64_t band_most_micro;
-    uint32_t uncovered;  /* of the free: a term of one subtask there is more than its budget */
-    int64_t cover_micro; /* the least that such a term takes */
-    uint32_t donated;    /* of the affordable: at 0, where the donation queue decides */
-    bool holds_nothing;  /* a budget of 0: only what is given away is for it */
-    uint32_t for_others,
-        closed;     /* of the fitting: with an ask, for others, or at other hours or days */
-    uint32_t brief; /* of the fitting: with an ask that stands open to it, for shorter terms only */
-    int64_t brief_term_ns; /* the longest of those terms */
-    uint32_t spent;        /* of the closed: what they give a day is used up */
-    uint32_t withdrawn;    /* of the closed: results of their provider were refuted */
-    int64_t opens_ns;      /* the first of the closed is open after so long, at the latest */
-    /* Of the devices, and not asked for: they are passed over, and fail at no predicate; and of
-     * these that would fit. */
+    uint32_t uncovered;  /* free, but a term of one subtask there costs more than the budget */
+    int64_t cover_micro; /* the least such cost */
+    uint32_t donated;    /* affordable at 0; the donation queue decides */
+    bool holds_nothing;  /* the budget is 0: only donated slots count */
+    /* Fitting, with an ask that is for other accounts, or is closed by its hours or day. */
+    uint32_t for_others, closed;
+    uint32_t brief;        /* fitting, with an open ask whose longest term is too short */
+    int64_t brief_term_ns; /* longest of those terms */
+    uint32_t spent;        /* closed: the day's slot-time is used up */
+    uint32_t withdrawn;    /* closed: results of the provider were refuted */
+    int64_t opens_ns;      /* the first closed ask opens after this long, at the latest */
+    /* Simulated devices that were not asked for are passed over and fail no predicate; the second
+     * number would fit. */
     uint32_t simulated, simulated_fitting;
-    uint32_t avoided; /* of the affordable, of providers that failed this job a moment ago: not free
-                         to it */
-    int64_t avoided_ns; /* the first of these is tried again after so long */
-    uint32_t own; /* of the affordable, of providers that made all that waits to be checked here */
-    bool is_own_leases; /* all that is leased of the affordable is leased to jobs of this account:
-                           it takes none of these */
-    uint32_t
-        own_devices; /* would fit, and are of this account: no order trades with one of its owner */
-    /* Of what is not there yet: the code with which it would be refused (0: it would not), of whose
-     * device the ask is that it would meet first, and at which price (or, where the market does not
-     * take it, the limit that it is beyond); or the price at which it is filled then, first at
-     * least (-1: it is not), and whether with a lease that it takes from its holder. */
+    uint32_t avoided;   /* affordable, not free to it: the provider just failed this job */
+    int64_t avoided_ns; /* time until the first of them is tried again */
+    uint32_t own;       /* affordable: the provider made everything that waits to be checked here */
+    /* Every leased affordable slot serves jobs of this account, which takes none of them. */
+    bool is_own_leases;
+    /* Fitting devices of this account do not count; no order trades with its own owner. */
+    uint32_t own_devices;
+    /* Forecast for an order that is not placed yet. `refusal` is its reject code, or 0.
+     * `refused_at` names the device of the ask that it would meet first, with its price or, for a
+     * price outside the bands, the bound. `starts_at_micro` is the price of its first fill, -1 for
+     * none; `starts_with_lease` says that it takes a lease from its holder. */
     bool is_asked;
     uint32_t refusal;
     char refused_at[EXCHANGE_NAME_SIZE];
@@ -782,86 +782,85 @@ struct exchange_explanation {
     int64_t starts_at_micro;
     bool starts_with_lease;
     uint8_t type;       /* enum exchange_order_type */
-    struct {            /* of a job that is to have all that it asks for at once */
-        uint32_t slots; /* that the part asks for; 0: it is no such job */
-        uint32_t free;  /* to it at its limit, of these */
+    struct {            /* job whose bids are filled all at once or not at all */
+        uint32_t slots; /* slots that the part asks for; 0: no such job */
+        uint32_t free;  /* free slots among them, at its limit */
         int64_t limit_micro;
-        bool is_of_budget; /* the limit is what the budget covers for all of it, not the cap */
+        bool is_of_budget; /* the budget sets the limit, not the cap */
     } whole;
-    uint32_t interruptible; /* of the affordable, where leases may be taken: this job has borne all
-                               that it may */
-    uint32_t quiet_agents;  /* that are connected, and offer no device */
-    struct {                /* of a job's part, while the job is open */
+    /* Affordable interruptible leases are out: the job has no interruptions left. */
+    uint32_t interruptible;
+    uint32_t quiet_agents; /* connected agents that offer no device */
+    struct {               /* part of a job that is open */
         bool is_filed;
         bool is_all;     /* the job has no other part */
-        bool is_closing; /* the job buys nothing more, and waits for what runs */
-        bool has_order;  /* its bid stands, and may buy more */
+        bool is_closing; /* the job buys nothing more and waits for running work */
+        bool has_order;  /* its bid stands and may buy more */
         uint32_t running, queued, waiting, checking;
         uint32_t blocked; /* wait for other subtasks of the job */
         uint32_t lanes;
-        bool is_sated; /* what waits, if anything does, waits for no further lane */
+        bool is_sated; /* no subtask waits for a further lane */
     } work;
-    /* Of a bid that waits and would be filled with another limit, were it not for an ask of its own
-     * account that comes first then: that limit (-1: it is not so), of which device the ask is, and
-     * its price. */
+    /* A bid that waits would be filled at another limit, but an ask of its own account comes first.
+     * These are that limit (-1: none), and the ask's device and price. */
     int64_t past_own_micro;
     char own_device[EXCHANGE_NAME_SIZE];
     int64_t own_device_micro;
-    /* Devices of the instrument, kind, label and nature (simulated or not) that are asked for:
-     * where others are on offer, what these lack is what matters. */
+    /* Number of devices that match the requested instrument, kind, label and nature (simulated or
+     * not). The failing predicates of these devices matter most. */
     uint32_t named;
     uint32_t predicate_count;
     struct {
         char text[160];
         uint32_t failing, named_failing; /* devices, and those among the named */
-        bool is_name;                    /* says which devices are named */
+        bool is_name;                    /* it is one of the predicates that name devices */
         bool has_best;
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];
-    int64_t fills_at_micro; /* -1: no price would fill now. By value: the least that would */
-    /* Of a job's part that waits, and only where no limit up to it would fill: the least with which
-     * it would take a lease from its holder now; -1: none. By value likewise. */
+    int64_t fills_at_micro; /* lowest limit that fills now; -1: none */
+    /* A waiting part that no limit up to this one fills would take a lease from its holder at this
+     * limit; -1: none. */
     int64_t takes_at_micro;
-    int64_t takes_budget_micro; /* likewise: the least budget, at the limit that it has */
-    enum rate rate;             /* of the bid */
-    bool is_halted;             /* the market: nothing fills now, whatever is changed */
+    int64_t takes_budget_micro; /* least budget that does so at its present limit */
+    enum rate rate;             /* the bid's */
+    bool is_halted;             /* the market is halted: no change fills it now */
     struct exchange_smallest_change smallest_change;
-    /* Where devices fit and none is free at its price: bids that one of these (of those at its
-     * price, where there are any) would be leased to before it. */
-    bool has_ahead, is_ahead_partial; /* partial: as many at least */
+    /* Bids that come first for a fitting device, when none is free at its price. */
+    bool has_ahead, is_ahead_partial; /* partial: `ahead` is a lower bound */
     uint32_t ahead;
 };
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
                       struct exchange_explanation *ret_explanation);
-/* The same for one part of a job as it stands; ANY: of those that wait for a lane the one that is
- * furthest from having one. False when there is no such job, or part. */
+/* Explains one part of a job as it stands. EXCHANGE_ANY_PART picks the waiting part that is
+ * furthest from a lane. Returns false when there is no such job or part. */
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
 
 struct exchange_subtask_row {
-    uint8_t state; /* enum subtask_state; of an open job */
+    uint8_t state; /* enum subtask_state, open job */
     uint32_t part;
     uint32_t tries;    /* attempts so far */
     uint32_t waits_on; /* subtasks that it waits for and that are not accepted yet */
-    /* While an attempt is out: whose, on which device, and how many are before it in its lane. */
-    uint32_t provider; /* EXCHANGE_NO_ACCOUNT: none is */
+    /* Provider and device of an attempt that is out, and the number of attempts before it in its
+     * lane. */
+    uint32_t provider; /* EXCHANGE_NO_ACCOUNT: no attempt is out */
     uint32_t behind;
     char device[EXCHANGE_NAME_SIZE]; /* label */
 };
-/* One subtask of an open job. False: there is none such. */
+/* Fills in one subtask of an open job. Returns false when there is none. */
 bool exchange_subtask(const struct exchange *exchange, const struct id128 *job, uint32_t index,
                       struct exchange_subtask_row *ret_row);
 
 /* ---------------------------------------------------------------- hash and snapshot (P8) */
 
-/* Multiset hash of all records: incremental, and by a full walk (tests compare the two). */
+/* Returns the multiset hash of all records: incremental, and by a full walk. Tests compare both. */
 struct hash32 exchange_state_hash(struct exchange *exchange);
 struct hash32 exchange_state_hash_walk(const struct exchange *exchange);
 
-/* The whole state as canonical bytes, malloc'ed; NULL when out of memory. */
+/* Returns the state as canonical bytes that the caller frees, or NULL when memory is short. */
 uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length);
-/* A new exchange from such bytes; NULL when they are not well formed, over the limits, or memory is
- * short. */
+/* Returns a new exchange from the bytes of exchange_save. Returns NULL when the bytes are not well
+ * formed or above the limits, or memory is short. */
 struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
                                size_t length);
 

@@ -1,6 +1,7 @@
-/* exchange/lifecycle.h - every lifecycle of the exchange: one enum, one table of moves, one
- * function that makes the move and asserts it. Job states are the protocol's (enum job_state: 0
- * open, 1 done, 2 failed, 3 cancelled); here are the ones that stay inside. Pure. */
+/* The header holds every lifecycle of the exchange. Each is one enum, one table of moves, and one
+ * function that makes a move and asserts that it is allowed. Job states are the protocol's (enum
+ * job_state: 0 open, 1 done, 2 failed, 3 cancelled); the states here stay inside the exchange.
+ * Pure. */
 #ifndef BOURSE_EXCHANGE_LIFECYCLE_H
 #define BOURSE_EXCHANGE_LIFECYCLE_H
 
@@ -8,19 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The protocol's numbers, repeated because cores do not include one another; a unit test compares
- * them. */
+/* The enum repeats the protocol's numbers because cores do not include one another; a unit test
+ * compares them. */
 enum job_phase { JOB_PHASE_OPEN, JOB_PHASE_DONE, JOB_PHASE_FAILED, JOB_PHASE_CANCELLED };
 
 enum subtask_state {
     SUBTASK_WAITING,
     SUBTASK_RUNNING,
     SUBTASK_CHECKING, /* its result is held until a referee has judged it */
-    SUBTASK_ACCEPTED, /* this and those after it are final */
+    SUBTASK_ACCEPTED, /* final, like the states after it */
     SUBTASK_FAILED,
     SUBTASK_CANCELLED
 };
-/* As a state that is told (exchange_subtasks): RUNNING, behind another one in its lane. */
+/* exchange_subtasks reports SUBTASK_QUEUED for a RUNNING subtask that is behind another one in its
+ * lane. */
 enum { SUBTASK_QUEUED = SUBTASK_CANCELLED + 1 };
 
 static inline void subtask_move(uint8_t *state, enum subtask_state to)
@@ -44,7 +46,7 @@ enum lease_state {
     LEASE_SUSPECT,
     LEASE_ENDING,
     LEASE_ENDED,
-    LEASE_PROMISED, /* it takes the place of another, and begins when that ends */
+    LEASE_PROMISED, /* takes the place of another lease, and begins when that ends */
 };
 
 static inline void lease_move(uint8_t *state, enum lease_state to)

@@ -1,3 +1,4 @@
+/* This file opens accounts, by genesis and invitation, and holds the operator's acts on them. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
@@ -73,7 +74,7 @@ static struct member *account_open(struct exchange *exchange, const struct key32
     return member;
 }
 
-/* Issues credits to an account: the only way in. */
+/* Issues credits to an account; no other call creates credits. */
 static bool mint(struct exchange *exchange, struct member *member, int64_t amount_micro)
 {
     if (accounts_transfer(exchange->accounts, ACCOUNT_MINT, member->number, amount_micro) !=
@@ -90,9 +91,9 @@ static bool mint(struct exchange *exchange, struct member *member, int64_t amoun
     return true;
 }
 
-/* An Ed25519 key and the one of the other sign differ in the top bit of the last byte, and both
- * become the same X25519 key (RFC 7748 section 4.1 keeps y alone): as accounts they could not be
- * told apart by their connection. */
+/* An Ed25519 key and its twin of the other sign differ in the top bit of the last byte. Both become
+ * the same X25519 key (RFC 7748 section 4.1 keeps only y). Two such accounts could not be told
+ * apart by their connections. */
 static bool is_taken(const struct exchange *exchange, const struct key32 *key)
 {
     struct key32 twin = *key;
@@ -122,8 +123,8 @@ void apply_genesis(struct exchange *exchange, const struct exchange_genesis *gen
         struct member *member =
             account_open(exchange, &account->key, account->roles, account->name);
         if (member != NULL && account->credits_micro > 0) {
-            (void)mint(exchange, member,
-                       account->credits_micro); /* fails only past 2^63 micro-credits in all */
+            /* The call fails only past 2^63 micro-credits in all. */
+            (void)mint(exchange, member, account->credits_micro);
         }
     }
 }
@@ -139,7 +140,7 @@ static void invitation_drop(struct exchange *exchange, struct invitation *invita
     free(invitation);
 }
 
-/* The list is by expiry, so that this costs nothing in most steps. */
+/* The list is sorted by expiry, so most steps look at one entry. */
 void invitations_expire(struct exchange *exchange)
 {
     while (!list_empty(&exchange->invitation_list)) {
@@ -270,7 +271,7 @@ static void close_jobs_of(struct exchange *exchange, const struct member *owner)
 {
     for (struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
         job_close(exchange, LIST_ELEMENT(at, struct job, of_owner), JOB_PHASE_CANCELLED,
-                  XREASON_HALTED); /* does nothing to those that have ended */
+                  XREASON_HALTED); /* ended jobs are left alone */
     }
 }
 

@@ -1,13 +1,13 @@
-/* exchange/policy.h - the numbers that the exchange decides by: those of the protocol, and its own
- * policy in one place; what depends on measured times is in planner/schedule/online.h. Not for use
- * outside exchange/. */
+/* The policy is the numbers that the exchange decides by, with copies of the protocol's numbers.
+ * planner/schedule/online.h has the decisions that depend on measured times. Only files of
+ * exchange/ include this header. */
 #ifndef BOURSE_EXCHANGE_POLICY_H
 #define BOURSE_EXCHANGE_POLICY_H
 
 #include "base/checked.h"
 #include "exchange/exchange.h"
 
-/* Numbers of the protocol that the exchange decides by. Cores do not include one another; a unit
+/* The numbers of the protocol are repeated here because cores do not include one another. A unit
  * test compares each with protocol/message.h and protocol/reject.h. */
 enum {
     XROLE_CONSUMER = 1,
@@ -90,60 +90,60 @@ enum {
     XREJECT_OUTPUT_NOT_STORED = 44,
 };
 
-/* Policy of the exchange, in one place. */
+/* The rest is the exchange's own policy. */
 #define ID_AGE_NS (24 * NS_PER_HOUR)
 #define ID_AHEAD_NS (600 * NS_PER_S)
-#define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term: results on their way still count */
-#define SAVING_NS (60 * NS_PER_S)     /* the same, where programs are still saving their state */
-#define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease whose queue stayed empty that long is returned */
-#define LEASE_AGE_MOST_NS                                                                          \
-    EXCHANGE_RUN_MOST_NS /* then a new one: slot-time of a lease stays within int64 */
-#define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* from when a job is submitted */
-#define CLOSING_NS (20 * NS_PER_S) /* a closing job waits that long for its withdrawn attempts */
+#define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term; late results still count */
+#define SAVING_NS (60 * NS_PER_S)     /* the same, while programs save their state */
+#define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease without work for this long is returned */
+/* A new lease follows then, so slot-time of one lease stays within int64. */
+#define LEASE_AGE_MOST_NS EXCHANGE_RUN_MOST_NS
+#define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* counted from submission */
+#define CLOSING_NS (20 * NS_PER_S) /* a closing job waits this long for withdrawn attempts */
 #define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
-#define REFUTED_NS (60 * NS_PER_S) /* one whose result was refuted, likewise */
-/* A judged subtask that waits so long, and all who could make it have judged it, has failed. */
+#define REFUTED_NS (60 * NS_PER_S) /* the same after a refuted result */
+/* A judged subtask fails when it has waited this long and nobody who could make it is left. */
 #define NOBODY_LEFT_NS (60 * NS_PER_S)
-/* How long the asks of an account are closed when a result more than REFUTED_BORNE was refuted; it
- * doubles with each further one, up to the most. */
+/* Time for which an account's asks are closed after one refuted result more than REFUTED_BORNE. The
+ * time doubles with each further one, up to the most. */
 #define WITHDRAWN_LEAST_NS (60 * NS_PER_S)
 #define WITHDRAWN_MOST_NS (24 * NS_PER_HOUR)
-/* So much slot-time, accepted by checks, takes one refutation off the count. */
+/* Slot-time accepted by checks that takes one refutation off the count. */
 #define REFUTED_FADES_NS NS_PER_HOUR
 #define SERVES_NS (60 * NS_PER_S) /* blobs stay readable after a lease ended */
 enum {
-    VANISHED_MOST = 16,     /* attempts of one subtask after which one that vanished is the last */
-    ATTEMPTS_MOST = 1000,   /* of one subtask, whatever ended them: with one more it has failed */
-    PLACED_LANES_MOST = 64, /* of a part: with more it is not looked for where each is done first */
-    LAST_LANES_MOST = 1024, /* likewise, of the last that wait: it takes time with their number */
-    LEASE_FAILURES_MOST = 2,       /* in a row, by the provider's fault */
-    AVOIDED_PROVIDERS = 8,         /* per job */
-    REFUSALS_KEPT = 256,           /* of one account: its oldest make room for its next */
-    ENDED_JOBS_KEPT = 10000,       /* of one account: its oldest make room for its next */
-    ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
-    MOVES_MOST = 4,   /* attempts of a subtask that is still taken back from a slow lane */
-    COMING_MOST = 16, /* taken back from lanes of a part and not back yet: then no other is */
+    VANISHED_MOST = 16,      /* a vanished attempt after this many is the subtask's last */
+    ATTEMPTS_MOST = 1000,    /* most attempts of one subtask; one more fails it */
+    PLACED_LANES_MOST = 64,  /* per part; above, no lane is looked for that is done first */
+    LAST_LANES_MOST = 1024,  /* the same for the last waiting subtasks: cost grows with lanes */
+    LEASE_FAILURES_MOST = 2, /* failures in a row, by the provider's fault */
+    AVOIDED_PROVIDERS = 8,   /* per job */
+    REFUSALS_KEPT = 256,     /* per account; the oldest makes room */
+    ENDED_JOBS_KEPT = 10000, /* per account; the oldest makes room */
+    ENDED_LEASES_FORGOTTEN = 1024, /* batch size, when leases or attempts reach their limit */
+    MOVES_MOST = 4,                /* attempts of a subtask that may still leave a slow lane */
+    COMING_MOST = 16, /* per part, recalled from lanes and not back yet: then no more */
     PAGE_SUBTASKS = 256,
-    PARTS_MOST = 17,                   /* of a job, the first among them */
-    GRAPH_SUBTASKS_MOST = 65536,       /* of a job with a graph */
-    GRAPH_EDGES_MOST = 131072,         /* of a graph */
-    GIVEN_BYTES_MOST = 16384,          /* that one subtask leaves to those that wait for it */
-    GIVEN_HEAD_BYTES = 4,              /* before each that a subtask is given, as it is sent */
-    GIVEN_WORK_BYTES_MOST = 768 << 10, /* that one subtask is given, with these */
+    PARTS_MOST = 17,                   /* per job, including the first */
+    GRAPH_SUBTASKS_MOST = 65536,       /* per job with a graph */
+    GRAPH_EDGES_MOST = 131072,         /* per graph */
+    GIVEN_BYTES_MOST = 16384,          /* output that one subtask hands on */
+    GIVEN_HEAD_BYTES = 4,              /* head before each output on the wire */
+    GIVEN_WORK_BYTES_MOST = 768 << 10, /* inputs of one subtask, with their heads */
     TERMS_ATTRIBUTES = 3,
     CELL_ATTRIBUTES_MAX =
-        ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES, /* the instrument, `referee`, its terms */
+        ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES, /* instrument, `referee` and terms */
     EXCHANGE_REACHES_KNOWN = 32, /* kinds of bids that one read of jobs remembers */
     EXCHANGE_REASON_DEVICES =
-        500000, /* that one read of jobs looks at, and those of the part that it is at */
-    SAVED_BYTES_MOST = 16384,    /* names, hashes and sizes of the files of one checkpoint */
-    SAVED_SUBTASKS_MOST = 65536, /* of a job that has checkpoints */
-    SAVED_MISSING = 2,           /* attempts that did not find them: then they are not there */
-    CHECKS_UNSURE = 2, /* checks of a result that came to no verdict: then nobody is accused */
-    JUDGES_MOST = 32,  /* accounts that judged one subtask: with so many it has failed */
-    REFUTED_BORNE = 1, /* refuted results of an account that close none of its asks */
+        500000, /* devices that one read of jobs looks at, beyond the part it has begun */
+    SAVED_BYTES_MOST = 16384,    /* names, hashes and sizes of one checkpoint's files */
+    SAVED_SUBTASKS_MOST = 65536, /* per job with checkpoints */
+    SAVED_MISSING = 2,           /* attempts that did not find its files: then it is given up */
+    CHECKS_UNSURE = 2,           /* checks without a verdict: then nobody is accused */
+    JUDGES_MOST = 32,            /* accounts that judged one subtask; with so many it fails */
+    REFUTED_BORNE = 1,           /* refuted results that close none of an account's asks */
 };
 #define NO_SUBTASK UINT32_MAX
-#define NO_CLASS UINT32_MAX /* of a job without a bid */
+#define NO_CLASS UINT32_MAX /* class of a job without a bid */
 
 #endif

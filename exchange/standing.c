@@ -1,17 +1,17 @@
-/* What an account is known for: whose it is, how many of its results were refuted, and how often it
- * refuted what was right. Most accounts have no record here.
+/* The standing of an account holds its owner, its refuted results and its overruled verdicts. Most
+ * accounts have no record here.
  *
  * An owner is the operator's grouping of accounts. An account that nobody grouped is its own owner.
  *
  * Each refuted result counts, and an hour of slot-time that referees accepted takes one off the
- * count. From the second on, each refutation closes the asks of its account for a time: a minute,
- * and twice as long with each that counts more, up to a day. A closed ask keeps its place. It opens
- * by itself, as after the hours of its device; leases that stand run to the end of their terms. */
+ * count. From the second on, each refutation closes the account's asks for a time: one minute,
+ * doubled with each further refutation, up to a day. A closed ask keeps its place and opens by
+ * itself, as it does after hours. Standing leases run to the end of their terms. */
 #include "exchange/state.h"
 
 #include <string.h>
 
-/* NULL: out of memory. */
+/* Returns NULL when memory is short. */
 static struct standing *standing_of(struct exchange *exchange, uint32_t account)
 {
     struct member *member = member_by_number(exchange, account);
@@ -42,7 +42,7 @@ bool have_one_owner(const struct exchange *exchange, uint32_t a, uint32_t b)
     return a == b || (group != 0 && group == group_of(exchange, b));
 }
 
-/* The group of that name; a new one has the number of the command that makes it. */
+/* Returns the group of that name; a new group takes the number of the command that makes it. */
 static uint64_t group_named(const struct exchange *exchange, const char *name)
 {
     for (uint32_t i = ACCOUNT_FIRST_USER; i < exchange->member_count; i++) {
@@ -54,7 +54,8 @@ static uint64_t group_named(const struct exchange *exchange, const char *name)
     return exchange->index;
 }
 
-/* Whether the command may group these accounts; else it is refused, and nothing has changed. */
+/* Returns false when the command may not group these accounts; it is refused then, and nothing has
+ * changed. */
 static bool may_group(struct exchange *exchange, const struct exchange_owner *given)
 {
     if ((sender(exchange)->roles & XROLE_OPERATOR) == 0) {
@@ -94,7 +95,7 @@ void apply_owner(struct exchange *exchange, const struct exchange_owner *given)
         struct job *job = LIST_ELEMENT(at, struct job, all);
         if (job->checks != NULL) {
             juries_regroup(exchange, job);
-            job_wants(exchange, job); /* who may judge, and who may make, is another question now */
+            job_wants(exchange, job); /* owners decide who may judge and who may make */
         }
     }
 }

@@ -1,3 +1,4 @@
+/* One step of the exchange checks a command's id and sender and applies the command. */
 #include "exchange/state.h"
 
 #include "base/ahead.h"
@@ -236,8 +237,8 @@ struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind ki
     return &effect->ledger;
 }
 
-/* In which unit a refused limit is; derived from the command, so that its repetition is answered
- * alike. */
+/* The unit of a refused limit comes from the command, so that a repeated command gets the same
+ * answer. */
 static enum rate rate_refused(const struct exchange_command *command, const char *field,
                               int64_t value)
 {
@@ -307,8 +308,8 @@ void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name)
     memcpy(ret_name, name, length);
 }
 
-/* Asks and jobs are counted against their caps before they come here: this is after those were
- * raised, or where a snapshot holds more than lowered ones. */
+/* Asks and jobs were counted against their caps before. More handles are needed after a cap was
+ * raised, or when a snapshot holds more than a lowered cap. */
 static bool handles_grow(struct exchange *exchange)
 {
     uint32_t old = exchange->handle_capacity;
@@ -388,8 +389,8 @@ static void ids_expire(struct exchange *exchange)
     }
 }
 
-/* The present command's id under `account`, in `entry`. False: memory is short, and the entry is
- * freed. */
+/* Puts the command's id under `account` in the table. Returns false and frees the entry when memory
+ * is short. */
 static bool id_enter(struct exchange *exchange, uint32_t account, struct id_entry *entry)
 {
     const struct exchange_command *command = exchange->command;
@@ -427,9 +428,8 @@ void refusal_link(struct exchange *exchange, struct refused_id *refused)
     member->refusal_count++;
 }
 
-/* So that a copy of the command, which its client may have sent over another connection too, is not
- * carried out after the client has heard that it was not. A stamp that has expired says nothing of
- * the command itself: it may come again under another. */
+/* A refused command must not run later from a copy on another connection. An expired stamp says
+ * nothing about the command, which may come again under a new one. */
 static void remember_refusal(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
@@ -461,15 +461,15 @@ static void accept(struct exchange *exchange, uint64_t index, bool repeated)
     effect->repeated = repeated;
 }
 
-/* Results and statements are idempotent by what they say, and frequent: they stay out of the id
+/* Results and statements are idempotent by content, and frequent, so they stay out of the id
  * table. */
 static bool keeps_id(enum exchange_command_type type)
 {
     return type != EXCHANGE_RESULTS && type != EXCHANGE_STATEMENT;
 }
 
-/* Whose ids the command's is looked for among. That of a JOIN is kept under the account that it
- * opened; the session it came by began without one, and may send it again. */
+/* The id of a JOIN is kept under the account that it opened. Its session began without an account
+ * and may send the JOIN again. */
 static uint32_t id_owner(const struct exchange *exchange)
 {
     const struct exchange_command *command = exchange->command;
@@ -488,7 +488,7 @@ static const struct id_entry *find_id(struct exchange *exchange)
     return table_find_as(&exchange->ids, &key, exchange->id_hash);
 }
 
-/* The answer that the id had before, or that it had another body then. */
+/* Repeats the id's earlier answer, or refuses the id with another body. */
 static void answer_again(struct exchange *exchange, const struct id_entry *known)
 {
     if (!hash32_equal(&known->body, &exchange->command->body)) {
@@ -501,7 +501,7 @@ static void answer_again(struct exchange *exchange, const struct id_entry *known
     }
 }
 
-/* Whether the id may enter the table. */
+/* Returns true when the id may enter the table. */
 static bool pass_id(struct exchange *exchange)
 {
     const struct exchange_command *command = exchange->command;
@@ -552,7 +552,7 @@ void exchange_presume_limits(struct exchange *exchange, const struct exchange_li
 
 /* ---------------------------------------------------------------- epochs of the dice */
 
-/* A secret that is shown and is not the one that was promised changes nothing. */
+/* A secret that does not match the commitment changes nothing. */
 static void apply_epoch(struct exchange *exchange, const struct exchange_epoch *epoch)
 {
     static const struct hash32 none;
@@ -666,7 +666,7 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     }
 }
 
-/* A frozen account may still say what it holds and hand in results: the work was done. */
+/* A frozen account may still state what it holds and hand in results, because the work was done. */
 static bool frozen_may(enum exchange_command_type type)
 {
     return type == EXCHANGE_RESULTS || type == EXCHANGE_STATEMENT;
@@ -682,7 +682,7 @@ static void step_message(struct exchange *exchange, const struct exchange_comman
     }
     if (command->type == EXCHANGE_JOIN && !is_anonymous &&
         !key32_equal(&member->key, &command->join.account)) {
-        /* The sender has an account, and it is not this one: nothing of it is kept under either. */
+        /* The sender has an account other than this one, so neither account keeps the id. */
         reject(exchange, XREJECT_EXISTS, "account", 0, 0);
         return;
     }
@@ -758,7 +758,7 @@ static void expect_handle(const struct exchange *exchange, uint32_t handle)
     }
 }
 
-/* The bids of other jobs lie elsewhere, where nobody has looked yet. */
+/* Jobs with several parts are left out: their parts lie in memory that is not fetched yet. */
 static void expect_bid(const struct exchange *exchange, const struct id128 *id)
 {
     const struct job *job = table_find(&exchange->jobs, id);
@@ -776,7 +776,7 @@ static void expect_ask(const struct exchange *exchange, const struct id128 *id)
     }
 }
 
-/* An ask takes the place of the one that stands, and meets the best bid. */
+/* An ask replaces the standing one and meets the best bid. */
 static void expect_offer(const struct exchange *exchange, const struct device_key *key)
 {
     const struct device *device = table_find(&exchange->devices, key);
@@ -822,7 +822,7 @@ enum exchange_status exchange_step(struct exchange *exchange,
     ids_expire(exchange);
     invitations_expire(exchange);
     timers_fire(exchange);
-    market_run(exchange); /* what comes now meets a market at rest */
+    market_run(exchange); /* the command then meets a market at rest */
     if (is_from_broker(command->type)) {
         apply_from_broker(exchange, command);
     } else {

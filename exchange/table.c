@@ -60,16 +60,16 @@ static inline uint64_t half_word(const uint8_t *bytes)
            (uint64_t)bytes[3] << 24;
 }
 
-static inline uint64_t whole_word(const uint8_t *bytes) /* one load, where the compiler sees it */
+static inline uint64_t whole_word(const uint8_t *bytes) /* the compiler makes this one load */
 {
     return half_word(bytes) | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
            (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
 }
 
-/* Fewer than eight bytes. */
+/* Reads fewer than eight bytes. */
 static inline uint64_t last_word(const uint8_t *bytes, size_t size)
 {
-    size_t at = size & 4; /* all keys are of whole words of four, but for texts */
+    size_t at = size & 4; /* all keys but texts consist of four-byte words */
     uint64_t word = at != 0 ? half_word(bytes) : 0;
     for (; at < size; at++) {
         word |= (uint64_t)bytes[at] << (8 * at);
@@ -98,7 +98,7 @@ uint64_t table_hash_of(const struct table *table, const void *key)
     return table_hash(table->hash_key, key, table->key_size);
 }
 
-/* Where the key is, or would be. */
+/* Returns the slot of the key, or the free slot for it. */
 static size_t position_of(const struct table *table, const void *key, uint64_t hash)
 {
     const size_t mask = table->capacity - 1;
@@ -111,7 +111,7 @@ static size_t position_of(const struct table *table, const void *key, uint64_t h
     return at;
 }
 
-/* Elements differ, so that none need be looked at. */
+/* No key is in the table twice, so growing compares no elements. */
 static bool grow(struct table *table)
 {
     const size_t capacity = table->capacity == 0 ? 16 : 2 * table->capacity;
@@ -168,7 +168,7 @@ void table_expect(const struct table *table, const void *key)
     }
 }
 
-/* No element is read. */
+/* The look-up compares hashes and reads no element. */
 void table_expect_element(const struct table *table, const void *key, size_t size)
 {
     if (table->count == 0) {
@@ -193,8 +193,8 @@ void table_remove(struct table *table, const void *key)
     assert(table->slots[hole].element != NULL);
     table->slots[hole].element = NULL;
     table->count--;
-    /* Close the gap: move back whatever would no longer be reached (Knuth, TAOCP 6.4, algorithm
-     * R). */
+    /* The loop closes the gap by moving back each element that would no longer be reached (Knuth,
+     * TAOCP 6.4, algorithm R). */
     for (size_t at = (hole + 1) & mask; table->slots[at].element != NULL; at = (at + 1) & mask) {
         const size_t home = (size_t)table->slots[at].hash & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {

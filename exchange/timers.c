@@ -1,13 +1,13 @@
+/* The timers are a binary heap ordered by time, kind and key.
+ *
+ * An entry may be stale. A woken job, ask or lease acts only when its own deadline is the entry's
+ * time. Otherwise it sets a new entry for a later deadline. So no entry need be removed, deadlines
+ * of one step fire in their true order, and snapshots leave the heap out. Stale entries are dropped
+ * when they may be more than half of the heap; the cost depends on the heap, not on the market. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A binary heap ordered by (time, kind, key). An entry may be stale: whoever it wakes acts only
- * when its own deadline is the entry's time, and sets another when it is later. So nothing need be
- * removed, deadlines that fall into one step are met in their true order whatever was set when, and
- * snapshots leave the heap out. When more than half may be stale, those that are go: it costs what
- * the heap holds, not what the market does. */
 
 enum { WEED_LEAST = 1024 };
 
@@ -109,7 +109,7 @@ static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
         job_check(exchange, job);
     }
     for (uint32_t i = 0; job->phase == JOB_PHASE_OPEN && i < job->avoided_count; i++) {
-        if (job->avoided[i].until_ns == at_ns) { /* that provider may serve it again */
+        if (job->avoided[i].until_ns == at_ns) { /* the provider may serve it again */
             job_wants(exchange, job);
             return;
         }
@@ -164,7 +164,7 @@ void timers_arm_job(struct exchange *exchange, const struct job *job)
     }
 }
 
-/* Whether something still waits for that time. */
+/* Returns true when the job still waits for that time. */
 static bool job_awaits(const struct exchange *exchange, const struct job *job, int64_t at_ns)
 {
     if (job->phase != JOB_PHASE_OPEN) {
@@ -180,7 +180,7 @@ static bool job_awaits(const struct exchange *exchange, const struct job *job, i
     return awaits || juries_await(job, at_ns);
 }
 
-/* A lease's may be early: its deadline has moved since, and so does the entry. */
+/* An entry of a lease may be early because the deadline has moved; the entry moves along. */
 static bool stands(const struct exchange *exchange, struct timer *timer)
 {
     if (timer->kind == TIMER_LEASE) {
@@ -206,7 +206,7 @@ static int compare_timers(const void *left, const void *right)
     return compare(left, right);
 }
 
-/* All that was due has fired: whatever stands has its deadline ahead. What is sorted is a heap. */
+/* Everything due has fired, so remaining entries lie ahead. A sorted array is a heap. */
 void timers_weed(struct exchange *exchange)
 {
     if (exchange->timer_count < WEED_LEAST || exchange->timer_count < exchange->timer_rebuild_at) {

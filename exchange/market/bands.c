@@ -1,8 +1,12 @@
-/* Which orders the market takes: a band of prices, and a bound on what one order may come to. Both
- * change while the market runs (roles risk and operator), and are looked at where an order comes or
- * gets a new place in its queue: what rests outside of a new band stays, keeps its place and is
- * filled as before. What names no price of its own follows the band: a bid at market price when it
- * comes or gets a new place, a bid by value, and what leases may be taken for, at once. */
+/* The bands bound the orders that the market takes, by price and by the value of one order.
+ *
+ * Both bounds change while the market runs (roles risk and operator). The market checks them when
+ * an order arrives or gets a new place in its queue. A resting order outside a new band stays,
+ * keeps its place and is filled as before.
+ *
+ * Orders without a price of their own follow the band. A bid at market price does so when it
+ * arrives or gets a new place. A bid by value does so at once, and so do the prices of exposed
+ * leases. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
@@ -22,7 +26,7 @@ static bool bands_in_range(struct exchange *exchange, const struct exchange_band
     return !exchange->is_rejected;
 }
 
-/* A higher band may let bids by value have what they could not pay for: they look again. */
+/* A higher band may let bids by value pay for asks that were out of reach, so they look again. */
 static void follow_band(struct exchange *exchange)
 {
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {

@@ -1,5 +1,5 @@
-/* The parts of a job and their bids: each rests in the book under an order of its own, and they
- * share one budget. */
+/* The parts of a job each have a bid that rests in the book as an order of its own. All bids of a
+ * job share one budget. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
@@ -27,8 +27,8 @@ void part_init(struct part *part, struct job *job, uint32_t number)
     list_init(&part->challenge);
 }
 
-/* What the command says of part `number`; the first is in SubmitJob itself and has what the others
- * leave. */
+/* Returns part `number` of the command. The first part is in SubmitJob itself and has the subtasks
+ * that the others leave. */
 static struct exchange_part given_part(const struct exchange_submit *submit, uint32_t number)
 {
     if (number > 0) {
@@ -80,7 +80,7 @@ bool caps_in_range(struct exchange *exchange, const struct exchange_submit *subm
     return true;
 }
 
-/* Slot-time that the whole job is expected to take. */
+/* Returns the slot-time that the whole job is expected to take. */
 static int128 planned_ns(const struct job *job)
 {
     int128 sum = 0;
@@ -91,8 +91,8 @@ static int128 planned_ns(const struct job *job)
     return sum;
 }
 
-/* The price at which the budget covers a term of all that the job wants at a time, each lease
- * rounded up. */
+/* Returns the price at which the budget covers one term of all lanes of the job, each lease rounded
+ * up. */
 static int64_t whole_limit(const struct job *job, int64_t budget_micro)
 {
     int128 whole_ns = 0;
@@ -183,10 +183,10 @@ struct part *part_of(const struct job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- bids */
 
-/* That of a further part is nobody's choice, so that it is no other order's. */
+/* The id of a further part is a hash, so nobody can choose an order id that collides with it. */
 struct id128 part_bid_id(const struct part *part)
 {
-    static const char domain[] = "bourse/part/v1"; /* with its NUL */
+    static const char domain[] = "bourse/part/v1"; /* includes the NUL */
     uint8_t bytes[sizeof domain + sizeof(struct id128) + 4];
     struct id128 id = part->job->id;
     if (part->number > 0) {
@@ -236,7 +236,7 @@ struct book_order part_order(const struct part *part)
 void part_rest(struct exchange *exchange, const struct part *part)
 {
     const struct book_order order = part_order(part);
-    (void)book_rest(exchange->book, part->handle, &order); /* it is within the book's limit */
+    (void)book_rest(exchange->book, part->handle, &order); /* the cap of the book has room */
     feed_note(exchange, part->handle);
 }
 
@@ -254,7 +254,8 @@ uint32_t part_refusal(const struct exchange *exchange, const struct part *part, 
     if (match.is_own || part->job->type != EXCHANGE_POST_ONLY) {
         return match.is_own ? XREJECT_SELF_MATCH : 0;
     }
-    /* What it cannot pay for it would not trade with, nor at its own limit with any that comes. */
+    /* An order beyond the budget would not trade at this price; nor would it, at its own limit,
+     * with later asks. */
     const int64_t escrow = escrow_micro(match.price_micro, part->width, part->term_ns);
     *ret_micro = escrow > free_micro ? escrow : match.price_micro;
     return escrow > free_micro ? XREJECT_BUDGET : XREJECT_WOULD_TRADE;
@@ -323,7 +324,7 @@ static bool bid(struct exchange *exchange, struct part *part, const struct requi
     return true;
 }
 
-/* Checks are for referees only. */
+/* The checks of a job are for referees alone. */
 static bool bid_for_checks(struct exchange *exchange, struct part *part,
                            const struct requirement *needs, int64_t budget_micro)
 {
@@ -364,14 +365,14 @@ void part_wants(struct exchange *exchange, struct part *part)
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return;
     }
-    if (part->handle == BOOK_NONE) { /* that may have been the last of its leases */
+    if (part->handle == BOOK_NONE) { /* its last lease may have ended */
         if (part->lanes == 0 && list_empty(&part->wanting)) {
             list_append(&exchange->wanting_parts, &part->wanting);
         }
         return;
     }
     if (!book_rests(exchange->book, part->handle)) {
-        return; /* it arrives in this step, wanting what it wants then */
+        return; /* it arrives in this step and counts its slots then */
     }
     const uint32_t slots = slots_wanted(part);
     book_set_slots(exchange->book, part->handle, slots);
@@ -388,8 +389,8 @@ void job_wants(struct exchange *exchange, struct job *job)
     }
 }
 
-/* By limit, then time. Limits in other units cannot be compared without a cell: then one kind goes
- * after the other. */
+/* Bids arrive by limit, then time. Limits in different units cannot be compared without a cell, so
+ * one rate goes after the other. */
 static bool arrives_before(const struct part *part, const struct part *other)
 {
     if (part->rate != other->rate) {
@@ -410,7 +411,7 @@ void job_bids_arrive(struct exchange *exchange, struct job *job)
                 best = part;
             }
         }
-        assert(best != NULL); /* as many turns as parts */
+        assert(best != NULL); /* there are as many turns as parts */
         has_come[best->number] = true;
         part_wants(exchange, best);
         if (!book_rests(exchange->book, best->handle)) {
@@ -454,5 +455,5 @@ void job_take_bids_away(struct exchange *exchange, struct job *job)
         record->order = part_bid_id(part);
         record->status = CANCEL_JOB_ENDED;
     }
-    job_expose_leases(exchange, job); /* they rank by its bids */
+    job_expose_leases(exchange, job); /* leases rank by the bids */
 }

@@ -1,10 +1,10 @@
-/* Conditions of an ask: whose bids may fill it, at which hours, and for how long a day. Hours are
- * those of the log: the exchange knows no other clock. An ask outside its hours keeps its place and
- * has no free slots, as one whose day is used up (daily.c). */
+/* Conditions of an ask limit the accounts, the hours and the daily time that it serves. Hours
+ * follow log time; the exchange knows no other clock. An ask outside its hours keeps its place and
+ * has no free slots, like one whose day is used up (daily.c). */
 #include "exchange/state.h"
 
-/* An account by its key or its name. A name that several have is nobody's here: who gave it meant
- * one of them. */
+/* Finds an account by its key or its name. A name that several accounts share finds none, since the
+ * sender meant one of them. */
 static const struct member *named(const struct exchange *exchange,
                                   const struct exchange_ask_account *given)
 {
@@ -34,7 +34,7 @@ static bool read_accounts(struct exchange *exchange, const struct exchange_ask *
     return true;
 }
 
-/* A bound for its days needs one for its leases. */
+/* A daily bound needs a longest term for leases. */
 static bool read_daily(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask)
 {
     if (given->daily_ns < 0 || given->daily_ns > EXCHANGE_DAILY_MOST_NS) {

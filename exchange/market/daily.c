@@ -1,15 +1,14 @@
-/* What a device gives on a day, where its ask bounds that: so many slot-hours, of all its leases
- * together.
+/* A daily bound limits the slot-time that all leases of a device use on one day. The ask sets the
+ * bound.
  *
- * Counted is slot-time that was settled, on the day on which it was, and what leases may yet use:
- * no lease is granted or renewed for longer than what is left, so that no day gives more than its
- * bound. The day is one of the clock that the ask names. How many slots are free follows from what
- * is left and the longest term of the ask: whoever finds them free may have them for any term that
- * it allows, so that nothing else in the market has to know of days.
+ * The count has two parts: slot-time on the day when it was settled, and time that leases may still
+ * use. No lease is granted or renewed beyond the rest, so no day gives more than its bound. The day
+ * follows the clock that the ask names. The number of free slots follows from the rest of the day
+ * and the ask's longest term. A bid may take a free slot for any term that the ask allows, so other
+ * code need not know about days.
  *
- * What a device gave is kept by its provider and outlives both the ask and the device: an agent
- * that comes back, or one that was paused, does not begin another day. It is forgotten when room is
- * needed and its day is over. */
+ * The use is kept by the provider and outlives the ask and the device. An agent that comes back or
+ * was paused does not begin another day. A record goes when room is needed and its day is over. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -45,7 +44,8 @@ static void drop(struct provider *provider, struct day_use *use)
     free(use);
 }
 
-/* The oldest of a day that is over, of a device that is not there. False: there is none such. */
+/* Drops the oldest record whose day is over and whose device is gone. Returns false when there is
+ * none. */
 static bool forget_one(struct exchange *exchange, struct provider *provider)
 {
     for (struct list_link *at = provider->day_uses.next; at != &provider->day_uses; at = at->next) {
@@ -77,7 +77,7 @@ void daily_recall(struct exchange *exchange, struct device *device)
     device->day_use = find(provider_of(exchange, device->key.provider), &device->key.device);
 }
 
-/* What its leases may use yet counts from here on, too. */
+/* Starts to count the time that the device's standing leases may still use. */
 static void count_leases(struct exchange *exchange, struct device *device)
 {
     const struct provider *provider = provider_of(exchange, device->key.provider);
@@ -99,8 +99,8 @@ bool daily_begin(struct exchange *exchange, const struct ask *ask)
     if (ask->daily_ns == 0) {
         return true;
     }
-    if (device->day_use !=
-        NULL) { /* on another clock, perhaps: then what it gave today counts there */
+    /* The clock may be another one; today's use then counts on the new clock. */
+    if (device->day_use != NULL) {
         struct day_use *use = device->day_use;
         const int64_t used_ns = daily_used_ns(exchange, device);
         use->offset_min = offset_min;
@@ -148,8 +148,7 @@ void daily_settle(struct exchange *exchange, const struct lease *lease, int64_t 
     use->used_ns = paid_ns < INT64_MAX - before_ns ? before_ns + paid_ns : INT64_MAX;
     use->day = day;
     touch(exchange, &provider->tracked);
-    if (lease->device ==
-        NULL) { /* what was promised of it is no more, and it used some all the same */
+    if (lease->device == NULL) { /* The lease has ended and holds no promise, but its use counts. */
         struct device *device = device_of(exchange, provider, use);
         if (device != NULL) {
             device_slots_changed(exchange, device);
@@ -164,8 +163,8 @@ int64_t daily_used_ns(const struct exchange *exchange, const struct device *devi
                                                                                    : 0;
 }
 
-/* Of an ask that is the first with a bound there, and has not been let in yet: nobody has counted
- * so far. */
+/* Returns the promise also for an ask that brings the first bound; its leases are not counted
+ * yet. */
 static int128 promised_ns(const struct exchange *exchange, const struct device *device)
 {
     int128 sum_ns = device->promised_ns;

@@ -1,19 +1,19 @@
-/* The donation queue: who has had how much for nothing, and who is next.
+/* The donation queue orders accounts by the slot-time that they had at price 0.
  *
- * Donated use is the slot-time that an account's jobs were settled at price 0. It fades: at every
- * midnight (UTC, by the log) to what is left of it after a day, so that half is left after seven.
- * With d days gone since it was last counted, use U is
+ * Donated use is the slot-time that an account's jobs were settled at price 0. It fades at every
+ * midnight (UTC, log time), so that half is left after seven days. With d days since the last
+ * count, use U becomes
  *
- *     floor(U x FADED[d mod 7] / 2^32) / 2^(d div 7), rounded down,    FADED[k] = floor(2^32 x 2^(-k / 7))
+ *     floor(U x FADED[d mod 7] / 2^32) / 2^(d div 7), rounded down,
+ *     FADED[k] = floor(2^32 x 2^(-k / 7))
  *
- * and the day it is counted for becomes the present one. All accounts fade at the same moments and
- * by the same numbers, so that of two the one with less stays the one with no more.
+ * and the present day becomes its day. All accounts fade at the same moments and by the same
+ * numbers, so fading never changes which of two accounts has less.
  *
- * What leases may yet use counts for the days of a device in the same way: see daily.c.
- *
- * A lease at 0 is granted for a term, and what it may yet use counts as if it were used, until it
- * is settled or the lease ends: else whoever is first in the queue would take all that is free
- * before anything of it is counted. The sum of both is the account's rank. */
+ * A lease at 0 is granted for a term. The time that it may still use counts as used until it is
+ * settled or the lease ends. Otherwise the first account of the queue would take everything free
+ * before any use is counted. The sum of both is the account's rank. daily.c counts such time for
+ * the days of a device in the same way. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void set_promise(struct exchange *exchange, struct lease *lease, int64_t 
     }
 }
 
-/* Slot-time that it has run and that is not settled yet. */
+/* Returns the slot-time that the lease has run and that is not settled yet. */
 static int128 running_ns(const struct exchange *exchange, struct lease *lease)
 {
     int128 sum = 0;
@@ -79,7 +79,7 @@ static int128 running_ns(const struct exchange *exchange, struct lease *lease)
 
 int64_t donation_promised_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
 {
-    /* Beyond its term, what runs there still. */
+    /* An attempt may run beyond the term; running_ns counts it. */
     const int64_t left_ns = end_ns > exchange->now_ns ? end_ns - exchange->now_ns : 0;
     const int128 most = (int128)left_ns * lease->slots + running_ns(exchange, lease);
     return most > INT64_MAX ? INT64_MAX : (int64_t)most;
@@ -127,7 +127,8 @@ void donation_settle(struct exchange *exchange, struct lease *lease, int64_t pai
     set_promise(exchange, lease, lease->promised_ns > paid_ns ? lease->promised_ns - paid_ns : 0);
 }
 
-/* The lowest sequence of each account's bids that want slots, or 0. NULL: memory is short. */
+/* Returns the lowest sequence of each account's bids that want slots, or 0. Returns NULL when
+ * memory is short. */
 static uint64_t *first_bids(const struct exchange *exchange)
 {
     uint64_t *first = calloc(exchange->member_count, sizeof *first);

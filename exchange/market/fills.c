@@ -1,12 +1,12 @@
-/* Fills: who trades with whom, the leases that come of it, and the turns of a step until nobody
- * wants anything. What a lease does then is leases.c's. */
+/* A fill is a trade that becomes a lease. This file matches orders, grants leases and runs the
+ * turns of a step until no order wants anything. leases.c has the life of a lease. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
 
 /* ---------------------------------------------------------------- granting */
 
-/* It takes its slots now, and its agent is told. */
+/* Takes the slots and arms the deadline. */
 static void start(struct exchange *exchange, struct lease *lease)
 {
     lease->device->leased += lease->slots;
@@ -98,7 +98,7 @@ struct lease *lease_grant(struct exchange *exchange, struct part *part, struct a
     return lease;
 }
 
-/* The slots are the former's: nobody comes between. */
+/* The slots pass from the former lease directly, so no other bid comes between. */
 void lease_begin(struct exchange *exchange, struct lease *lease, struct device *device)
 {
     const struct member *provider = member_by_number(exchange, lease->provider);
@@ -130,7 +130,7 @@ uint32_t part_affordable_lanes(const struct part *part, int64_t price_micro)
     return lanes > UINT32_MAX ? UINT32_MAX : (uint32_t)lanes;
 }
 
-/* The maker's price: of whoever came first. A donation is one, whoever did. */
+/* The price is the maker's, the order that came first. A donation is always at 0. */
 int64_t price_between(const struct exchange *exchange, const struct part *part,
                       const struct ask *ask)
 {
@@ -139,7 +139,7 @@ int64_t price_between(const struct exchange *exchange, const struct part *part,
                : part_limit_in(exchange, part, ask->device->cell);
 }
 
-/* Of so many slots that the two could trade. */
+/* Trades at most `slots` between the two. */
 static bool grant_between(struct exchange *exchange, struct part *part, struct ask *ask,
                           uint32_t slots)
 {
@@ -158,9 +158,9 @@ static bool grant_between(struct exchange *exchange, struct part *part, struct a
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-/* Before anything was charged, or held to be charged, a job may wait for a better price, and
- * without a budget for what is given away; after, with nothing running and no lease that might
- * still come back, it would wait for ever for what its budget no longer covers. */
+/* A job may wait for a better price before anything was charged or is held for a charge; a job
+ * without a budget waits for donated slots. Afterwards, with nothing running and no lease left, the
+ * job would wait forever for slots that its budget no longer covers. */
 static bool is_used_up(const struct job *job)
 {
     if (job->running > 0 || job->hold.amount_micro == 0 ||
@@ -179,10 +179,10 @@ struct pair_context {
     struct exchange *exchange;
     struct part *part;
     struct ask *ask;
-    const struct part
-        *whole; /* of those that wait to be filled all at once, the only one looked at; NULL: all */
-    bool is_short; /* an ask was passed over because a term of it costs more than the budget has
-                      left */
+    /* Bids that wait to be filled all at once are passed over, except this one; NULL: none is
+     * passed over. */
+    const struct part *whole;
+    bool is_short; /* A term of some ask costs more than the budget has left. */
 };
 
 bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask)
@@ -193,7 +193,7 @@ bool part_may_take(const struct exchange *exchange, const struct part *part, con
            (part->waiting == 0 || part_choice(exchange, part, provider) > 0);
 }
 
-/* Own orders are passed over: a new one that would have met its own first was refused. */
+/* Own orders are passed over: a new order that meets its own first was refused. */
 static bool skip_ask(void *context, uint32_t handle)
 {
     struct pair_context *pair = context;
@@ -243,7 +243,7 @@ bool ask_match(const struct exchange *exchange, const struct book_order *order, 
     return book_match_by_rank(exchange->book, order, &ranking, skip, context, ret_match);
 }
 
-/* The best bid that rests, whether the ask rests or arrives; NULL: none. */
+/* Returns the best resting bid for a resting or arriving ask; NULL: none. */
 static struct part *best_part(struct exchange *exchange, struct ask *ask, uint32_t *ret_slots)
 {
     struct pair_context pair = {.exchange = exchange, .ask = ask};
@@ -256,7 +256,7 @@ static struct part *best_part(struct exchange *exchange, struct ask *ask, uint32
     return exchange->orders_by_handle[match.handle];
 }
 
-/* As skip_bid, and leaves no trace. */
+/* skip_unfit does the same as skip_bid and leaves no trace. */
 struct offer {
     const struct exchange *exchange;
     const struct ask *ask;
@@ -309,11 +309,11 @@ bool ask_is_spoken_for(struct exchange *exchange, struct ask *ask, const struct 
 
 struct found_ask {
     struct ask *ask;
-    uint32_t slots; /* that the two could trade */
-    bool is_short;  /* one was passed over for the budget */
+    uint32_t slots; /* slots that the two can trade */
+    bool is_short;  /* an ask was passed over for the budget */
 };
 
-/* The best ask that rests, whether the bid rests or arrives. */
+/* Finds the best resting ask for a resting or arriving bid. */
 static struct found_ask best_ask(struct exchange *exchange, struct part *part)
 {
     struct pair_context pair = {.exchange = exchange, .part = part};
@@ -344,7 +344,7 @@ bool donation_is_due(struct exchange *exchange, struct lease *lease)
         .exchange = exchange, .part = lease->part, .ask = lease->device->ask};
     struct book_order order = ask_order(exchange, pair.ask);
     struct book_match match;
-    order.slots = lease->slots; /* as if they were free */
+    order.slots = lease->slots; /* counts the lease's slots as free */
     if (!ask_match(exchange, &order, skip_holder, &pair, &match)) {
         return false;
     }
@@ -352,10 +352,9 @@ bool donation_is_due(struct exchange *exchange, struct lease *lease)
     return donation_rank(exchange, next->job->owner) < donation_rank_without(exchange, lease);
 }
 
-/* A step may free several asks and make several jobs want more; whoever is looked at first may be
- * nobody's best. So from this ask to the job it would take, from that to the ask it would take, and
- * so on, better each time, until two are best for each other: they trade. False when they
- * cannot. */
+/* A step may free several asks and make several jobs want more, so the first one looked at may be
+ * nobody's best. The loop goes from this ask to its best job, from the job to its best ask, and so
+ * on. Two that are best for each other trade. Returns false when no two can. */
 static bool trade_from(struct exchange *exchange, struct ask *ask)
 {
     for (;;) {
@@ -378,7 +377,7 @@ static bool trade_from(struct exchange *exchange, struct ask *ask)
     }
 }
 
-/* Whether a part of the job finds an ask that the budget covers: then the job goes on for now. */
+/* Returns true when a part of the job finds an ask that the budget covers; then the job goes on. */
 static bool can_buy(struct exchange *exchange, struct job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -389,8 +388,8 @@ static bool can_buy(struct exchange *exchange, struct job *job)
     return false;
 }
 
-/* Whether `part`, of the same job, would get the slots of that lease, which has no use for them, if
- * they were free. */
+/* Returns true when `part`, of the same job, would get the slots of the idle lease if they were
+ * free. */
 static bool would_take(const struct exchange *exchange, const struct part *part,
                        const struct lease *lease)
 {
@@ -413,7 +412,7 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
                job_free_micro(part->job) + lease->reserved_micro;
 }
 
-/* The slots of its job's idle leases, instead of when these have been idle for long. */
+/* Ends idle leases of the job early for the part's slots, before their idle time is over. */
 static void take_idle(struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
@@ -429,7 +428,7 @@ static void take_idle(struct exchange *exchange, const struct part *part)
     }
 }
 
-/* All of it, or else it waits for that, or is cancelled. */
+/* Fills the whole job; otherwise the job waits for that or is cancelled. */
 static void match_whole(struct exchange *exchange, struct job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -450,7 +449,7 @@ static void match_whole(struct exchange *exchange, struct job *job)
     }
 }
 
-/* What has no bids has come to its end when its last lease has. */
+/* A job without bids ends with its last lease. */
 static void look_at_leases(struct exchange *exchange, struct job *job, uint8_t reason)
 {
     if (job->phase != JOB_PHASE_OPEN || job->is_closing || !job_lives_off_leases(job) ||
@@ -465,8 +464,8 @@ static void look_at_leases(struct exchange *exchange, struct job *job, uint8_t r
     job_close(exchange, job, JOB_PHASE_CANCELLED, reason);
 }
 
-/* The market was at rest before what arrives: whom that meets first has nobody better, and no more
- * of it rests than what is left. What rested already and wants more is one of several that do. */
+/* The market was at rest before an arriving bid, so its first match has no better partner, and only
+ * the rest of it rests. A resting bid that wants more is one of several. */
 static void match_part(struct exchange *exchange, struct part *part)
 {
     if (part->job->type == EXCHANGE_FOK || job_waits_for_all(part->job)) {
@@ -505,7 +504,7 @@ static bool fill_arriving_ask(struct exchange *exchange, struct ask *ask)
 static void match_ask(struct exchange *exchange, struct ask *ask)
 {
     if (!book_rests(exchange->book, ask->handle)) {
-        /* Bids that are filled all at once are filled from what rests. */
+        /* Bids that are filled all at once need the ask to rest. */
         while (exchange->wholes == 0 && fill_arriving_ask(exchange, ask)) {
         }
         ask_rest(exchange, ask);
@@ -536,8 +535,7 @@ static int compare_idle(const void *left, const void *right)
     return (a->lease->id > b->lease->id) - (a->lease->id < b->lease->id);
 }
 
-/* Those of the part that have a free lane into `ret_idle`, where it is not NULL; returns how
- * many. */
+/* Counts the part's leases with a free lane, and lists them in `ret_idle` unless NULL. */
 static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
 {
     const struct job *job = part->job;
@@ -555,10 +553,9 @@ static size_t find_idle(const struct part *part, struct idle_lease *ret_idle)
     return count;
 }
 
-/* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once,
- * not only when it next has a result; whoever would be done first takes first, before whoever has a
- * result in this step: that one made them ready, and may be the slowest of all. Those that came
- * back go where they are done first, idle or not. */
+/* Subtasks came to the queue, and leases with a free lane take them at once. The lease that is done
+ * first takes first, before leases with a result in this step, which may be the slowest. Returned
+ * subtasks go where they are done first, idle or not. */
 static void spread(struct exchange *exchange, struct part *part)
 {
     list_remove(&part->back);
@@ -576,8 +573,7 @@ static void spread(struct exchange *exchange, struct part *part)
     free(idle);
 }
 
-/* Until nobody wants anything, or memory is short: then this exchange is at its end, and no turn
- * more would change what it answers. */
+/* Runs until no order wants anything or memory is short; then further turns change no answer. */
 void market_run(struct exchange *exchange)
 {
     while (!exchange->is_out_of_memory) {
@@ -611,7 +607,7 @@ void market_run(struct exchange *exchange)
             struct part *part = LIST_ELEMENT(exchange->fronts.next, struct part, front);
             list_remove(&part->front);
             part_place_retries(exchange, part);
-        } else if (!spot_turn(exchange)) { /* only when nobody can fill from what is free */
+        } else if (!spot_turn(exchange)) { /* runs when no bid fills from free slots */
             return;
         }
     }

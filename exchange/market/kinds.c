@@ -1,4 +1,5 @@
-/* Cells and classes as records: when they come and go, and how many of them one account uses. */
+/* Cells and classes are records here, with their arrival, their end and the number that one account
+ * uses. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void refuse(struct exchange *exchange, enum book_status status)
     assert(false && "not a status of a cell or class");
 }
 
-/* False: it was there. */
+/* Returns false when the record was there. */
 static bool enter(struct exchange *exchange, struct kind *kind, uint32_t number,
                   enum record_type type)
 {
@@ -45,7 +46,7 @@ static void leave(struct exchange *exchange, struct kind *kind)
     *kind = (struct kind){0};
 }
 
-/* Which of `bound` kinds were met, and how many. */
+/* A census marks which of `bound` kinds were met, and counts them. */
 struct census {
     bool *is_met;
     uint32_t count;
@@ -137,8 +138,8 @@ static bool is_among(const struct device *device, const struct exchange_advertis
     return false;
 }
 
-/* Those that the provider (NULL: this is its first word) will use: what it advertises now, and what
- * a lease still holds. */
+/* Counts the cells that the provider will use, by the advertisement and by standing leases.
+ * `provider` is NULL for a first advertisement. */
 static uint32_t cells_after(struct exchange *exchange, const struct provider *provider,
                             const struct exchange_advertise *advertise, const uint32_t *cells)
 {
@@ -185,7 +186,7 @@ bool cells_take(struct exchange *exchange, const struct exchange_advertise *adve
     return true;
 }
 
-/* Those that the provider uses when that device is of `cell`. */
+/* Counts the cells that the provider uses when the device has cell `cell`. */
 static uint32_t cells_with(struct exchange *exchange, const struct provider *provider,
                            const struct device *device, uint32_t cell)
 {
@@ -245,11 +246,11 @@ bool cell_take_with_terms(struct exchange *exchange, const struct device *device
 
 /* ---------------------------------------------------------------- classes */
 
-/* An account without open jobs keeps no more places than these. */
+/* An account without open jobs keeps at most this many places. */
 enum { USES_KEPT = 16 };
 
-/* Its place, or the free one that it would have: one after the other from its number on. The
- * account has any. */
+/* Returns the place of the class, or the free one for it, searching upwards from its number. The
+ * account has places. */
 static struct class_use *use_of(const struct member *member, uint32_t class_id)
 {
     const uint32_t mask = member->use_capacity - 1;
@@ -314,7 +315,7 @@ static void class_use_drop(struct exchange *exchange, uint32_t account, uint32_t
         member->use_capacity = 0;
         return;
     }
-    /* What would no longer be reached moves back: as in table_remove. */
+    /* Entries that would no longer be reached move back, as in table_remove. */
     uint32_t free_at = (uint32_t)(hole - member->uses);
     for (uint32_t at = (free_at + 1) & mask; member->uses[at].parts != 0; at = (at + 1) & mask) {
         if (((at - member->uses[at].class_id) & mask) >= ((at - free_at) & mask)) {

@@ -1,3 +1,4 @@
+/* A provider advertises devices, places asks on them, and comes and goes. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
@@ -8,7 +9,7 @@
 
 /* ---------------------------------------------------------------- asks and free slots */
 
-/* None outside its hours, and no more than the day has left. */
+/* Counts none outside the ask's hours, and no more than the day has left. */
 static uint32_t free_slots(const struct exchange *exchange, const struct ask *ask)
 {
     const struct device *device = ask->device;
@@ -51,8 +52,7 @@ void device_drop_if_gone(struct exchange *exchange, struct device *device)
     free(device);
 }
 
-/* Its agent may not know of it: orders are placed and cancelled by other sessions of the account
- * too. */
+/* The agent may not know of the ask: other sessions of the account place and cancel orders too. */
 static void tell_of_ask(struct exchange *exchange, const struct ask *ask, bool stands)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_ASK, ask->device->key.provider);
@@ -114,7 +114,7 @@ struct book_order ask_order(const struct exchange *exchange, const struct ask *a
 void ask_rest(struct exchange *exchange, const struct ask *ask)
 {
     const struct book_order order = ask_order(exchange, ask);
-    (void)book_rest(exchange->book, ask->handle, &order); /* it is within the book's limit */
+    (void)book_rest(exchange->book, ask->handle, &order); /* the cap of the book has room */
     exchange->slots_freed += order.slots;
     feed_note(exchange, ask->handle);
 }
@@ -167,7 +167,7 @@ struct ask *ask_create(struct exchange *exchange, const struct ask *fields)
 
 typedef void on_lease(struct exchange *exchange, struct lease *lease, const void *context);
 
-/* Oldest first. What one action does may end others of them too: they are looked up again. */
+/* Visits leases oldest first. An action may end further leases, so each is looked up again. */
 static void for_leases_of(struct exchange *exchange, const struct provider *provider,
                           on_lease *action, const void *context)
 {
@@ -207,8 +207,8 @@ static void revoke(struct exchange *exchange, struct lease *lease, const void *c
     job_check(exchange, lease->job); /* it may have been the last attempt of the last subtask */
 }
 
-/* One that left hears nothing. A job that loses work by it avoids it for a while: who comes and
- * goes all the time would otherwise use up the attempts of a subtask alone. */
+/* A provider that left hears nothing. A job that loses work avoids it for a while; otherwise a
+ * provider that comes and goes could use up all attempts of a subtask. */
 static void leave(struct exchange *exchange, struct lease *lease, const void *context)
 {
     (void)context;
@@ -219,7 +219,7 @@ static void leave(struct exchange *exchange, struct lease *lease, const void *co
     job_check(exchange, lease->job);
 }
 
-/* Another part of its job may have its slots now that the device is on offer. */
+/* Another part of the job may have the idle slots now that the device is on offer. */
 static void offer_idle_leases(struct exchange *exchange, const struct device *device)
 {
     const struct provider *provider = member_by_number(exchange, device->key.provider)->provider;
@@ -270,7 +270,7 @@ static struct provider *provider_of(struct exchange *exchange, struct member *me
     return provider;
 }
 
-/* `cell` is the device's from here on. */
+/* The device takes over the reference to `cell`. */
 static void device_set(struct exchange *exchange, struct provider *provider,
                        const struct exchange_device *given, uint32_t cell)
 {
@@ -332,7 +332,7 @@ static void replace_devices(struct exchange *exchange, struct member *member,
 enum { TRUST_OF_REFEREES = 1, TRUST_OF_OPERATORS = 2 };
 static const char trust_name[] = "trust";
 
-/* What the operator trusts an account with; 0: nothing but to trade. */
+/* Returns the operator's trust in the account; 0: it may only trade. */
 static int64_t trust_in(uint32_t roles)
 {
     return (roles & XROLE_OPERATOR) != 0  ? TRUST_OF_OPERATORS
@@ -346,9 +346,9 @@ static bool is_of_the_market(const struct attribute *attribute)
            strcmp(attribute->name, trust_name) == 0;
 }
 
-/* What an advertisement says, and in place of what it says of being a referee, or trusted, what its
- * account is, and of its leases that they are firm, until an ask says otherwise. One allocation,
- * the caller's; NULL: out of memory. */
+/* Copies the advertisement with attributes that only the exchange may set: referee and trust as the
+ * account has them, and firm leases until an ask says otherwise. The caller frees the one block;
+ * NULL: memory is short. */
 static struct exchange_advertise *with_roles(struct exchange *exchange,
                                              const struct exchange_advertise *said, uint32_t roles)
 {
@@ -434,8 +434,7 @@ void ask_placed(struct exchange *exchange, struct ask *ask)
     if (list_empty(&ask->wanting)) {
         list_append(&exchange->wanting_asks, &ask->wanting);
     }
-    offer_idle_leases(exchange,
-                      ask->device); /* at its former terms they had no use but their own */
+    offer_idle_leases(exchange, ask->device); /* the former terms kept them from other parts */
     device_expose_leases(exchange, ask->device);
 }
 
@@ -645,7 +644,7 @@ static int compare_held(const void *left, const void *right)
 struct held_list {
     const struct exchange_held *items; /* sorted */
     size_t count;
-    int64_t as_of_ns; /* the agent's Welcome */
+    int64_t as_of_ns; /* time of the agent's Welcome */
 };
 
 static const struct exchange_held *held_first_of(const struct held_list *held, uint64_t lease)
@@ -668,11 +667,10 @@ static bool held_has(const struct held_list *held, uint64_t lease, uint32_t inde
     return bsearch(&key, held->items, held->count, sizeof key, compare_held) != NULL;
 }
 
-/* An attempt that the broker counts on and the agent has not. One sent before the agent's Welcome
- * is lost: its subtask goes back to the queue at once. One sent since is on its way, or was when
- * the agent stated what it held: saying it again does no harm, unless its provider may not run it
- * any more. A doubted one has gone back already.
- * True: the agent has lost what it should have run. */
+/* The broker counts on the attempt and the agent does not have it. An attempt sent before the
+ * agent's Welcome is lost, and its subtask is queued again. A later one may be on its way, so
+ * sending it again does no harm, unless the provider may not run it any more. A doubted one was
+ * queued before. Returns true when the agent has lost work. */
 static bool tell_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
                          int64_t as_of_ns)
 {
@@ -687,8 +685,8 @@ static bool tell_missing(struct exchange *exchange, struct lease *lease, struct 
     return was_sent_before && is_wanted;
 }
 
-/* What the broker holds of this lease, compared with what the agent says that it holds. To have
- * lost any of it is one failure, however much it was: a restart is no more than that. */
+/* Compares the broker's view of the lease with the agent's. Any loss is one failure, since one
+ * restart causes it. */
 static void reconcile(struct exchange *exchange, struct lease *lease, const void *context)
 {
     const struct held_list *held = context;
@@ -723,8 +721,8 @@ static void reconcile(struct exchange *exchange, struct lease *lease, const void
     job_check(exchange, lease->job);
 }
 
-/* What the agent holds and the broker does not: a lease that is not its own or has ended, an
- * attempt that was decided. It ends without a result. */
+/* The agent holds a lease that is not its own or has ended, or a decided attempt. The lease or
+ * attempt ends without a result. */
 static void tell_unknown(struct exchange *exchange, const struct held_list *held)
 {
     uint32_t number = exchange->command->account;
@@ -761,7 +759,7 @@ void apply_statement(struct exchange *exchange, const struct exchange_statement 
         memcpy(sorted, statement->held, statement->count * sizeof *sorted);
         qsort(sorted, statement->count, sizeof *sorted, compare_held);
     }
-    /* Nobody has seen what is sent from now on, whatever it says. */
+    /* A time in the future is wrong: nobody has seen messages that are not sent yet. */
     int64_t as_of_ns =
         statement->as_of_ns < exchange->now_ns ? statement->as_of_ns : exchange->now_ns;
     const struct held_list held = {

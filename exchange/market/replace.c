@@ -1,7 +1,8 @@
-/* An order that stands gets other terms under its own id: all of them or, refused, none. */
+/* A replacement gives a standing order other terms under its own id. A refused one changes
+ * nothing. */
 #include "exchange/state.h"
 
-/* What a bid is to be, beside what it is. */
+/* The new terms of a bid. */
 struct rebid {
     int64_t cap_micro, bid_micro;
     uint32_t at_most;
@@ -34,7 +35,7 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
     return !exchange->is_rejected;
 }
 
-/* With fewer slots alone it stays what it is, whatever the band is now. */
+/* An ask that only offers fewer slots stays as it is, whatever the band is now. */
 static bool ask_is_admitted(struct exchange *exchange, const struct ask *wanted)
 {
     return price_in_band(exchange, "price_micro", wanted->price_micro) &&
@@ -72,7 +73,7 @@ static void replace_ask(struct exchange *exchange, struct ask *ask,
         book_set_slots(exchange->book, ask->handle, ask_order(exchange, ask).slots);
     } else {
         ask->sequence = exchange->sequence++;
-        book_remove(exchange->book, ask->handle); /* it arrives */
+        book_remove(exchange->book, ask->handle); /* it arrives anew */
     }
     touch(exchange, &ask->tracked);
     ask_placed(exchange, ask);
@@ -149,7 +150,7 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
     return true;
 }
 
-/* Under the budget that is to be: a bid at market price follows it. */
+/* The limit follows from the new budget when the bid is at market price. */
 static struct rebid what_is_wanted(const struct exchange *exchange, const struct part *part,
                                    const struct exchange_replace *replace)
 {
@@ -163,7 +164,7 @@ static struct rebid what_is_wanted(const struct exchange *exchange, const struct
                            : part_limit(exchange, part, wanted.cap_micro,
                                         replace->has_budget ? replace->budget_micro
                                                             : part->job->hold.amount_micro);
-    /* At market price it follows the band, but where it keeps its place. */
+    /* A bid at market price follows the band, unless it keeps its place. */
     if (part->rate == RATE_NONE && wanted.cap_micro < 0 &&
         !slots_reduced(part->at_most, wanted.at_most)) {
         wanted.bid_micro = wanted.bid_micro < exchange->price_band_micro
@@ -190,7 +191,7 @@ static bool is_changed(const struct part *part, const struct rebid *wanted)
     return wanted->bid_micro != part->bid_micro || wanted->at_most != part->at_most;
 }
 
-/* What names no price follows the band by itself. */
+/* A bid without a price follows the band by itself. */
 static bool bid_is_admitted(struct exchange *exchange, const struct part *wanted,
                             int64_t budget_micro)
 {
@@ -200,7 +201,8 @@ static bool bid_is_admitted(struct exchange *exchange, const struct part *wanted
                               part_notional(exchange, wanted, budget_micro));
 }
 
-/* What is wanted of each part; false with the refusal when one would trade with its own owner. */
+/* Finds the new terms of each part. Returns false when refused, for example because a bid would
+ * trade with its own owner. */
 static bool bids_wanted(struct exchange *exchange, const struct job *job,
                         const struct exchange_replace *replace, struct rebid ret_wanted[PARTS_MOST])
 {
@@ -236,7 +238,7 @@ static void raise_budget(struct exchange *exchange, struct job *job, int64_t bud
         return;
     }
     enum accounts_status raised = hold_raise(exchange->accounts, &job->hold, more_micro);
-    assert(raised == ACCOUNTS_OK); /* funds were looked at before, and all money fits */
+    assert(raised == ACCOUNTS_OK); /* funds were checked before, and all money fits */
     (void)raised;
     touch(exchange, &member_by_number(exchange, job->owner)->tracked);
     struct ledger_record *record = emit_ledger(exchange, LEDGER_HOLD);
@@ -262,7 +264,7 @@ static void replace_bids(struct exchange *exchange, struct job *job,
         const bool is_told = is_changed(part, &wanted[i]);
         if (!keeps_place(part, &wanted[i])) {
             part->sequence = exchange->sequence++;
-            book_remove(exchange->book, part->handle); /* it arrives */
+            book_remove(exchange->book, part->handle); /* it arrives anew */
             feed_note(exchange, part->handle);
         }
         set_bid(part, &wanted[i]);
@@ -270,7 +272,7 @@ static void replace_bids(struct exchange *exchange, struct job *job,
             part_bid_record(exchange, part);
         }
     }
-    job_expose_leases(exchange, job); /* they rank by its bids */
+    job_expose_leases(exchange, job); /* leases rank by the bids */
     touch(exchange, &job->tracked);
     job_bids_arrive(exchange, job);
     report_job(exchange, job);

@@ -1,12 +1,12 @@
-/* Interruptible leases, and the bids that take them from their holders.
+/* The spot market lets bids take interruptible leases from their holders.
  *
- * Whoever holds such a lease beyond its minimum run offers it, whether he likes it or not, at his
- * own limit and the increment: so these leases stand as asks in a book of their own, of the same
- * cells and classes, whose best price is the lowest rank. A bid that found nothing to fill from
- * looks there, and a lease that has come there looks for the best bid of the market; two that are
- * best for each other trade. Then the lease is promised to the bid, and its holder is told: what it
- * runs may end within the notice. A limit must be higher than the one before for every such trade,
- * so that no two bids can take a lease from each other in turn. */
+ * A lease beyond its minimum run is exposed at its holder's limit plus the increment. Exposed
+ * leases are asks in a book of their own, with the same cells and classes; the best price is the
+ * lowest rank. A bid that found nothing to fill from looks there, and a newly exposed lease looks
+ * for the best bid of the market. Two that are best for each other trade. The lease is then
+ * promised to the bid, and its holder is told; running work may end within the notice. Each trade
+ * needs a higher limit than the one before, so two bids cannot take a lease from each other in
+ * turn. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { EXPOSED_LEAST = 64 };
 
 struct spot {
     struct book *book;
-    struct lease **leases; /* by handle */
+    struct lease **leases; /* indexed by handle */
     uint32_t *free_handles;
     uint32_t free_count, capacity;
 };
@@ -50,7 +50,7 @@ static bool spot_grow(struct spot *spot)
     return true;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when memory is short. */
 static struct spot *spot_of(struct exchange *exchange)
 {
     if (exchange->spot != NULL) {
@@ -71,8 +71,8 @@ static struct spot *spot_of(struct exchange *exchange)
     return spot;
 }
 
-/* Cells and classes have the same numbers as in the market's book, and are there while somebody
- * stands in them. */
+/* Cells and classes have the same numbers as in the market's book. They exist here while an order
+ * uses them. */
 static bool hold_cell(struct exchange *exchange, uint32_t cell)
 {
     struct book *book = exchange->spot->book;
@@ -108,7 +108,7 @@ int64_t lease_exposed_ns(const struct lease *lease)
                                          : INT64_MAX;
 }
 
-/* What the holder would pay for a slot-hour there; when its job bids no more, what it pays. */
+/* Returns the holder's limit per slot-hour, or the lease's price when its job bids no more. */
 static int64_t rank_of(const struct exchange *exchange, const struct lease *lease)
 {
     const struct part *part = lease->part;
@@ -116,7 +116,7 @@ static int64_t rank_of(const struct exchange *exchange, const struct lease *leas
                                       : part_limit_in(exchange, part, lease->device->cell);
 }
 
-/* What costs nothing is nobody's to outbid. */
+/* A lease at price 0 is never exposed. */
 static bool is_exposed(const struct exchange *exchange, const struct lease *lease)
 {
     return lease->state == LEASE_ACTIVE && lease_exposed_ns(lease) <= exchange->now_ns &&
@@ -128,7 +128,7 @@ static bool is_exposed(const struct exchange *exchange, const struct lease *leas
 static void conceal(struct exchange *exchange, struct lease *lease)
 {
     struct spot *spot = exchange->spot;
-    assert(spot != NULL); /* it stands there */
+    assert(spot != NULL); /* an exposed lease stands there */
     book_remove(spot->book, lease->exposed);
     book_cell_release(spot->book, lease->exposed_cell);
     spot->free_handles[spot->free_count++] = lease->exposed;
@@ -193,7 +193,7 @@ struct challenge {
     struct lease *lease;
 };
 
-/* That the budget covers for a term, and the device's day has left. */
+/* Counts lanes that the budget covers for a term and the device's day has left. */
 static uint32_t lanes_to_take(const struct exchange *exchange, const struct part *part,
                               const struct lease *lease)
 {
@@ -205,7 +205,7 @@ static uint32_t lanes_to_take(const struct exchange *exchange, const struct part
     return lanes < of_day ? lanes : (uint32_t)of_day;
 }
 
-/* The terms of the new lease are those of the ask as it stands now. */
+/* The new lease has the terms of the ask as it stands now. */
 bool lease_may_be_taken(const struct exchange *exchange, const struct part *part,
                         const struct lease *lease)
 {
@@ -214,7 +214,7 @@ bool lease_may_be_taken(const struct exchange *exchange, const struct part *part
            ask->price_micro <= lease->exposed_micro && part_may_take(exchange, part, ask);
 }
 
-/* But for the limit and the budget. What is post-only waits for others to come to it. */
+/* The call ignores limit and budget. A post-only bid never challenges. */
 static bool may_challenge(const struct exchange *exchange, const struct part *part,
                           const struct lease *lease)
 {
@@ -266,8 +266,8 @@ static bool skip_part(void *context, uint32_t handle)
     return !may_take(exchange, exchange->orders_by_handle[handle], challenge->lease);
 }
 
-/* The lease that ranks lowest of those that the part's bid may take; of equal ones the oldest.
- * NULL: none. */
+/* Returns the lowest ranked lease that the part's bid may take, the oldest of equals; NULL:
+ * none. */
 static struct lease *lowest_lease(struct exchange *exchange, const struct part *part)
 {
     struct challenge challenge = {.exchange = exchange, .part = part};
@@ -279,7 +279,7 @@ static struct lease *lowest_lease(struct exchange *exchange, const struct part *
                : NULL;
 }
 
-/* The best bid that may take it. NULL: none. */
+/* Returns the best bid that may take the lease; NULL: none. */
 static struct part *best_challenger(struct exchange *exchange, struct lease *lease)
 {
     struct challenge challenge = {.exchange = exchange, .lease = lease};
@@ -298,7 +298,7 @@ static struct part *best_challenger(struct exchange *exchange, struct lease *lea
                : NULL;
 }
 
-/* It gets no more work, and ends when what it runs has, or with the notice. */
+/* The lease gets no more work. It ends when its running work does, or with the notice. */
 static void notify(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
@@ -321,7 +321,7 @@ static void notify(struct exchange *exchange, struct lease *lease)
     job_wants(exchange, job);
 }
 
-/* False: there is no room for one more lease. */
+/* Returns false when there is no room for one more lease. */
 static bool promise(struct exchange *exchange, struct part *part, struct lease *lease)
 {
     const int64_t price_micro = lease->exposed_micro;
@@ -342,8 +342,8 @@ static bool promise(struct exchange *exchange, struct part *part, struct lease *
     return true;
 }
 
-/* From the lease to the bid that would take it, from that to the lease that it would take, better
- * each time, as trade_from (fills.c) does with asks. False: nobody takes any. */
+/* The loop goes from a lease to its best bid, and from the bid to the lowest lease. Each is better
+ * than the last, as with asks in trade_from (fills.c). Returns false when no bid takes any. */
 static bool challenge_from(struct exchange *exchange, struct lease *lease)
 {
     for (;;) {
@@ -374,7 +374,7 @@ bool spot_turn(struct exchange *exchange)
         struct lease *lease =
             exchange->is_halted || !wants(part) ? NULL : lowest_lease(exchange, part);
         if (lease != NULL && challenge_from(exchange, lease)) {
-            part_challenges(exchange, part); /* for more, unless what that freed is enough */
+            part_challenges(exchange, part); /* the bid may want more slots */
         }
         return true;
     }

@@ -1,16 +1,15 @@
-/* Bids that are filled all at once or not at all: of a job that is to have everything now or
- * nothing, and of one that waits until it can. What would fill them is planned first, on the asks
- * as they rest: part by part, the scarcest first, each from the best ask on. Only a plan for all of
- * it becomes leases.
+/* This file fills bids all at once or not at all. Such a job takes everything now or nothing (FOK),
+ * or waits until it can have everything (ALL_OR_NONE). The fills are planned first on the resting
+ * asks, part by part, the scarcest first, each from the best ask on. Only a plan for all of it
+ * becomes leases.
  *
- * Bids that wait like that rest in the book, in their place, and are passed over as long as there
- * is no such plan: so they block nobody, and are served before who comes behind them.
+ * Waiting bids rest in the book in their place, and are passed over until there is a plan. So they
+ * block nobody, and are served before bids that come later.
  *
- * They are tried again when slots come, not when some go. With the parts in the same order fewer
- * slots make no plan that more did not: each part is left what the parts before it did not take, at
- * no lower prices. But which part is the scarcest can change, and with that who chooses first. A
- * plan that would come of this alone has to wait for slots: to look for it after every fill and
- * every withdrawal would be to plan for every such job each time. */
+ * A waiting job is tried again when slots come, not when slots go. With the parts in the same
+ * order, fewer slots never make a plan that more slots did not: each part finds what earlier parts
+ * left, at no lower prices. A change of the scarcest part could make a new plan, but that plan
+ * waits for the next slots. Planning after every fill and withdrawal would cost too much. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -26,9 +25,9 @@ struct planned_fill {
 struct planning {
     struct exchange *exchange;
     const struct part *part;
-    int64_t free_micro; /* of the budget */
-    bool is_counting;   /* of what there is for that part alone, each ask once */
-    bool is_outbid;     /* an ask was left to a better bid, which has yet to take it */
+    int64_t free_micro; /* free part of the budget */
+    bool is_counting;   /* the supply for that part alone is counted, each ask once */
+    bool is_outbid;     /* an ask was left to a better bid that has yet to take it */
 };
 
 static bool skip_ask(void *context, uint32_t handle)
@@ -51,7 +50,7 @@ static bool skip_ask(void *context, uint32_t handle)
     return is_outbid;
 }
 
-/* Slots that there are for the part alone, counted until they are `plenty`. */
+/* Counts the slots for the part alone, up to `plenty`. */
 static uint64_t count_supply(struct planning *planning, uint64_t plenty)
 {
     struct exchange *exchange = planning->exchange;
@@ -124,11 +123,11 @@ static bool plan_part(struct planning *planning, struct part *part)
 
 struct need {
     struct part *part;
-    uint64_t over; /* slots that there are for it beyond those that it wants */
+    uint64_t over; /* supply for the part beyond its wanted slots */
 };
 
-/* How scarce each part is; false with what it lacks at least, in slots, when one cannot be filled
- * even alone. */
+/* Sorts the parts by scarcity. Returns false when a part cannot be filled even alone; *ret_missing
+ * is the least number of slots that it lacks. */
 static bool find_needs(struct planning *planning, struct job *job,
                        struct need ret_needs[PARTS_MOST], uint64_t *ret_missing)
 {
@@ -176,7 +175,8 @@ static bool plan_make(struct exchange *exchange, struct job *job)
     const bool others_may_buy = exchange->lease_count < exchange->limits.leases;
     if (planning.is_outbid && others_may_buy && job_waits_for_all(job) &&
         list_empty(&first->wanting)) {
-        list_append(&exchange->wanting_parts, &first->wanting); /* once they have */
+        /* The job is tried again once the better bids have bought. */
+        list_append(&exchange->wanting_parts, &first->wanting);
     }
     return false;
 }
@@ -199,8 +199,8 @@ bool job_fill_whole(struct exchange *exchange, struct job *job)
     }
     for (uint32_t i = 0; i < exchange->plan_count && !exchange->is_out_of_memory; i++) {
         const struct planned_fill *fill = &exchange->plan[i];
-        (void)lease_grant(exchange, fill->part, fill->ask, fill->slots, fill->price_micro,
-                          NULL); /* NULL: memory is short, which the step says */
+        /* NULL means that memory is short; the step reports it. */
+        (void)lease_grant(exchange, fill->part, fill->ask, fill->slots, fill->price_micro, NULL);
     }
     plan_drop(exchange);
     return true;

@@ -1,3 +1,11 @@
+/* A snapshot is the whole state as bytes, and the state hash is the sum of its records' hashes.
+ *
+ * Every entity is one record, written by the cursor. The sum of the records' SHA-256 (four lanes of
+ * 64 bits, modulo 2^64) does not depend on order, so it is updated record by record.
+ *
+ *     snapshot: "BS12", u32 record count, then records: u8 type, u32 length, fields
+ *
+ * Handles, lists, lanes and timers are left out: loading rebuilds them. */
 #include "exchange/state.h"
 
 #include "base/cursor.h"
@@ -6,15 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Every entity is one record: a type byte and its fields, written by the cursor. A snapshot is a
- * head and all records in a fixed order; the state hash is the sum of the records' SHA-256 (four
- * lanes of 64 bits, modulo 2^64), which does not depend on order and so can be kept up to date
- * record by record.
- *
- *   snapshot: "BS12", u32 record count, then records: u8 type, u32 length, fields
- *
- * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
 
@@ -632,8 +631,8 @@ static void put_record(struct writer *out, const struct exchange *exchange,
     put_entity(out, exchange, tracked);
 }
 
-/* Hash of one record, its type in front. Most fit the stack; a lease with much in flight does
- * not. */
+/* Hashes one record, its type in front. Most records fit the stack; a lease with much in flight
+ * does not. */
 static bool record_hash(const struct exchange *exchange, const struct tracked *tracked,
                         struct hash32 *ret_hash)
 {

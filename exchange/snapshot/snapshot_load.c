@@ -1,5 +1,5 @@
-/* Reads what snapshot.c writes: the market, who is in it and what they offer; jobs and leases are
- * read by snapshot_load_jobs.c. */
+/* Loading reads the bytes that snapshot.c writes: the market, its accounts and their offers.
+ * snapshot_load_jobs.c reads jobs and leases. */
 #include "exchange/snapshot/snapshot_load.h"
 
 #include <stdlib.h>
@@ -222,7 +222,7 @@ static bool get_id_entry(struct exchange *exchange, struct reader *in)
         table_find(&exchange->ids, &fields.key) != NULL) {
         return false;
     }
-    struct refused_id *refused = /* or only its beginning */
+    struct refused_id *refused = /* a refused_id, or its first member alone */
         allocate(exchange, fields.is_refused ? sizeof *refused : sizeof fields);
     struct id_entry *entry = (struct id_entry *)refused;
     if (entry == NULL) {
@@ -242,7 +242,7 @@ static bool get_id_entry(struct exchange *exchange, struct reader *in)
     return true;
 }
 
-/* A device that is counted, for the provider. False: there is no memory. */
+/* Reads a counted device of the provider. Returns false when memory is short. */
 static bool get_day_use(struct exchange *exchange, struct reader *in, struct provider *provider)
 {
     struct day_use *use = allocate(exchange, sizeof *use);
@@ -442,7 +442,7 @@ static int compare_leases(const void *left, const void *right)
     return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
 }
 
-/* False: it is promised what is not there to be promised. */
+/* Returns false when the lease that it is promised cannot be promised. */
 static bool link_former(struct exchange *exchange, struct lease *lease)
 {
     struct lease *former = lease->former == 0 ? NULL : lease_by_id(exchange, lease->former);
@@ -457,8 +457,8 @@ static bool link_former(struct exchange *exchange, struct lease *lease)
     return true;
 }
 
-/* Leases come job by job; their providers keep them by number. False: one of them does not fit, or
- * out of memory. */
+/* Leases come job by job; providers keep them by number. Returns false when one does not fit or
+ * memory is short. */
 static bool link_providers(struct exchange *exchange)
 {
     struct lease **standing =
@@ -505,15 +505,15 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
         return NULL;
     }
     struct reader in = reader_over(bytes, length);
-    /* What is read is written the same way again, or it was not written by us: order, too, is part
-     * of a state. */
+    /* The state must be written again as the same bytes; otherwise another program wrote it. Order
+     * is part of a state, too. */
     if (!load_records(exchange, &in) || !link_providers(exchange) || exchange->is_out_of_memory ||
         !exchange_saves_as(exchange, bytes, length)) {
         exchange_destroy(&exchange);
         return NULL;
     }
-    /* What each open job wants follows from its lanes, which are known only now. Nothing can match:
-     * the market was at rest when it was saved. */
+    /* The wishes of each open job follow from its lanes, known only now. No order can match,
+     * because the market was at rest when it was saved. */
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
         count_decided(job);

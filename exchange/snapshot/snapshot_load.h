@@ -1,7 +1,6 @@
-/* exchange/snapshot/snapshot_load.h - inside of loading a snapshot: what its files share. Pure.
- *
- * A snapshot comes from a file that may be damaged: whatever does not fit is an answer, never an
- * assert. Records come in the order written, so that what one refers to is there. */
+/* This internal header holds what the files that load a snapshot share. Pure. A snapshot comes from
+ * a file that may be damaged, so a misfit is an answer, never an assert. Records come in the order
+ * written: a record refers only to earlier ones. */
 #ifndef BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
 #define BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
 
@@ -11,7 +10,7 @@
 
 #include <string.h>
 
-#define SNAPSHOT_MAGIC "BS12" /* snapshot.c has the form */
+#define SNAPSHOT_MAGIC "BS12" /* snapshot.c describes the format */
 
 #define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
 
@@ -35,7 +34,7 @@ static inline uint8_t get_small(struct reader *in, uint8_t most)
     return in->failed ? 0 : value;
 }
 
-/* A moment or a time of ours, to which days may be added; INT64_MAX stands for never. */
+/* Reads a time to which days may be added; INT64_MAX means never. */
 static inline int64_t get_ns(struct reader *in)
 {
     int64_t value = reader_i64(in);
@@ -43,7 +42,8 @@ static inline int64_t get_ns(struct reader *in)
     return in->failed ? 0 : value;
 }
 
-/* One record each, of jobs and their leases. False: it does not fit, or out of memory. */
+/* The calls read one record each, of jobs and their leases. Return false when the record does not
+ * fit or memory is short. */
 bool load_job(struct exchange *exchange, struct reader *in);
 bool load_graph(struct exchange *exchange, struct reader *in);
 bool load_given(struct exchange *exchange, struct reader *in);

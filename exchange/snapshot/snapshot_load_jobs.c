@@ -1,13 +1,12 @@
-/* Jobs, what their subtasks wait for and have come to, and their leases. */
+/* Loading continues here with jobs, the states and edges of their subtasks, and their leases. */
 #include "exchange/snapshot/snapshot_load.h"
 
 #include <stdlib.h>
 
-/* No more can come over the wire. The cap of the state does not bound what stands: it may have been
- * lowered since. */
+/* The wire admits no more. The state's cap is no bound here, since it may have been lowered. */
 enum { JOB_SUBTASKS_LOADED_MAX = 10000000 };
 
-/* Its subtasks begin at `first`. */
+/* The part's subtasks begin at `first`. */
 static bool get_part(struct reader *in, struct job *job, uint32_t number, uint32_t first)
 {
     struct part *part = &job->parts[number];
@@ -124,7 +123,7 @@ static bool restore_bids(struct exchange *exchange, struct job *job)
             return false;
         }
         if (job->type == EXCHANGE_IOC || job->type == EXCHANGE_FOK) {
-            continue; /* what was not filled at once is no bid any more */
+            continue; /* an unfilled rest is no bid any more */
         }
         part->handle = handle_take(exchange, part);
         if (part->handle == BOOK_NONE) {
@@ -177,8 +176,8 @@ static struct job *open_job_of(struct exchange *exchange, struct reader *in)
     return job == NULL || job->pages == NULL ? NULL : job;
 }
 
-/* `numbers` holds the ranks, if any, what each takes, if that is said, then how many each subtask
- * waits for, then all that they wait for. */
+/* `numbers` holds ranks (if any), expected times (if any), the number of subtasks that each one
+ * waits for, and those subtasks. */
 static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t *numbers,
                       size_t count, bool has_ranks, bool tells_apart)
 {
@@ -264,7 +263,7 @@ bool load_saved(struct exchange *exchange, struct reader *in)
     return saved_put(exchange, job, &fields, bytes) && reader_finished(in);
 }
 
-/* Its lease and the page of its subtask are there. */
+/* The lease and the subtask's page were read before. */
 bool load_held(struct exchange *exchange, struct reader *in)
 {
     enum { HELD_BYTES_BEFORE = 16 + 8 + 4 + 4 + 8 + 4 + 8 + 32 + 32 + 1 + 1 + 4 };
@@ -300,7 +299,7 @@ bool load_held(struct exchange *exchange, struct reader *in)
     return job_subtask(exchange, job, held->index)->state == SUBTASK_CHECKING;
 }
 
-/* The record of what it is about is the one before. */
+/* The record of the held result is the one before. */
 bool load_accusation(struct exchange *exchange, struct reader *in)
 {
     const struct job *job = open_job_of(exchange, in);
@@ -422,13 +421,13 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->former = reader_u64(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
-    lease->paid_ns = reader_i64(in); /* of all slots: more than any moment */
+    lease->paid_ns = reader_i64(in); /* sum over all slots: more than any moment */
     lease->charged_micro = reader_i64(in);
     lease->reserved_micro = reader_i64(in);
     lease->promised_ns = reader_i64(in);
     lease->idle_since_ns = get_ns(in);
     lease->live = reader_u32(in);
-    /* What a provider claims, so any number; nothing is added to it. */
+    /* The provider claims this mean, so any number is possible; nothing is added to it. */
     lease->mean_ns = reader_i64(in);
     lease->said_ns = get_ns(in);
     lease->took_ns = get_ns(in);
@@ -457,7 +456,7 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
         return true;
     }
     struct device_key key = {.device = lease->device_id, .provider = lease->provider};
-    lease->device = table_find(&exchange->devices, &key); /* so its provider is there too */
+    lease->device = table_find(&exchange->devices, &key); /* its provider is there, too */
     if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
         return false;
     }

@@ -13,7 +13,7 @@ static struct effort turned(struct effort effort)
     return (struct effort){effort.fail, effort.hold, effort.fail_set, effort.hold_set};
 }
 
-/* All must hold: the sum; one fails: the least. */
+/* A conjunction holds when all parts hold (the sum), and fails when one fails (the least). */
 static struct effort of_all(const struct effort *parts, uint32_t count)
 {
     struct effort all = {0, UINT32_MAX, 0, 0};

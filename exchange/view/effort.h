@@ -1,6 +1,6 @@
-/* exchange/view/effort.h - how far a device is from a requirement: which predicates would have to
- * turn over, at least. Sets of predicates are bits by index of the node. Requirements are well
- * formed. Pure. */
+/* The effort is the least number of predicates that must turn over until a device satisfies a
+ * requirement. Sets of predicates are bits by index of the node. Requirements are well formed.
+ * Pure. */
 #ifndef BOURSE_EXCHANGE_VIEW_EFFORT_H
 #define BOURSE_EXCHANGE_VIEW_EFFORT_H
 
@@ -11,14 +11,14 @@
 
 static_assert(REQUIREMENT_NODES_MAX == 64, "a set is one word");
 
-/* What it takes to have a tree hold, or not hold: so many predicates, these. */
+/* Least number and set of predicates that make a tree hold, or fail. */
 struct effort {
     uint32_t hold, fail;
     uint64_t hold_set, fail_set;
 };
 
-/* Of a device of which these hold, and no others. It satisfies the tree when nothing has to turn
- * over. */
+/* Returns the effort of a device for which exactly the predicates of `truth` hold. The device
+ * satisfies the tree when `hold` is 0. */
 struct effort effort_of(const struct requirement *needs, uint64_t truth);
 
 #endif

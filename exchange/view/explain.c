@@ -1,6 +1,6 @@
-/* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the
- * rest ask, who comes first. The smallest change that would fill it is smallest change.c. A read: pure, no
- * trace. */
+/* An explanation tells why a need, or a part of a job, is not filled. It counts the devices that
+ * fail each predicate, the prices of the others, and the bids that come first.
+ * smallest_change_find.c finds the change that would fill it. A read: pure, no trace. */
 #include "exchange/view/effort.h"
 #include "exchange/view/search.h"
 #include "exchange/view/smallest_change_find.h"
@@ -24,7 +24,7 @@ void predicate_text(const struct requirement_node *node, char *ret_text, size_t 
     }
 }
 
-/* "region in ("fr", "de")"; what does not fit is left out, and said to be. */
+/* Writes `region in ("fr", "de")`; values that do not fit are left out, with a mark. */
 static void list_text(const struct requirement_node *first, uint32_t count, char *ret_text,
                       size_t size)
 {
@@ -47,8 +47,8 @@ static void list_text(const struct requirement_node *first, uint32_t count, char
     (void)snprintf(ret_text + used, size - used, ")");
 }
 
-/* Nodes that make a list whole: `or` behind nothing but the same attribute, each time equal to
- * something. One of its values is nothing that a device fails on. */
+/* Finds nodes that are lists: an `or` of equalities on one attribute. A device does not fail on one
+ * value of a list. */
 static uint64_t find_lists(const struct requirement *needs, uint64_t negated, uint64_t *ret_items)
 {
     uint64_t lists = 0;
@@ -69,7 +69,7 @@ static uint64_t find_lists(const struct requirement *needs, uint64_t negated, ui
     return lists;
 }
 
-/* What has to hold where the predicate stands under `not`. */
+/* Returns the predicate that must hold when this one stands under `not`. */
 static struct requirement_node turned_over(const struct requirement_node *node)
 {
     static const enum requirement_op opposites[] = {
@@ -82,21 +82,21 @@ static struct requirement_node turned_over(const struct requirement_node *node)
     return turned;
 }
 
-/* One call. */
+/* The state of one call. */
 struct explaining {
-    struct search search; /* of what was seen so far */
+    struct search search; /* search over `seen` */
     const struct exchange *exchange;
     const struct exchange_need *need;
     const struct part *part;
     struct compiled_requirement plan;
-    uint64_t negated;       /* predicates that are not to hold */
+    uint64_t negated;       /* predicates under a `not` */
     uint64_t lists, items;  /* nodes that are lists, and predicates in them */
-    struct explained *seen; /* NULL: memory is short, and there will be no smallest change */
+    struct explained *seen; /* NULL: memory is short, and no smallest change is found */
     struct exchange_explanation *why;
     uint32_t unrated; /* devices without the rate of a need by value */
 };
 
-/* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and
+/* Keeps the best value of a numeric attribute, from the first of its name on: the largest for > and
  * >=, the smallest for < and <=. */
 static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
                       const struct attribute_digest *digests, size_t first, size_t count,
@@ -126,7 +126,7 @@ static bool is_name(const struct requirement_node *node)
     return false;
 }
 
-/* Of a device that fails at these, bit by bit. */
+/* Counts a device by the predicates that it fails, one bit for each. */
 static void count_named(struct exchange_explanation *why, uint64_t failing)
 {
     for (uint32_t i = 0; i < why->predicate_count; i++) {
@@ -140,7 +140,7 @@ static void count_named(struct exchange_explanation *why, uint64_t failing)
     }
 }
 
-/* What is passed over as simulated is counted apart: it fails at nothing, and is no best. */
+/* A simulated device that is passed over is counted apart: it fails no predicate and is no best. */
 static uint32_t explain_predicates(const struct explaining *explaining,
                                    const struct attribute *attributes,
                                    const struct attribute_digest *digests, size_t count,
@@ -193,7 +193,7 @@ static uint32_t explain_predicates(const struct explaining *explaining,
     return at;
 }
 
-/* A subtask's slots are all on one device: one with fewer never fits, however idle it is. */
+/* All slots of a subtask are on one device, so a narrower device never fits, however idle. */
 static bool is_wide_enough(const struct exchange_need *need, const struct device *device,
                            bool is_simulated, struct exchange_explanation *why, uint32_t at)
 {
@@ -212,7 +212,7 @@ static bool is_wide_enough(const struct exchange_need *need, const struct device
     return fits;
 }
 
-/* What is offered to others, or at other hours, is not on offer now. */
+/* An ask for others, or at other hours, is not open now. */
 static bool is_conditional(const struct exchange *exchange, const struct exchange_need *need,
                            const struct ask *ask, struct exchange_explanation *why)
 {
@@ -248,7 +248,7 @@ static void see(struct explaining *explaining, const struct explained *seen)
     }
 }
 
-/* Of what is free to it, with the escrow of a term there. */
+/* Counts a device that is free to the part but whose escrow for a term exceeds the budget. */
 static void count_uncovered(const struct part *part, int64_t escrow,
                             struct exchange_explanation *why)
 {
@@ -335,7 +335,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
     }
 }
 
-/* A predicate that a need has without saying so, where there is a device to fail it. */
+/* Adds the predicate that a need by value implies, when some device fails it. */
 static void explain_rate(struct exchange_explanation *why, uint32_t unrated)
 {
     uint32_t at = why->predicate_count;
@@ -361,7 +361,7 @@ static size_t count_devices(const struct exchange *exchange)
     return count;
 }
 
-/* Whether all that is leased of the devices in reach is leased to jobs of the part's account. */
+/* Returns true when jobs of the part's account lease all leased slots in reach. */
 static bool are_own_leases(const struct exchange *exchange, const struct part *part)
 {
     uint64_t leased = 0;
@@ -391,7 +391,7 @@ static bool are_own_leases(const struct exchange *exchange, const struct part *p
     return own > 0 && own == leased;
 }
 
-/* A lease that stands to be taken satisfies what its device does. */
+/* An exposed lease satisfies the same predicates as its device. */
 static void see_leases(struct explaining *explaining)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -433,7 +433,7 @@ static void see_devices(struct explaining *explaining)
     see_leases(explaining);
 }
 
-/* Whether the market would not take it at all. */
+/* Returns true when the market would refuse the order for its price or cost. */
 static bool foretell_bands(const struct search *search, struct exchange_explanation *why)
 {
     const struct exchange *exchange = search->exchange;
@@ -452,7 +452,7 @@ static bool foretell_bands(const struct search *search, struct exchange_explanat
     return why->refusal != 0;
 }
 
-/* What becomes of it when it comes now. */
+/* Fills in the forecast for an order that arrives now. */
 static void foretell(const struct search *search, const struct whole *whole,
                      struct exchange_explanation *why)
 {
@@ -479,7 +479,7 @@ static void foretell(const struct search *search, const struct whole *whole,
     }
 }
 
-/* Whether a bid that waits, with that limit, would meet its own account's asks first, and be
+/* Returns true when a waiting bid with that limit would meet its own account's asks first and be
  * refused. */
 static bool meets_own_first(const struct search *search, int64_t limit_micro,
                             struct exchange_explanation *why)
@@ -495,7 +495,7 @@ static bool meets_own_first(const struct search *search, int64_t limit_micro,
     return meeting.is_own;
 }
 
-/* A bid that is filled all at once: what one more slot costs is not the question. */
+/* The price of one more slot does not matter to a bid that is filled all at once. */
 static void explain_whole(const struct search *search, struct exchange_explanation *why)
 {
     struct whole whole;
@@ -523,7 +523,7 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
     const struct part *part = search->part;
     const bool is_halted = search->exchange->is_halted;
     if (part->job->type == EXCHANGE_POST_ONLY) {
-        why->fills_at_micro = -1; /* no limit meets anybody */
+        why->fills_at_micro = -1; /* a post-only bid fills at no limit */
     }
     if (part->waiting > 0 && !is_halted && why->free == 0) {
         int64_t takes_at_micro;
@@ -538,7 +538,7 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
         foretell(search, NULL, why);
     }
     if (why->refusal != 0) {
-        why->fills_at_micro = why->takes_at_micro = -1; /* with one's own it is not the limit */
+        why->fills_at_micro = why->takes_at_micro = -1; /* the limit is not the cause */
     }
     if (why->fills_at_micro > part->bid_micro &&
         meets_own_first(search, why->fills_at_micro, why)) {
@@ -589,7 +589,7 @@ static void explain_work(const struct part *part, struct exchange_explanation *w
         job->is_closing || part->handle == BOOK_NONE || part_order(part).slots == 0;
 }
 
-/* `part` NULL: of a need that is only asked about. */
+/* `part` NULL: the need is not placed yet. */
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
 {
@@ -610,7 +610,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     struct exchange_need bidding = *need;
     part = is_filed ? part : search_asked(exchange, need, &asked);
     if (need->budget_micro > 0 || need->holds_nothing || need->cap_micro < 0) {
-        bidding.cap_micro = part->bid_micro; /* what the budget covers, or the band allows */
+        bidding.cap_micro = part->bid_micro; /* set by the budget or the band */
     }
     need = &bidding;
     ret_explanation->type = part->job->type;
@@ -678,7 +678,7 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         };
         return true;
     }
-    static const struct requirement anything; /* a job without a bid has none left */
+    static const struct requirement anything; /* a job without a bid has no requirement left */
     const struct part *part = part_to_explain(exchange, job, number);
     const struct exchange_need need = {
         .needs = part->class_id == NO_CLASS

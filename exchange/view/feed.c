@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No padding: it is compared and hashed as bytes. */
+/* The key has no padding, since it is compared and hashed as bytes. */
 struct level_key {
     int64_t price_micro;
     uint32_t is_bid;
@@ -14,36 +14,35 @@ struct level_key {
 };
 static_assert(sizeof(struct level_key) == 16, "no padding");
 
-struct instrument { /* as long as a cell or a level is of it */
+struct instrument { /* An instrument lives as long as a cell or level uses it. */
     char name[ATTRIBUTE_TEXT_SIZE];
     uint32_t number; /* never used again */
     uint32_t uses;
 };
 
-/* Conditions of an ask, as bits of what an order adds and as counts of a level. */
+/* Conditions of an ask, as bits of one order and as counts of a level. */
 enum { FOR_SOME, AT_HOURS, A_DAY, CONDITIONS };
 
 struct sums {
     uint32_t orders;
-    uint32_t with[CONDITIONS]; /* of these */
+    uint32_t with[CONDITIONS]; /* orders with each condition */
     uint64_t slots, free;
 };
 static_assert(sizeof(struct sums) == 32, "no padding: compared as bytes");
 
 struct level {
     struct level_key key;
-    struct instrument *instrument; /* of asks */
-    uint32_t place;                /* in feed->levels */
-    uint32_t class_id;             /* of a bid's needs, as long as there is a bid */
-    uint64_t number;               /* of its last change; 0: none was told */
-    struct sums
-        now; /* with no orders it is gone, and kept until its change need not be told any more */
-    struct sums before; /* this step, if it is touched */
+    struct instrument *instrument; /* ASKS */
+    uint32_t place;                /* index in feed->levels */
+    uint32_t class_id;             /* class of the bids' needs, while there is a bid */
+    uint64_t number;               /* its last change; 0: none was told */
+    struct sums now;    /* A level without orders is gone, but kept while its change can be told. */
+    struct sums before; /* start of this step, if touched */
     bool is_touched;
     struct level *next_touched;
 };
 
-struct entry { /* of an order: what it adds to which level */
+struct entry { /* An entry is an order's contribution to its level. */
     uint32_t level;
     uint32_t slots, free;
     uint8_t conditions;
@@ -51,7 +50,8 @@ struct entry { /* of an order: what it adds to which level */
 };
 #define NO_LEVEL UINT32_MAX
 
-struct change { /* what number n was about, at n % FEED_CHANGES, if that still bears the number */
+/* The subject of number n lies at n % FEED_CHANGES, if it still has that number. */
+struct change {
     uint8_t type;
     uint32_t place;
 };
@@ -60,20 +60,20 @@ struct feed {
     struct tape *tape;
     uint64_t number;
     uint64_t bands;   /* number of their last change */
-    uint64_t records; /* of the ledger so far */
+    uint64_t records; /* records of the ledger so far */
     struct change changes[FEED_CHANGES];
     struct table by_key;
-    struct level **levels; /* by place; NULL: free */
+    struct level **levels; /* indexed by place; NULL: free */
     uint32_t *free_places;
     uint32_t level_capacity, free_count;
     struct level *touched;
-    struct entry *entries; /* by handle */
+    struct entry *entries; /* indexed by handle */
     uint32_t *noted;       /* handles */
     uint32_t noted_count, handle_capacity;
-    uint32_t *needs_numbers; /* by class; 0: none yet */
+    uint32_t *needs_numbers; /* indexed by class; 0: none yet */
     uint32_t last_needs_number;
-    struct table instruments;    /* by name */
-    struct instrument **of_cell; /* by cell; NULL: not yet */
+    struct table instruments;    /* keyed by name */
+    struct instrument **of_cell; /* indexed by cell; NULL: not yet */
     uint32_t cell_capacity;
     uint32_t last_instrument_number;
 };
@@ -88,7 +88,7 @@ static void instrument_leave(struct feed *feed, struct instrument *instrument)
     }
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when memory is short. */
 static struct instrument *instrument_named(struct feed *feed, const char *name)
 {
     struct instrument *instrument = table_find(&feed->instruments, name);
@@ -108,7 +108,7 @@ static struct instrument *instrument_named(struct feed *feed, const char *name)
     return instrument;
 }
 
-/* Found once for a cell: its attributes do not change. NULL: out of memory. */
+/* Looks up once per cell, whose attributes never change. NULL: memory is short. */
 static struct instrument *instrument_of(const struct exchange *exchange, uint32_t cell)
 {
     struct feed *feed = exchange->feed;
@@ -235,7 +235,7 @@ static bool levels_grow(struct feed *feed)
     return true;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when memory is short. */
 static struct level *level_at(struct feed *feed, const struct level_key *key,
                               struct instrument *instrument)
 {
@@ -282,7 +282,7 @@ static void touch_level(struct feed *feed, struct level *level)
     }
 }
 
-/* The next number, for what is told of that place. */
+/* Takes the next number for a change at that place. */
 static uint64_t number_next(struct feed *feed, enum exchange_change_type type, uint32_t place)
 {
     const uint64_t number = ++feed->number;
@@ -320,7 +320,7 @@ static uint32_t needs_number(struct feed *feed, uint32_t class_id)
     return feed->needs_numbers[class_id];
 }
 
-struct sight { /* of an order: the level in which it is seen, and what it adds there */
+struct sight { /* A sight is an order's level and its contribution there. */
     struct level_key key;
     struct instrument *instrument; /* ASK */
     uint32_t class_id;             /* BID */
@@ -335,7 +335,7 @@ static uint8_t conditions_of(const struct ask *ask)
                      (ask->daily_ns > 0 ? 1U << A_DAY : 0U));
 }
 
-/* False: it is not seen, or memory is short. */
+/* Returns false when the order is not shown, or memory is short. */
 static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *ret_sight)
 {
     struct book_ask ask;
@@ -564,7 +564,7 @@ static struct exchange_bar tell_bar(const struct tape_bar *bar)
     return told;
 }
 
-/* What change `number` says now; false: something later says it. */
+/* Gives change `number` as it stands now; returns false when a later number tells it. */
 static bool tell_change(const struct exchange *exchange, uint64_t number,
                         struct exchange_change *ret_told)
 {

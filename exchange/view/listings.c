@@ -42,7 +42,7 @@ static struct exchange_device_row device_row(const struct exchange *exchange,
     return row;
 }
 
-/* False: the page ends before this device. */
+/* Returns false when the page ends before this device. */
 static bool take_device(struct device_page *page, const struct provider *provider,
                         const struct device *device)
 {
@@ -51,7 +51,7 @@ static bool take_device(struct device_page *page, const struct provider *provide
     }
     page->steps++;
     if (!device->is_advertised) {
-        return true; /* leases hold it, and nobody else */
+        return true; /* withdrawn; leases alone hold it */
     }
     struct exchange_device_row row = device_row(page->exchange, provider, device);
     if (page->needs != NULL) {
@@ -63,7 +63,8 @@ static bool take_device(struct device_page *page, const struct provider *provide
     return page->visit(page->context, &row);
 }
 
-/* Its devices from that age on. False: the page ends at *ret_device. */
+/* Takes the provider's devices from age `from` on. Returns false when the page ends at
+ * *ret_device. */
 static bool take_devices(struct device_page *page, const struct provider *provider, uint64_t from,
                          uint64_t *ret_device)
 {
@@ -210,7 +211,7 @@ static bool take_bid(struct book_page *page, const struct book_bid *resting)
     return row.slots == 0 || page->visit(page->context, &row);
 }
 
-/* False: the page ends before this handle. */
+/* Returns false when the page ends before this handle. */
 static bool take_order(struct book_page *page, uint32_t handle)
 {
     if (page->steps >= EXCHANGE_LISTING_STEPS) {
@@ -280,7 +281,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
 {
     struct book_bid resting;
     bool rests = book_bid(exchange->book, part->handle, &resting);
-    assert(rests); /* as long as its job is open */
+    assert(rests); /* the bid rests while its job is open */
     (void)rests;
     struct exchange_order_row row = {
         .is_bid = true,
@@ -298,13 +299,14 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
     return row;
 }
 
-/* Two lists, each by age, walked as one: devices and jobs are numbered together. A job has a bid
+/* The walk merges two lists by age, since devices and jobs are numbered together. A job has one bid
  * for each part. */
 struct order_walk {
     const struct list_link *device,
-        *devices; /* the next one, and the list's head; equal at its end */
+        /* The first is the next device, the second the list's head; they are equal at the end. */
+        *devices;
     const struct list_link *job, *jobs;
-    uint32_t part; /* the next one of that job */
+    uint32_t part; /* next part of that job */
 };
 
 static const struct device *next_device(const struct order_walk *walk)
@@ -340,14 +342,14 @@ static const struct part *take_part(struct order_walk *walk, const struct job *j
     return part;
 }
 
-/* The next order at this place or behind it; false at the end. A place is an age number, and the
- * part of a job. */
+/* Finds the next order at this place or behind it. A place is an age number and the part of a job.
+ * Returns false at the end. */
 static bool next_order(const struct exchange *exchange, struct order_walk *walk, uint64_t from,
                        const struct ask **ret_ask, const struct part **ret_part,
                        uint64_t *ret_place)
 {
     for (;;) {
-        steps_add(exchange, 1); /* what has no order, or stands before that place, too */
+        steps_add(exchange, 1); /* entries without an order or before that place count, too */
         const struct device *device = next_device(walk);
         const struct job *job = next_job(walk);
         if (device == NULL && job == NULL) {

@@ -1,27 +1,27 @@
-/* What comes before a bid, where all that it could have is leased, or asks more. A read: pure, no
- * trace. */
+/* The queue of a bid is the bids that come before it, where all its slots are leased or ask more. A
+ * read: pure, no trace. */
 #include "exchange/view/search.h"
 
 #include <stdlib.h>
 
-enum { QUEUE_STEPS = 1 << 13 }; /* of one call: two milliseconds where each is a new question */
+enum { QUEUE_STEPS = 1 << 13 }; /* per call, about two milliseconds when no answer is cached */
 
 struct queue {
     const struct exchange *exchange;
     const struct exchange_need *need;
     uint64_t sequence;
     uint32_t *ahead; /* bids by class */
-    uint32_t *cells; /* of the devices that it could have */
-    int64_t *least;  /* by cell: what is asked for the cheapest of these */
+    uint32_t *cells; /* cells of the devices that it could have */
+    int64_t *least;  /* lowest ask of each cell */
     uint32_t cell_count, cell_room;
     uint32_t steps;
     bool is_partial;
-    bool goes_by_rank; /* all that it could have is given away */
-    bool is_any_price; /* it could have none, whatever becomes free */
-    int64_t rank;      /* then: of its account */
+    bool goes_by_rank; /* all devices that it could have are donated */
+    bool is_any_price; /* no device is within its limit, even when it becomes free */
+    int64_t rank;      /* rank of its account, for goes_by_rank */
 };
 
-/* In the donation queue. */
+/* Returns true when the bid comes first in the donation queue. */
 static bool is_ahead_by_rank(const struct queue *queue, const struct book_bid *bid,
                              uint64_t sequence)
 {
@@ -64,7 +64,7 @@ static void add_cell(struct queue *queue, uint32_t cell, int64_t price_micro)
     }
 }
 
-/* Those that fit and ask no more than it gives, if they were free. */
+/* Collects the cells of fitting devices whose price is within the limit, if they were free. */
 static void find_cells(struct queue *queue, const struct search *search)
 {
     const struct exchange_need *need = queue->need;
@@ -86,14 +86,14 @@ static void find_cells(struct queue *queue, const struct search *search)
     }
 }
 
-/* What a bid is worth in a cell, to be compared there. */
+/* Returns a bid's worth in a cell, comparable within that cell. */
 static int128 worth_in(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell)
 {
     return rate == RATE_NONE ? rate_price(limit_micro)
                              : rate_worth(limit_micro, book_cell_rate(book, cell, rate));
 }
 
-/* Whether one that is limited otherwise comes before it in a cell that it could have. */
+/* Returns true when a bid with another rate comes first in a cell that this one could have. */
 static bool is_ahead_somewhere(struct queue *queue, const struct book_bid *bid)
 {
     const struct book *book = queue->exchange->book;
@@ -107,7 +107,8 @@ static bool is_ahead_somewhere(struct queue *queue, const struct book_bid *bid)
             queue->is_partial = true;
             return false;
         }
-        const bool is_held = !queue->is_any_price && /* by the price band: it has no turn there */
+        /* The price band holds the bid back, so it has no turn there. */
+        const bool is_held = !queue->is_any_price &&
                              book_limit(book, rate, bid->limit_micro, cell) < queue->least[i];
         if (!is_held && book_class_accepts(book, bid->class_id, cell)) {
             int128 here = worth_in(book, need->rate, limit, cell);
@@ -120,7 +121,7 @@ static bool is_ahead_somewhere(struct queue *queue, const struct book_bid *bid)
     return false;
 }
 
-/* Bids of another kind of limit, whose order is another in each cell. */
+/* Counts bids with another rate, whose order differs from cell to cell. */
 static uint32_t count_unlike(struct queue *queue)
 {
     const struct exchange *exchange = queue->exchange;

@@ -1,6 +1,6 @@
-/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes, and for the
- * rest of its lanes the leases that it would take; when there is none of either, what is leased, as
- * if it were idle. A read: pure, no trace. */
+/* A quote tells the present cost of a need. It takes the cheapest fitting asks within the cap, then
+ * leases that the bid would take for its other lanes. Without either it quotes leased slots as if
+ * they were idle. A read: pure, no trace. */
 #include "exchange/view/search.h"
 
 #include "base/checked.h"
@@ -13,20 +13,20 @@ struct quoting {
     const struct exchange_need *need;
     struct exchange_quote *quote;
     int64_t limit_micro;
-    int64_t floor_micro;     /* no lane counts for less */
-    bool as_if_idle;         /* count what is leased too: the price of waiting for it */
-    const struct part *part; /* as the need would bid */
-    uint32_t lanes_left;     /* that the job could use at once */
+    int64_t floor_micro;     /* a lane never counts below this */
+    bool as_if_idle;         /* leased slots count too: the price of waiting for them */
+    const struct part *part; /* model of the need's bid */
+    uint32_t lanes_left;     /* lanes that the job could still use */
     uint32_t lanes_taken;
     uint64_t lanes_met;                            /* within the limit */
     int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
-    int128 escrow_sum;                             /* what a term of them holds */
+    int128 escrow_sum;                             /* escrow of a term of those lanes */
     int64_t first_escrow_micro, last_escrow_micro; /* a term of the cheapest, of the dearest */
-    uint64_t *asking;                              /* a bit for each account: in its last level */
+    uint64_t *asking; /* one bit per account: it is in its last level */
     size_t asking_words;
 };
 
-/* Of the last level; a provider counts once, whatever it has there. */
+/* Counts the provider in the last level once, however many asks it has there. */
 static void count_provider(struct quoting *quoting, uint32_t account)
 {
     uint64_t *word = &quoting->asking[account / 64];
@@ -35,7 +35,7 @@ static void count_provider(struct quoting *quoting, uint32_t account)
     *word |= bit;
 }
 
-/* Of a need by value, unlike devices stand apart: each has a limit of its own. */
+/* A need by value keeps unlike devices in separate levels, because their limits differ. */
 static void quote_level(struct quoting *quoting, const struct book_ask *ask, int64_t limit_micro,
                         uint32_t slots)
 {
@@ -82,7 +82,7 @@ static uint32_t slots_if_idle(const struct ask *ask)
     return ask->slots < ask->device->slots ? ask->slots : ask->device->slots;
 }
 
-/* Side by side on that ask, now or as if it were idle; 0: it is none for this need. */
+/* Returns the lanes on that ask, now or as if it were idle; 0: it does not fit this need. */
 static uint32_t lanes_of(const struct exchange *exchange, const struct exchange_need *need,
                          uint32_t handle, const struct book_ask *ask, bool as_if_idle)
 {
@@ -95,11 +95,11 @@ static uint32_t lanes_of(const struct exchange *exchange, const struct exchange_
                : 0;
 }
 
-struct rivals { /* the two accounts that ask least */
+struct rivals { /* The two accounts that ask least. */
     const struct exchange *exchange;
     const struct exchange_need *need;
     uint32_t first;
-    int64_t second_micro; /* -1: not yet */
+    int64_t second_micro; /* -1: not found yet */
 };
 
 static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
@@ -116,7 +116,7 @@ static bool find_rivals(void *context, uint32_t handle, const struct book_ask *a
     return rivals->second_micro < 0;
 }
 
-/* False: none after this one is within its limit. */
+/* Returns false when no later ask is within the limit. */
 static bool quote_ask(struct quoting *quoting, uint32_t handle, const struct book_ask *ask)
 {
     const struct exchange_need *need = quoting->need;
@@ -132,7 +132,7 @@ static bool quote_ask(struct quoting *quoting, uint32_t handle, const struct boo
     }
     quote_level(quoting, ask, limit_micro, lanes * need->slots);
     if (!is_within) {
-        return true; /* what it would have to be worth is told, and nothing else */
+        return true; /* the needed limit is told, no cost */
     }
     struct exchange_quote *quote = quoting->quote;
     bool is_first = quoting->lanes_met == 0;
@@ -148,12 +148,12 @@ static bool quote_ask(struct quoting *quoting, uint32_t handle, const struct boo
     return true;
 }
 
-/* One walk for all that is asked. */
+/* One walk answers all questions. */
 struct quoting_asks {
-    struct quoting now, idle; /* the second until the first finds something */
+    struct quoting now, idle; /* `idle` counts until `now` finds something */
     struct rivals rivals;
-    bool seeks_rivals, is_within; /* still */
-    uint32_t elsewhere_left;      /* lanes of what is not given away, where something is */
+    bool seeks_rivals, is_within; /* still true during the walk */
+    uint32_t elsewhere_left;      /* lanes still to find at a price, beside donated ones */
 };
 
 static void quote_elsewhere(struct quoting_asks *asks, uint32_t handle, const struct book_ask *ask)
@@ -184,12 +184,12 @@ static bool quote_asks(void *context, uint32_t handle, const struct book_ask *as
     asks->is_within = asks->is_within && quote_ask(&asks->now, handle, ask);
     quote_elsewhere(asks, handle, ask);
     if (asks->is_within && asks->now.lanes_met == 0) {
-        (void)quote_ask(&asks->idle, handle, ask); /* has the same limit */
+        (void)quote_ask(&asks->idle, handle, ask); /* it has the same limit */
     }
     return asks->seeks_rivals || asks->is_within;
 }
 
-/* Those of what it does not get of what is free. */
+/* Quotes an exposed lease for the lanes without free slots. */
 static bool quote_lease(void *context, uint32_t handle, const struct book_ask *exposed)
 {
     struct quoting *quoting = context;
@@ -227,7 +227,8 @@ static int64_t clamp_micro(int128 value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* busy_ns x price_sum / lanes, per hour, rounded up; INT64_MAX when it is more than anybody has. */
+/* Returns busy_ns x price_sum / lanes, per hour, rounded up; INT64_MAX when that exceeds all
+ * money. */
 static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
 {
     int128 divisor = (int128)NS_PER_HOUR * lanes;
@@ -239,8 +240,8 @@ static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
     return clamp_micro(product / divisor);
 }
 
-/* The work is spread over the cheapest lanes that fit, each taking an equal share of the
- * subtasks. */
+/* The work is spread over the cheapest lanes that fit, with an equal share of the subtasks on
+ * each. */
 static void quote_cost(const struct quoting *quoting)
 {
     const struct exchange_need *need = quoting->need;
@@ -251,15 +252,16 @@ static void quote_cost(const struct quoting *quoting)
     quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
     quote->minimum_micro = quoting->first_escrow_micro;
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
-    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer
-     * lanes. And one more, at the dearest price in use: a lease whose provider is lost holds its
-     * own until the term is over. */
+    /* Each used lane draws one term's escrow beside charges; a smaller budget uses fewer lanes. One
+     * more lane at the dearest price covers a lost provider, whose lease holds its escrow until the
+     * term ends. */
     quote->suggested_micro = clamp_micro((int128)quote->expected_micro + half +
                                          quoting->escrow_sum + quoting->last_escrow_micro);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
 }
 
-/* What it would wait for, and then pay what they ask; what a lease is taken for it pays now. */
+/* The need would wait for leased slots and pay their asks' price then. A lease that it takes is
+ * paid now. */
 static void adopt_idle(const struct quoting *idle, struct quoting *quoting)
 {
     struct exchange_quote *quote = quoting->quote;
@@ -273,8 +275,8 @@ static void adopt_idle(const struct quoting *idle, struct quoting *quoting)
     }
 }
 
-/* When the cheapest account is not the one to take it, nothing counts below the next one's price:
- * that is found first. */
+/* The floor is found first: if the cheapest account may not take the need, no price counts below
+ * the next account's. */
 static void set_floor(struct quoting_asks *asks)
 {
     const struct exchange_need *need = asks->now.need;
@@ -354,7 +356,7 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
         ret_quote->price_high_micro = ret_quote->taken_high_micro;
     }
     if (asks.now.lanes_taken == 0 && need->cap_micro >= 0 && !need->holds_nothing &&
-        need->rate == RATE_NONE) { /* all that is known of its price */
+        need->rate == RATE_NONE) { /* the cap is the only known price */
         quote_lanes(&asks.now, need->cap_micro, 1);
     }
     if (asks.now.lanes_taken > 0) {

@@ -1,5 +1,5 @@
-/* Reads of the state: the exchange itself, accounts, jobs and their leases. Pure, no trace. What an
- * order would cost is quote.c, why it waits explain.c. */
+/* Reads return the state of the exchange, its accounts, its jobs and their leases. Pure, no trace.
+ * quote.c has the cost of an order, and explain.c the reasons why it waits. */
 #include "exchange/state.h"
 
 uint64_t exchange_steps(const struct exchange *exchange)
@@ -91,7 +91,8 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
 
 /* ---------------------------------------------------------------- jobs and leases */
 
-/* From far to near. Nearest is what has a device for it, but for whose results it is about. */
+/* Ranks reasons from far to near. The nearest is a referee's device that the makers of the waiting
+ * results own. */
 static uint8_t nearness(uint8_t reason)
 {
     static const uint8_t ranks[] = {
@@ -108,7 +109,8 @@ bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
     return nearness(part_reason_at(exchange, part, device)) >= nearness(XREASON_BUSY);
 }
 
-/* The same whatever its ask's price is, which is told where there is an ask for it. */
+/* Returns the reason apart from the price. *ret_price_micro is the ask's price, where there is an
+ * ask. */
 static uint8_t reason_but_price(const struct exchange *exchange, const struct part *part,
                                 const struct device *device, int64_t *ret_price_micro)
 {
@@ -165,9 +167,8 @@ static bool has_only_makers(const struct exchange *exchange, const struct part *
     return false;
 }
 
-/* What all devices are to parts of one requirement, width and term, at any limit: what is farthest
- * of those without an ask for it, and the least price of the others for each reason that they have
- * but for the price. */
+/* The reach of all devices for parts with one requirement, width and term, at any limit. It holds
+ * the farthest reason of devices without an ask, and for each other reason the least price. */
 struct reach {
     uint32_t owner, class_id, width;
     int64_t term_ns;
@@ -176,14 +177,15 @@ struct reach {
     int64_t least_micro[XREASON_FIRM + 1]; /* INT64_MAX: none */
 };
 
-/* Reads of many jobs: what was found for one is known for those like it. */
+/* Reads of many jobs share results between like jobs. */
 struct reasons {
-    uint64_t devices, devices_most; /* looked at; with so many it finds no more */
+    uint64_t devices, devices_most; /* looked at so far; at the most, no new reach is computed */
     uint32_t count;
     struct reach known[EXCHANGE_REACHES_KNOWN];
 };
 
-/* Its class knows which cells fit: no predicate is looked at, however many devices there are. */
+/* The class knows the fitting cells, so no predicate is evaluated, however many devices there
+ * are. */
 static struct reach find_reach(const struct exchange *exchange, const struct part *part,
                                uint64_t *devices)
 {
@@ -210,8 +212,8 @@ static struct reach find_reach(const struct exchange *exchange, const struct par
                 reach.farther = nearness(reason) > nearness(reach.farther) ? reason : reach.farther;
             } else if (price_micro > part_limit_in(exchange, part, device->cell) &&
                        part->rate != RATE_NONE) {
-                reach.least_micro[XREASON_PRICE] =
-                    price_micro; /* its value is no limit elsewhere */
+                /* A limit by value holds in this cell alone, so the reach is not shared. */
+                reach.least_micro[XREASON_PRICE] = price_micro;
             } else if (price_micro < reach.least_micro[reason]) {
                 reach.least_micro[reason] = price_micro;
             }
@@ -233,7 +235,7 @@ static uint8_t reason_of_reach(const struct reach *reach, int64_t limit_micro)
     return reason;
 }
 
-/* Of bids by value, of checks, and where the job avoids somebody, it is found for each alone. */
+/* The reach is not shared by bids by value, checks, and jobs that avoid a provider. */
 static bool has_reach_of_others(const struct part *part)
 {
     return part->rate == RATE_NONE && !part_is_checks(part) && part->job->avoided_count == 0;
@@ -252,7 +254,7 @@ static const struct reach *known_reach(const struct reasons *reasons, const stru
     return NULL;
 }
 
-/* NONE: too many devices were looked at for the jobs before. */
+/* Returns XREASON_NONE when too many devices were looked at for earlier jobs. */
 static uint8_t part_reason(const struct exchange *exchange, const struct part *part,
                            struct reasons *reasons)
 {
@@ -269,7 +271,7 @@ static uint8_t part_reason(const struct exchange *exchange, const struct part *p
         reasons->known[reasons->count++] = reach;
     }
     const uint8_t reason = reason_of_reach(&reach, limit_micro);
-    /* With a device for it there would be a lease, but for whose results it is about. */
+    /* A device exists, but its owner made the results that wait for a check. */
     return reason == XREASON_NO_DEVICE && has_only_makers(exchange, part) ? XREASON_REFEREE
                                                                           : reason;
 }
@@ -278,7 +280,7 @@ static const struct part *tightest_part(const struct exchange *exchange, const s
                                         struct reasons *reasons, uint8_t *ret_reason)
 {
     const struct part *tightest = NULL;
-    *ret_reason = XREASON_BUDGET; /* nothing waits: it never lasts */
+    *ret_reason = XREASON_BUDGET; /* stays only when no part waits */
     for (uint32_t i = 0; i < job->part_count; i++) {
         const struct part *part = &job->parts[i];
         if (part->waiting == 0) {
@@ -364,7 +366,8 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
     uint64_t steps = 16;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         row->lease_count++;
-        steps += 8 + LIST_ELEMENT(at, struct lease, of_job)->lane_count; /* each is looked into */
+        /* Each lane of the lease is looked at. */
+        steps += 8 + LIST_ELEMENT(at, struct lease, of_job)->lane_count;
     }
     steps_add(exchange, steps);
 }

@@ -81,7 +81,7 @@ bool search_offer(const struct search *search, const struct explained *seen,
         .from = seen,
         .price_micro = resting.price_micro,
         .max_term_ns = resting.max_term_ns,
-        .day_ns = INT64_MAX, /* its free slots are within that */
+        .day_ns = INT64_MAX, /* the free slots respect the day */
         .sequence = resting.sequence,
         .slots = resting.slots,
         .is_own = device->key.provider == search->part->job->owner,
@@ -106,7 +106,7 @@ bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t c
     const enum rate rate = search->need->rate;
     *ret_cap_micro = price_bound(search->exchange, price_micro);
     if (*ret_cap_micro < price_micro) {
-        return false; /* no order pays that any more */
+        return false; /* no order may pay that any more */
     }
     if (rate == RATE_NONE) {
         return true;
@@ -126,8 +126,8 @@ struct altered search_unaltered(const struct search *search)
                             .type = search->part->job->type};
 }
 
-/* Of two that it could have, the one that it gets: what is free before what is taken; then by
- * price, or price for its work, then time. */
+/* Orders two offers as the bid would take them: free slots before taken leases; then by price, or
+ * price per work, then time. */
 static bool comes_first(const struct search *search, const struct offer *a, const struct offer *b)
 {
     const struct book *book = search->exchange->book;
@@ -156,7 +156,7 @@ static bool is_met(const struct search *search, const struct altered *altered,
                            : seen->effort.hold == 0 && !seen->is_passed_over);
 }
 
-/* By value, what comes first may cost more than what comes behind it. */
+/* The first offer of a bid by value may cost more than later ones. */
 static bool is_covered(const struct search *search, const struct altered *altered,
                        int64_t price_micro)
 {
@@ -166,7 +166,7 @@ static bool is_covered(const struct search *search, const struct altered *altere
 
 struct meeting search_meet(const struct search *search, const struct altered *altered)
 {
-    /* Of the asks, one's own too: whose it is does not ask for the budget. */
+    /* Own asks count for the first offer too; the budget does not matter there. */
     struct offer first = {.from = NULL};
     struct offer best = {.from = NULL};
     steps_add(search->exchange, 4 * search->count);
@@ -203,8 +203,8 @@ static int64_t lesser(int64_t figure, int64_t so_far)
     return figure >= 0 && (so_far < 0 || figure < so_far) ? figure : so_far;
 }
 
-/* Of its job, so that it covers a term of one lane at that price. -1: there is no such, or the
- * budget is not what it lacks. */
+/* Returns the job's budget that covers a term of one lane at that price. Returns -1 when no budget
+ * can, or the present one does. */
 static int64_t budget_to_take(const struct part *part, int64_t price_micro)
 {
     const int64_t escrow = escrow_micro(price_micro, part->width, part->term_ns);
@@ -222,7 +222,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
     any.cap_micro = -1;
     *ret_limit_micro = *ret_budget_micro = -1;
     if (part->job->type != EXCHANGE_LIMIT || part_order(part).slots == 0) {
-        return; /* or it has all the lanes that it can use */
+        return; /* the second means that it has all the lanes that it can use */
     }
     steps_add(search->exchange, 4 * search->count);
     for (size_t i = 0; i < search->count; i++) {
@@ -244,7 +244,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
 
 /* ---------------------------------------------------------------- all at once */
 
-struct choice { /* an ask, and what it takes to have it */
+struct choice { /* An ask, with the cap needed to have it. */
     struct offer offer;
     int64_t cap_micro;
     uint32_t lanes;
@@ -254,13 +254,13 @@ static int compare_choices(const void *left, const void *right)
 {
     const struct choice *a = left;
     const struct choice *b = right;
-    if (a->cap_micro != b->cap_micro) { /* it is the price, or the price for so much work */
+    if (a->cap_micro != b->cap_micro) { /* the price, or the price for the same work */
         return a->cap_micro < b->cap_micro ? -1 : 1;
     }
     return (a->offer.sequence > b->offer.sequence) - (a->offer.sequence < b->offer.sequence);
 }
 
-/* The limit that such a choice takes; of the one that it has, the price. */
+/* Finds the cap for the choice; within the present limit, the cap is the price itself. */
 static bool cap_for_choice(const struct search *search, struct choice *choice)
 {
     const uint32_t cell = choice->offer.from->device->cell;
@@ -270,7 +270,7 @@ static bool cap_for_choice(const struct search *search, struct choice *choice)
            search_cap_for(search, price_micro, cell, &choice->cap_micro);
 }
 
-/* Whatever they ask, best first. */
+/* Lists the asks at any price, best first. */
 static size_t find_choices(const struct search *search, struct choice *ret_choices)
 {
     size_t count = 0;
@@ -294,8 +294,7 @@ static size_t find_choices(const struct search *search, struct choice *ret_choic
     return count;
 }
 
-/* As plan_part of whole.c goes from ask to ask: at the limit and the budget that it has, or at
- * any. */
+/* Goes from ask to ask like plan_part of whole.c, at the present limit and budget, or at any. */
 static uint32_t fill_from(const struct search *search, const struct choice *choices, size_t count,
                           bool at_any, struct whole *whole)
 {

@@ -1,11 +1,13 @@
-/* exchange/view/smallest_change.h - the smallest change with which a bid that waits would be filled at once.
+/* The smallest change is the least change to a waiting bid that would fill it at once.
  *
- * Every ask with free slots is a candidate, and every lease that may be taken: what has to change
- * for it is counted, and how much of each figure: the difference over the larger of old and new. A
- * condition that goes, not only a figure in it, counts whole. The smallest change is the fewest
- * changes, of those the least sum, then the lowest price. Conditions on `program`, `executor` and
- * `referee` stay, they are what the work is; a simulated device is nobody's substitute. Whoever
- * submits anew what stands here is filled at that price or less, if nobody comes first. Pure. */
+ * Every ask with free slots is a candidate, and every lease that may be taken. A candidate costs a
+ * number of changes, and for each changed figure the difference over the larger of old and new. A
+ * condition that goes counts whole. The smallest change has the fewest changes, then the least sum,
+ * then the lowest price.
+ *
+ * Conditions on `program`, `executor` and `referee` stay, since they are the work itself; a
+ * simulated device never replaces a real one. A bid that is submitted again with the change fills
+ * at that price or less, unless another comes first. Pure. */
 #ifndef BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 #define BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 
@@ -13,37 +15,37 @@
 #include "base/requirement.h"
 
 enum exchange_bid_change_kind {
-    BID_CHANGE_CAP = 1, /* from and to in micro-credits; or values, of a bid by value */
+    BID_CHANGE_CAP = 1, /* micro-credits, or values for a bid by value */
     BID_CHANGE_BUDGET,
-    BID_CHANGE_TERM,   /* in nanoseconds */
-    BID_CHANGE_SLOTS,  /* of one subtask */
+    BID_CHANGE_TERM,   /* nanoseconds */
+    BID_CHANGE_SLOTS,  /* width of one subtask */
     BID_CHANGE_ORDER,  /* enum exchange_order_type */
     BID_CHANGE_LOOSEN, /* another figure in a condition */
-    BID_CHANGE_DROP,   /* a condition less, or a list of which one would have been enough */
+    BID_CHANGE_DROP,   /* a condition less, or a list of alternatives */
 };
 
-enum { EXCHANGE_CHANGES_MOST = 4 }; /* more is another job */
+enum { EXCHANGE_CHANGES_MOST = 4 }; /* more changes would make another job */
 
 struct exchange_bid_change {
     enum exchange_bid_change_kind kind;
-    int64_t from, to;                      /* of all but the last two */
-    bool is_negated;                       /* of one condition: it was `not` that */
-    uint32_t first, nodes;                 /* DROP: so many nodes of `was`, one tree */
+    int64_t from, to;                      /* set for all kinds but the last two */
+    bool is_negated;                       /* the one condition was under a `not` */
+    uint32_t first, nodes;                 /* DROP: a subtree of `was`, its first node and size */
     struct requirement_node before, after; /* LOOSEN */
 };
 
 struct exchange_smallest_change {
     uint32_t count; /* 0: there is none, or none is needed */
     struct exchange_bid_change changes[EXCHANGE_CHANGES_MOST];
-    int64_t price_micro; /* at which it fills then */
-    bool takes;          /* a lease from its holder */
-    /* The whole bid as it would be. Cap -1: none; at_most as it was, a multiple of the slots. */
+    int64_t price_micro; /* price of the fill then */
+    bool takes;          /* it takes a lease from its holder */
+    /* The whole bid after the change. Cap -1: none. at_most stays, a multiple of the slots. */
     struct requirement needs, was;
     uint8_t type; /* enum exchange_order_type */
     uint32_t slots;
     int64_t cap_micro, term_ns;
     enum rate rate;
-    int64_t budget_micro; /* 0: not said */
+    int64_t budget_micro; /* 0: unknown */
 };
 
 #endif

@@ -8,37 +8,37 @@
 /* ---------------------------------------------------------------- candidates */
 
 struct candidate {
-    uint32_t count;     /* of changes */
-    int64_t size_ppm;   /* their sum */
-    struct offer offer; /* of NULL: there is none yet. What would turn over is effort.hold_set */
+    uint32_t count;     /* number of changes */
+    int64_t size_ppm;   /* sum of their sizes */
+    struct offer offer; /* offer.from NULL: none yet; effort.hold_set turns over */
     uint8_t type;
     uint32_t slots;
     int64_t cap_micro, term_ns, budget_micro;
 };
 
-/* A predicate that turns over: to another figure, or away. */
+/* A predicate turns over: to another figure, or away. */
 struct turned {
     bool held, has_figure;
     struct requirement_node after;
 };
 
-enum { DIVISORS_MOST = 1536 }; /* of a number of 32 bits */
+enum { DIVISORS_MOST = 1536 }; /* most divisors of a 32-bit number */
 struct divisors {
-    uint32_t count; /* 0: of no number */
+    uint32_t count; /* 0: no number is given */
     uint32_t found[DIVISORS_MOST];
 };
 
-struct seeking { /* one call */
+struct seeking { /* The state of one call. */
     const struct search *search;
-    uint64_t fixed;           /* predicates that stay as they are */
-    struct divisors divisors; /* of what it may use at a time, if that is bounded */
+    uint64_t fixed;           /* predicates that may not change */
+    struct divisors divisors; /* divisors of at_most, unless it is 0 */
     struct candidate best;
-    const struct requirement *changed; /* the requirement as it would be, and what turned over in
-                                          it, by bit of hold_set */
+    /* The changed requirement, and its turned predicates by bit of hold_set. */
+    const struct requirement *changed;
     struct turned turned[EXCHANGE_CHANGES_MOST];
 };
 
-/* How much of a figure changes. */
+/* Returns the relative size of a change, in millionths. */
 static int64_t difference_ppm(int64_t a, int64_t b)
 {
     int128 x = a < 0 ? -(int128)a : a;
@@ -64,8 +64,8 @@ static uint64_t fixed_predicates(const struct requirement *needs)
     return fixed;
 }
 
-/* The figure next to what a predicate on an order asks: the largest for > and >=, the smallest for
- * < and <=. */
+/* Finds the device's figure nearest to an ordering predicate: the largest for > and >=, the
+ * smallest for < and <=. */
 static bool nearest_figure(const struct exchange *exchange, const struct device *device,
                            const struct requirement_node *node, int64_t *ret_figure)
 {
@@ -91,8 +91,7 @@ static bool nearest_figure(const struct exchange *exchange, const struct device 
     return found;
 }
 
-/* The figure with three digits, as people write it, no nearer than it was. A whole number of MiB
- * stays. */
+/* Rounds the figure to three digits, as people write it, away from the old one. Whole MiB stay. */
 static int64_t plain_figure(int64_t figure, bool down)
 {
     int64_t scale = 1;
@@ -110,7 +109,7 @@ static int64_t plain_figure(int64_t figure, bool down)
     return checked_add(rounded, scale, &more) ? more : figure;
 }
 
-/* The predicate with another figure, so that it turns over for a device of this one. */
+/* Returns the predicate with another figure, so that it turns over for a device with `figure`. */
 static struct requirement_node loosened(const struct requirement_node *node, bool held,
                                         int64_t figure)
 {
@@ -122,7 +121,7 @@ static struct requirement_node loosened(const struct requirement_node *node, boo
     return after;
 }
 
-/* Beyond the most that any device has, an order would be refused: under `not` it goes. */
+/* A bound beyond any device's most would be refused, so a predicate under `not` is dropped then. */
 static bool can_hold(const struct requirement_node *node)
 {
     return node->op != REQUIREMENT_GT ||
@@ -150,7 +149,7 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
         return a->size_ppm < b->size_ppm;
     }
     if (a->cap_micro != b->cap_micro) {
-        return a->cap_micro < b->cap_micro; /* from 0, all are as far */
+        return a->cap_micro < b->cap_micro; /* changes from 0 are all of the same size */
     }
     if (a->offer.price_micro != b->offer.price_micro) {
         return a->offer.price_micro < b->offer.price_micro;
@@ -164,13 +163,13 @@ static int64_t escrow_of(const struct candidate *candidate)
     return escrow_micro(candidate->offer.price_micro, candidate->slots, candidate->term_ns);
 }
 
-/* Whether a term of it is within what is left. */
+/* Returns true when the free budget covers a term. */
 static bool is_covered(const struct search *search, const struct candidate *candidate)
 {
     return escrow_of(candidate) <= job_free_micro(search->part->job);
 }
 
-/* What a number is a multiple of, rising. */
+/* Lists the divisors of a number, rising. */
 static void find_divisors(uint32_t number, struct divisors *ret_divisors)
 {
     uint32_t count = 0;
@@ -189,8 +188,8 @@ static void find_divisors(uint32_t number, struct divisors *ret_divisors)
     ret_divisors->count = count;
 }
 
-/* So many of these slots, at least one, that what it may use at a time stays a multiple; 0 at a
- * time: any. */
+/* Returns the most of these slots, at least one, that divides at_most; at_most 0 allows any
+ * number. */
 static uint32_t in_multiples(const struct divisors *divisors, uint32_t slots)
 {
     uint32_t from = 0;
@@ -206,8 +205,7 @@ static uint32_t in_multiples(const struct divisors *divisors, uint32_t slots)
     return divisors->count == 0 ? slots : divisors->found[from - 1];
 }
 
-/* The most of the free slots that a subtask can have: what it may use at a time stays a multiple.
- * Of those the most that the budget covers, if it covers any. */
+/* Takes the most free slots for a subtask that divide at_most and, if possible, fit the budget. */
 static void take_fewer_slots(const struct seeking *seeking, struct candidate *candidate)
 {
     const struct offer *offer = &candidate->offer;
@@ -220,15 +218,15 @@ static void take_fewer_slots(const struct seeking *seeking, struct candidate *ca
     const int128 slot_micro = (int128)offer->price_micro * candidate->term_ns;
     if (!is_covered(search, candidate) && slot_micro > 0) {
         const int128 free_micro = job_free_micro(search->part->job);
-        const int128 covered = free_micro * NS_PER_HOUR / slot_micro; /* fewer */
+        const int128 covered = free_micro * NS_PER_HOUR / slot_micro; /* fewer slots */
         if (covered > 0) {
             candidate->slots = in_multiples(&seeking->divisors, (uint32_t)covered);
         }
     }
 }
 
-/* The longest term that the budget covers; 0: it covers any, or none that the subtasks have enough
- * with. */
+/* Returns the longest term that the budget covers. Returns 0 when the present term is covered, or
+ * the covered one is too short for a subtask. */
 static int64_t covered_term_ns(const struct search *search, const struct candidate *candidate)
 {
     const int128 hourly = (int128)candidate->offer.price_micro * candidate->slots;
@@ -236,12 +234,12 @@ static int64_t covered_term_ns(const struct search *search, const struct candida
         return 0;
     }
     const int128 covered_ns = (int128)job_free_micro(search->part->job) * NS_PER_HOUR / hourly;
-    int64_t term_ns = (int64_t)covered_ns; /* less than what was not covered */
+    int64_t term_ns = (int64_t)covered_ns; /* less than the present term */
     term_ns -= term_ns % NS_PER_MS;
     return term_ns >= search->need->limit_ns ? term_ns : 0;
 }
 
-/* Likewise of the ask's term. */
+/* Takes the ask's shorter term, or less if the budget covers only less. */
 static void take_shorter_term(const struct search *search, struct candidate *candidate)
 {
     candidate->term_ns = candidate->offer.max_term_ns;
@@ -249,7 +247,7 @@ static void take_shorter_term(const struct search *search, struct candidate *can
     candidate->term_ns = term_ns > 0 ? term_ns : candidate->term_ns;
 }
 
-/* What waits for others to come to it meets nobody; and only what may rest takes a lease. */
+/* A post-only bid meets nobody, and only a limit bid takes a lease. */
 static void judge_type(const struct search *search, struct candidate *candidate)
 {
     candidate->type = search->part->job->type;
@@ -260,15 +258,14 @@ static void judge_type(const struct search *search, struct candidate *candidate)
     }
 }
 
-/* What it would give per slot-hour: without a cap that depends on its term, its slots and its
- * budget, too. */
+/* Returns the changed limit per slot-hour; without a cap, term, slots and budget decide it, too. */
 static int64_t changed_limit(const struct search *search, const struct candidate *candidate)
 {
     const int64_t budget_micro = search_budget(search->need, candidate->budget_micro);
     const bool has_cap =
         search->part->cap_micro >= 0 || candidate->cap_micro != search->need->cap_micro;
     if (candidate->term_ns == 0) {
-        return candidate->cap_micro; /* that of one who was not asked for a term */
+        return candidate->cap_micro; /* the need has no term */
     }
     struct job job = *search->part->job;
     struct part changed = *search->part;
@@ -282,7 +279,7 @@ static int64_t changed_limit(const struct search *search, const struct candidate
                       budget_micro);
 }
 
-/* Without a cap a budget of nothing is a limit of nothing: more of it raises that. INT64_MAX: no
+/* A budget of 0 without a cap means a limit of 0, which a larger budget raises. INT64_MAX: no
  * budget does. */
 static int64_t budget_at(const struct search *search, const struct candidate *candidate)
 {
@@ -306,7 +303,7 @@ static bool is_limit_of_nothing(const struct search *search)
            search->need->term_ns > 0 && search->part->cap_micro < 0;
 }
 
-/* What is asked for anew has a cap within the band, whatever the bid has that stands. */
+/* A new order needs a cap within the band, even if the standing bid's cap is outside. */
 static void judge_band(const struct search *search, struct candidate *candidate)
 {
     const struct exchange_need *need = search->need;
@@ -318,7 +315,7 @@ static void judge_band(const struct search *search, struct candidate *candidate)
     }
 }
 
-/* Whether the market takes what it would be then, by what it comes to. */
+/* Returns true when the market accepts the cost of the changed order. */
 static bool is_within_notional(const struct search *search, const struct candidate *candidate)
 {
     const struct exchange *exchange = search->exchange;
@@ -334,8 +331,8 @@ static bool is_within_notional(const struct search *search, const struct candida
     return part_notional(exchange, &changed, budget_micro) <= most_micro;
 }
 
-/* A term has to be covered: by more money, or where the market takes no order of so much by a
- * shorter one. False: by neither. */
+/* A term must be covered by more money, or by a shorter term if the market refuses such an order.
+ * Returns false when neither works. */
 static bool judge_budget(const struct search *search, struct candidate *candidate)
 {
     const struct exchange_need *need = search->need;
@@ -365,7 +362,7 @@ static bool judge_budget(const struct search *search, struct candidate *candidat
     return is_within_notional(search, candidate);
 }
 
-/* All but the requirement. False: no change would do. */
+/* Judges all but the requirement. Returns false when no change works. */
 static bool judge_terms(const struct seeking *seeking, struct candidate *candidate)
 {
     const struct search *search = seeking->search;
@@ -377,7 +374,7 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
     candidate->cap_micro = need->cap_micro;
     candidate->budget_micro = need->budget_micro;
     if (offer->price_micro > search->exchange->price_band_micro) {
-        return false; /* a bid that stands may pay more; what is asked for anew may not */
+        return false; /* a standing bid may pay more; a new order may not */
     }
     judge_type(search, candidate);
     judge_band(search, candidate);
@@ -398,7 +395,7 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
         if (is_limit_of_nothing(search)) {
             candidate->budget_micro = budget_at(search, candidate);
         } else if (!search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
-            return false; /* nothing that can be said is worth it */
+            return false; /* no cap that can be written is worth it */
         }
         if (!is_other && candidate->cap_micro != need->cap_micro) {
             add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
@@ -409,8 +406,8 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
            (int128)candidate->term_ns * candidate->slots <= offer->day_ns;
 }
 
-/* Whether changes to the requirement alone are not too many, and not to what stays; this is known
- * of all, and cheap. */
+/* Returns true when the requirement needs few enough changes, and none to fixed predicates. This
+ * cheap test comes first. */
 static bool is_in_reach(const struct seeking *seeking, const struct explained *seen)
 {
     const uint32_t most =
@@ -453,8 +450,8 @@ static void consider(struct seeking *seeking, const struct explained *seen)
 
 enum truth { TREE, ALWAYS, NEVER };
 
-struct operand {         /* of the requirement as it was */
-    uint32_t first, out; /* its first node there, and where its tree begins in the new one */
+struct operand {         /* An operand belongs to the old requirement. */
+    uint32_t first, out; /* its first node, and its tree's start in the new one */
     enum truth truth;
 };
 
@@ -465,7 +462,7 @@ struct rewriting {
     struct operand operands[REQUIREMENT_NODES_MAX];
 };
 
-/* All of these nodes go, not only what was to: then it is one change. */
+/* Drops all of these nodes, as one change. */
 static void drop_all(struct rewriting *rewriting, uint32_t first, uint32_t last)
 {
     struct exchange_smallest_change *smallest_change = rewriting->smallest_change;
@@ -486,7 +483,7 @@ static void drop_all(struct rewriting *rewriting, uint32_t first, uint32_t last)
     smallest_change->count = kept;
 }
 
-/* The last operands become one: those that are decided go, or decide it. */
+/* Joins the last operands; decided operands go, or decide the whole. */
 static void join(struct rewriting *rewriting, const struct requirement_node *node, uint32_t index)
 {
     const enum truth neutral = node->op == REQUIREMENT_AND ? ALWAYS : NEVER;
@@ -534,7 +531,7 @@ static void add(struct exchange_smallest_change *smallest_change,
     smallest_change->changes[smallest_change->count++] = *change;
 }
 
-/* A predicate that turns over: with another figure, or decided, so that it goes. */
+/* Turns a predicate over: it gets another figure, or is decided and goes. */
 static void turn_over(struct rewriting *rewriting, uint32_t index,
                       const struct requirement_node *node, const struct turned *turned)
 {
@@ -604,8 +601,8 @@ static void add_figure(struct exchange_smallest_change *smallest_change,
     }
 }
 
-/* Whether the device satisfies the changed requirement: of what it satisfied, only the changed
- * predicates differ. Most do not even if those came out as they have to. */
+/* Returns true when the device satisfies the changed requirement. Only changed predicates can
+ * differ, and most devices fail even if all of those hold. */
 static bool satisfies(const void *context, const struct explained *seen)
 {
     const struct seeking *seeking = context;
@@ -633,8 +630,8 @@ static bool satisfies(const void *context, const struct explained *seen)
            (search->need->rate == RATE_NONE || rate_of(search->need->rate, attributes, count) > 0);
 }
 
-/* The best for the changed bid: it may be better than the one it was made for. False: one's own
- * comes first, and the order would be refused. */
+/* Finds the best offer for the changed bid, which may beat its own candidate. Returns false when an
+ * own ask comes first: the order would be refused. */
 static bool settle_price(const struct seeking *seeking,
                          struct exchange_smallest_change *smallest_change)
 {
@@ -682,7 +679,7 @@ void smallest_change_find(const struct search *search,
     add_figure(ret_smallest, BID_CHANGE_TERM, need->term_ns, best->term_ns);
     add_figure(ret_smallest, BID_CHANGE_SLOTS, need->slots, best->slots);
     rewrite(&seeking, ret_smallest);
-    assert(ret_smallest->count <= best->count); /* a list goes in one */
+    assert(ret_smallest->count <= best->count); /* a list goes as one change */
     if (!settle_price(&seeking, ret_smallest)) {
         ret_smallest->count = 0;
     }
@@ -691,7 +688,7 @@ void smallest_change_find(const struct search *search,
 
 /* ---------------------------------------------------------------- of all at once */
 
-/* The least with which the part's limit is that price. */
+/* Returns the least budget at which the part's limit reaches that price. */
 static int64_t budget_for(const struct search *search, int64_t cap_micro, int64_t price_micro)
 {
     const struct part *part = search->part;
@@ -708,8 +705,8 @@ static int64_t budget_for(const struct search *search, int64_t cap_micro, int64_
     return low_micro;
 }
 
-/* The longest term, less than its own, with which its cap and budget come to what all of it asks;
- * 0: none that its subtasks have enough with. */
+/* Returns the longest shorter term for which cap and budget pay everything; 0: none is long enough
+ * for a subtask. */
 static int64_t payable_term_ns(const struct search *search, const struct whole *whole)
 {
     const struct part *part = search->part;
@@ -738,8 +735,8 @@ static int64_t payable_term_ns(const struct search *search, const struct whole *
     return low_ms * NS_PER_MS;
 }
 
-/* Whether it is filled with such a term, at the cap and the budget that it has, and at which price,
- * the dearest of them. */
+/* Returns true when the bid fills with such a term at its present cap and budget; gives the dearest
+ * price. */
 static bool fills_for(const struct search *search, int64_t term_ns, int64_t *ret_price_micro)
 {
     struct job job = *search->part->job;
@@ -768,7 +765,7 @@ static bool fills_for(const struct search *search, int64_t term_ns, int64_t *ret
     return whole.fills;
 }
 
-/* Where the market takes no order of the budget that it would need. */
+/* The market may refuse an order with the budget that a full term needs. */
 static void shorten_whole(const struct search *search, const struct whole *whole,
                           struct exchange_smallest_change *ret_smallest)
 {
@@ -785,8 +782,7 @@ static void shorten_whole(const struct search *search, const struct whole *whole
     }
 }
 
-/* All of it is there for those who pay that, and its limit is lower, or its budget does not cover
- * it. */
+/* All slots exist at some price, but the limit is lower or the budget does not cover them. */
 void smallest_change_find_whole(const struct search *search, const struct whole *whole,
                                 struct exchange_smallest_change *ret_smallest)
 {

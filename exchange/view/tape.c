@@ -8,9 +8,9 @@
 
 struct tape {
     struct table instruments;
-    struct list_link instrument_list; /* traded last comes last */
+    struct list_link instrument_list; /* the last traded instrument comes last */
     struct tape_trade trades[TAPE_TRADES];
-    uint64_t trade_count; /* ever */
+    uint64_t trade_count; /* trades ever */
     struct tape_bar *bars;
     struct list_link bar_list;
     uint32_t free_bars[TAPE_BARS];
@@ -104,7 +104,7 @@ static struct tape_bar *oldest_of(const struct tape_instrument *instrument)
 static void drop_bar(struct tape *tape, struct tape_bar *bar)
 {
     struct tape_instrument *instrument = bar->instrument;
-    assert(instrument != NULL); /* it lies here */
+    assert(instrument != NULL); /* the place holds a bar */
     forget(tape, bar->number);
     list_remove(&bar->of_all);
     list_remove(&bar->of_instrument);
@@ -114,7 +114,7 @@ static void drop_bar(struct tape *tape, struct tape_bar *bar)
     drop_if_unused(tape, instrument);
 }
 
-/* Makes room for one more bar of `instrument`, which is in use. */
+/* Makes room for one more bar of `instrument`, which stays in use. */
 static void make_room(struct tape *tape, const struct tape_instrument *instrument, int64_t now_ns)
 {
     if (instrument->bar_count == TAPE_BARS_EACH) {
@@ -178,7 +178,7 @@ bool tape_add(struct tape *tape, const struct tape_fill *fill, uint64_t trade_nu
     if (instrument == NULL) {
         return false;
     }
-    instrument->trade_count++; /* before anything goes: it stays */
+    instrument->trade_count++; /* counted first, so the instrument stays */
     const uint32_t place = (uint32_t)(tape->trade_count++ % TAPE_TRADES);
     struct tape_trade *trade = &tape->trades[place];
     if (trade->instrument != NULL) {
@@ -293,7 +293,8 @@ static int by_price(const void *left, const void *right)
     return (a->price_micro > b->price_micro) - (a->price_micro < b->price_micro);
 }
 
-/* At which, or less, so many quarters of the slots were let. Sorted by price. */
+/* Returns the price at or below which this many quarters of the slots were let. The lots are sorted
+ * by price. */
 static int64_t price_of_share(const struct lot *lots, uint32_t count, uint64_t slots,
                               unsigned quarters)
 {

@@ -9,17 +9,17 @@
 
 /* ---------------------------------------------------------------- demand, by class */
 
-struct demand { /* of the bids with one requirement */
+struct demand { /* The bids of one requirement. */
     uint32_t bids;
     uint32_t narrowest; /* slots of the narrowest subtask */
     int64_t limit_micro;
 };
 
-struct asking { /* one call */
+struct asking { /* The state of one call. */
     const struct exchange *exchange;
     struct exchange_why *why;
     const struct device *device;
-    struct demand *classes; /* by number */
+    struct demand *classes; /* indexed by number */
     uint32_t steps;
 };
 
@@ -102,7 +102,8 @@ static void keep_figure(const struct requirement_node *node, const struct attrib
     }
 }
 
-/* False: it satisfies the requirement, has the rate, and is wide enough for one of its bids. */
+/* Returns false when the device satisfies the requirement, has the rate, and is wide enough for a
+ * bid. */
 static bool describe(const struct asking *asking, const struct requirement *needs, enum rate rate,
                      const struct demand *demand, struct exchange_why_refusal *ret_refusal)
 {
@@ -146,8 +147,8 @@ static bool is_nearer(const struct exchange_why_refusal *a, const struct exchang
     return a->changes != b->changes ? a->changes < b->changes : a->bids > b->bids;
 }
 
-/* Kept in order; the farthest goes when there are too many. Equal ones stay in the order of their
- * classes. */
+/* Keeps refusals in order; the farthest goes when there are too many. Equal ones stay in class
+ * order. */
 static void keep_refusal(struct exchange_why *why, const struct exchange_why_refusal *refusal)
 {
     uint32_t at = why->refusal_count;
@@ -238,7 +239,7 @@ static void fill_device(const struct exchange *exchange, const struct device *de
     }
 }
 
-/* Its place among the asks of all cells that are taken by bids that take its own, by price or by
+/* Counts the free asks of all cells that bids for this ask would take first, by price or by
  * value. */
 static bool find_place(const struct exchange *exchange, const struct ask *ask,
                        struct exchange_why *why)

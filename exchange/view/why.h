@@ -1,11 +1,9 @@
-/* exchange/view/why.h - why no work comes to a provider: the waiting demand of the market, seen
- * from one of its asks. A pure read; how to fill a bid from the other side is exchange_explain's to
- * say.
+/* The report explains why no work comes to a provider, by the waiting demand that one of its asks
+ * sees. A pure read; exchange_explain looks from the bid's side.
  *
- * Demand is every resting bid of another account that wants more slots than it has. Each is counted
- * at the first hurdle that it does not take: requirement and width, term, price, a free slot. Of
- * requirements that the device does not satisfy, the nearest come with the one predicate to change.
- */
+ * Demand is every resting bid of another account that wants more slots than it has. Each bid counts
+ * at the first hurdle that it fails: requirement and width, term, price, a free slot. The nearest
+ * failed requirements come with the one predicate to change. */
 #ifndef BOURSE_EXCHANGE_VIEW_WHY_H
 #define BOURSE_EXCHANGE_VIEW_WHY_H
 
@@ -14,15 +12,15 @@
 enum {
     EXCHANGE_WHY_REFUSALS = 16,
     EXCHANGE_WHY_STEPS =
-        1 << 18, /* bids, and predicates on attributes, of one call: milliseconds */
+        1 << 18, /* Bids, and predicates on attributes, of one call: milliseconds. */
 };
 
-struct exchange_why_refusal { /* one requirement that the device does not satisfy */
-    char predicate[160];      /* to be changed first, as `explain` writes it */
-    uint32_t changes;    /* predicates to change, at least; the wide enough device counts as one */
-    uint32_t bids;       /* that have this requirement */
-    int64_t limit_micro; /* the most that one of them pays */
-    bool has_have;       /* the device's own figure, where it is a number */
+struct exchange_why_refusal { /* A requirement that the device does not satisfy. */
+    char predicate[160];      /* first one to change, as `explain` writes it */
+    uint32_t changes;         /* least number of changes; a wide enough device counts as one */
+    uint32_t bids;            /* bids with this requirement */
+    int64_t limit_micro;      /* highest limit among them */
+    bool has_have;            /* the device's own figure is a number */
     int64_t have;
 };
 
@@ -30,9 +28,9 @@ struct exchange_why {
     /* The provider. */
     bool is_frozen, is_halted;
     uint8_t state;        /* enum provider_state */
-    uint32_t refuted;     /* results of its that were refuted, less those that faded */
-    int64_t withdrawn_ns; /* its asks are closed for that for so long; 0: they are not */
-    uint32_t devices;     /* advertised: 0: nothing else is filled in */
+    uint32_t refuted;     /* its refuted results, less the faded ones */
+    int64_t withdrawn_ns; /* its asks stay closed for them for this long; 0: open */
+    uint32_t devices;     /* advertised; 0: nothing else is filled in */
     /* The device. */
     struct id128 device;
     char label[EXCHANGE_NAME_SIZE];
@@ -41,23 +39,23 @@ struct exchange_why {
     char instrument[ATTRIBUTE_TEXT_SIZE];
     uint32_t slots, leased;
     uint32_t free; /* slots of its ask that are not leased */
-    int64_t
-        price_micro; /* of its ask; -1: none stands, and then only the requirement can be judged */
-    int64_t max_term_ns; /* of its ask; 0: no bound */
-    bool is_for_some;    /* its ask is for named accounts: bids of others are not counted */
-    int64_t opens_ns;    /* outside the hours of its ask, or its day is used up: after so long not;
-                            else 0 */
-    int64_t daily_ns;    /* slot-time that its ask gives a day, 0: any; and */
-    int64_t used_ns, promised_ns; /* what was used of that, and leases may use yet */
-    bool is_spent;                /* it is its day that is used up: no lease fits what is left */
-    /* Bids: each figure of those before. */
+    /* Price of its ask; -1 means that no ask stands, and only the requirement is judged. */
+    int64_t price_micro;
+    int64_t max_term_ns; /* its ask's; 0: no bound */
+    bool is_for_some;    /* its ask is for named accounts; other bids are not counted */
+    /* Time until the ask opens, when its hours or its used day close it; else 0. */
+    int64_t opens_ns;
+    int64_t daily_ns;             /* slot-time that its ask gives a day; 0: any */
+    int64_t used_ns, promised_ns; /* slot-time used today, and still usable by leases */
+    bool is_spent;                /* the day is used up: no lease fits the rest */
+    /* Bids: each figure counts a subset of the one before. */
     uint32_t bids, fitting, lasting, paying;
-    int64_t best_limit_micro; /* of those that fit and last; -1: none */
-    int64_t longest_term_ns;  /* that a fitting bid asks for; 0: none */
+    int64_t best_limit_micro; /* among bids that fit and last; -1: none */
+    int64_t longest_term_ns;  /* among fitting bids; 0: none */
     /* The ask, if it stands and has free slots. */
-    int64_t fills_at_micro; /* replaced to ask that, it is filled now; -1: no price would do */
+    int64_t fills_at_micro; /* price at which the ask is filled now; -1: none */
     bool has_ahead;
-    uint32_t ahead;  /* asks with free slots that a bid which may take it would take before it */
+    uint32_t ahead;  /* free asks that a bid for this one takes first */
     bool is_partial; /* there were too many to look at all */
     uint32_t refusal_count;
     struct exchange_why_refusal refusals[EXCHANGE_WHY_REFUSALS]; /* nearest first */
@@ -69,8 +67,8 @@ enum exchange_why_status {
     WHY_OUT_OF_MEMORY,
 };
 
-/* Of the account's advertised device number `device`, in the order of their first advertisement.
- * The result is large. */
+/* Explains the account's advertised device number `device`, counted by first advertisement. The
+ * result is large. */
 enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, uint32_t account,
                                               uint32_t device, struct exchange_why *ret_why);
 

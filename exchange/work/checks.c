@@ -1,18 +1,16 @@
-/* Results that count only once a referee has judged them. A subtask's result is held: nothing is
- * paid, and nobody who waits for it starts, before the check of it came to a verdict. The check is
- * a subtask too, of the job's last part, with attempts, retries and pay of its own; only its
- * verdict reaches over to the subtask that it is about.
+/* Checks decide whether a result counts. A subtask's result is held: nothing is paid, and no
+ * subtask that waits for it starts, before its check comes to a verdict. The check is a subtask of
+ * the job's last part, with attempts, retries and pay of its own.
  *
- *     subtask k    WAITING -> RUNNING -> CHECKING ------------------ accept -> ACCEPTED, and its result is paid
- *                     ^                     |            reject, by two -> refuted: not paid, redone
- *                     +---------------------+ no verdict, or no bytes, twice: paid, and redone
+ *     subtask k    WAITING -> RUNNING -> CHECKING ------- accept -> ACCEPTED, its result is paid
+ *         ^                     |   reject, by two -> refuted: not paid, redone
+ *         +---------------------+   no verdict, or no bytes, twice: paid, and redone
  *     check n + k  WAITING, for k -> WAITING, for a lane -> RUNNING -> ACCEPTED, or WAITING again
  *
- * One referee that rejects a result accuses it. The check goes to a referee of another owner, and
- * the job's client may judge as well: if that one rejects the result too, it is refuted; if that
- * one accepts it, the result stands, and the first is asked no more by this job. Nobody judges
- * results of its own owner, so checks wait in queues by who made what they are about, and who
- * accused it. */
+ * A referee that rejects a result accuses it. The check then goes to a referee of another owner,
+ * and the job's client may judge as well. A second reject refutes the result; an accept lets it
+ * stand, and the job asks the first referee no more. Nobody judges results of its own owner, so
+ * checks wait in queues by maker and accuser. */
 #include "exchange/state.h"
 
 #include "base/cursor.h"
@@ -36,7 +34,7 @@ bool job_checks(const struct job *job, uint32_t index)
     return job->checks != NULL && index < first_check(job);
 }
 
-/* What that check is about; NULL: it is no check, or there is nothing to check now. */
+/* Returns the held result that the check judges; NULL for no check, or nothing to check now. */
 static struct held *held_of_check(const struct job *job, uint32_t index)
 {
     bool is_check = job->checks != NULL && index >= first_check(job);
@@ -45,7 +43,7 @@ static struct held *held_of_check(const struct job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- what is a job with checks */
 
-/* Referees are machines: what a simulation makes is nobody's to judge. */
+/* Referees are real machines, so nobody can judge what a simulation makes. */
 static bool asks_simulated(struct exchange *exchange, const struct exchange_submit *submit)
 {
     bool first = requirement_asks_simulated(submit->needs);
@@ -114,7 +112,7 @@ static bool is_demand(const struct requirement_node *node)
            !node->attribute.is_text && node->attribute.number == referee.number;
 }
 
-/* As checks_require leaves it: that alone, or as the last of what all must hold. */
+/* checks_require leaves the demand alone, or as the last of a conjunction. */
 static bool has_demand(const struct requirement *needs)
 {
     const struct requirement_node *nodes = needs->nodes;
@@ -225,7 +223,7 @@ static struct check_queue *queue_of(struct exchange *exchange, struct checks *ch
     return queue;
 }
 
-/* What comes for the first time is the last; what comes again is near the front. */
+/* A new check goes last; a repeated one goes near the front. */
 static void enqueue(struct exchange *exchange, const struct job *job, struct held *held)
 {
     assert(held->queue == NULL);
@@ -271,7 +269,7 @@ void check_unqueue(const struct job *job, uint32_t index)
     }
 }
 
-/* Nobody judges what its own owner made, or has accused already. */
+/* Nobody judges a result that its own owner made or has accused. */
 static bool is_party(const struct exchange *exchange, uint32_t maker, uint32_t accuser,
                      uint32_t referee)
 {
@@ -294,7 +292,7 @@ bool check_is_for(const struct exchange *exchange, const struct job *job, uint32
            !job_overruled(exchange, job, referee);
 }
 
-/* Whether one who is not known to come to nothing may take it as well. */
+/* Returns true when a referee other than the one without a verdict may take it. */
 static bool has_other_referee(const struct exchange *exchange, const struct part *part,
                               const struct check_queue *queue)
 {
@@ -320,7 +318,7 @@ uint32_t part_choice(const struct exchange *exchange, const struct part *part, u
 {
     const struct checks *checks = part_is_checks(part) ? part->job->checks : NULL;
     if (checks == NULL) {
-        /* What a closing job gave up waits no more, and is counted as barred still. */
+        /* Work that a closing job gave up waits no more, but is still counted as barred. */
         const uint32_t barred = part_barred(exchange, part, provider);
         return part->waiting > barred ? part->waiting - barred : 0;
     }
@@ -404,7 +402,7 @@ void checks_restore(struct exchange *exchange, struct job *job)
 struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32 *result,
                                   uint32_t index, uint32_t attempt)
 {
-    static const char domain[] = "bourse/check/v1"; /* with its NUL */
+    static const char domain[] = "bourse/check/v1"; /* includes the NUL */
     uint8_t bytes[sizeof domain + sizeof *dice + sizeof *result + 8];
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_bytes(&out, domain, sizeof domain);
@@ -503,7 +501,7 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
     struct held *held = job->checks->held[index];
     struct subtask *subtask = job_subtask(exchange, job, index);
     if (held == NULL || job_subtask(exchange, job, first_check(job) + index) == NULL) {
-        return; /* out of memory */
+        return; /* memory is short */
     }
     subtask_becomes(exchange, job, index, SUBTASK_CHECKING);
     subtask_changed(exchange, job, index);
@@ -521,7 +519,7 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- and letting it go */
 
-/* In memory of the effects. NULL: out of memory, or nothing. */
+/* Copies to memory of the effects. Returns NULL for no bytes, or when memory is short. */
 static const uint8_t *keep_bytes(struct exchange *exchange, const struct held *held)
 {
     struct exchange_block *block =
@@ -535,11 +533,11 @@ static const uint8_t *keep_bytes(struct exchange *exchange, const struct held *h
     return (const uint8_t *)(block + 1);
 }
 
-/* What decided about a result: a check, by its Result, or the word of the job's client. */
+/* A check's Result or the client's word decides about a result. */
 struct decision {
     uint8_t level; /* enum check_level */
     struct hash32 check;
-    bool is_missing; /* its bytes could not be had, which is not the fault of who made it */
+    bool is_missing; /* its bytes are missing, which is not its maker's fault */
 };
 
 static struct decision decision_of(const struct exchange_result *check, uint8_t outcome)
@@ -608,8 +606,7 @@ static void settle_held(struct exchange *exchange, struct job *job, uint32_t ind
     }
 }
 
-/* The check waits for its subtask again; whatever else is under way for it was about a result that
- * is gone. */
+/* The check waits for its subtask again; running attempts of it are about a result that is gone. */
 static void block_check(struct exchange *exchange, struct job *job, uint32_t index)
 {
     struct part *checks = &job->parts[job->part_count - 1];
@@ -618,12 +615,12 @@ static void block_check(struct exchange *exchange, struct job *job, uint32_t ind
     if (check->state == SUBTASK_RUNNING) {
         subtask_becomes(exchange, job, index, SUBTASK_WAITING);
     }
-    checks->waiting--; /* for a lane */
+    checks->waiting--; /* the check waits for no lane */
     subtask_changed(exchange, job, index);
 }
 
-/* Who gave a result that does not count gets no more work of this job for a while; what it runs may
- * end, and is judged like this. */
+/* A provider with a bad result gets no more work of this job for a while. Its running work may end,
+ * and is judged in the same way. */
 static void step_aside(struct exchange *exchange, struct job *job, uint32_t provider,
                        int64_t for_ns)
 {
@@ -636,8 +633,8 @@ static void step_aside(struct exchange *exchange, struct job *job, uint32_t prov
     }
 }
 
-/* That result does not count: the subtask runs again, and then the check, unless that happened too
- * often. Another provider goes first if there is one, unless its maker is beyond doubt. */
+/* The result does not count: subtask and check run again, unless that happened too often. Another
+ * provider goes first if there is one, unless the maker is beyond doubt. */
 static void redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                  const struct decision *decision)
 {
@@ -660,7 +657,7 @@ static void redo(struct exchange *exchange, struct job *job, uint32_t index, uin
     }
 }
 
-/* This referee came to nothing; another may. */
+/* This referee gave no verdict; another may. */
 static void check_again(struct exchange *exchange, struct job *job, struct held *held,
                         uint32_t referee)
 {
@@ -674,7 +671,7 @@ static void check_again(struct exchange *exchange, struct job *job, struct held 
     subtask_try_again(exchange, job, first_check(job) + held->index);
 }
 
-/* Who accused it is overruled. */
+/* Accepting the result overrules its accuser. */
 static void accept(struct exchange *exchange, struct job *job, uint32_t index,
                    const struct decision *decision)
 {
@@ -687,7 +684,7 @@ static void accept(struct exchange *exchange, struct job *job, uint32_t index,
     subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
 }
 
-/* The first to say so accuses, and the second, of another owner, refutes. */
+/* The first reject accuses; the second, of another owner, refutes. */
 static void accuse(struct exchange *exchange, struct job *job, struct held *held,
                    const struct lease *lease, const struct attempt *attempt,
                    const struct decision *decision)
@@ -708,8 +705,8 @@ static void accuse(struct exchange *exchange, struct job *job, struct held *held
     subtask_try_again(exchange, job, first_check(job) + held->index);
 }
 
-/* Nobody is accused: the referee is unsure, or the bytes are not there. They were stored when the
- * result came, so that the store lost them. */
+/* Nobody is accused: the referee is unsure, or the bytes are missing. They were stored when the
+ * result came, so the store lost them. */
 static void doubt(struct exchange *exchange, struct job *job, struct held *held,
                   const struct lease *lease, const struct decision *decision)
 {
@@ -730,10 +727,11 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
         return false;
     }
     if (outcome == XOUTCOME_INPUT_MISSING && result->lacks_factor) {
-        return false; /* it says nothing of the product: the check is tried again, as any subtask */
+        return false; /* The product is not blamed; the check is tried again like any subtask. */
     }
     const struct decision decision = decision_of(result, outcome);
-    if (!check_counts(exchange, lease, attempt->key.index)) { /* it was begun before it became so */
+    /* The check began before its owner was a party. */
+    if (!check_counts(exchange, lease, attempt->key.index)) {
         check_again(exchange, job, held, held->shy_of);
         return true;
     }
@@ -753,7 +751,7 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     return true;
 }
 
-/* Nobody proved its result wrong, and nobody will look at it any more. */
+/* Nobody proved the result wrong, and nobody will look at it again. */
 void check_failed(struct exchange *exchange, struct job *job, uint32_t index)
 {
     const struct held *held = held_of_check(job, index);
@@ -783,7 +781,7 @@ static struct hash32 seed_of_client(const struct job *job, const struct held *he
     return exchange_check_seed(&held->dice, &held->hash, first_check(job) + held->index, attempt);
 }
 
-/* What is held under those numbers; NULL: the command is refused. */
+/* Returns the held result with those numbers; NULL: the command is refused. */
 static struct held *held_to_judge(struct exchange *exchange, const struct job *job,
                                   const struct exchange_judge *judge)
 {
@@ -805,8 +803,8 @@ static struct held *held_to_judge(struct exchange *exchange, const struct job *j
     return held;
 }
 
-/* Its word refutes what a referee of another owner has accused, and nothing else: who pays does not
- * say alone what is not paid. */
+/* The client's reject refutes only a result that a referee of another owner has accused, because
+ * the payer alone must not decide about pay. */
 static uint8_t status_by_client(const struct exchange *exchange, const struct job *job,
                                 const struct held *held, uint8_t verdict)
 {
@@ -850,7 +848,7 @@ void apply_judge(struct exchange *exchange, const struct exchange_judge *judge)
 
 /* ---------------------------------------------------------------- reads */
 
-/* Whether a referee who may judge it has a device for it, whatever that asks. */
+/* Returns true when a referee who may judge it has a device for it, at any price. */
 static bool has_referee(const struct exchange *exchange, const struct job *job,
                         const struct held *held)
 {

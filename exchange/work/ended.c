@@ -1,7 +1,7 @@
-/* Which ended job is the oldest, of one account and of all: it makes room for a new one. Each
- * account has a heap of its own by age, for jobs end in no order, and those that wait for ever
- * stand in nobody's way; accounts stand in a heap by the oldest that each has. Nothing but the
- * oldest of an account ever goes, so that no job needs to know its place. */
+/* Ended jobs are kept for retention, and the oldest one, of an account or of all, makes room for a
+ * new job. Each account has a heap by age, because jobs end in no order. The accounts stand in a
+ * heap by their oldest job. Only the oldest job of an account ever goes, so no job needs to know
+ * its place. */
 #include "base/ahead.h"
 #include "exchange/state.h"
 
@@ -19,7 +19,7 @@ static void jobs_rise(struct ended_job *jobs, uint32_t at, struct ended_job ende
     jobs[at] = ended;
 }
 
-/* From the top, which is free. */
+/* Sinks from the top, which is free. */
 static void jobs_sink(struct ended_job *jobs, uint32_t count, struct ended_job ended)
 {
     uint32_t at = 0;
@@ -65,7 +65,7 @@ static void put(struct exchange *exchange, uint32_t at, struct member *member)
     member->ended.place = at;
 }
 
-/* Its place is free; what it has is not what it had there. */
+/* Puts the account at its place again after its oldest job changed; place `at` is free. */
 static void place(struct exchange *exchange, uint32_t at, struct member *member)
 {
     const uint64_t order = oldest_order(member);
@@ -118,8 +118,7 @@ void ended_add(struct exchange *exchange, struct job *job)
     }
 }
 
-/* Who goes next lies where no cache has looked for long: it is on its way before it is asked
- * for. */
+/* The next job to go is in no cache, so its memory is fetched before it is needed. */
 static void expect(const struct exchange *exchange)
 {
     if (exchange->ender_count == 0) {

@@ -1,7 +1,9 @@
-/* Which subtasks of a job wait for which. Every edge is looked at once when what it leads from is
- * accepted, once when what it leads to is decided, and once more when that is cancelled, or becomes
- * ready; and once for each attempt that is given what it leads from left. A job of n subtasks and e
- * edges costs n log n + e over its life, however its results come (exchange_totals counts). */
+/* The graph of a job says which subtasks wait for which.
+ *
+ * An edge is looked at when its source is accepted and when its target is decided. It is looked at
+ * once more when the target becomes ready or is cancelled. Each attempt that gets the source's
+ * output adds one look. A job of n subtasks and e edges costs n log n + e over its life, in
+ * whatever order results come (exchange_totals counts). */
 #include "exchange/state.h"
 
 #include "planner/schedule/online.h"
@@ -75,7 +77,7 @@ void graph_destroy(struct graph *graph)
     free(graph);
 }
 
-/* The edges from their other ends: a count of each, then each at its place. */
+/* Reverses the edges: counts the edges of each source, then puts each edge at its place. */
 static void turn_edges(struct graph *graph, uint32_t subtasks)
 {
     uint32_t edges = graph->first_after[subtasks];
@@ -86,7 +88,7 @@ static void turn_edges(struct graph *graph, uint32_t subtasks)
         graph->undecided[i] = graph->first_next[i + 1];
         graph->first_next[i + 1] += graph->first_next[i];
     }
-    for (uint32_t i = subtasks; i-- > 0;) { /* from the end, so that each list ascends */
+    for (uint32_t i = subtasks; i-- > 0;) { /* backwards, so that each list ascends */
         for (uint32_t edge = graph->first_after[i + 1]; edge-- > graph->first_after[i];) {
             uint32_t from = graph->after[edge];
             graph->next[graph->first_next[from] + --graph->undecided[from]] = i;
@@ -110,7 +112,8 @@ static bool ready_create(struct exchange *exchange, struct job *job)
     return true;
 }
 
-/* A copy of `count` numbers in `ret_copy`; none of none. False: out of memory. */
+/* Copies `count` numbers into `ret_copy`, which is NULL for none. Returns false when memory is
+ * short. */
 static bool copy_numbers(struct exchange *exchange, const uint32_t *numbers, size_t count,
                          uint32_t **ret_copy)
 {
@@ -180,8 +183,8 @@ void graph_drop(struct exchange *exchange, struct job *job)
 
 /* ---------------------------------------------------------------- ready: by rank, then by index */
 
-/* Where the job says no ranks, what is expected of each is its own: the longest go first, so that
- * none ends long after all others. */
+/* A job without ranks uses the expected times: the longest subtasks go first, so that none ends
+ * long after all others. */
 static struct online_task task_of(const struct graph *graph, uint32_t index)
 {
     const uint32_t *rank = graph->rank != NULL ? graph->rank : graph->expect_ms;
@@ -240,7 +243,7 @@ static uint8_t state_of(const struct job *job, uint32_t index)
     return subtask == NULL ? SUBTASK_WAITING : subtask->state;
 }
 
-/* In whole milliseconds, as a graph says it. */
+/* Returns whole milliseconds, the unit of a graph. */
 static uint64_t expected_ms(const struct job *job, uint32_t index)
 {
     return (uint64_t)(graph_expects_ns(job, index) + NS_PER_MS - 1) / NS_PER_MS;
@@ -415,7 +418,7 @@ bool exchange_each_given(const struct exchange *exchange, exchange_on_given *vis
 
 /* ---------------------------------------------------------------- decided */
 
-/* It needs nothing any more of what it waited for, and takes no time any more. */
+/* A decided subtask needs no inputs any more and has no expected time left. */
 static void let_go(struct exchange *exchange, struct graph *graph, uint32_t index)
 {
     part_of(graph->job, index)->undecided_ms -= expected_ms(graph->job, index);
@@ -428,7 +431,7 @@ static void let_go(struct exchange *exchange, struct graph *graph, uint32_t inde
     }
 }
 
-/* Ends one that waits for others, and so for no lane. */
+/* Ends a subtask that waits for other subtasks, not for a lane. */
 static struct subtask *end_blocked(struct exchange *exchange, struct job *job, uint32_t index,
                                    enum subtask_state to)
 {
@@ -446,7 +449,8 @@ static struct subtask *end_blocked(struct exchange *exchange, struct job *job, u
     return subtask;
 }
 
-/* Those to look at next, linked by `next`, which else only the queue of retries uses. */
+/* The chain links the subtasks to look at next by `next`, which otherwise only the retry queue
+ * uses. */
 struct chain {
     uint32_t head, tail;
 };
@@ -459,7 +463,7 @@ static void cancel_next_of(struct exchange *exchange, struct job *job, uint32_t 
     for (uint32_t k = graph->first_next[index]; k < graph->first_next[index + 1]; k++) {
         uint32_t next = graph->next[k];
         if (state_of(job, next) != SUBTASK_WAITING) {
-            continue; /* cancelled on another way */
+            continue; /* cancelled through another edge */
         }
         struct subtask *subtask = end_blocked(exchange, job, next, SUBTASK_CANCELLED);
         if (subtask == NULL) {
@@ -475,7 +479,7 @@ static void cancel_next_of(struct exchange *exchange, struct job *job, uint32_t 
     }
 }
 
-/* All that waits for it, directly or not. */
+/* Cancels all subtasks that wait for this one, directly or not. */
 static void cancel_after(struct exchange *exchange, struct job *job, uint32_t index)
 {
     struct chain chain = {NO_SUBTASK, NO_SUBTASK};
@@ -499,8 +503,8 @@ static size_t bytes_for(const struct graph *graph, uint32_t index)
     return bytes;
 }
 
-/* All that it waited for was accepted. More than a message holds cannot be sent with it: it has
- * failed then, and trying again would not help. */
+/* All inputs were accepted. Inputs that exceed a message cannot be sent; the subtask fails then,
+ * and another try would not help. */
 static void become_ready(struct exchange *exchange, struct job *job, uint32_t index)
 {
     const struct graph *graph = job->graph;

@@ -1,3 +1,4 @@
+/* Jobs come, give work to their parts, and end; this file counts their subtasks and money. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
@@ -151,8 +152,7 @@ static void unlink_retry(struct exchange *exchange, struct part *part, uint32_t 
     retry_unlinked(part, index, before);
 }
 
-/* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is
- * dropped. */
+/* Entries whose subtask was accepted meanwhile (a doubted attempt came back) are dropped. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider)
 {
     struct job *job = part->job;
@@ -207,8 +207,8 @@ void job_link_owner(struct exchange *exchange, struct job *job)
     owner->job_count++;
 }
 
-/* Only once nothing can be refused any more: a refusal changes nothing. Nobody's ended jobs go for
- * those of another while there is room for all. */
+/* This runs when nothing can be refused any more, since a refusal changes nothing. No account loses
+ * ended jobs to another while there is room. */
 static void make_room_for_job(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
@@ -291,7 +291,7 @@ struct range {
     uint32_t code;
 };
 
-/* `prefix`: of the names of fields. */
+/* `prefix` begins the field names. */
 static bool in_range(struct exchange *exchange, const char *prefix, const struct range *rules,
                      size_t count)
 {
@@ -342,7 +342,7 @@ static bool needs_well_formed(struct exchange *exchange, const char *field,
     return good;
 }
 
-/* Each further part, and that the first has a subtask left. */
+/* Checks each further part, and that the first part has a subtask left. */
 static bool parts_in_range(struct exchange *exchange, const struct exchange_submit *submit)
 {
     int64_t left = submit->subtasks;
@@ -382,7 +382,7 @@ static uint64_t lanes_of(const struct exchange_submit *submit)
     return lanes + lanes_most(first, submit->at_most, submit->slots);
 }
 
-/* Whether the job can have bids of its type; parts and graph are well formed. */
+/* Returns true when the job may have bids of its type; parts and graph are well formed. */
 static bool type_fits(struct exchange *exchange, const struct exchange_submit *submit)
 {
     const bool is_at_once = submit->type != EXCHANGE_LIMIT && submit->type != EXCHANGE_POST_ONLY;
@@ -407,7 +407,7 @@ static bool type_fits(struct exchange *exchange, const struct exchange_submit *s
     return !exchange->is_rejected;
 }
 
-/* Everything about the command itself; the sender and the market were looked at before. */
+/* Checks the command itself; the sender and the market were checked before. */
 static bool submit_in_range(struct exchange *exchange, const struct exchange_submit *submit)
 {
     const struct exchange_part first = {
@@ -585,7 +585,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     struct member *member = sender(exchange);
     enum accounts_status held =
         hold_open(exchange->accounts, job->owner, submit->budget_micro, &job->hold);
-    assert(held == ACCOUNTS_OK); /* funds were looked at before */
+    assert(held == ACCOUNTS_OK); /* funds were checked before */
     if (held != ACCOUNTS_OK || !table_insert(&exchange->jobs, job)) {
         exchange->is_out_of_memory = true;
     }
@@ -613,7 +613,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
 
 /* ---------------------------------------------------------------- wanting, closing, settling */
 
-/* It buys nothing more, and what waits is cancelled. */
+/* Stops buying and cancels waiting subtasks. */
 static void stop_buying(struct exchange *exchange, struct job *job, enum job_phase ends_as,
                         uint8_t reason)
 {
@@ -637,7 +637,7 @@ static void stop_buying(struct exchange *exchange, struct job *job, enum job_pha
     report_job(exchange, job);
 }
 
-/* One whose time is up only waits for what runs: then it can still be closed for good. */
+/* An expired job only waits for running work, so it can still be closed for good. */
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason)
 {
     if (job->phase != JOB_PHASE_OPEN || (job->is_closing && job->reason != XREASON_EXPIRED)) {
@@ -680,7 +680,7 @@ static void drop_pages(struct exchange *exchange, struct job *job)
     pages_free(job);
 }
 
-/* Of a check nobody says that: it is the market's own. */
+/* Checks do not count: the market made them. */
 static bool a_program_failed(const struct job *job)
 {
     const uint32_t end = job->is_checked ? job->parts[job->part_count - 1].first : job->subtasks;
@@ -696,8 +696,8 @@ static bool a_program_failed(const struct job *job)
     return false;
 }
 
-/* Why subtasks of it failed: `otherwise` where one did by its program; else each ran out of tries,
- * because its providers spoilt them or because nobody could judge what they made. */
+/* Returns `otherwise` when a program failed. Else all tries were used up, by providers or because
+ * nobody could judge the results. */
 static uint8_t reason_of_failure(const struct job *job, uint8_t otherwise)
 {
     if (job->failed == 0 || a_program_failed(job)) {

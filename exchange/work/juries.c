@@ -1,12 +1,12 @@
-/* Who judged a subtask of a job with checks, and whom its job asks no more. Whoever judged what a
- * subtask left never makes that subtask, and a referee that was overruled gets no more checks of
- * that job: both by owner. A jury is kept until its subtask is decided.
+/* Juries list the accounts that judged a subtask of a job with checks, and the referees that the
+ * job asks no more. An owner that judged a subtask never makes it, and an overruled owner gets no
+ * more checks of that job. A jury is kept until its subtask is decided. provider_may_run decides,
+ * and all code that places a subtask asks it.
  *
- * provider_may_run decides who may run what, and everything that places a subtask asks it. Two
- * indexes follow from the juries of what waits, so that many judged subtasks cost a dispatch no
- * more than few do: the bars of a part say how much of that each owner may not make, and how far
- * its queue of retries is known to hold nothing for the owner; the looks of a job are its juries in
- * the order in which they are due. */
+ * Two indexes follow from the juries of waiting subtasks, so that many of them cost a dispatch no
+ * more than few. The bars of a part count the subtasks that each owner may not make. A bar also
+ * marks how far the queue of retries holds nothing for its owner. The looks of a job are its juries
+ * in the order in which they are due. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static struct jury *first_look(const struct job *job)
 }
 
 /* A job has a timer for the look that is due first. When that look goes, the next one gets its
- * timer here, unless both are due at once. A closing job looks no more. */
+ * timer here, unless both are due at once. A closing job has no more looks. */
 static void look_take_off(struct exchange *exchange, struct jury *jury)
 {
     const struct job *job = jury->job;
@@ -92,8 +92,8 @@ static bool has_member(const struct exchange *exchange, const struct jury *jury,
     return has;
 }
 
-/* With the list full, the oldest makes room: a subtask is given up before that, and of the
- * overruled the first has been left out for longest. */
+/* A full list drops its oldest entry. A subtask is given up before that; of the overruled referees,
+ * the first has been left out for longest. */
 static void add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t account)
 {
     struct jury *jury = jury_put(exchange, job, index);
@@ -160,7 +160,7 @@ bool job_overruled(const struct exchange *exchange, const struct job *job, uint3
 
 /* ---------------------------------------------------------------- whom what waits is not for */
 
-/* NULL: the owner may make all that waits in the part. */
+/* Returns NULL when the owner may make everything that waits in the part. */
 static struct bar *bar_of(const struct exchange *exchange, const struct part *part,
                           uint32_t account)
 {
@@ -314,7 +314,7 @@ bool provider_fits(const struct exchange *exchange, const struct provider *provi
     return false;
 }
 
-/* Whatever it asks, and whether it is free or not: prices change, and who is avoided comes back. */
+/* Prices, busy slots and avoidance do not count, since all of them change. */
 static bool has_maker(const struct exchange *exchange, const struct job *job, uint32_t index)
 {
     for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
@@ -335,7 +335,7 @@ static bool is_due_before(const struct jury *a, const struct jury *b)
     return a->look_ns != b->look_ns ? a->look_ns < b->look_ns : a->index < b->index;
 }
 
-/* The time of a look is as long from now each time, so the place is at the end, or near it. */
+/* Each look is set the same time ahead, so its place is at or near the end. */
 static void look_put(struct exchange *exchange, struct jury *jury)
 {
     struct list_link *looks = &jury->job->checks->looks;
@@ -393,8 +393,7 @@ bool juries_await(const struct job *job, int64_t at_ns)
     return first != NULL && first->look_ns == at_ns;
 }
 
-/* Nobody has taken the subtask for so long. Where all who could make it have judged it, it has
- * failed. */
+/* The subtask has waited long. It fails when everybody who could make it has judged it. */
 static void look(struct exchange *exchange, struct job *job, struct jury *jury)
 {
     const uint32_t index = jury->index;
@@ -411,7 +410,7 @@ static void look(struct exchange *exchange, struct job *job, struct jury *jury)
         all->unmade++;
         touch(exchange, &all->tracked);
     }
-    subtask_decide(exchange, job, index, SUBTASK_FAILED); /* the jury is gone */
+    subtask_decide(exchange, job, index, SUBTASK_FAILED); /* this frees the jury */
 }
 
 void juries_due(struct exchange *exchange, struct job *job, int64_t at_ns)

@@ -1,12 +1,11 @@
+/* This file gives leases their work, renews them, gives up attempts and ends leases. fills.c grants
+ * leases; results.c takes results. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
 #include "planner/schedule/online.h"
 
 #include <stdlib.h>
-
-/* A fill is a lease: fills.c grants it. This file hands out subtasks to its lanes, renews it, gives
- * up attempts, and ends it; results.c takes what comes back. */
 
 int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns)
 {
@@ -119,7 +118,7 @@ void attempt_drop(struct exchange *exchange, struct attempt *attempt)
 /* ---------------------------------------------------------------- its deadline, its provider, its
  * turn */
 
-/* What was saved within the notice has a long way to go before its result. */
+/* State saved within the notice takes longer to arrive than a result. */
 static int64_t grace_ns(const struct lease *lease)
 {
     return lease->is_noticed && lease->job->has_checkpoints ? SAVING_NS : LEASE_GRACE_NS;
@@ -137,7 +136,7 @@ int64_t lease_deadline(const struct lease *lease)
 void lease_arm(struct exchange *exchange, const struct lease *lease)
 {
     if (lease->state == LEASE_PROMISED) {
-        return; /* it begins when its former ends, whatever the time */
+        return; /* it begins when its former lease ends */
     }
     struct id128 key = timer_key_of_lease(lease->id);
     timer_arm(exchange, TIMER_LEASE, &key, lease_deadline(lease));
@@ -147,7 +146,7 @@ void lease_arm(struct exchange *exchange, const struct lease *lease)
     }
 }
 
-/* At its end: numbers rise, so the list stays in their order. */
+/* Lease numbers rise, so appending keeps the list in order. */
 void lease_link_provider(struct exchange *exchange, struct lease *lease)
 {
     struct provider *provider = member_by_number(exchange, lease->provider)->provider;
@@ -192,12 +191,13 @@ void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
     }
 }
 
-/* Escrow that the lease needs to run until `end_ns`; lease_find_unbilled went before. */
+/* Returns the escrow that the lease needs to run until `end_ns`; call lease_find_unbilled
+ * before. */
 static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
 {
     int64_t lane_ns = 0; /* LEASE_AGE_MOST_NS on all lanes fits */
     if (lease->price_micro == 0) {
-        return 0; /* nothing is charged, so that nothing is rounded */
+        return 0; /* nothing is charged, so nothing is rounded */
     }
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         const struct lane *lane = &lease->lanes[i];
@@ -205,12 +205,12 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
     }
     int64_t micro = escrow_micro(lease->price_micro, lease->part->width, lane_ns);
     int64_t held_micro = escrow_micro(lease->price_micro, 1, lease->held_ns);
-    /* One more micro-credit than the time costs: the running total's earlier rounding may still
-     * come due. */
+    /* The extra micro-credit covers earlier rounding of the running total that may still come
+     * due. */
     return micro < INT64_MAX - held_micro ? micro + held_micro + 1 : INT64_MAX;
 }
 
-/* Whether its budget and its device's day have room for it until then; lease_find_unbilled went
+/* Returns true when the budget and the device's day have room until then; call lease_find_unbilled
  * before. */
 static bool has_room_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
 {
@@ -220,9 +220,9 @@ static bool has_room_till(const struct exchange *exchange, struct lease *lease, 
             more_ns - lease->promised_ns <= daily_left_ns(exchange, lease->device->ask));
 }
 
-/* More time from now, at the same price, while the ask stands at its hours and for this account,
- * and the bid's limit allows it, and nobody is before it in the donation queue: a term, or if the
- * budget or the day does not cover that, enough for one subtask. */
+/* Extends the lease at its price while its ask stands open for this account and the bid's limit
+ * allows it. No other account may come first in the donation queue. The extension is a term, or
+ * enough for one subtask when budget or day cover no more. */
 static bool renew(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
@@ -231,7 +231,7 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     if (ask == NULL || !ask->is_open || !ask_is_for(ask, job->owner) || exchange->is_halted ||
         provider->is_frozen ||
         lease->price_micro > part_limit_in(exchange, lease->part, lease->device->cell) ||
-        /* its limit was lowered */
+        /* The bid's limit may have been lowered. */
         exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS ||
         donation_is_due(exchange, lease)) {
         return false;
@@ -267,7 +267,7 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     struct subtask *subtask = job_subtask(exchange, job, index);
     assert(subtask->attempts < ATTEMPTS_MOST);
     assert(provider_may_run(exchange, job, index, lease->provider));
-    if (subtask->state == SUBTASK_WAITING) { /* else it is started once more */
+    if (subtask->state == SUBTASK_WAITING) { /* a running one is started once more */
         subtask_becomes(exchange, job, index, SUBTASK_RUNNING);
     }
     subtask->live++;
@@ -301,7 +301,8 @@ void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, 
     dispatch_subtask(exchange, lease, lane, index, false);
 }
 
-/* A retry goes before what the agent has queued in that lane, as it went before what waits here. */
+/* A retry goes before the work that the agent has queued in the lane, as it went before waiting
+ * work here. */
 static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane, bool is_urgent)
 {
     if (part_is_checks(lease->part)) {
@@ -321,8 +322,8 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     }
 }
 
-/* Its idle lanes take one each before any waits behind another: what is queued is asked for no
- * more, and slots that become free would stand idle beside it. */
+/* Idle lanes of the lease take one subtask each before any is queued. A queued subtask wants no
+ * slots, and slots that become free would stand idle. */
 static uint32_t lane_depth(const struct lease *lease)
 {
     const uint32_t idle = lease_idle_lanes(lease);
@@ -344,7 +345,7 @@ static bool has_choice(const struct exchange *exchange, const struct lease *leas
     return part_choice(exchange, lease->part, lease->provider) > 0;
 }
 
-/* The emptiest lanes first, up to `depth` in each. */
+/* Fills the emptiest lanes first, up to `depth` in each. */
 static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
 {
     uint32_t least = depth;
@@ -369,8 +370,8 @@ struct open_lane {
     struct lease *lease;
     uint32_t lane;
     bool is_busy;
-    int64_t finish_ns; /* of one that goes before what it has queued */
-    int64_t since_ns;  /* what it runs now began then, as far as is known here */
+    int64_t finish_ns; /* if it goes before queued work */
+    int64_t since_ns;  /* start of what the lane runs, as far as known */
 };
 
 static int compare_open(const void *left, const void *right)
@@ -397,9 +398,9 @@ static bool has_time(const struct exchange *exchange, const struct lease *lease)
     return exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
 }
 
-/* What a lane's load and the next take there. Where nothing is known of a lane what it runs now has
- * run at least so long; of unlike ones that says nothing of another, and each takes its own time.
- * What was withdrawn is ended at once. */
+/* Returns the lane's load and the next subtask's time there. In an unmeasured lane, the time so far
+ * is a lower bound. Unlike subtasks keep their own times, since the time of one tells nothing about
+ * another. A withdrawn attempt ends at once. */
 static struct online_lane front_of(const struct exchange *exchange, const struct lease *lease,
                                    const struct lane *lane, int64_t takes_ns,
                                    const struct usual *usual)
@@ -425,7 +426,7 @@ static struct open_lane open_lane_of(const struct exchange *exchange, struct lea
                               of->unbilled_from_ns};
 }
 
-/* The one that goes next, where it matters which: they are not alike. */
+/* Returns the subtask that goes next, where subtasks differ. */
 static uint32_t next_of(const struct part *part)
 {
     if (part->retry_head != NO_SUBTASK || part->job->graph == NULL) {
@@ -434,9 +435,8 @@ static uint32_t next_of(const struct part *part)
     return part->ready_count > 0 ? part->ready[0] : NO_SUBTASK;
 }
 
-/* One more than its depth in every lane that may have it: so a lane has at most one retry in front
- * of what it has queued, and the next when that has started. An idle one may have to be renewed for
- * it. */
+/* Each lane may have one more than its depth: one retry before queued work, and the next when it
+ * has started. An idle lease may need renewal first. */
 static size_t find_open_lanes(const struct exchange *exchange, const struct part *part,
                               struct open_lane *ret_lanes)
 {
@@ -464,9 +464,9 @@ static size_t find_open_lanes(const struct exchange *exchange, const struct part
     return count;
 }
 
-/* What came back to the queue goes to the lanes that would be done with it first, of equals to idle
- * ones, then to those that have run longest at what they run, before what they have queued: a
- * subtask lost with its provider has waited long enough. */
+/* Returned subtasks go to the lanes that finish them first; of equals, to idle lanes, then to lanes
+ * that have run longest. They go before queued work, since a subtask lost with its provider has
+ * waited long enough. */
 void part_place_retries(struct exchange *exchange, struct part *part)
 {
     struct job *job = part->job;
@@ -501,8 +501,8 @@ void part_place_retries(struct exchange *exchange, struct part *part)
     report_job(exchange, job);
 }
 
-/* Whose next matters before it is idle: of short ones there is nothing to gain, and many to look
- * at. */
+/* Returns true when the next subtask is chosen before a lane is idle; short subtasks gain nothing
+ * and are many. */
 static bool is_choosy(const struct lease *lease)
 {
     const int64_t takes_ns = lease->mean_ns > 0 ? lease->mean_ns : lease->part->expect_ns;
@@ -515,9 +515,8 @@ static bool overtakes(const struct job *job, uint32_t index, const struct lane *
            graph_way_ns(job, index) > graph_way_ns(job, lane->last);
 }
 
-/* A lane of another lease, with nothing queued or what is less urgent, that would be done with the
- * next so much sooner than one of this lease that is to have something that it is worth waiting
- * for; NULL: none. */
+/* Returns a lane of another lease that is worth waiting for: it finishes the next subtask so much
+ * sooner than a lane of this lease, and has nothing queued or less urgent work. NULL: none. */
 static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, size_t count,
                                                  const struct lease *lease, uint32_t next)
 {
@@ -538,8 +537,8 @@ static const struct open_lane *worth_waiting_for(const struct open_lane *lanes, 
     return is_worth_it ? first : NULL;
 }
 
-/* Of a part whose subtasks are alike it matters only of the last that wait, one for each lane at
- * most. */
+/* The choice of a lane matters for like subtasks only at the end, with at most one waiting per
+ * lane. */
 static bool matters_where(const struct part *part)
 {
     const bool is_ranked = graph_tells_apart(part->job) && part->lanes <= PLACED_LANES_MOST;
@@ -547,8 +546,8 @@ static bool matters_where(const struct part *part)
     return !part_is_checks(part) && !job_has_juries(part->job) && (is_last || is_ranked);
 }
 
-/* What goes next goes where it is done first, be it behind what a faster lane runs: one that begins
- * on the slowest could be done long after all others. An idle lane then has the one after it. */
+/* The next subtask goes where it is done first, even behind running work of a faster lane; on the
+ * slowest lane it could end long after all others. An idle lane then gets the one after it. */
 static void place_next(struct exchange *exchange, struct lease *lease)
 {
     const struct part *part = lease->part;
@@ -570,9 +569,8 @@ static void place_next(struct exchange *exchange, struct lease *lease)
     free(lanes);
 }
 
-/* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that
- * they get its place; where nothing will come any more, whoever wants its slots gets them; else
- * another part of the job may have use for them. */
+/* The lease has nothing to run. It ends at once when its part's waiting work is for others, or when
+ * no more work will come. Otherwise another part of the job may use its slots. */
 static void become_useless(struct exchange *exchange, struct lease *lease)
 {
     if (lease->live == 0 && (lease->part->waiting > 0 || part_is_over(lease->part))) {
@@ -593,7 +591,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         return;
     }
     if (job->is_closing) {
-        if (job->reason == XREASON_EXPIRED) { /* others may have work for long yet */
+        if (job->reason == XREASON_EXPIRED) { /* others may have work for a long time */
             become_idle(exchange, lease);
         }
         return;
@@ -619,8 +617,8 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (!has_choice(exchange, lease)) {
         part_help(exchange, lease); /* it took the last */
     }
-    become_idle(exchange,
-                lease); /* with the attempts at their limit: it ends, and the job tries again */
+    /* The lease ends when attempts are at their limit, and the job tries again. */
+    become_idle(exchange, lease);
     part_wants(exchange, part); /* less than before, once nothing waits */
     report_job(exchange, job);
 }
@@ -628,7 +626,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
 /* ---------------------------------------------------------------- attempts that end without a
  * result */
 
-/* Gives an attempt up: what still comes of it is logged, not paid. */
+/* Gives an attempt up; a late result is logged, not paid. */
 static void attempt_fence(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
 {
     assert(!attempt->is_fenced);
@@ -642,7 +640,7 @@ static void attempt_fence(struct exchange *exchange, struct lease *lease, struct
     }
 }
 
-/* The provider failed it: elsewhere, unless that happened too often. */
+/* The provider failed the subtask, which goes elsewhere, unless that happened too often. */
 static void crash(struct exchange *exchange, struct job *job, uint32_t index)
 {
     struct subtask *subtask = job_subtask(exchange, job, index);
@@ -719,7 +717,7 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
             attempt->is_doubted = true;
             subtask->live--;
             subtask_changed(exchange, job, attempt->key.index);
-            if (subtask->live == 0) { /* nobody else is at it */
+            if (subtask->live == 0) { /* no other attempt is out */
                 job_requeue(exchange, job, attempt->key.index);
             }
         }
@@ -728,9 +726,8 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
     job_wants(exchange, job);
 }
 
-/* Who comes back is believed to have what it had, until its statement says otherwise: what nobody
- * else has begun meanwhile is not begun a second time, least of all by the same agent, whose result
- * is on its way. */
+/* A returned agent is trusted to have its attempts until its statement says otherwise. A subtask
+ * that nobody else has started is not started again, since its result may be on its way. */
 static void trust_again(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
 {
     struct job *job = lease->job;
@@ -796,8 +793,7 @@ void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- ending */
 
-/* It gets no more work: what is in flight may end, and the job buys its lanes elsewhere
- * meanwhile. */
+/* Stops new work: running attempts may end, and the job buys its lanes elsewhere. */
 void lease_wind_down(struct exchange *exchange, struct lease *lease)
 {
     if (lease->state != LEASE_ACTIVE && lease->state != LEASE_SUSPECT) {
@@ -821,7 +817,7 @@ void lease_release_reserve(struct exchange *exchange, struct lease *lease)
     int64_t total_micro = 0;
     bool fits = checked_muldiv_floor(lease->price_micro, lease->paid_ns + lease->held_ns,
                                      NS_PER_HOUR, &total_micro);
-    assert(fits); /* as a longer time at this price did */
+    assert(fits); /* a longer time at this price fitted */
     (void)fits;
     const int64_t due_micro = lease->held_count == 0 ? 0 : total_micro - lease->charged_micro;
     assert(due_micro >= 0 && due_micro <= lease->reserved_micro);
@@ -836,7 +832,7 @@ static uint8_t why_over(const struct lease *lease)
     return lease->is_noticed ? XEND_PREEMPTED : XEND_TERM;
 }
 
-/* To the lease that was promised them first. */
+/* The promised lease gets the slots first. */
 static void free_slots(struct exchange *exchange, struct lease *lease, struct device *device)
 {
     struct lease *successor = lease->successor;
@@ -859,7 +855,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
     }
     lease_move(&lease->state, LEASE_ENDED);
     lease_expose(exchange, lease);
-    if (lease->former != 0) { /* which ends all the same: its slots are free then */
+    if (lease->former != 0) { /* the former lease still ends, and its slots are free then */
         lease_by_id(exchange, lease->former)->successor = NULL;
         lease->former = 0;
     }
@@ -933,8 +929,8 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     free(lease);
 }
 
-/* Ended leases are kept for reports and for results that come late, but never at the price of new
- * ones: those of the oldest jobs go first. */
+/* Ended leases are kept for reports and late results, but make room for new ones. The oldest jobs
+ * lose their ended leases first. */
 void leases_make_room(struct exchange *exchange)
 {
     uint32_t left = ENDED_LEASES_FORGOTTEN;

@@ -1,20 +1,19 @@
-/* How long the rest of an open job takes, as far as anybody knows: what is expected of each subtask
- * that is not decided, at the pace of the results of its part, over the lanes that it has; of what
- * runs, without what it has run. What is expected of all of them is a running sum, so that only
- * what is in flight is looked at:
+/* The time left of an open job follows from the expected time of its undecided subtasks. The time
+ * counts at the pace of each part's results, over the job's lanes, less what running attempts have
+ * run. The expected time is a running sum, so only attempts in flight are looked at:
  *
- *     lane 1 |####==|                work: what is left of what runs, and what waits, over the lanes
- *     lane 2 |##====|=====|          way:  of what runs, or may begin next, the longest way to the end
- *               now
+ *   lane 1 |####==|              work: rest of running attempts and waiting ones, over the lanes
+ *   lane 2 |##====|=====|        way:  longest path to the end from a running or next subtask
+ *             now
  *
- * Read only: nothing of this enters the state. */
+ * A read: nothing of this enters the state. */
 #include "exchange/state.h"
 
 #include "planner/schedule/online.h"
 
 #include <stdlib.h>
 
-struct left { /* of a part, or of the job */
+struct left { /* Time left of one part, or of the whole job. */
     int128 work_ns;
     int64_t way_ns;
     uint64_t lanes, open;
@@ -35,8 +34,8 @@ static uint32_t open_of(const struct part *part)
     return part->end - part->first - part->decided - part->checking;
 }
 
-/* What was said of those that are open. Of those that are checked nobody knows which they are: they
- * count as the mean. */
+/* Returns the expected time of open subtasks. Subtasks in check count at the mean, since the sum
+ * does not tell which they are. */
 static int64_t said_of_open(const struct part *part)
 {
     if (!graph_tells_apart(part->job)) {
@@ -60,14 +59,14 @@ static struct online_pace pace_of(const struct part *part)
         .subtasks = (uint64_t)subtasks});
 }
 
-/* From the start of one that is open. */
+/* Returns the path from the start of an open subtask. */
 static int64_t way_from(const struct part *part, uint32_t index, struct online_pace pace)
 {
     const struct job *job = part->job;
     return online_at_pace_ns(larger(graph_way_ns(job, index), graph_expects_ns(job, index)), pace);
 }
 
-/* Of one that two lanes run the newest attempt counts, of one that is decided none. */
+/* The newest attempt of a subtask in two lanes counts, and none of a decided subtask. */
 static bool is_open(const struct attempt *attempt)
 {
     const struct job *job = attempt->lease->job;
@@ -140,7 +139,7 @@ static int64_t rest_of(const struct left *left)
         .open = left->open < UINT32_MAX ? (uint32_t)left->open : UINT32_MAX});
 }
 
-/* No part before its own lanes are done with it, and no job before all its lanes are. */
+/* A part takes as long as its own lanes need, and the job as long as all its lanes need. */
 static int64_t rest_of_all(const struct job *job, int64_t now_ns, const struct attempt **first)
 {
     struct left all = {.way_ns = 0};

@@ -1,12 +1,12 @@
-/* How far the subtasks of an open job are. A lane runs one attempt at a time, and what else is in
- * flight there waits for it: agents do not say when they begin, but begin in a known order
- * (P18). */
+/* The progress of an open job is derived from its attempts in flight. A lane runs one attempt at a
+ * time, and its other attempts wait. Agents do not report a start, but they start attempts in a
+ * known order (P18). */
 #include "exchange/state.h"
 
 #include <stdlib.h>
 
-/* Attempts that wait in their lane for another one, as far as anybody knows: of one that is not
- * heard nothing is known. */
+/* Counts attempts that wait in their lane for another one. Nothing is known of a lease whose
+ * provider is silent. */
 static uint32_t behind_in(const struct lease *lease)
 {
     uint32_t busy = 0;
@@ -35,14 +35,14 @@ static int64_t within(int128 ns)
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
-/* Over leases. */
+/* Sums over leases. */
 struct result_sum {
-    int128 said_ns, took_ns; /* of those timed */
+    int128 said_ns, took_ns; /* sums over the results in `timed` */
     uint64_t timed;
 };
 
-/* What results of a lease took, and what was said of just these: short tasks that end first say
- * nothing of the mean. */
+/* Adds the time that a lease's results took, and the expectation of the same results. Short
+ * subtasks that end first would distort a mean over all. */
 static void add_results(struct result_sum *sum, const struct lease *lease)
 {
     const bool is_apart = lease->said_ns > 0;
@@ -63,8 +63,8 @@ struct job_pace job_pace(const struct job *job)
     return (struct job_pace){sum.timed, within(sum.said_ns), within(sum.took_ns)};
 }
 
-/* Whether `later`, dispatched after `earlier` to the same lane, was begun before it: both waited
- * there when the lane last had a result, and a retry goes before what waits. */
+/* Returns true when `later`, dispatched after `earlier` to the same lane, started first. Both
+ * waited when the lane last had a result, and a retry goes before other queued work. */
 static bool overtakes(const struct attempt *later, const struct attempt *earlier,
                       const struct lane *lane)
 {
@@ -94,8 +94,7 @@ static void mark(uint8_t *states, uint32_t index, uint8_t from, uint8_t to)
     }
 }
 
-/* A subtask that is in two lanes runs where it is first; those that are in no other place than
- * behind another wait. */
+/* A subtask in two lanes runs where it is first; a subtask that is only behind others is queued. */
 static void mark_lanes(const struct job *job, const struct attempt **first, bool is_first,
                        uint8_t *states)
 {
@@ -145,9 +144,10 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
                                           : subtask->state;
         ret_tries[i] = subtask == NULL ? 0 : subtask->attempts;
     }
-    steps_add(exchange, job->subtasks + 8 * (uint64_t)job->running); /* four walks of these */
+    /* Four walks look at the running subtasks. */
+    steps_add(exchange, job->subtasks + 8 * (uint64_t)job->running);
     const struct attempt **first = calloc(job_most_lanes(job) + 1, sizeof *first);
-    if (first != NULL) { /* else all of them are said to run */
+    if (first != NULL) { /* NULL: all are reported as running */
         mark_lanes(job, first, false, ret_states);
         mark_lanes(job, first, true, ret_states);
     }
@@ -155,7 +155,7 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
     return job->subtasks;
 }
 
-/* The last that is out of it, or NULL. */
+/* Returns the last attempt that is out, or NULL. */
 static const struct attempt *attempt_out(const struct exchange *exchange, const struct job *job,
                                          uint32_t index, uint32_t tries)
 {
@@ -170,7 +170,7 @@ static const struct attempt *attempt_out(const struct exchange *exchange, const 
     return NULL;
 }
 
-/* In its lane, of those that were sent before it. */
+/* Counts attempts that were sent before to the same lane. */
 static uint32_t count_before(const struct exchange *exchange, const struct attempt *attempt)
 {
     uint32_t count = 0;

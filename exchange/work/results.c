@@ -1,13 +1,12 @@
+/* A result is matched to its attempt and paid, and its subtask is decided or tried again. */
 #include "exchange/state.h"
 
 #include "base/checked.h"
 
 #include <stdlib.h>
 
-/* Results: which attempt each belongs to, what it is paid, and what becomes of its subtask. */
-
-/* FAULT_STORE: the broker does not have what the subtask needs, or has other bytes. Neither the
- * provider nor the program can help that, and nothing was computed. */
+/* FAULT_STORE means that the broker lacks the subtask's inputs, or has other bytes. Neither
+ * provider nor program is to blame, and nothing was computed. */
 enum fault { FAULT_NONE, FAULT_PROGRAM, FAULT_PROVIDER, FAULT_STORE, FAULT_NOBODY };
 
 static enum fault fault_of(uint8_t outcome)
@@ -26,7 +25,7 @@ static enum fault fault_of(uint8_t outcome)
     case XOUTCOME_TERM_OVER:
     case XOUTCOME_PREEMPTED:
         return FAULT_NOBODY;
-    default: /* exit codes, signals and limits; the codec let no other number in */
+    default: /* exit codes, signals and limits; the codec lets no other number in */
         return FAULT_PROGRAM;
     }
 }
@@ -73,8 +72,8 @@ int64_t result_paid_time(const struct exchange *exchange, struct lease *lease,
     return paid_ns * lease->part->width;
 }
 
-/* The lease's running total, rounded down, minus what was charged before: tiny subtasks neither
- * vanish nor double (D8). */
+/* Charges the lease's running total, rounded down, less earlier charges, so that tiny subtasks
+ * neither vanish nor double (D8). */
 static int64_t charge(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
 {
     int64_t total_micro = 0;
@@ -123,8 +122,8 @@ void result_settle(struct exchange *exchange, struct lease *lease,
     record->check = settlement->check;
 
     int64_t fee_micro = 0;
-    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000,
-                               &fee_micro); /* fee_ppm <= 10^6: it fits */
+    /* The product fits because fee_ppm <= 10^6. */
+    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000, &fee_micro);
     pay(exchange, lease, lease->provider, charge_micro - fee_micro, LEDGER_CAPTURE, settlement);
     pay(exchange, lease, ACCOUNT_FEES, fee_micro, LEDGER_FEE, settlement);
     touch(exchange, &lease->job->tracked);
@@ -154,17 +153,16 @@ static void settle_attempt(struct exchange *exchange, struct lease *lease,
 
 /* ---------------------------------------------------------------- what becomes of the subtask */
 
-/* A subtask is decided when it ended, or when its job gave up what waits; and while a result of it
- * is held. */
+/* A subtask counts as decided when it has ended, when a closing job gave it up, and while its
+ * result is held. */
 static bool is_decided(const struct job *job, const struct subtask *subtask)
 {
     return subtask->state >= SUBTASK_CHECKING ||
            (job->is_closing && subtask->state == SUBTASK_WAITING);
 }
 
-/* Cancelled though nobody asked for it, the term said to be over before it is, or the lease to be
- * another's though nobody has taken it: the agent's own choice, so that failing on purpose is no
- * free lunch (D8). */
+/* The agent cancels unasked, ends the term early, or claims a preemption that did not happen. It
+ * does so by its own choice, so failing on purpose is not paid (D8). */
 static bool gives_up(const struct exchange *exchange, const struct lease *lease,
                      const struct attempt *attempt, uint8_t outcome)
 {
@@ -174,8 +172,8 @@ static bool gives_up(const struct exchange *exchange, const struct lease *lease,
             (outcome == XOUTCOME_TERM_OVER && exchange->now_ns < lease->term_end_ns));
 }
 
-/* A job that saves its state pays for what was saved: without a new checkpoint the time of the
- * attempt was lost. */
+/* A job with checkpoints pays for saved state; an attempt without a new checkpoint lost its
+ * time. */
 static bool is_lost(const struct job *job, const struct attempt *attempt, uint8_t outcome,
                     const struct exchange_result *result)
 {
@@ -183,7 +181,7 @@ static bool is_lost(const struct job *job, const struct attempt *attempt, uint8_
            !saved_is_new(job, attempt->key.index, result);
 }
 
-/* It was begun before its provider judged the subtask, and counts no more. */
+/* The attempt began before its provider judged the subtask, and no longer counts. */
 static bool is_barred(const struct exchange *exchange, const struct attempt *attempt)
 {
     const struct lease *lease = attempt->lease;
@@ -206,7 +204,7 @@ static uint8_t status_of(const struct exchange *exchange, const struct job *job,
         return XATTEMPT_LATE;
     }
     if (part_is_checks(attempt->lease->part) && fault == FAULT_NONE) {
-        /* One that takes nothing is paid, and has to be made again. */
+        /* A check without an accept is paid, and has to be made again. */
         return result->verdict == XVERDICT_ACCEPT &&
                        check_counts(exchange, attempt->lease, attempt->key.index)
                    ? XATTEMPT_ACCEPTED
@@ -232,7 +230,7 @@ void subtask_try_again(struct exchange *exchange, struct job *job, uint32_t inde
     }
 }
 
-/* Whether an accepted result of it is held: not by a job that gave up its checks. */
+/* Returns true when an accepted result is held; a job that gave up its checks holds none. */
 static bool is_held(const struct job *job, uint32_t index)
 {
     return job_checks(job, index) && !job->is_closing;
@@ -311,12 +309,12 @@ static int64_t moved(int64_t mean_ns, int64_t sample_ns)
     return mean_ns == 0 ? sample_ns : mean_ns + (sample_ns - mean_ns) / 8;
 }
 
-/* Of what ran to its end: what was cancelled, or failed at once, says nothing of how long the
- * others take. `lane_ns`: of its lane since it got there, with what it waited for its inputs. */
+/* The means cover results that ran to their end; cancelled or early ones do not tell how long
+ * others take. `lane_ns` is the time in its lane, with the wait for inputs. */
 static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, int64_t lane_ns)
 {
-    int64_t sample =
-        busy_ns > 0 ? busy_ns : 1; /* a claim: no subtask takes longer than any lease */
+    /* The time is a claim; no subtask takes longer than any lease. */
+    int64_t sample = busy_ns > 0 ? busy_ns : 1;
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
     lease->mean_ns = moved(lease->mean_ns, sample);
     const int64_t said_ns = graph_said_ns(lease->job, index);
@@ -326,9 +324,8 @@ static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, i
     }
 }
 
-/* An agent that says a lease is over, or that it will not run what it was sent, would say so again
- * and again if it were sent more. One that did not store what its result says gives others a turn,
- * too. */
+/* An agent that says that a lease is over, or that refuses its work, would repeat that for more
+ * work. An agent that did not store its outputs makes way for others, too. */
 static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcome, bool is_shunned)
 {
     bool stands = lease->state == LEASE_ACTIVE || lease->state == LEASE_SUSPECT;
@@ -341,7 +338,7 @@ static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcom
     lease_wind_down(exchange, lease);
 }
 
-/* Something that the result has to leave is not stored. Checks leave nothing. */
+/* Returns true when an output of the result is not stored. Checks leave no outputs. */
 static bool lacks_outputs(const struct lease *lease, const struct exchange_result *result)
 {
     return result->is_missing && !part_is_checks(lease->part) &&
@@ -349,7 +346,7 @@ static bool lacks_outputs(const struct lease *lease, const struct exchange_resul
             (result->outcome == XOUTCOME_PREEMPTED && lease->job->has_checkpoints));
 }
 
-/* Without the checkpoint that nobody can go on from. */
+/* Drops a checkpoint that is not stored. */
 static struct exchange_result without_saved(const struct exchange_result *result)
 {
     struct exchange_result bare = *result;
@@ -358,8 +355,8 @@ static struct exchange_result without_saved(const struct exchange_result *result
     return bare;
 }
 
-/* A result of an attempt that is not there was decided before: a resend. It is dropped without a
- * trace. True: it counts for nothing, because something of it is not stored. */
+/* A result without an attempt is a resend of a decided one, and is dropped without a trace. Returns
+ * true when the result does not count because an output is not stored. */
 static bool apply_result(struct exchange *exchange, const struct exchange_result *sent,
                          uint32_t position)
 {
@@ -376,13 +373,13 @@ static bool apply_result(struct exchange *exchange, const struct exchange_result
     const struct exchange_result bare = without_saved(sent);
     const struct exchange_result *result = lacks ? &bare : sent;
     struct job *job = lease->job;
-    /* A job that has ended keeps no subtasks: what still comes is late. */
+    /* A job that has ended keeps no subtasks; later results are late. */
     bool is_open = job->phase == JOB_PHASE_OPEN;
     struct subtask *subtask = is_open ? job_subtask(exchange, job, attempt->key.index) : NULL;
     bool honest = hash32_equal(&result->manifest, &job->manifest) &&
                   id128_equal(&result->device, &lease->device_id) &&
                   result->is_simulated == lease->is_simulated;
-    /* It ran something else, or says that a model was the device, or hides it: as if it refused. */
+    /* A wrong manifest or device, or a wrong word about simulation, counts as a refusal. */
     uint8_t outcome = honest ? result->outcome : XOUTCOME_REFUSED;
     if (lacks && outcome == XOUTCOME_OK) {
         outcome = XOUTCOME_REFUSED;
@@ -449,7 +446,7 @@ void apply_results(struct exchange *exchange, const struct exchange_results *res
             lacking++;
         }
     }
-    /* Once per lease and batch; a batch is nearly always of one lease. */
+    /* This runs once per lease and batch; most batches have one lease. */
     for (size_t i = 0; i < results->count; i++) {
         struct lease *lease = lease_by_id(exchange, results->results[i].lease);
         bool is_first = i == 0 || results->results[i].lease != results->results[i - 1].lease;
@@ -457,8 +454,7 @@ void apply_results(struct exchange *exchange, const struct exchange_results *res
             after_results(exchange, lease);
         }
     }
-    if (lacking >
-        0) { /* what else came with them counts, and they do not: their sender hears why */
+    if (lacking > 0) { /* The other results count; the sender hears why these do not. */
         reject(exchange, XREJECT_OUTPUT_NOT_STORED, "outputs", first, lacking);
     }
 }

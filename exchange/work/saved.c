@@ -1,10 +1,10 @@
-/* Checkpoints: what an attempt that was told to end has saved, kept for the next attempt of its
- * subtask, wherever that runs.
+/* Checkpoints hold state that an attempt saved when it was told to end. The next attempt of the
+ * subtask goes on from it, on any provider. The newest checkpoint of a subtask is kept until the
+ * subtask is decided.
  *
- * The newest of a subtask is kept until it is decided. What goes on from it may find that it is not
- * there, or fail because of what it says: whoever saved it may have lied. So a checkpoint that is
- * missing twice, or from which a program fails, is given up, and the subtask begins anew; neither
- * counts against it. */
+ * An attempt may find its checkpoint missing, or fail because of it, since the provider that saved
+ * it may have lied. A checkpoint that is missing twice, or from which a program fails, is given up,
+ * and the subtask begins anew. Neither event counts against the subtask. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
@@ -67,7 +67,8 @@ void saved_keep(struct exchange *exchange, const struct attempt *attempt,
         const struct saved fields = {.index = attempt->key.index,
                                      .attempt = attempt->key.attempt,
                                      .length = result->saved_length};
-        (void)saved_put(exchange, job, &fields, result->saved); /* out of memory stops the step */
+        /* The step stops when memory is short. */
+        (void)saved_put(exchange, job, &fields, result->saved);
     }
 }
 
@@ -90,7 +91,7 @@ void saved_give(struct exchange *exchange, struct attempt *attempt, struct excha
     work->saved_by = saved->attempt;
 }
 
-/* What the attempt went on from, if that is still what is kept. */
+/* Returns the checkpoint that the attempt went on from, while it is still the kept one. */
 static struct saved *went_on_from(const struct attempt *attempt)
 {
     struct saved *saved = kept(attempt->lease->job, attempt->key.index);

@@ -1,9 +1,10 @@
-/* The end of a part, when nothing waits and lanes fall idle while others are still at work. What
- * has run much longer than the part's subtasks do, or, where these are not alike, than was expected
- * of this one, is started once more elsewhere, or, if that was its own expectation and no other
- * lease has an idle lane, in another lane of its own: the first accepted result wins. What only
- * waits in a lane that has more than its share is taken back, and goes to the idle one. How long is
- * much, and who takes from whom, is planner/schedule/online.h's to say. */
+/* Stragglers delay the end of a part, when nothing waits and lanes fall idle beside busy ones.
+ *
+ * A subtask that runs much longer than usual, or than its own expectation where subtasks differ, is
+ * started once more elsewhere. It may go to another lane of its own lease, if its own expectation
+ * says so and no other lease has an idle lane. The first accepted result wins. Work queued in a
+ * lane with more than its share is taken back and goes to the idle lane. planner/schedule/online.h
+ * decides how long is too long, and which lane takes from which. */
 #include "exchange/state.h"
 
 #include "planner/schedule/online.h"
@@ -31,7 +32,7 @@ struct usual part_usual(const struct part *part)
             usual.samples += lease->accepted;
         }
     }
-    if (usual.samples > 0) { /* each within a lease's own */
+    if (usual.samples > 0) { /* each sum is within a lease's own */
         usual.mean_ns = (int64_t)(sum / usual.samples);
         usual.pace = (struct online_pace){.said_ns = (int64_t)(said / usual.samples),
                                           .took_ns = (int64_t)(took / usual.samples)};
@@ -77,13 +78,13 @@ int64_t lease_takes_ns(const struct lease *lease, const struct usual *usual)
 static bool is_over(const struct part *part)
 {
     const struct job *job = part->job;
-    /* Checks are short, and not for everyone: they are not begun twice. */
+    /* Checks are short, and few may run them, so they are not started twice. */
     return job->phase != JOB_PHASE_OPEN || job->is_closing || part->waiting > 0 ||
            part_is_checks(part);
 }
 
-/* Whether it may be started once more on `idle`: its lane runs it, and nobody else is at it. The
- * lanes' use is known. */
+/* Returns true when the attempt may be started once more on `idle`: it runs in its lane, and has no
+ * copy. The lanes' use is known. */
 static bool is_lone(struct exchange *exchange, const struct lease *lease,
                     const struct attempt *attempt, const struct lease *idle)
 {
@@ -97,7 +98,7 @@ static bool is_lone(struct exchange *exchange, const struct lease *lease,
            provider_may_run(exchange, lease->job, attempt->key.index, idle->provider);
 }
 
-/* What a subtask took of a lane there, with what it waited for its inputs. */
+/* Returns the mean time of a subtask in a lane there, with the wait for inputs. */
 static int64_t lane_took_ns(const struct lease *lease)
 {
     int128 seen_ns = 0;
@@ -108,8 +109,8 @@ static int64_t lane_took_ns(const struct lease *lease)
     return each_ns > lease->mean_ns ? each_ns : lease->mean_ns;
 }
 
-/* How long a subtask may run on `lease` before `idle` starts it once more, where those of its part
- * are alike. */
+/* Returns the time after which `idle` starts once more a subtask on `lease`, where subtasks are
+ * alike. */
 static int64_t patience_with(const struct part *part, const struct usual *usual,
                              const struct lease *lease, const struct lease *idle)
 {
@@ -121,7 +122,7 @@ static int64_t patience_with(const struct part *part, const struct usual *usual,
     return online_late_ns(&late);
 }
 
-/* The same of subtasks with expectations of their own. */
+/* Returns the same for a subtask with its own expectation. */
 static int64_t own_patience(const struct usual *usual, const struct attempt *attempt,
                             const struct lease *idle)
 {
@@ -140,16 +141,16 @@ struct straggler {
     int64_t due_ns;
 };
 
-/* Whether a lane of `idle` may be given what that lease has run too long. What is late on its own
- * device is not late because of its device: a copy there helps where a process is stuck, and else
- * takes from the first one. That the one is not only long has to be known of it. */
+/* Returns true when a lane of `idle` may get a copy of late work of the lease. A copy on the same
+ * device helps when a process is stuck; otherwise it takes from the first one. The subtask's own
+ * expectation must show that it is late, not just long. */
 static bool may_help(const struct part *part, const struct usual *usual, const struct lease *idle,
                      const struct lease *lease)
 {
     return lease != idle || (graph_tells_apart(part->job) && usual->samples >= ONLINE_SAMPLES);
 }
 
-/* Of the subtasks of that lease the one that is due first, if that is before `first`. */
+/* Finds the first subtask of the lease that is due before `first`. */
 static void look_at_lease(struct exchange *exchange, struct lease *lease, const struct lease *idle,
                           const struct usual *usual, struct straggler *first)
 {
@@ -169,7 +170,7 @@ static void look_at_lease(struct exchange *exchange, struct lease *lease, const 
     }
 }
 
-/* The one that is due first for a lane of `idle`: of another lease; or of `idle` itself, if
+/* Finds the first subtask due for a lane of `idle`: from another lease, or from `idle` itself if
  * `of_its_own`. */
 static struct straggler first_due(struct exchange *exchange, const struct part *part,
                                   const struct lease *idle, bool of_its_own)
@@ -187,7 +188,7 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
     return first;
 }
 
-/* When a lane of `idle` may have something to start once more. */
+/* Returns the time at which a lane of `idle` may have something to start once more. */
 static int64_t due_for(struct exchange *exchange, const struct part *part, const struct lease *idle)
 {
     const int64_t own_ns = first_due(exchange, part, idle, true).due_ns;
@@ -212,7 +213,7 @@ static bool may_take(const struct exchange *exchange, const struct lease *lease)
            exchange->attempt_count < exchange->limits.attempts;
 }
 
-/* What is due is started in idle lanes, of other leases or of its own; when the next is due. */
+/* Starts due subtasks in idle lanes, of other leases or their own. Returns the next due time. */
 static int64_t start_due(struct exchange *exchange, const struct part *part, bool of_its_own)
 {
     struct job *job = part->job;
@@ -247,7 +248,8 @@ void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t a
         return;
     }
     const int64_t elsewhere_ns = start_due(exchange, part, false);
-    const int64_t own_ns = start_due(exchange, part, true); /* which no other lease could take */
+    /* No other lease could take the subtasks that are still due. */
+    const int64_t own_ns = start_due(exchange, part, true);
     watch(exchange, part, elsewhere_ns < own_ns ? elsewhere_ns : own_ns);
 }
 
@@ -260,21 +262,21 @@ static bool may_be_moved(struct exchange *exchange, const struct attempt *attemp
            subtask->attempts < MOVES_MOST;
 }
 
-/* The part's lanes, what each has, and what it would give. */
+/* The part's lanes, with their work and the work that they would give. */
 struct loads {
     struct online_lane *lanes;
     struct load {
         struct lease *lease;
         struct attempt *last;
-        int64_t so_far_ns; /* of the one that runs */
-        uint32_t queued;   /* with that */
+        int64_t so_far_ns; /* run time of the attempt that runs */
+        uint32_t queued;   /* attempts, including the one that runs */
     } * of;
     size_t count;
     const struct attempt *coming[COMING_MOST]; /* taken back, and not back yet */
     size_t coming_count;
 };
 
-/* Where nothing is known of a lane what it runs now has run at least so long. */
+/* The time so far is a lower bound in an unmeasured lane. */
 static int64_t takes_there_ns(const struct load *load, uint32_t index, const struct usual *usual)
 {
     const int64_t takes_ns = subtask_takes_ns(load->lease, index, usual);
@@ -283,7 +285,7 @@ static int64_t takes_there_ns(const struct load *load, uint32_t index, const str
                : load->so_far_ns;
 }
 
-/* Whether it comes back to the queue: not one whose subtask was decided. */
+/* Returns true when it comes back to the queue; a decided subtask does not. */
 static bool comes_back(struct exchange *exchange, const struct attempt *attempt)
 {
     const struct subtask *subtask = job_subtask(exchange, attempt->lease->job, attempt->key.index);
@@ -360,8 +362,8 @@ uint32_t lease_idle_lanes(const struct lease *lease)
     return idle;
 }
 
-/* What that one would take in each lane that could have it: idle, or with nothing queued behind
- * what it runs, and of a provider that may run it, as part_place_retries() will find it. */
+/* Sets the subtask's time in each lane that may have it: idle, or with nothing queued, and of a
+ * provider that may run it, as part_place_retries() finds them. */
 static void consider(struct exchange *exchange, const struct usual *usual, struct loads *loads,
                      uint32_t index)
 {
@@ -374,7 +376,7 @@ static void consider(struct exchange *exchange, const struct usual *usual, struc
     }
 }
 
-/* Those that were taken back go where they are done first; so these lanes have them already. */
+/* Work that was taken back goes where it is done first, so these lanes count as having it. */
 static void place_coming(struct exchange *exchange, const struct usual *usual, struct loads *loads)
 {
     for (size_t i = 0; i < loads->coming_count; i++) {
@@ -388,7 +390,7 @@ static void place_coming(struct exchange *exchange, const struct usual *usual, s
     }
 }
 
-/* One at a time is taken back: the next when this is back, or with the next result. */
+/* Takes back one at a time; the next goes when this one is back, or with the next result. */
 static void level(struct exchange *exchange, const struct usual *usual, struct loads *loads)
 {
     if (loads->coming_count >= COMING_MOST) {
@@ -410,7 +412,7 @@ static void level(struct exchange *exchange, const struct usual *usual, struct l
 static void take_back(struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
-    /* More than enough: those of leases that are promised count, too. */
+    /* More room than needed: lanes of promised leases count, too. */
     struct loads loads = {.lanes = allocate(exchange, part->lanes * sizeof *loads.lanes),
                           .of = allocate(exchange, part->lanes * sizeof *loads.of)};
     const struct usual usual = part_usual(part);
@@ -439,7 +441,8 @@ void part_help(struct exchange *exchange, struct lease *lease)
     if (lease_idle_lanes(lease) == 0) {
         return;
     }
-    /* With enough samples the next due is the same for all that are idle and may run the same. */
+    /* The next due time is the same for all idle lanes with the same rights, once there are enough
+     * samples. */
     if (part->straggler_ns == INT64_MAX || job_has_juries(part->job) ||
         part_usual(part).samples < ONLINE_SAMPLES) {
         watch(exchange, part, due_for(exchange, part, lease));

@@ -360,7 +360,7 @@ static bool is_saved_in_order(const Bourse__V1__Saved *saved)
     return true;
 }
 
-/* Keeps the result's checkpoint as Work carries it, without the saver, unless it is too large. */
+/* Keeps the result's checkpoint as Work carries it, but not its attempt; drops a large one. */
 static bool keep_saved(struct translation *ret, const Bourse__V1__Result *wire,
                        struct exchange_result *result)
 {

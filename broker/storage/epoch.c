@@ -47,7 +47,7 @@ void epoch_start(struct epoch *epoch, uint64_t epochs, int64_t log_ns)
     epoch->ends_ns = epochs > 0 ? after(log_ns, epoch->length_ns) : INT64_MAX;
 }
 
-/* What is kept stays as it is: two secrets, of which the journal says which one stands. */
+/* The kept secrets stay unchanged: the journal says which of the two is the present one. */
 void epoch_begin(struct epoch *epoch, int64_t log_ns)
 {
     epoch->secrets.now = epoch->secrets.next;

@@ -844,7 +844,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
-    /* Until we are ready the file of a killed broker goes, but its disk space is kept. */
+    /* The file of a killed broker goes until we are ready, but its disk space is kept. */
     (void)rename(broker->market_path, broker->room_path);
     if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
         !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {

@@ -38,8 +38,8 @@ struct measured;
 struct measured *measured_create(void);
 void measured_destroy(struct measured **self);
 
-/* Adds one time of a class, or of a device of the class. Returns false and adds nothing when it is
- * not above 0. */
+/* Adds one time of a class, or of a device of the class. Returns false and adds nothing when
+ * `took_ns` is not above 0. */
 bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
                   const struct measured_device *device, int64_t took_ns, int64_t at_ns);
 /* Stores a row as it was; the row then is the newest. */

@@ -1,8 +1,8 @@
-/* broker/blob/blob_recover.h - names, at the start, what results had named before the broker ended.
+/* Recovery names, at the start, the blobs that results had named before the broker ended.
  *
- * The blob port writes that down a moment after a result was recorded. A broker that was killed in
- * between finds the results in the ledger, and those that are held until they are checked in the
- * exchange. */
+ * The blob port writes these names down a moment after a result was recorded. If the broker was
+ * killed in between, the ledger still has the results, and the exchange has those held for a check.
+ * Returns false with a problem when a store or a file cannot be read or written. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 #define BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 

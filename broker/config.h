@@ -1,4 +1,5 @@
-/* The config is broker.yaml: everything that an operator can set. docs/operator.md lists the keys.
+/* The config is read from broker.yaml and holds everything that an operator can set.
+ * docs/operator.md lists the keys.
  *
  * Every key is optional except `genesis.accounts` of a new market: without an operator nobody could
  * be invited. `genesis` counts only once, for the first entry of the journal. */

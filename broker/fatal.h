@@ -1,4 +1,4 @@
-/* fatal() logs the broker's last line, the reason, and ends the process at once.
+/* The function fatal logs the broker's last line, the reason, and ends the process at once.
  *
  * It is for failures that must not be retried or worked around: a failed fsync or commit (P11),
  * short memory after a promise, a state hash that differs (P10). Input of a peer never causes it.

@@ -1,5 +1,5 @@
-/* bourse-broker runs an exchange over one folder. It also checks its config, audits and replays its
- * journal, and makes and restores backups. */
+/* The program bourse-broker runs an exchange over one folder. It also checks its config, audits and
+ * replays its journal, and makes and restores backups. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "broker/broker.h"

@@ -1,5 +1,5 @@
-/* An explanation says why a bid waits, or what would become of a planned bid: one line, and the
- * wire form. */
+/* An explanation says why a bid waits, or what would become of a planned bid. It has one line of
+ * text and a wire form. */
 #ifndef BOURSE_BROKER_ANSWER_EXPLANATION_H
 #define BOURSE_BROKER_ANSWER_EXPLANATION_H
 

@@ -1,4 +1,5 @@
-/* broker/answer/follow.h tells sessions about changes of the market: one answer to each request.
+/* broker/answer/follow.h tells sessions about changes of the market, with one answer to each
+ * request.
  *
  * An answer waits until there is something to tell. A follower that does not ask gets nothing, so a
  * slow one costs others nothing. At most one answer to a follower is under way. Its next answer

@@ -1,8 +1,7 @@
 /* Recovery names, at the start, the blobs that results had named before the broker ended.
  *
  * The blob port writes these names down a moment after a result was recorded. If the broker was
- * killed in between, the ledger still has the results, and the exchange has those held for a check.
- * Returns false with a problem when a store or a file cannot be read or written. */
+ * killed in between, the ledger still has the results, and the exchange has those held for a check. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 #define BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 
@@ -12,6 +11,7 @@
 
 #include <stdbool.h>
 
+/* Returns false with a problem when memory is short, or when the ledger or the store fails. */
 bool blob_recover(struct blob_store *store, const char *database, const struct exchange *exchange,
                   struct problem *ret_problem);
 

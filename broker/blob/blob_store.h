@@ -1,4 +1,4 @@
-/* The blob store keeps blobs on disk: content-addressed, owned, within quotas.
+/* The blob store keeps blobs on disk, content-addressed, owned and within quotas.
  *
  * docs/operator.md lists the files.
  *

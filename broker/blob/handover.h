@@ -1,5 +1,5 @@
-/* A handover gives an open file to a peer on this machine for a ticket: to read a blob, or to send
- * one.
+/* A handover gives an open file to a peer on this machine, for a ticket. The peer reads a blob from
+ * it, or sends one.
  *
  * The blob port promises a ticket, since it knows the peer's identity and rights. A ticket is for
  * one blob, once, and for TICKET_LIFE_NS. A peer that brings it to the socket beside the port gets

@@ -1,4 +1,4 @@
-/* Named blobs are those that the ledger names: manifests of jobs, and outputs of results.
+/* Named blobs are those that the ledger names, manifests of jobs and outputs of results.
  *
  * Their number matters when blobs/ is lost together with blobs.db. Then only the ledger knows what
  * was there. Images and inputs are named by manifests alone and are not counted. The count reads

@@ -1,4 +1,4 @@
-/* A group is what the core applied together and the committer makes durable together: one commit.
+/* A group holds what the core applied together and the committer makes durable in one commit.
  *
  * The core fills the group. The committer writes one journal entry and the ledger records of the
  * effects, then releases the effects. Until then none of them has left the broker. A group keeps

@@ -1,4 +1,5 @@
-/* A budget bounds the work that a session and an account cost the broker's threads: steps a second.
+/* A budget bounds the work that a session and an account cost the broker's threads. It counts steps
+ * a second.
  *
  * The gateway counts messages (broker/gateway/allowance.h). But one message may cost a microsecond
  * or ten milliseconds. So the thread that answers it counts its steps (exchange_steps) and charges

@@ -1,4 +1,5 @@
-/* The gateway is the thread on the control port: sessions, roles, rates, id window, heartbeats.
+/* The gateway is the thread on the control port. It has sessions, roles, rates, id window and
+ * heartbeats.
  *
  * A message that the gateway refuses never reaches the log. The gateway looks at heads only;
  * workers decode and verify bodies. The gateway never waits for another thread: a full queue is

@@ -1,4 +1,4 @@
-/* This part of the gateway answers Hello: it opens sessions, resumes them, and says Welcome. */
+/* This part of the gateway answers Hello. It opens sessions, resumes them, and says Welcome. */
 #include "broker/gateway/gateway_internal.h"
 
 #include "broker/fatal.h"

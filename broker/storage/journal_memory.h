@@ -1,4 +1,4 @@
-/* The memory journal is a seeded journal for the simulator: one log for any number of brokers.
+/* The memory journal is seeded and serves the simulator, with one log for any number of brokers.
  *
  * It keeps the promises of broker/storage/journal.h. With the given chances it breaks everything
  * that they leave open: unknown outcomes, late or repeated appends, rivals that take over, reads

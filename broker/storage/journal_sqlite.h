@@ -1,4 +1,5 @@
-/* The SQLite journal lies in the ledger's database: one broker, and one transaction for both.
+/* The SQLite journal lies in the ledger's database. It serves one broker, with one transaction for
+ * both.
  *
  *   journal       idx, chain (SHA-256 of bytes), next_command (number of the first command after
  *       it), bytes

@@ -1,4 +1,4 @@
-/* Replay turns journal entries back into an exchange: at start, for snapshots, and to verify.
+/* Replay turns journal entries back into an exchange at start, for snapshots, and to verify.
  *
  * It uses the same translation and the same exchange_step as live commands, so it gives the same
  * state (P8). */

@@ -1,4 +1,4 @@
-/* The store holds everything durable of a market: lock, keys, ledger, journal and HEAD.
+/* The store holds everything durable of a market, with its lock, keys, ledger, journal and HEAD.
  *
  * All parts are opened and checked together. After storage_open only the committer uses the store.
  * Its commit makes a group durable: one transaction with the entry, the ledger records and the

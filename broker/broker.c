@@ -678,8 +678,8 @@ static void start_threads(struct broker *broker)
         gateway.workers[i] = broker->workers_in[i];
     }
     broker->gateway = gateway_start(&gateway);
-    memset(broker->directories, 0,
-           sizeof broker->directories); /* the threads own these and the next two */
+    /* The threads own these and the next two. */
+    memset(broker->directories, 0, sizeof broker->directories);
     broker->serves = NULL;
     broker->blob_store = NULL;
 }

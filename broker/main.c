@@ -78,8 +78,8 @@ static const char usage[] =
 
 struct arguments {
     const char *command;
-    const char *folder,
-        *second; /* TARGET of backup, DIR of restore; for completion `folder` is the shell */
+    /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
+    const char *folder, *second;
     const char *head, *checkpoint;
     const char *since; /* NULL: from the first record */
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,

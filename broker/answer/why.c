@@ -195,8 +195,8 @@ static void to_wire(const struct exchange *exchange, uint32_t account, struct wh
     }
     wire->index = exchange_index(exchange);
     wire->text = why->text;
-    wire->state =
-        (char *)(uintptr_t)listings_provider_state(row->state); /* packed, never written */
+    /* The word is packed, never written. */
+    wire->state = (char *)(uintptr_t)listings_provider_state(row->state);
     wire->frozen = row->is_frozen;
     wire->halted = row->is_halted;
     wire->devices = row->devices;

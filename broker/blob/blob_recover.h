@@ -1,7 +1,8 @@
 /* Recovery names, at the start, the blobs that results had named before the broker ended.
  *
- * The blob port writes these names down a moment after a result was recorded. If the broker was
- * killed in between, the ledger still has the results, and the exchange has those held for a check. */
+ * The blob port writes these names down a moment after a result was recorded. A broker that was
+ * killed in between finds the results in the ledger. Results that are held until their check are in
+ * the exchange. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 #define BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 

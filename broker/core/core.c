@@ -293,8 +293,8 @@ static void apply_message(struct core *core, struct request *request)
     const size_t length = request->length;
     const uint64_t before = exchange_steps(core->config.exchange);
     bool is_refused = false;
-    const size_t effects =
-        apply(core, command, &entry, &is_refused); /* the group owns the request */
+    /* The group owns the request from here on. */
+    const size_t effects = apply(core, command, &entry, &is_refused);
     int64_t steps = (int64_t)(exchange_steps(core->config.exchange) - before +
                               effects * (uint64_t)BUDGET_EFFECT_STEPS);
     if (is_results && is_refused) {

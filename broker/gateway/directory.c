@@ -178,8 +178,8 @@ struct directory *directory_of(const struct exchange *exchange)
         struct directory_account account = {
             .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
         memcpy(account.name, row.name, sizeof account.name);
-        (void)identity_transport_of(&row.key,
-                                    &account.transport); /* zeros for the system's accounts */
+        /* The system's accounts get zeros. */
+        (void)identity_transport_of(&row.key, &account.transport);
         if (!directory_put(directory, &account)) {
             directory_destroy(&directory);
         }

@@ -63,8 +63,8 @@ bool gateway_welcome_back(struct gateway *gateway, struct session *session)
         *directory_number(gateway->config.directory, session->account);
     fill_welcome(gateway, session, &account, &body);
     body.has_resumed = body.has_missed = body.resumed = true;
-    body.missed =
-        (uint32_t)(session->kept.last - session->wire_sequence); /* at most KEPT_MESSAGES */
+    /* The number is at most KEPT_MESSAGES. */
+    body.missed = (uint32_t)(session->kept.last - session->wire_sequence);
     struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
     if (outgoing == NULL) {
         fatal("out of memory");

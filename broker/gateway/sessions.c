@@ -29,8 +29,8 @@ struct sessions *sessions_create(uint64_t first)
 {
     struct sessions *sessions = calloc(1, sizeof *sessions);
     if (sessions != NULL) {
-        sessions->next =
-            first % (UINT64_MAX / SESSIONS_MAX / 2) + 1; /* never 0, far from wrapping */
+        /* The number is never 0, and far from wrapping. */
+        sessions->next = first % (UINT64_MAX / SESSIONS_MAX / 2) + 1;
     }
     return sessions;
 }

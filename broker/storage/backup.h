@@ -7,9 +7,9 @@
  * copied after the ledger, so that no job lacks its blobs. The copy is made beside its place and
  * then moved there.
  *
- * A restore copies the backup beside its place too. It moves the copy only after these checks: the
- * chain of the journal, a replay from the first command, an audit by a program that shares no code,
- * every blob, and whatever the operator shows of a later time. */
+ * A restore copies the backup beside its place too, and moves the copy after checks. They are the
+ * chain of the journal, a replay from the first command, and every blob. An audit by a program that
+ * shares no code follows, and a comparison with whatever the operator shows of a later time. */
 #ifndef BOURSE_BROKER_STORAGE_BACKUP_H
 #define BOURSE_BROKER_STORAGE_BACKUP_H
 

@@ -70,7 +70,7 @@ struct hash32 epoch_dice(const struct epoch *epoch, uint64_t index)
     uint8_t message[sizeof index];
     struct writer out = writer_over(message, sizeof message);
     writer_u64(&out, index);
-    (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message,
-                                 epoch->secrets.now.bytes); /* always 0 */
+    /* The call always returns 0. */
+    (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message, epoch->secrets.now.bytes);
     return dice;
 }

@@ -53,9 +53,9 @@ struct replay_summary {
     struct genesis genesis;
 };
 
-/* Rebuilds the market in `folder` from entry 1 with a fresh exchange and compares everything. It
- * compares hashes and numbers of entries, the state hash of the newest snapshot, every table of the
- * ledger bit for bit, and the tree's head with the signed one.
+/* Rebuilds the market in `folder` from entry 1 with a fresh exchange and compares everything:
+ * hashes and numbers of entries, and the state hash of the newest snapshot. Every table of the
+ * ledger is compared bit for bit, and the tree's head with the signed one.
  *
  * The audit log does not follow from the journal, so only its chain is checked. If there is a HEAD,
  * journal and audit log must reach it. The check only reads; a broker may be running. Every result

@@ -93,8 +93,8 @@ struct exchange *snapshot_decode(const struct exchange_limits *limits, const uin
 
 static int newest_first(const void *left, const void *right)
 {
-    return strcmp(*(char *const *)right,
-                  *(char *const *)left); /* digits of one width sort like numbers */
+    /* Digits of one width sort like numbers. */
+    return strcmp(*(char *const *)right, *(char *const *)left);
 }
 
 static bool is_snapshot(const char *name)

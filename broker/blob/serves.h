@@ -1,5 +1,5 @@
-/* A serve lets a provider read a job's blobs. The table is the blob port's copy of the leases and
- * their inputs.
+/* The table of serves tells which provider may read which job's blobs. It is the blob port's copy
+ * of the leases and their inputs.
  *
  * Released grants and ends update the table. An ended lease still counts for SERVES_GRACE_NS, so
  * that outputs of its last results arrive. The caller reads a job's manifest once; the table keeps

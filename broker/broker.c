@@ -50,8 +50,8 @@ enum {
     SNAPSHOT_QUEUE = 4
 };
 
-/* Within which a clock founds a market, in seconds since 1970: before, it was never set; after, the
- * nanoseconds of log time run out in 2262. */
+/* A market may be founded between these times, in seconds since 1970. An earlier clock was never
+ * set; a later one leaves too little log time, whose nanoseconds run out in 2262. */
 #define CLOCK_FIRST_S INT64_C(1577836800) /* 2020-01-01 */
 #define CLOCK_LAST_S INT64_C(7258118400)  /* 2200-01-01 */
 
@@ -61,12 +61,12 @@ struct broker {
     struct exchange *exchange;
     struct logtime *clock;
     struct epoch epoch;
-    bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
+    bool is_group; /* the folder's group gets in: the agent of root's market */
     gid_t group;
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
     char history[PATH_MAX], blobs_folder[PATH_MAX];
     char epoch_path[PATH_MAX];
-    char room_path[PATH_MAX]; /* the market.yaml of a broker that was killed: room for ours */
+    char room_path[PATH_MAX]; /* market.yaml of a killed broker: its space is kept for ours */
     struct market market;
     void *context;
     struct zap *zap;
@@ -77,7 +77,7 @@ struct broker {
     struct blob_store *blob_store;
     struct outputs *outputs;
     struct room room;
-    struct budget *budget; /* of gateway, core and reader */
+    struct budget *budget; /* shared by gateway, core and reader */
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
     struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
         *snapshot_requests;
@@ -143,7 +143,7 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
     return exchange;
 }
 
-/* A start on a full disk is what the reserve is for, like a commit. */
+/* The reserve is there for a start on a full disk too, not only for a commit. */
 static bool may_try_again(const struct broker *broker)
 {
     if (!broker->store.is_full || !room_give_up(broker->folder)) {
@@ -175,8 +175,7 @@ static bool open_storage(struct broker *broker, bool adopt, bool *ret_new,
                         ret_problem);
 }
 
-/* An entry of one command of the broker's own: applied and committed before any thread or socket
- * exists. */
+/* Applies and commits one command of the broker itself, before any thread or socket exists. */
 static bool commit_alone(struct broker *broker, const struct entry_command *entry,
                          struct problem *ret_problem)
 {
@@ -210,8 +209,8 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
     return good;
 }
 
-/* Log time begins at the wall clock, only moves forward, and follows that by 1 % later on: a market
- * that is founded by a wrong clock keeps the wrong time. */
+/* Log time begins at the wall clock and then only moves forward, with a lean of 1 %. A market that
+ * is founded with a wrong clock keeps the wrong time. */
 static bool clock_is_right(struct problem *ret_problem)
 {
     const time_t now = time(NULL);
@@ -242,7 +241,7 @@ static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
     return commit_alone(broker, &entry, ret_problem);
 }
 
-/* In the same transaction as the change; the first limits of a journal change nothing. */
+/* The change and its act share a transaction; the first limits of a journal change nothing. */
 static void note_limits(struct broker *broker)
 {
     const struct exchange_limits old = exchange_limits_now(broker->exchange);
@@ -254,8 +253,8 @@ static void note_limits(struct broker *broker)
     }
 }
 
-/* Caps and rules are part of what the journal leads to: where broker.yaml, or this program, has
- * others than the exchange holds, an entry says from where on. */
+/* Caps and rules are part of the journal's state. If broker.yaml, or this program, has others than
+ * the exchange, an entry sets them from here on. */
 static bool commit_limits(struct broker *broker, struct problem *ret_problem)
 {
     const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
@@ -310,8 +309,7 @@ static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
     return false;
 }
 
-/* A secret that the disk does not give now may be there the next time, and a start without it would
- * write another over it. */
+/* The disk may give the secret at the next start. A start without the secret would overwrite it. */
 static bool recall_secrets(struct broker *broker, struct problem *ret_problem)
 {
     struct problem problem;
@@ -333,14 +331,14 @@ static bool recall_secrets(struct broker *broker, struct problem *ret_problem)
     return true;
 }
 
-/* ---------------------------------------------------------------- what the threads start from */
+/* ---------------------------------------------------------------- state for the threads */
 
-/* Leases that stand, from the exchange; from now on grants and ends keep the table right. */
+/* Fills the table with present leases; later grants and ends keep the table right. */
 static bool seed_serves(const struct exchange *exchange, struct serves *serves)
 {
     enum { LEASES_MAX = 4096 };
-    const uint32_t jobs_max =
-        exchange_job_count(exchange) + 1; /* caps may be lower than what stands */
+    /* Caps may be lower than the number of present jobs. */
+    const uint32_t jobs_max = exchange_job_count(exchange) + 1;
     struct exchange_job_row *jobs = calloc(jobs_max, sizeof *jobs);
     struct exchange_lease_row *leases = calloc(LEASES_MAX, sizeof *leases);
     bool good = jobs != NULL && leases != NULL;
@@ -353,7 +351,7 @@ static bool seed_serves(const struct exchange *exchange, struct serves *serves)
                     good = serves_add(serves, leases[k].lease, leases[k].provider, &jobs[i].job,
                                       owner, &jobs[i].manifest);
                 }
-                if (good && leases[k].has_ended) { /* within its grace, which begins anew */
+                if (good && leases[k].has_ended) { /* in its grace, which begins anew */
                     serves_end(serves, leases[k].lease, clock_monotonic_ns());
                 }
             }
@@ -388,7 +386,7 @@ static bool restore_again(void *context, uint64_t lease, const struct exchange_g
     return good;
 }
 
-/* Each job has a manifest: a store without one blob has lost all that the ledger names. */
+/* Each job has a manifest: a store without any blob has lost all blobs that the ledger names. */
 static void warn_of_lost_blobs(const struct broker *broker)
 {
     struct named_blobs named;
@@ -488,8 +486,8 @@ static bool bind_ipc(struct broker *broker, struct router *router, const char *n
             path, most, strlen(path));
         return false;
     }
-    (void)unlink(path); /* of a broker that was killed; the lock says that it is gone */
-    (void)snprintf(ret_endpoint, 256, "ipc://%.107s", path); /* not cut: it was just measured */
+    (void)unlink(path); /* left by a killed broker, which the lock shows to be gone */
+    (void)snprintf(ret_endpoint, 256, "ipc://%.107s", path); /* not cut: its length was checked */
     if (!router_bind(router, ret_endpoint, broker->is_group, NULL, 0, ret_problem)) {
         return false;
     }
@@ -508,7 +506,7 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
     const bool is_blobs = message_bytes == LIMIT_BLOB_MESSAGE_BYTES;
     struct router_config config = {.identity = broker->store.transport_key,
                                    .max_message_bytes = message_bytes,
-                                   /* Sealing a large blob holds up no order. */
+                                   /* Sealing a large blob does not hold up orders. */
                                    .io_threads = is_blobs ? BLOBS_IO_THREADS : 1,
                                    .receive_queue = is_blobs ? BLOBS_RECEIVE_QUEUE : 0,
                                    .send_key_bytes = is_blobs ? BLOBS_SEND_KEY_BYTES : 0,
@@ -526,9 +524,9 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
         return false;
     }
     log_info("listening on %s", tcp);
-    /* What invitations name, so what everybody connects to, our own agent included: as the
-     * operator wrote it, which for an IPv4 address differs from what the dual socket calls itself,
-     * unless the system chose the port. */
+    /* Invitations name this endpoint, so everybody connects to it, our own agent included. It is as
+     * the operator wrote it, unless the system chose the port. For an IPv4 address the dual socket
+     * has another name. */
     const char *port = strrchr(listen, ':');
     bool chosen = port != NULL && (strcmp(port, ":*") == 0 || strcmp(port, ":0") == 0);
     (void)snprintf(ret_endpoint, 256, "%s",
@@ -538,7 +536,7 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
     return true;
 }
 
-/* Beside the blob port: a name no longer than that one's, so that its path fits. */
+/* The port lies beside the blob port; its name is no longer, so that its path fits. */
 static bool open_file_port(struct broker *broker, struct problem *ret_problem)
 {
     char path[PATH_MAX];
@@ -680,14 +678,14 @@ static void start_threads(struct broker *broker)
         gateway.workers[i] = broker->workers_in[i];
     }
     broker->gateway = gateway_start(&gateway);
-    memset(broker->directories, 0,
-           sizeof broker->directories); /* the threads' now, like the next two */
+    /* The threads own these and the next two. */
+    memset(broker->directories, 0, sizeof broker->directories);
     broker->serves = NULL;
     broker->blob_store = NULL;
 }
 
-/* Where the journal ends. With a snapshot there the next start replays nothing, whatever its rules
- * are. */
+/* Returns the mark of the journal's end. The next start from a snapshot there replays nothing,
+ * whatever its rules are. */
 static struct snapshot_mark mark_of_end(const struct broker *broker)
 {
     const struct journal_last *last = &broker->store.last;
@@ -697,7 +695,7 @@ static struct snapshot_mark mark_of_end(const struct broker *broker)
                                   .state = exchange_state_hash(broker->exchange)};
 }
 
-/* In the order in which work flows: what is inside is applied, committed and answered. */
+/* Stops in the order in which work flows: everything inside is applied, committed and answered. */
 static void stop_threads(struct broker *broker)
 {
     gateway_drain(broker->gateway);
@@ -708,7 +706,7 @@ static void stop_threads(struct broker *broker)
     committer_stop(&broker->committer);
     reader_stop(&broker->reader);
     const struct snapshot_mark end = mark_of_end(broker);
-    /* What room is left on a full disk is for cancels. */
+    /* The space left on a full disk is for cancels. */
     snapshots_stop(&broker->snapshots, room_state(&broker->room) == ROOM_FREE ? &end : NULL);
     blobs_stop(&broker->blobs);
     gateway_stop(&broker->gateway);
@@ -729,7 +727,7 @@ static void close_port(const struct broker *broker, struct router **router, cons
     if (*router != NULL) {
         router_close(router);
         if (folder_path(broker->folder, name, path, sizeof path, &problem)) {
-            (void)unlink(path); /* libzmq leaves it; the next start would remove it too */
+            (void)unlink(path); /* left by libzmq; the next start would remove it too */
         }
     }
 }
@@ -794,7 +792,7 @@ static void close_all(struct broker *broker)
     storage_close(&broker->store);
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the whole broker */
 
 static bool find_folder(struct broker *broker, const char *folder, struct problem *ret_problem)
 {
@@ -825,7 +823,7 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
            private_folder(broker->snapshots_folder, true, ret_problem);
 }
 
-/* The last record: whatever was refused until now, and that the broker stopped as it should. */
+/* Writes the last record: all refusals until now, and that the broker stopped properly. */
 static void note_stop(struct broker *broker)
 {
     int64_t now_ns = logtime_now(broker->clock);
@@ -846,7 +844,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
-    /* Of a broker that was killed: until we are ready there is none, but its room is kept. */
+    /* The file of a killed broker goes until we are ready, but its disk space is kept. */
     (void)rename(broker->market_path, broker->room_path);
     if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
         !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {
@@ -872,7 +870,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
     return true;
 }
 
-/* True on a signal that ends us, false when `timeout_ms` passed. */
+/* Returns true on a signal that ends the broker, false when `timeout_ms` have passed. */
 static bool wait_for_end(int signals, int timeout_ms)
 {
     struct pollfd item = {.fd = signals, .events = POLLIN};
@@ -892,8 +890,8 @@ static bool wait_for_end(int signals, int timeout_ms)
     }
 }
 
-/* Without room for market.yaml those are served who know already where we are. False: it is not the
- * room that it lacks. */
+/* A disk without space for market.yaml leaves only clients that know the endpoints. Returns false
+ * with a problem for any other failure. */
 static bool serve(struct broker *broker, int signals, struct problem *ret_problem)
 {
     enum { ANNOUNCE_MS = 1000 };
@@ -911,7 +909,7 @@ static bool serve(struct broker *broker, int signals, struct problem *ret_proble
         announced = !ended && announce(broker, ret_problem);
     }
     if (!ended) {
-        (void)wait_for_end(signals, -1); /* no time passes before the signal */
+        (void)wait_for_end(signals, -1); /* no timeout, only the signal ends the wait */
     }
     return true;
 }
@@ -932,7 +930,7 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
             log_info("stopping");
         }
         notify_supervisor("STOPPING=1");
-        (void)unlink(broker->market_path); /* nobody shall come any more */
+        (void)unlink(broker->market_path); /* no new client shall find us */
         stop_threads(broker);
         note_stop(broker);
     }

@@ -1,6 +1,7 @@
-/* broker/broker.h - one broker, whole: opens a market's folder, rebuilds the exchange, starts the
- * threads, and stops them in the order in which work flows, so that what was accepted is committed
- * and answered. */
+/* broker/broker.h runs one complete broker.
+ *
+ * It opens a market's folder, rebuilds the exchange and starts the threads. It stops them in the
+ * order in which work flows, so that everything accepted is committed and answered. */
 #ifndef BOURSE_BROKER_BROKER_H
 #define BOURSE_BROKER_BROKER_H
 
@@ -13,14 +14,15 @@
 
 struct broker_options {
     const char *folder;
-    bool adopt;  /* believe a journal without HEAD */
+    bool adopt;  /* accepts a journal without HEAD */
     int signals; /* descriptor of process_signals */
 };
 
-/* Runs until SIGTERM or SIGINT. False with a problem when it could not start. */
+/* Runs until SIGTERM or SIGINT. Returns false with a problem when the broker could not start. */
 bool broker_run(const struct broker_options *options, struct problem *ret_problem);
 
-/* The exchange as the journal left it: newest good snapshot and the entries after it. */
+/* Rebuilds the exchange from the newest good snapshot and the entries after it. Returns NULL with a
+ * problem on failure. */
 struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
                                 struct problem *ret_problem);
 

@@ -50,7 +50,7 @@ void config_default(struct broker_config *ret_config)
 static void read_text(struct yaml_value value, char *ret_text, size_t capacity)
 {
     const char *text = yaml_text(value, capacity - 1, "");
-    (void)snprintf(ret_text, capacity, "%s", text); /* yaml_text refused what is longer */
+    (void)snprintf(ret_text, capacity, "%s", text); /* yaml_text refused longer ones */
 }
 
 static bool is_port(const char *text)
@@ -60,8 +60,8 @@ static bool is_port(const char *text)
     return text[digits] == '\0' && port >= 1 && port <= UINT16_MAX;
 }
 
-/* Where one listens the port may be `*`, any that is free. Whether the address is this machine's,
- * the start tells. */
+/* The port of a listening endpoint may be `*`, any free port. The start finds out whether the
+ * address belongs to this machine. */
 static void read_endpoint(struct yaml_value value, bool listens,
                           char ret_endpoint[CONFIG_ENDPOINT_SIZE])
 {
@@ -88,7 +88,7 @@ static void check_distinct(struct yaml_value value, const char *one, const char 
     }
 }
 
-/* An endpoint that means "every address of this machine" is nothing that others can connect to. */
+/* Others cannot connect to an endpoint that means "every address of this machine". */
 static void check_advertised(struct yaml_value root, const char *key, const char *listen,
                              const char *advertise)
 {
@@ -133,7 +133,7 @@ static void read_account(struct yaml_value value, struct genesis_account *ret_ac
     ret_account->credits_micro = yaml_money(yaml_key(value, "credits"), 0, MONEY_MAX, 0);
 }
 
-/* What a start would refuse, or what nobody could mend after the first. */
+/* Refuses accounts that a start would refuse, or that nobody could mend after the first start. */
 static void check_accounts(struct yaml_value accounts, const struct genesis *genesis)
 {
     uint32_t roles = 0;
@@ -223,7 +223,7 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
                                               (int64_t)limits->subtasks);
     limits->subtasks_per_account = (uint64_t)yaml_integer(
         yaml_key(value, "subtasks_per_account"), 1, INT64_C(1) << 32,
-        (int64_t)(limits->subtasks / 2 + limits->subtasks % 2)); /* nobody has all by default */
+        (int64_t)(limits->subtasks / 2 + limits->subtasks % 2)); /* no account has all by default */
     config->blob_quota_bytes =
         yaml_bytes(yaml_key(value, "blob_quota"), 1, INT64_MAX, config->blob_quota_bytes);
     config->blob_size_bytes =
@@ -273,7 +273,7 @@ static void check_origin(struct yaml_value value, const char *origin)
     }
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the whole file */
 
 bool config_parse(const char *text, size_t length, const char *file_name, bool is_new,
                   struct broker_config *ret_config, struct problem *ret_problem)
@@ -321,7 +321,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
     return yaml_finished(file, ret_problem);
 }
 
-/* HEAD is made before the first entry. One that is damaged is of a market too; the start says what
+/* HEAD is made before the first entry. A damaged HEAD belongs to a market too; the start says what
  * to do. */
 static bool is_new_market(const char *folder, bool *ret_is_new, struct problem *ret_problem)
 {

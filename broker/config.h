@@ -1,7 +1,8 @@
-/* broker/config.h - broker.yaml: everything an operator can set. docs/operator.md lists the keys.
+/* The config is read from broker.yaml and holds everything that an operator can set.
+ * docs/operator.md lists the keys.
  *
- * Every key is optional but `genesis.accounts` of a new market: without an operator nobody could
- * ever be invited. `genesis` counts only once, for the first entry of the journal. */
+ * Every key is optional except `genesis.accounts` of a new market: without an operator nobody could
+ * be invited. `genesis` counts only once, for the first entry of the journal. */
 #ifndef BOURSE_BROKER_CONFIG_H
 #define BOURSE_BROKER_CONFIG_H
 
@@ -16,36 +17,36 @@
 enum { CONFIG_ENDPOINT_SIZE = 256, CONFIG_BYTES_MAX = 1 << 20 };
 
 struct broker_config {
-    char origin[GENESIS_ORIGIN_SIZE];       /* of the Merkle log; "" = made from the cluster id */
-    char listen[CONFIG_ENDPOINT_SIZE];      /* tcp endpoint of the control port; "" = ipc only */
+    char origin[GENESIS_ORIGIN_SIZE];       /* of the Merkle log; "": made from the cluster id */
+    char listen[CONFIG_ENDPOINT_SIZE];      /* tcp endpoint of the control port; "": ipc only */
     char blob_listen[CONFIG_ENDPOINT_SIZE]; /* of the blob port */
-    char advertise[CONFIG_ENDPOINT_SIZE];   /* what others connect to; "" = `listen` */
+    char advertise[CONFIG_ENDPOINT_SIZE];   /* endpoint that others connect to; "": `listen` */
     char blob_advertise[CONFIG_ENDPOINT_SIZE];
     int64_t heartbeat_ms;
     uint32_t rate, rate_anonymous; /* messages per second and session */
     uint32_t steps;                /* per second and session (broker/gateway/budget.h) */
     unsigned workers;              /* signature workers */
     uint64_t snapshot_every;       /* commands */
-    int64_t reserve_bytes;    /* kept back for a full disk (broker/storage/room.h); 0: nothing */
-    int64_t blob_quota_bytes; /* per account */
-    int64_t blob_size_bytes;  /* of one blob */
+    int64_t reserve_bytes;         /* kept for a full disk (broker/storage/room.h); 0: nothing */
+    int64_t blob_quota_bytes;      /* per account */
+    int64_t blob_size_bytes;       /* of one blob */
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };
 
-/* All defaults, and a fresh key for the hash tables of the exchange. */
+/* Sets all defaults, and a fresh key for the hash tables of the exchange. */
 void config_default(struct broker_config *ret_config);
-/* From the text of broker.yaml; `file_name` stands in messages. `is_new`: the market is still to be
- * made, so the accounts of its genesis are held to what could not be mended later; those of a
- * running one count no more. */
+/* Parses the text of broker.yaml; `file_name` stands in messages. `is_new`: the market does not
+ * exist yet, so its genesis accounts are checked for faults that nobody could mend later. The
+ * accounts of an existing market no longer count. Returns false with a problem. */
 bool config_parse(const char *text, size_t length, const char *file_name, bool is_new,
                   struct broker_config *ret_config, struct problem *ret_problem);
-/* "jobs 10 -> 20, asks 5 -> 6": the caps of the state that differ, for people; cut to `size`. */
+/* Writes the caps that differ, for people, as "jobs 10 -> 20, asks 5 -> 6"; cut to `size`. */
 void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,
                         char *ret_text, size_t size);
-/* From DIR/broker.yaml; a missing file means all defaults. `may_be_new`: where HEAD has seen no
- * entry, the market is still to be made; false for what only reads, and for an adoption, which has
- * no HEAD. */
+/* Reads DIR/broker.yaml; a missing file means all defaults. `may_be_new`: the market does not exist
+ * yet when HEAD has seen no entry. It is false for a reader, and for an adoption, which has no
+ * HEAD. Returns false with a problem. */
 bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_config,
                  struct problem *ret_problem);
 

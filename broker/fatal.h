@@ -1,9 +1,9 @@
-/* broker/fatal.h - the broker's last line: what went wrong, then the end, at once.
+/* The function fatal logs the broker's last line, the reason, and ends the process at once.
  *
- * For what must not be retried or worked around: a failed fsync or commit (P11), memory short where
- * something was already promised, a state hash that disagrees (P10). Never for what a peer sent.
- * The next start finds everything acknowledged, because nothing was acknowledged before its commit.
- */
+ * It is for failures that must not be retried or worked around: a failed fsync or commit (P11),
+ * short memory after a promise, a state hash that differs (P10). Input of a peer never causes it.
+ * The next start finds everything acknowledged, because nothing is acknowledged before its
+ * commit. */
 #ifndef BOURSE_BROKER_FATAL_H
 #define BOURSE_BROKER_FATAL_H
 

@@ -1,5 +1,5 @@
-/* bourse-broker: runs an exchange over one folder, checks its config, audits and replays its
- * journal, makes backups of it and restores them. */
+/* The program bourse-broker runs an exchange over one folder. It also checks its config, audits and
+ * replays its journal, and makes and restores backups. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "broker/broker.h"
@@ -27,10 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of open files: what the broker itself has open, a few sessions, and room to refuse the rest; as
- * the unit has. */
-/* The most: two connections of each of SESSIONS_MAX clients, twice over, for those that connect
- * anew meanwhile. */
+/* The least number of open files holds the broker's own, a few sessions, and some to refuse others;
+ * the unit has it too. The most is two connections of each of SESSIONS_MAX clients, twice over. */
 enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 16384 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
@@ -80,14 +78,14 @@ static const char usage[] =
 
 struct arguments {
     const char *command;
-    const char *folder,
-        *second; /* backup: TARGET; restore: DIR; completion: the shell is the folder */
+    /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
+    const char *folder, *second;
     const char *head, *checkpoint;
     const char *since; /* NULL: from the first record */
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
         unchecked, log_ends;
     enum log_level level;
-    uint32_t given; /* bits of enum option_number */
+    uint32_t given; /* bits of enum option_number that were given */
 };
 
 enum option_number {
@@ -148,9 +146,9 @@ static int help(const struct arguments *arguments);
 static const struct action {
     const char *name;
     int (*act)(const struct arguments *);
-    uint32_t options;  /* that it has, beside those of EVERYWHERE */
-    int words;         /* that it needs after its name; the folder of `run` is an option */
-    const char *offer; /* to a shell, for these words */
+    uint32_t options;  /* options of the command, beside EVERYWHERE */
+    int words;         /* words after its name; the folder of `run` is an option */
+    const char *offer; /* completions of these words for a shell */
 } actions[] = {
     {"run", run, BIT(DIR) | BIT(CHECK) | BIT(ADOPT), 0, NULL},
     {"audit", audit, BIT(JSON), 1, COMPLETION_FOLDERS},
@@ -174,7 +172,7 @@ static int fail_usage(const char *what)
     return EXIT_USAGE;
 }
 
-/* What a command found wrong while a read of a database failed is no finding. */
+/* A fault that a command found is no finding when a read of a database failed. */
 static int fail(const struct problem *problem, int status)
 {
     if (sqlite_reads_failed()) {
@@ -261,7 +259,7 @@ static bool take_option(int number, struct arguments *ret)
     return false;
 }
 
-/* An option that a command would not heed is refused, never passed over. */
+/* Refuses an option that the command would ignore. */
 static bool fits(const struct action *action, const struct arguments *arguments)
 {
     for (const struct option *option = option_table; option->name != NULL; option++) {
@@ -276,13 +274,13 @@ static bool fits(const struct action *action, const struct arguments *arguments)
     return true;
 }
 
-/* Options stand anywhere; words are the command, then the folder or the two of them. */
+/* Options stand anywhere; words are the command, then one folder or two. */
 static const struct action *parse(int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){.level = LOG_LEVEL_INFO};
     for (int found; (found = getopt_long(argc, argv, "h", option_table, NULL)) != -1;) {
         int number = found == 'h' ? OPTION_HELP : found;
-        if (found == '?') { /* getopt has said what is wrong */
+        if (found == '?') { /* getopt has printed the error */
             process_say_nearest_option(argv[optind - 1], option_table);
             return NULL;
         }
@@ -313,8 +311,8 @@ static const struct action *parse(int argc, char **argv, struct arguments *ret)
     return action;
 }
 
-/* A misspelt folder is not to become a market. One without a config is on the defaults, but nothing
- * to be checked. */
+/* A misspelt folder must not become a market. A folder without a config runs on the defaults, but
+ * there is no config to check. */
 static bool check_folder(const struct arguments *arguments, struct problem *ret_problem)
 {
     char path[PATH_MAX];
@@ -359,7 +357,7 @@ static int run(const struct arguments *arguments)
     return broker_run(&options, &problem) ? EXIT_OK : fail(&problem, EXIT_FAILED);
 }
 
-/* A market is named by its folder, or by the file in it that has the journal. */
+/* A market is named by its folder, or by the file in the folder that has the journal. */
 static const char *market_of(const char *path, char ret_folder[PATH_MAX])
 {
     struct stat status;
@@ -374,7 +372,7 @@ static const char *market_of(const char *path, char ret_folder[PATH_MAX])
     return ret_folder;
 }
 
-/* The auditor is a program of its own, so that nothing of ours can be in it. */
+/* The auditor is a program of its own, so that it shares none of our code. */
 static bool find_audit(char ret_path[PATH_MAX])
 {
     if (!process_folder(ret_path, PATH_MAX - sizeof "/bourse-audit")) {
@@ -635,7 +633,7 @@ int main(int argc, char **argv)
     if (!process_start(&problem)) {
         return fail(&problem, EXIT_FAILED);
     }
-    /* Nobody asks how much memory SQLite has: counting it would lock at every allocation. */
+    /* Counting SQLite's memory would lock at every allocation, and nothing reads the count. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite_know_errors();
     return action->act(&arguments);

@@ -1,3 +1,4 @@
+/* This part of broker.h tells systemd when the broker is ready and when it stops. */
 #include "broker/broker.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* sd_notify(3) is one datagram. An address that starts with '@' is abstract: its first byte is
+/* sd_notify(3) is one datagram. An address that begins with '@' is abstract: its first byte is
  * zero. */
 void notify_supervisor(const char *state)
 {
@@ -24,7 +25,7 @@ void notify_supervisor(const char *state)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0) {
         socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-        /* Best effort: a supervisor that does not listen is not our concern. */
+        /* A supervisor that does not listen is no failure of the broker. */
         (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
         (void)close(fd);
     }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first port that needs no capability: 1024, unless the owner of the machine says otherwise. */
+/* Returns the first port that needs no capability: 1024, unless the machine is set up otherwise. */
 static long first_free_port(void)
 {
     char line[32] = "";
@@ -37,7 +37,7 @@ bool rights_reduce(const struct broker_config *config, gid_t group, struct probl
 {
     const bool binds_low = is_low(config->listen) || is_low(config->blob_listen);
     char standing[160];
-    /* What is ours may be given to groups that we are in, without any capability. */
+    /* An owner may give its files to its own groups without any capability. */
     if (geteuid() == 0 && setgroups(1, &group) != 0 && errno != EPERM) {
         problem_set(ret_problem, "the groups of root cannot be given up: %s", strerror(errno));
         return false;

@@ -19,7 +19,7 @@ const char *explanation_figure(const char *predicate, int64_t value, char ret_te
     return ret_text;
 }
 
-/* "memory in (1073741824, ...)". False: it is no list of numbers. */
+/* Rewrites "memory in (1073741824, ...)". Returns false when the text is no list of numbers. */
 static bool list_figures(char *text, size_t capacity)
 {
     char whole[160];
@@ -68,8 +68,8 @@ static uint32_t worst_predicate(const struct exchange_explanation *row)
     return worst;
 }
 
-/* What most of the named devices fail at; predicate_count: there are none, or they fail at nothing
- * more than others do. */
+/* Returns the predicate that most named devices fail on. Returns predicate_count when they
+ * fail on none, or when any device fits. */
 static uint32_t worst_of_named(const struct exchange_explanation *row)
 {
     uint32_t worst = row->predicate_count;
@@ -82,15 +82,15 @@ static uint32_t worst_of_named(const struct exchange_explanation *row)
     return row->fitting == 0 ? worst : row->predicate_count;
 }
 
-/* What is filled at once or not at all would not wait. */
+/* Returns true for an order that is filled at once or dropped, so it never waits. */
 static bool is_gone_at_once(const struct exchange_explanation *row)
 {
     return row->is_asked && row->refusal == 0 && row->starts_at_micro < 0 &&
            (row->type == EXCHANGE_IOC || row->type == EXCHANGE_FOK);
 }
 
-/* "; 2 are simulated and not asked for", and how to ask, where that is all that these fail on and
- * no other fits. */
+/* Writes "; 2 are simulated and not asked for". Adds how to ask when nothing else keeps these
+ * devices from fitting and no other device fits. */
 static void simulated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     const bool would_do = row->fitting == 0 && row->simulated_fitting > 0;
@@ -102,8 +102,8 @@ static void simulated_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
-/* "0 of 43 devices fit; the one that it names fails on executor = "tensor"": that others are
- * something else says nothing. */
+/* Writes "0 of 43 devices fit; the one that it names fails on executor = "tensor"". The reasons of
+ * other devices say nothing here. */
 static int named_text(const struct exchange_explanation *row, uint32_t worst, char *ret_text,
                       size_t capacity)
 {
@@ -120,7 +120,7 @@ static int named_text(const struct exchange_explanation *row, uint32_t worst, ch
                     text_plural(row->devices), named, row->predicates[worst].text);
 }
 
-/* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
+/* Writes "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
 static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char simulated[128];
@@ -147,7 +147,7 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
 }
 
-/* The limit at which it fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
+/* Writes the limit that fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
 static void limit_text(const struct exchange_explanation *row, int64_t limit_micro,
                        char ret_text[VALUE_TEXT_SIZE])
 {
@@ -158,7 +158,7 @@ static void limit_text(const struct exchange_explanation *row, int64_t limit_mic
     }
 }
 
-/* Of a job that waits for all that it asks for: how far that is. */
+/* Says how far a job is that waits for all slots that it asks for. */
 static void whole_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char limit[UNITS_TEXT_SIZE];
@@ -170,7 +170,7 @@ static void whole_text(const struct exchange_explanation *row, char *ret_text, s
                    row->whole.free, row->whole.free == 1 ? "is" : "are");
 }
 
-/* Of what is not there yet, what becomes of it; false: it waits, as what hinders it says. */
+/* Says what becomes of a planned bid. Returns false when the bid waits: its hurdle says why. */
 static bool foretold_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char price[UNITS_TEXT_SIZE];
@@ -211,7 +211,7 @@ static bool foretold_text(const struct exchange_explanation *row, char *ret_text
     return row->refusal != 0 || row->starts_at_micro >= 0;
 }
 
-/* Of a bid that waits, and would be refused with the limit that fills it. */
+/* Describes a waiting bid that would be refused with the limit that fills it. */
 static void own_first_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char price[UNITS_TEXT_SIZE];
@@ -228,7 +228,7 @@ static void own_first_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
-/* Of a job that asks for no device any more, or for none now. */
+/* Describes a job that asks for no more devices, or for none now. */
 static void sated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char rest[160] = "";
@@ -273,7 +273,8 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
     }
 }
 
-/* "all on offer ask more, 2 of them more than the market's price band lets an order pay, 3.00". */
+/* Writes "all on offer ask more, 2 of them more than the market's price band lets an order pay,
+ * 3.00". */
 static size_t dearer_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char most[UNITS_TEXT_SIZE];
@@ -298,7 +299,7 @@ static size_t dearer_text(const struct exchange_explanation *row, char *ret_text
     return length < 0 ? 0 : (size_t)length;
 }
 
-/* Of those that fit, why none takes it; "" where one does, or none fits. */
+/* Says why no fitting ask takes the bid; "" when one does, or when none fits. */
 static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char price[VALUE_TEXT_SIZE] = "";
@@ -400,7 +401,7 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     }
 }
 
-/* One line: how far it gets, and the smallest change that would fill. */
+/* Writes one line: how far the bid gets, and the smallest change that would fill. */
 static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char part[LIMIT_TEXT_BYTES];
@@ -482,8 +483,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     }
 }
 
-/* What the text counts apart stands among the predicates as that which a need has without saying
- * so. */
+/* The text counts simulated devices on their own. The predicates show them as an implicit
+ * requirement. */
 static void add_simulated(struct exchange_explanation *row)
 {
     const uint32_t at = row->predicate_count;

@@ -1,5 +1,5 @@
-/* broker/answer/explanation.h - why a bid waits, or what becomes of one that is not there yet: in
- * one line, and on the wire. */
+/* An explanation says why a bid waits, or what would become of a planned bid. It has one line of
+ * text and a wire form. */
 #ifndef BOURSE_BROKER_ANSWER_EXPLANATION_H
 #define BOURSE_BROKER_ANSWER_EXPLANATION_H
 
@@ -7,7 +7,8 @@
 #include "exchange/exchange.h"
 #include "formats/units.h"
 
-struct explanation { /* the wire form with what it points to */
+/* The wire form with everything that it points to. */
+struct explanation {
     struct exchange_explanation row;
     char text[LIMIT_TEXT_BYTES];
     Bourse__V1__Explanation wire;
@@ -15,13 +16,16 @@ struct explanation { /* the wire form with what it points to */
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
     struct smallest_change_wire smallest_change;
 };
-/* From its `row`, of which the predicates become what people read. False: out of memory. */
+/* Makes the wire form from `row`, and turns its predicates into text for people. Returns false when
+ * memory is short. */
 bool explanation_to_wire(struct explanation *explanation);
-void explanation_free(struct explanation *explanation); /* and what it points to */
+/* Frees `explanation` and everything that it points to. */
+void explanation_free(struct explanation *explanation);
 
-/* "memory >= 966367641600" becomes "memory >= 900.0 GiB": the exchange knows numbers, not units. */
+/* Rewrites "memory >= 966367641600" as "memory >= 900.0 GiB": the exchange knows numbers, not
+ * units. */
 void explanation_predicate(char *text, size_t capacity);
-/* The figure of such a predicate as people write it. */
+/* Writes the number of the predicate in its unit and returns `ret_text`. */
 const char *explanation_figure(const char *predicate, int64_t value,
                                char ret_text[UNITS_TEXT_SIZE]);
 

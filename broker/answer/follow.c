@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    FOLLOW_BYTES = 64 << 10, /* of one answer: a follower takes no more of the core at a time */
+    FOLLOW_BYTES = 64 << 10, /* of one answer, to bound the core's time */
     FIELD_BYTES = 8          /* tag and length of a row, at most */
 };
 
@@ -29,11 +29,11 @@ struct follow {
     struct waiter waiters[FOLLOW_WAITING_MAX];
     size_t count;
     size_t at;        /* where follow_next goes on */
-    int64_t due_ns;   /* of a change, or the end of a wait */
-    uint64_t noticed; /* change up to which waiters are, or will soon be, told */
-    struct outgoing
-        *last; /* the answer to `last_after` while `last_through` was the last change: most */
-    uint64_t last_after; /* followers ask for the same */
+    int64_t due_ns;   /* when a change, or the end of a wait, is due */
+    uint64_t noticed; /* newest change that waiters know or will soon be told */
+    /* The answer to `last_after` while `last_through` was the last change; most ask this. */
+    struct outgoing *last;
+    uint64_t last_after;
     uint64_t last_through;
 };
 
@@ -84,7 +84,7 @@ static bool rows_open(struct answer *answer, struct rows *rows)
     return rows->items != NULL;
 }
 
-/* False: the answer is full. */
+/* Returns false when the answer is full. */
 static bool add_row(struct answer *answer, struct rows *rows, ProtobufCMessage *row)
 {
     const size_t bytes = FIELD_BYTES + protobuf_c_message_get_packed_size(row);
@@ -96,7 +96,8 @@ static bool add_row(struct answer *answer, struct rows *rows, ProtobufCMessage *
     return true;
 }
 
-/* The change lives only as long as its visit; NULL: memory is short. */
+/* Copies the text, since the change lives only as long as its visit. Returns NULL when memory is
+ * short. */
 static char *keep_text(struct answer *answer, const char *text)
 {
     char *kept = take(answer, ATTRIBUTE_TEXT_SIZE, 1);
@@ -128,7 +129,7 @@ static bool add_asks(struct answer *answer, const struct exchange_level *level)
     return add_row(answer, &answer->asks, &row->base);
 }
 
-/* What bids need is in an answer once, under its number. */
+/* Each requirement of bids is in an answer once, under its number. */
 static bool add_needs(struct answer *answer, const struct exchange_level *level)
 {
     for (size_t i = 0; i < answer->needs.count; i++) {
@@ -210,7 +211,7 @@ static bool add_change(void *context, const struct exchange_change *change)
     case CHANGE_BAR:
         return add_bar(answer, &change->bar);
     case CHANGE_BANDS:
-        return true; /* every answer says them */
+        return true; /* every answer has the bands */
     }
     return false;
 }
@@ -258,7 +259,8 @@ static struct outgoing *answer_send(struct answer *answer, const struct exchange
     return outgoing_message(OUTGOING_REPLY, MESSAGE_MARKET_REPLY, &reply->base);
 }
 
-/* Levels that stand, from that place on, for who has the changes up to `after`. */
+/* Answers with present levels from `place` on, for a follower that has the changes up to
+ * `after`. */
 static struct outgoing *book_from(const struct follow *follow, const struct exchange *exchange,
                                   uint64_t after, uint32_t place, bool is_anew)
 {
@@ -340,7 +342,7 @@ static struct outgoing *address(struct outgoing *outgoing, uint64_t session, con
     return outgoing;
 }
 
-/* ---------------------------------------------------------------- who waits */
+/* ---------------------------------------------------------------- waiting followers */
 
 static struct waiter *waiter_of(struct follow *follow, uint64_t session)
 {
@@ -356,8 +358,8 @@ static void drop(struct follow *follow, struct waiter *waiter)
 {
     const size_t place = (size_t)(waiter - follow->waiters);
     *waiter = follow->waiters[--follow->count];
-    follow->at =
-        place < follow->at ? 0 : follow->at; /* the last one comes where was looked already */
+    /* The last waiter moves to a place that was already passed. */
+    follow->at = place < follow->at ? 0 : follow->at;
 }
 
 void follow_forget(struct follow *follow, uint64_t session)

@@ -16,12 +16,12 @@
 
 enum {
     FIELD_BYTES = 8, /* tag and length of a row in its reply, at most */
-    BOOK_NEEDS = 256 /* different ones in one page of the book */
+    BOOK_NEEDS = 256 /* different requirements in one page of the book */
 };
 
 static ProtobufCBinaryData view(const void *bytes, size_t length)
 {
-    /* protobuf-c does not write through it when it packs. */
+    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
     union {
         const void *from;
         uint8_t *to;
@@ -47,11 +47,11 @@ const char *listings_provider_state(uint8_t state)
     return "unknown";
 }
 
-/* A page being filled: the rows' wire forms, and all they point to. */
+/* A page that is being filled: the rows' wire forms, and everything that they point to. */
 struct page {
     const struct exchange *exchange;
     struct arena arena;
-    void **rows; /* of the reply's repeated field, `limit` at most */
+    void **rows; /* rows of the reply's repeated field, `limit` at most */
     size_t count, limit;
     size_t bytes;
     bool is_out_of_memory;
@@ -71,7 +71,7 @@ static bool page_open(struct page *page, const struct exchange *exchange, bool h
     return page_of(page, exchange, has_limit && limit < LIMIT_ROWS ? limit : LIMIT_ROWS);
 }
 
-/* False: the page is full, or memory is short; then the walk ends too. */
+/* Returns false when the page is full or memory is short; then the walk ends too. */
 static bool page_add(struct page *page, ProtobufCMessage *row)
 {
     size_t bytes = FIELD_BYTES + protobuf_c_message_get_packed_size(row);
@@ -97,7 +97,7 @@ static bool is_instrument(const struct attribute *attribute)
     return attribute->is_text && strcmp(attribute->name, "instrument") == 0;
 }
 
-/* The instrument has a field of its own. */
+/* The instrument has a field of its own in the row. */
 static bool attributes_to_wire(struct page *page, const struct exchange_device_row *row,
                                Bourse__V1__DeviceRow *wire)
 {
@@ -128,7 +128,7 @@ static bool attributes_to_wire(struct page *page, const struct exchange_device_r
     return true;
 }
 
-struct device_wire { /* what one row owns */
+struct device_wire { /* the memory of one row */
     Bourse__V1__DeviceRow wire;
     struct exchange_account_row provider;
     struct exchange_device_row row;
@@ -144,7 +144,7 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     }
     device->row = *row;
     bool is_known = exchange_account(page->exchange, row->provider, &device->provider);
-    assert(is_known); /* who advertises has an account */
+    assert(is_known); /* an advertising provider has an account */
     Bourse__V1__DeviceRow *wire = &device->wire;
     bourse__v1__device_row__init(wire);
     wire->account = view(&device->provider.key, sizeof device->provider.key);
@@ -163,7 +163,7 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     return attributes_to_wire(page, row, wire) && page_add(page, &wire->base);
 }
 
-/* Why there is no page; NULL: there is one. */
+/* Returns the refusal of a page, or NULL when there is one. */
 static struct outgoing *refuse(const struct request *request, enum exchange_listing listing)
 {
     switch (listing) {
@@ -237,7 +237,7 @@ static bool add_provider(void *context, const struct exchange_provider_row *row)
         return false;
     }
     bool is_known = exchange_account(page->exchange, row->provider, &provider->account);
-    assert(is_known); /* who advertises has an account */
+    assert(is_known); /* an advertising provider has an account */
     Bourse__V1__ProviderRow *wire = &provider->wire;
     bourse__v1__provider_row__init(wire);
     wire->account = view(&provider->account.key, sizeof provider->account.key);
@@ -276,12 +276,12 @@ struct outgoing *listings_providers(const struct exchange *exchange, const struc
 /* ---------------------------------------------------------------- the book */
 
 struct book_page {
-    struct page asks, needs, bids; /* the first one's arena holds what rows are made of */
-    size_t limit;                  /* of orders */
+    struct page asks, needs, bids; /* the arena of `asks` holds all rows */
+    size_t limit;                  /* number of orders */
     uint32_t reader;               /* account */
 };
 
-/* False: there is no room. */
+/* Returns false when memory is short. */
 static bool hours_to_wire(struct page *page, const struct hours *hours, size_t *ret_count,
                           Bourse__V1__AskHours ***ret_list)
 {
@@ -302,8 +302,8 @@ static bool hours_to_wire(struct page *page, const struct hours *hours, size_t *
     return true;
 }
 
-/* Whose bids an ask is for is between these and its owner: the reader learns how many, and whether
- * his are. */
+/* The accounts that an ask is for are known only to them and its owner. The reader learns how many
+ * they are, and whether it is one of them. */
 static bool book_conditions(struct book_page *book, const struct exchange_book_row *row,
                             Bourse__V1__BookAsk *wire)
 {
@@ -341,7 +341,7 @@ static bool add_book_ask(struct book_page *book, const struct exchange_book_row 
     return book_conditions(book, row, &ask->wire) && page_add(&book->asks, &ask->wire.base);
 }
 
-/* What a bid needs is in a reply once, under its number. */
+/* Each requirement of bids is in a reply once, under its number. */
 static bool add_book_needs(struct book_page *book, const struct exchange_book_row *row)
 {
     for (size_t i = 0; i < book->needs.count; i++) {
@@ -455,11 +455,11 @@ struct order_wire {
     struct exchange_order_row row;
 };
 
-/* Names of those that it is for, and its hours. False: there is no room. */
+/* Writes the names that the ask is for, and its hours. Returns false when memory is short. */
 static bool conditions_to_wire(struct page *page, const struct exchange_order_row *row,
                                Bourse__V1__OrderRow *wire)
 {
-    enum { TEXT = 65 }; /* a key in hex, and more than a name */
+    enum { TEXT = 65 }; /* holds a key in hex, and any name */
     char(*texts)[TEXT] = page_take(page, row->to_count, sizeof *texts);
     char **names = page_take(page, row->to_count, sizeof *names);
     if (texts == NULL || names == NULL ||

@@ -1,8 +1,7 @@
-/* broker/answer/listings.h - answers to the reads of the market that every member may make: the
- * exchange's listings as messages.
+/* Listings answer the reads of the market that every member may make, from the exchange's listings.
  *
- * One answer holds as many rows as fit LISTING_BYTES, so that a reader of everything takes little
- * of the core at a time and drives nothing else out of what its session keeps. Changes nothing. */
+ * One answer holds as many rows as fit LISTING_BYTES. So a reader of everything takes little of the
+ * core at a time, and its session keeps its other messages. Nothing is changed. */
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
@@ -12,18 +11,18 @@
 
 enum { LISTING_BYTES = 256 << 10 };
 
-/* Each NULL when out of memory. */
+/* Each of these returns the answer, or NULL when memory is short. */
 struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);
-/* Of the asker's own orders. */
+/* Lists the asker's own orders. */
 struct outgoing *listings_orders(const struct exchange *exchange, const struct request *request);
-/* Bars of the exchange's feed. */
+/* Lists bars of the exchange's feed. */
 struct outgoing *listings_prices(const struct exchange *exchange, const struct request *request);
-/* `instrument` is kept as long as the wire form. */
+/* Fills the wire form of a bar. `instrument` must live as long as `ret_wire`. */
 void listings_bar(const struct exchange_bar *bar, char *instrument,
                   Bourse__V1__MarketBar *ret_wire);
-/* enum provider_state in a word. */
+/* Returns the word for an enum provider_state. */
 const char *listings_provider_state(uint8_t state);
 
 #endif

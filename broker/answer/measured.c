@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADS = MEASURED_ROWS }; /* of chains: a hash is as good as random */
+enum { HEADS = MEASURED_ROWS }; /* heads of chains: a hash is as good as random */
 
 struct entry {
-    struct list_link age;   /* oldest first */
-    struct list_link chain; /* of those whose names begin alike, in the order they came */
-    struct list_link like;  /* of those of work and class that are taken for alike, likewise */
+    struct list_link age; /* oldest first */
+    /* Entries whose names begin alike, in order of arrival. */
+    struct list_link chain;
+    /* Entries whose work and class hash alike, in order of arrival. */
+    struct list_link like;
     struct measured_row row;
 };
 
@@ -83,7 +85,8 @@ static bool is_like(const struct measured_row *row, const struct work *work,
            strcmp(row->device_class, device_class) == 0;
 }
 
-/* Its row, new if there was none; NULL without memory. The newest from now on. */
+/* Returns the row's entry, new if there was none, and makes it the newest. Returns NULL when memory
+ * is short. */
 static struct entry *entry_of(struct measured *measured, const struct work *work,
                               const char *device_class, const struct measured_device *device)
 {
@@ -125,7 +128,7 @@ bool measured_add(struct measured *measured, const struct work *work, const char
     struct entry *entry =
         entry_of(measured, work, device_class, device == NULL ? &all_devices : device);
     if (entry == NULL) {
-        return true; /* advice: without memory for it there is less of it */
+        return true; /* only advice is lost when memory is short */
     }
     entry->row.at_ns = at_ns;
     return history_add(&entry->row.history, took_ns);

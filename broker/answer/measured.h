@@ -1,12 +1,12 @@
-/* broker/answer/measured.h - what work was measured to take: by its name, the size of its inputs,
- * and the class of device, or one device of it.
+/* Measured times say how long work took, by its name, the size of its inputs, and the device's
+ * class.
  *
- * A class of devices is what the market trades them as (their instrument). Those of a class may be
- * of unlike speeds, which a median of all does not say: so rows of devices are kept, too, in a
- * table of their own, that many devices do not crowd out classes. Each row keeps the newest times
- * of planner/cost/history.h, which says what is an outlier. At most MEASURED_ROWS rows: the one
- * that was measured longest ago makes room. It is advice for who plans, no part of the exchange:
- * nothing that is decided depends on it. No file, no clock. */
+ * The market trades devices by class (their instrument). Devices of a class may have different
+ * speeds, which a median of all hides. So single devices have rows too, in a table of their own, so
+ * that they do not displace classes. Each row keeps the newest times of planner/cost/history.h,
+ * which defines outliers. There are at most MEASURED_ROWS rows: the row measured longest ago makes
+ * room. The times advise planners. They are no part of the exchange, and no decision depends on
+ * them. No file, no clock. */
 #ifndef BOURSE_BROKER_ANSWER_MEASURED_H
 #define BOURSE_BROKER_ANSWER_MEASURED_H
 
@@ -18,43 +18,46 @@
 
 enum { MEASURED_ROWS = 16384, MEASURED_CLASS_SIZE = 64 };
 
-struct measured_device { /* all zeros: all of a class */
+/* All zeros stand for all devices of a class. */
+struct measured_device {
     struct key32 provider;
-    struct id128 device; /* of the provider's */
+    struct id128 device; /* id that the provider gave it */
 };
 
 struct measured_row {
     struct work work;
-    char device_class[MEASURED_CLASS_SIZE]; /* "" where the device says no instrument */
+    char device_class[MEASURED_CLASS_SIZE]; /* "" for a device without an instrument */
     struct measured_device device;
-    int64_t at_ns; /* log time of the newest */
+    int64_t at_ns; /* log time of the newest time */
     struct history history;
 };
 
 struct measured;
 
-struct measured *measured_create(void); /* NULL without memory */
+/* Returns NULL when memory is short. */
+struct measured *measured_create(void);
 void measured_destroy(struct measured **self);
 
-/* One time more, of a class or of a device of it. False, and nothing was added: it is not above
- * 0. */
+/* Adds one time of a class, or of a device of the class. Returns false and adds nothing when
+ * `took_ns` is not above 0. */
 bool measured_add(struct measured *measured, const struct work *work, const char *device_class,
                   const struct measured_device *device, int64_t took_ns, int64_t at_ns);
-/* A row as it was; it is the newest then. */
+/* Stores a row as it was; the row then is the newest. */
 void measured_put(struct measured *measured, const struct measured_row *row);
 
-size_t measured_count(const struct measured *measured); /* rows */
-/* All rows, the one that was measured longest ago first; those of one name only, where it is not
- * NULL. False: stopped by `visit`. */
+/* Returns the number of rows. */
+size_t measured_count(const struct measured *measured);
+/* Visits all rows, the one measured longest ago first; only those of `name` when it is not NULL.
+ * Returns false when `visit` stopped the walk. */
 typedef bool measured_on_row(void *context, const struct measured_row *row);
 bool measured_each(const struct measured *measured, const struct hash32 *name,
                    measured_on_row *visit, void *context);
-/* Of those of the same work and class as `row`; no others are looked at. */
+/* Visits the rows of the same work and class as `row`, without looking at others. */
 bool measured_each_like(const struct measured *measured, const struct measured_row *row,
                         measured_on_row *visit, void *context);
-/* Whether what work takes on a device is told beside what it takes on devices of its class at pace
- * 1 (paces.h): that many were measured there, and it is at another pace, or what half of these took
- * at most is more than a fifth off. */
+/* Returns true when work on a device is told beside the work of its class at pace 1 (paces.h). At
+ * least MEASURED_TOLD times must be measured there. Then the device's pace must differ, or its
+ * median must be more than MEASURED_OFF_PERCENT off. */
 enum { MEASURED_TOLD = 4, MEASURED_OFF_PERCENT = 20 };
 bool measured_is_unlike(const struct history_summary *class_took, uint32_t pace,
                         const struct history_summary *took);

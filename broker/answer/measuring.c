@@ -17,17 +17,19 @@
 
 enum { PATH_SIZE = 4096, SCHEMA = 2, SAMPLE_BYTES = 8, PACES_LATE = 1024 };
 
-struct known { /* a manifest, newest use last */
+/* A manifest; the one used last is at the end. */
+struct known {
     struct hash32 hash;
-    Bourse__V1__Manifest *manifest; /* NULL: it cannot be had */
+    Bourse__V1__Manifest *manifest; /* NULL: it cannot be read */
 };
 
 struct measuring {
     char path[PATH_SIZE], blobs[PATH_SIZE];
     struct measured *rows, *devices;
     struct paces *paces;
-    uint64_t added, paced_at; /* samples since it was opened; when paces were found */
-    uint64_t entry;           /* the last of the ledger that was looked at */
+    /* Counts of samples since the start: all of them, and those when paces were last found. */
+    uint64_t added, paced_at;
+    uint64_t entry; /* the last entry that was read from the ledger */
     bool has_begun, is_changed;
     int64_t saved_ns;
     struct known known[MEASURING_JOBS];
@@ -45,7 +47,7 @@ static const char schema[] =
     "NULL) STRICT;"
     "PRAGMA user_version = 2;";
 
-/* NULL: it cannot be opened, or is no history of ours. */
+/* Returns NULL when the file cannot be opened, or is no history of ours. */
 static sqlite3 *open_file(const char *path)
 {
     sqlite3 *database = NULL;
@@ -69,7 +71,7 @@ static sqlite3 *open_file(const char *path)
     return database;
 }
 
-/* False: the row is none. */
+/* Returns false when the row is invalid. */
 static bool read_row(sqlite3_stmt *select, struct measured_row *ret_row)
 {
     struct measured_row row = {.at_ns = sqlite3_column_int64(select, 3)};
@@ -151,7 +153,7 @@ static bool begin_anew(struct measuring *measuring)
     return measuring->rows != NULL && measuring->devices != NULL;
 }
 
-/* The file may be whole, and holds more than the ledger's end does. */
+/* Renames the file, which may be whole and may hold more than the end of the ledger does. */
 static void set_aside(const struct measuring *measuring)
 {
     char aside[PATH_SIZE + 80];
@@ -175,7 +177,7 @@ static bool load(struct measuring *measuring)
         set_aside(measuring);
     } else {
         log_warning("%s cannot be read, and is made anew from the ledger", measuring->path);
-        (void)unlink(measuring->path); /* where that fails writing it will, and says so */
+        (void)unlink(measuring->path); /* a failure shows again when the file is written */
     }
     return begin_anew(measuring);
 }
@@ -241,7 +243,7 @@ static void save(struct measuring *measuring)
     }
     sqlite3 *database = open_file(measuring->path);
     if (database == NULL || !save_all(database, measuring)) {
-        /* What was there before is there still; the ledger has the rest. */
+        /* The old content is still there, and the ledger has the rest. */
         log_warning("%s cannot be written: %s", measuring->path,
                     database == NULL ? "it cannot be opened" : sqlite3_errmsg(database));
     } else {
@@ -300,7 +302,7 @@ const struct measured *measuring_devices(const struct measuring *measuring)
     return measuring->devices;
 }
 
-/* They change little with one sample more, and to find them takes all. */
+/* Paces change little with one more sample, and finding them reads all samples. */
 const struct paces *measuring_paces(struct measuring *measuring)
 {
     const uint64_t since = measuring->added - measuring->paced_at;
@@ -334,7 +336,7 @@ static uint8_t *read_file(const char *path, size_t length)
     return bytes;
 }
 
-/* The bytes of a blob, malloc'ed; NULL: it is not there, or too large. */
+/* Returns the bytes of a blob, which the caller frees, or NULL when it is missing or too large. */
 static uint8_t *read_blob(const struct measuring *measuring, const struct hash32 *hash,
                           size_t *ret_length)
 {
@@ -442,7 +444,7 @@ bool measuring_look(struct measuring *measuring, struct ledger_reader *ledger)
     if (ledger_reader_results_end(ledger, &end) != LEDGER_STORE_OK) {
         return false;
     }
-    const uint64_t last = end - 1; /* of no results: 0 */
+    const uint64_t last = end - 1; /* 0 when there are no results */
     if (measuring->has_begun && measuring->entry > last) {
         log_warning("%s is of a later time than the ledger, and is made anew from it",
                     measuring->path);

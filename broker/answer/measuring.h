@@ -1,16 +1,14 @@
-/* broker/answer/measuring.h - keeps broker/answer/measured.h up to date with the ledger, and across
- * restarts.
+/* broker/answer/measuring.h fills broker/answer/measured.h from the ledger, also across restarts.
  *
- * It is a walk over the accepted results of the ledger, in their order, and where it stands is
- * stored with what it found (history.db, beside the ledger): so nothing is counted twice, a crash
- * loses nothing, and neither the exchange nor its log knows of it. What a result did is in its
- * job's manifest, which is read from the blobs. Left out are checks, and what went on from a
- * checkpoint: they did not do the whole work. A time is what the provider claims, as far as it was
- * paid.
+ * The walk visits the accepted results of the ledger in their order. Its position is stored with
+ * the times (history.db, beside the ledger). So no result counts twice, a crash loses nothing, and
+ * the exchange and its log know nothing of it. A job's manifest, read from the blobs, says what a
+ * result did. Checks and attempts that went on from a checkpoint are left out: they did not do the
+ * whole work. A time is the provider's claim, as far as it was paid.
  *
- * MEASURING_PAGE results are looked at each time, and of a market that has more than
- * MEASURING_BEHIND entries more the oldest are passed over: a median needs no more. A file that
- * cannot be read is begun anew, from the ledger. One thread. */
+ * Each step reads MEASURING_PAGE results. If the market has more than MEASURING_BEHIND further
+ * entries, the oldest are skipped: a median needs no more. A file that cannot be read is made anew
+ * from the ledger. One thread uses this. */
 #ifndef BOURSE_BROKER_ANSWER_MEASURING_H
 #define BOURSE_BROKER_ANSWER_MEASURING_H
 
@@ -21,27 +19,30 @@
 enum {
     MEASURING_PAGE = 1024,
     MEASURING_BEHIND = 1 << 16,
-    MEASURING_JOBS = 8,                  /* manifests at hand */
-    MEASURING_MANIFEST_BYTES = 16 << 20, /* of a larger one nothing is measured */
+    MEASURING_JOBS = 8,                  /* manifests kept in memory */
+    MEASURING_MANIFEST_BYTES = 16 << 20, /* a larger manifest is not measured */
     MEASURING_SAVE_S = 60,
 };
 
 struct measuring;
 
-/* `path`: history.db; `blobs`: the folder of blob_store.h. NULL without memory. */
+/* Opens the measurements. `path`: history.db; `blobs`: the folder of blob_store.h. Returns NULL
+ * when memory is short. */
 struct measuring *measuring_open(const char *path, const char *blobs);
-/* Writes what is new. */
+/* Writes new times and frees everything. */
 void measuring_close(struct measuring **self);
 
-/* Looks at the next page. True: there may be more. */
+/* Reads the next page. Returns true when there may be more. */
 bool measuring_look(struct measuring *measuring, struct ledger_reader *ledger);
-/* Writes what is new, if that is as old as MEASURING_SAVE_S. */
+/* Writes new times when the last write is MEASURING_SAVE_S ago. */
 void measuring_save_if_due(struct measuring *measuring, int64_t now_ns);
 
-const struct measured *measuring_rows(const struct measuring *measuring);    /* by class */
-const struct measured *measuring_devices(const struct measuring *measuring); /* by device */
-/* By all that was measured, or all but a sixteenth and at most some 1000 samples. NULL without
- * memory. It lives until the next that is looked at. */
+/* Returns the rows by class. */
+const struct measured *measuring_rows(const struct measuring *measuring);
+/* Returns the rows by device. */
+const struct measured *measuring_devices(const struct measuring *measuring);
+/* Returns the paces from all times, except for at most a sixteenth and about 1000 samples. Returns
+ * NULL when memory is short. The paces live until the next call of measuring_look. */
 const struct paces *measuring_paces(struct measuring *measuring);
 
 #endif

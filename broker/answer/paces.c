@@ -7,11 +7,10 @@
 
 struct paces {
     size_t count;
-    struct paced items[]; /* by order_of */
+    struct paced items[]; /* in the order of order_of */
 };
 
-/* ---------------------------------------------------------------- numbers of work and of devices
- */
+/* ---------------------------------------------------------------- numbers for work and devices */
 
 static int order_of(const char *left_class, const struct measured_device *left,
                     const char *right_class, const struct measured_device *right)
@@ -63,7 +62,7 @@ static bool add_row(void *context, const struct measured_row *row)
     return true;
 }
 
-/* Numbers of equal work; then, in the order in which these are left, of equal devices. */
+/* Numbers equal work, then equal devices; the items stay in the order of the devices. */
 static void number(struct numbers *numbers, uint32_t *ret_works, uint32_t *ret_devices)
 {
     struct numbered *items = numbers->items;
@@ -158,18 +157,18 @@ uint32_t paces_of(const struct paces *paces, const struct measured_row *row)
     return found == NULL ? PACE_ONE : found->pace;
 }
 
-/* ---------------------------------------------------------------- what a class's work takes */
+/* ---------------------------------------------------------------- times of a class at pace 1 */
 
 struct rebasing {
     const struct paces *paces;
     const struct measured_row *all;
-    struct history history; /* theirs, at pace 1 */
+    struct history history; /* times of the class, at pace 1 */
     bool is_done[HISTORY_SAMPLES];
     uint32_t done;
 };
 
-/* The newest of a class are among the newest of its devices: to the nanosecond, by which it is
- * known which are whose. */
+/* The newest times of a class are among the newest of its devices. The device of a time is found by
+ * its exact value in nanoseconds. */
 static bool rebase(void *context, const struct measured_row *row)
 {
     struct rebasing *rebasing = context;

@@ -16,15 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OUTCOMES_BYTES = 512 << 10
-}; /* of results in one reply: below a message, whatever the rest */
+enum { OUTCOMES_BYTES = 512 << 10 }; /* results in one reply, which then fits a message */
 
 struct reader_thread {
     struct reader_config config;
     struct ledger_reader *ledger;
     struct measuring *measuring;
-    uint64_t visits; /* rows of what work took that the answer looked at */
+    uint64_t visits; /* rows of measured work that the answer visited */
     pthread_t thread;
 };
 
@@ -190,7 +188,7 @@ static struct outgoing *outcomes_reply(const struct request *request,
                                        const struct ledger_outcome_row *rows, size_t count)
 {
     const Bourse__V1__OutcomesRequest *body = (const void *)request->translation.body;
-    /* A short page may have met the bytes, not the end: only an empty one is surely the last. */
+    /* A short page may be full by bytes, not at the end: only an empty page is surely the last. */
     bool more = count > 0;
     Bourse__V1__OutcomeRow *wires = calloc(count + 1, sizeof *wires);
     Bourse__V1__OutcomeRow **pointers = calloc(count + 1, sizeof(Bourse__V1__OutcomeRow *));
@@ -292,9 +290,10 @@ static struct outgoing *checkpoint(struct reader_thread *reader, const struct re
     return outgoing_reply(request, MESSAGE_CHECKPOINT_REPLY, &answer.base);
 }
 
-/* ---------------------------------------------------------------- what work took */
+/* ---------------------------------------------------------------- measured work */
 
-enum { HISTORY_PAGES = 4 }; /* of results are looked at before an answer */
+/* Pages of results that are read before an answer. */
+enum { HISTORY_PAGES = 4 };
 
 struct history_page {
     Bourse__V1__HistoryRow wires[LIMIT_ROWS];
@@ -302,7 +301,9 @@ struct history_page {
     const struct measured *classes;
     const Bourse__V1__HistoryRequest *asked;
     uint64_t *visits;
-    const char *last_class; /* of a device that is not at pace 1, and whether that is asked about */
+    /* Class of the last device that is not at pace 1; `is_last_asked` says whether its class is
+     * asked about. */
+    const char *last_class;
     bool is_last_asked;
     uint32_t skip;
     size_t count;
@@ -368,7 +369,7 @@ static bool find_class(void *context, const struct measured_row *row)
     return !same->is_found;
 }
 
-/* Devices come class by class. */
+/* Devices come class by class, so the last result is kept. */
 static bool is_asked_about(struct history_page *page, const char *device_class)
 {
     struct same_class same = {.device_class = device_class};
@@ -385,7 +386,7 @@ static bool is_asked_about(struct history_page *page, const char *device_class)
     return same.is_found;
 }
 
-/* Of devices of the classes on which it asks about work. */
+/* Adds the pace of a device whose class has the work that is asked about. */
 static bool add_pace(void *context, const struct paced *paced)
 {
     struct history_page *page = context;
@@ -458,7 +459,8 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Asked after the answer was made, so it is at least what the answer was made from. */
+/* Waits until HEAD holds the newest entry. The entry is read after the answer is made, so the
+ * answer was made from no later one. */
 static void wait_for_head(struct reader_thread *reader)
 {
     uint64_t entry = 0;
@@ -479,7 +481,7 @@ static void learn_names(struct reader_thread *reader)
     }
 }
 
-/* The core has charged BUDGET_LEDGER_STEPS before. */
+/* Charges the steps beyond BUDGET_LEDGER_STEPS, which the core has charged before. */
 static void charge(struct reader_thread *reader, const struct request *request,
                    const struct outgoing *outgoing)
 {
@@ -497,7 +499,7 @@ static void charge(struct reader_thread *reader, const struct request *request,
 
 static void serve(struct reader_thread *reader, struct request *request)
 {
-    (void)ledger_reader_steps(reader->ledger); /* of what nobody asked for */
+    (void)ledger_reader_steps(reader->ledger); /* drops steps that no request caused */
     struct outgoing *outgoing = answer(reader, request);
     if (outgoing == NULL) {
         fatal("out of memory");
@@ -515,8 +517,8 @@ static void *run(void *argument)
     process_name_thread("reader");
     while (!queue_finished(reader->config.inbound)) {
         struct queue_link *link = queue_pop(reader->config.inbound, NS_PER_S);
-        learn_names(
-            reader); /* at least once a second, so that the committer never waits for long */
+        /* Learning at least once a second keeps the committer from waiting for long. */
+        learn_names(reader);
         if (link == NULL) {
             (void)measuring_look(reader->measuring, reader->ledger);
             measuring_save_if_due(reader->measuring, clock_monotonic_ns());

@@ -1,10 +1,9 @@
-/* broker/answer/reader.h - the thread that answers from committed data: statements, outcomes,
- * receipts, the checkpoint; and what work was measured to take, which it works out itself while it
- * has nothing else to do.
+/* The reader is the thread that answers from committed data, and measures work when it is idle.
  *
- * Over a connection of its own, so a long read delays no commit. The core has already seen to it
- * that the asker may. That connection sees rows between their commit and HEAD; no answer leaves
- * before HEAD holds all that it can have been made from. */
+ * Its answers are statements, outcomes, receipts, the checkpoint and measured times. It has its own
+ * connection, so a long read delays no commit. The core has checked before that the asker may read.
+ * The connection sees rows between their commit and HEAD. No answer leaves before HEAD holds
+ * everything that the answer may be made from. */
 #ifndef BOURSE_BROKER_ANSWER_READER_H
 #define BOURSE_BROKER_ANSWER_READER_H
 
@@ -18,20 +17,22 @@ struct reader_thread;
 
 struct reader_config {
     char database[4096];
-    char history[4096]; /* measuring.h's file, */
-    char blobs[4096];   /* and the blobs' folder */
+    /* `history` is measuring.h's file, `blobs` the folder of blobs. */
+    char history[4096];
+    char blobs[4096];
     struct id128 cluster;
-    struct directory *directory; /* taken over: names of counterparties */
-    struct queue *inbound;       /* requests */
-    struct queue *names;         /* outgoing: accounts, from the committer */
+    /* The reader takes it over; it names counterparties. */
+    struct directory *directory;
+    struct queue *inbound; /* requests */
+    struct queue *names;   /* outgoing: accounts, from the committer */
     struct queue *releases;
     struct watermark *durable; /* newest entry that HEAD holds */
     struct budget *budget;     /* shared with the gateway and the core; NULL: none */
 };
 
-struct reader_thread *
-reader_start(const struct reader_config *config); /* the process ends when that fails */
-/* Closes `inbound`, answers what is in it, ends the thread. */
+/* Starts the thread. The process ends when memory or threads are short. */
+struct reader_thread *reader_start(const struct reader_config *config);
+/* Closes `inbound`, answers the rest, and ends the thread. */
 void reader_stop(struct reader_thread **self);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { PAGE_ROWS = 1024 };
 
-/* Newest first, as many as are young enough; the number of them. */
+/* Reads trades that are not too old, newest first; *ret_count is their number. */
 static enum ledger_store_status read_trades(struct ledger_reader *reader, int64_t oldest_ns,
                                             struct ledger_trade_row *rows, size_t *ret_count)
 {

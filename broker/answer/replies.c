@@ -19,7 +19,7 @@ enum { REPLIES_LEASES_MAX = 256, REPLIES_PROVIDER_SIZE = EXCHANGE_NAME_SIZE };
 
 static ProtobufCBinaryData view(const void *bytes, size_t length)
 {
-    /* protobuf-c does not write through it when it packs. */
+    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
     union {
         const void *from;
         uint8_t *to;
@@ -38,7 +38,7 @@ static uint32_t row_limit(bool has_limit, uint32_t limit)
     return has_limit && limit > 0 && limit < LIMIT_ROWS ? limit : LIMIT_ROWS;
 }
 
-/* The job, if it is the asker's. */
+/* Returns true when the job exists and belongs to the asker. */
 static bool own_job(const struct exchange *exchange, const struct request *request,
                     ProtobufCBinaryData id, struct exchange_job_row *ret_row)
 {
@@ -48,7 +48,7 @@ static bool own_job(const struct exchange *exchange, const struct request *reque
 
 /* ---------------------------------------------------------------- jobs */
 
-struct job_reply { /* one row with what it points to */
+struct job_reply { /* one row with everything that it points to */
     struct exchange_job_row row;
     Bourse__V1__JobRow wire;
     size_t lease_count;
@@ -56,7 +56,7 @@ struct job_reply { /* one row with what it points to */
     char providers[REPLIES_LEASES_MAX][REPLIES_PROVIDER_SIZE];
     Bourse__V1__LeaseRow lease_wires[REPLIES_LEASES_MAX];
     Bourse__V1__LeaseRow *lease_pointers[REPLIES_LEASES_MAX];
-    uint8_t *states; /* of its subtasks, where they are wanted */
+    uint8_t *states; /* states of its subtasks, if they are wanted */
     uint32_t *tries;
 };
 
@@ -67,7 +67,7 @@ static void job_reply_free(struct job_reply *job)
     free(job);
 }
 
-/* `now_ns`: log time. */
+/* Fills the wire form of a job; `now_ns` is log time. */
 static void job_to_wire(const struct exchange *exchange, const struct exchange_job_row *row,
                         int64_t now_ns, Bourse__V1__JobRow *ret_wire)
 {
@@ -140,7 +140,7 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
     job->wire.leases = job->lease_pointers;
 }
 
-/* False: out of memory. */
+/* Returns false when memory is short. */
 static bool add_subtasks(const struct exchange *exchange, struct job_reply *job)
 {
     const size_t most = job->row.subtasks <= LIMIT_GRAPH_SUBTASKS ? job->row.subtasks : 0;
@@ -297,7 +297,7 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
            checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns);
 }
 
-/* What is paid now and then, but never less than what is there costs. */
+/* Suggests the usual price as the cap, but never less than the present offers cost. */
 static void suggest_cap(const struct exchange *exchange, const struct requirement *needs,
                         const struct exchange_quote *quote, Bourse__V1__QuoteReply *answer)
 {
@@ -368,7 +368,7 @@ static const char *job_state_text(uint32_t state)
     return "unknown";
 }
 
-/* How far the part is that the explanation is about. */
+/* Adds the progress of the part that the explanation is about. */
 static void add_part(const struct exchange *exchange, const struct id128 *job, uint32_t number,
                      Bourse__V1__ExplainReply *answer)
 {
@@ -398,14 +398,14 @@ static const char *subtask_state_text(uint8_t state)
     return state < sizeof texts / sizeof texts[0] ? texts[state] : "unknown";
 }
 
-struct one_subtask { /* and what its wire form points to */
+struct one_subtask { /* a subtask with everything that its wire form points to */
     uint32_t index;
     struct exchange_subtask_row row;
     struct exchange_account_row provider;
     char text[LIMIT_TEXT_BYTES];
 };
 
-/* What keeps it, in a line; what keeps its part is the explanation's own. */
+/* Says in one line why the subtask waits; the explanation itself covers its part. */
 static void subtask_text(const struct one_subtask *one, const char *part, char *ret_text,
                          size_t capacity)
 {
@@ -453,7 +453,7 @@ static void add_subtask(const struct exchange *exchange, struct one_subtask *one
     answer->explanation->text = one->text;
 }
 
-/* Counts what is held and disputed, and says so before what keeps the job. */
+/* Counts held and disputed results, and names them before the reason why the job waits. */
 static void add_disputes(const struct exchange *exchange, const struct exchange_job_row *job,
                          char *text, size_t capacity, Bourse__V1__ExplainReply *answer)
 {
@@ -523,7 +523,7 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     return outgoing;
 }
 
-struct dispute_page { /* and what its rows point to */
+struct dispute_page { /* a page with everything that its rows point to */
     struct exchange_dispute rows[LIMIT_DISPUTES];
     struct exchange_account_row accusers[LIMIT_DISPUTES];
     Bourse__V1__DisputeRow wires[LIMIT_DISPUTES];
@@ -594,7 +594,7 @@ static struct outgoing *donations(const struct exchange *exchange, const struct 
 {
     struct exchange_donated donated;
     if (!exchange_donated(exchange, request->account, &donated)) {
-        return NULL; /* it has an account: memory is short */
+        return NULL; /* the account exists, so memory is short */
     }
     Bourse__V1__DonationsReply answer = BOURSE__V1__DONATIONS_REPLY__INIT;
     answer.index = exchange_index(exchange);
@@ -654,7 +654,7 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
     return outgoing;
 }
 
-/* ---------------------------------------------------------------- doors */
+/* ---------------------------------------------------------------- entry points */
 
 struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
                                  int64_t now_ns)
@@ -687,8 +687,7 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
     case MESSAGE_PRICES_REQUEST:
         return listings_prices(exchange, request);
     default:
-        return refuse(request, REJECT_TYPE,
-                      "type"); /* of the schema, but not for the control port */
+        return refuse(request, REJECT_TYPE, "type"); /* a type that is not for the control port */
     }
 }
 
@@ -707,7 +706,7 @@ struct outgoing *replies_refuse_read(const struct exchange *exchange, const stru
     } else if (request->envelope.type == MESSAGE_RECEIPT_REQUEST) {
         job = ((const Bourse__V1__ReceiptRequest *)(const void *)request->translation.body)->job;
     } else {
-        return NULL; /* own statement, or what is public */
+        return NULL; /* own statement, or public data */
     }
     struct exchange_job_row row;
     return own_job(exchange, request, job, &row) ? NULL : refuse(request, REJECT_NOT_FOUND, "job");

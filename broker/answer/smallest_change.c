@@ -11,7 +11,7 @@
 enum { CHANGE_SIZE = 256 };
 
 static const struct {
-    const char *field; /* of a job file */
+    const char *field; /* field of a job file */
     const char *words;
     enum units_kind units;
 } kinds[] = {
@@ -24,7 +24,7 @@ static const struct {
     [BID_CHANGE_DROP] = {"needs", "", UNITS_COUNT},
 };
 
-/* The condition, however long its texts are. */
+/* Writes the condition, or only its name if it is too long. */
 static void condition_text(const struct requirement_node *node, char ret_text[CHANGE_SIZE / 2])
 {
     if (!requirement_node_text(node, ret_text, CHANGE_SIZE / 2)) {
@@ -32,7 +32,7 @@ static void condition_text(const struct requirement_node *node, char ret_text[CH
     }
 }
 
-/* One that was made of several, as people write it: region in (fr, de). False: it is no list of one
+/* Writes a list condition as people do: region in (fr, de). Returns false when it is no list of one
  * name, or too long. */
 static bool list_text(const struct requirement_node *nodes, uint32_t count,
                       char ret_text[CHANGE_SIZE / 2])
@@ -56,7 +56,7 @@ static bool list_text(const struct requirement_node *nodes, uint32_t count,
     return nodes[count - 1].op == REQUIREMENT_OR;
 }
 
-/* All that goes, with its parentheses where it needs them. */
+/* Writes the dropped condition, in parentheses where they are needed. */
 static void dropped_text(const struct exchange_smallest_change *smallest_change,
                          const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE / 2])
 {
@@ -81,7 +81,7 @@ static void dropped_text(const struct exchange_smallest_change *smallest_change,
                    is_group ? ")" : "");
 }
 
-/* "a cap of 1.90 instead of 1.60". */
+/* Writes "a cap of 1.90 instead of 1.60". */
 static void change_text(const struct exchange_smallest_change *smallest_change,
                         const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE])
 {
@@ -151,7 +151,7 @@ void smallest_change_text(const struct exchange_smallest_change *smallest_change
                                                                 : ", ",
                               change);
         if (length < 0 || (size_t)length >= capacity - used) {
-            return; /* cut: the changes stand one by one beside it */
+            return; /* cut: the wire has the changes one by one */
         }
         used += (size_t)length;
     }

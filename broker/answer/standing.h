@@ -1,16 +1,18 @@
-/* broker/answer/standing.h - what an account is known for, as listings and `why` say it. */
+/* The standing of an account is its record, as listings and `why` report it. */
 #ifndef BOURSE_BROKER_ANSWER_STANDING_H
 #define BOURSE_BROKER_ANSWER_STANDING_H
 
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
 
-struct standing_wire { /* the wire form with what it points to */
+/* The wire form with everything that it points to. */
+struct standing_wire {
     struct exchange_standing row;
     Bourse__V1__Standing wire;
 };
 
-/* The wire form, which lives as long as `ret_standing`; NULL: the account is known for nothing. */
+/* Returns the wire form, which lives as long as `ret_standing`, or NULL when the account has no
+ * record. */
 Bourse__V1__Standing *standing_to_wire(const struct exchange *exchange, uint32_t account,
                                        struct standing_wire *ret_standing);
 

@@ -20,7 +20,7 @@ struct watches {
     uint32_t count;
     struct change *changes;
     uint32_t change_count, change_capacity;
-    uint32_t told; /* of `items`, for the last change */
+    uint32_t told; /* number of `items` that know the last change */
 };
 
 struct watches *watches_create(void)
@@ -71,7 +71,8 @@ void watches_forget(struct watches *watches, uint64_t session)
     }
     if (kept != watches->count) {
         watches->count = kept;
-        watches->told = 0; /* places moved: telling one twice is harmless, missing one is not */
+        /* Places moved: a second event for a watcher is harmless, a missing one is not. */
+        watches->told = 0;
     }
 }
 
@@ -82,7 +83,7 @@ void watches_drop(struct watches *watches, uint64_t session, const struct id128 
         if (watch->session == session && watch->has_job && id128_equal(&watch->job, job)) {
             watches->count--;
             memmove(watch, watch + 1, (watches->count - i) * sizeof *watch);
-            watches->told -= watches->told > i ? 1 : 0; /* whoever comes next is still told */
+            watches->told -= watches->told > i ? 1 : 0; /* the next watcher is still told */
             return;
         }
     }

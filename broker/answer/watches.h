@@ -1,8 +1,8 @@
-/* broker/answer/watches.h - which sessions follow which jobs, and which jobs changed since they
- * were told.
+/* A watch is a session that follows a job; this table also notes which jobs have changed since.
  *
- * A change is only noted; what a watcher gets is the job as it stands when the event is made, so a
- * busy job costs one event per interval, not one per result. The core's own; no thread but one. */
+ * Only the fact of a change is noted. The event shows the job as it is when the event is made. So a
+ * busy job costs one event for each interval, not one for each result. Only the core's thread uses
+ * the table. */
 #ifndef BOURSE_BROKER_ANSWER_WATCHES_H
 #define BOURSE_BROKER_ANSWER_WATCHES_H
 
@@ -21,19 +21,21 @@ struct watch_event {
     struct id128 job;
 };
 
-struct watches *watches_create(void); /* NULL when out of memory */
+/* Returns NULL when memory is short. */
+struct watches *watches_create(void);
 void watches_destroy(struct watches **self);
 
-/* `session` follows one job, or with NULL all jobs of `account`. Twice is once. False when full. */
+/* Lets `session` follow one job, or with NULL all jobs of `account`. A second call changes nothing.
+ * Returns false when the table is full. */
 bool watches_add(struct watches *watches, uint64_t session, uint32_t account,
                  const struct id128 *job);
 void watches_forget(struct watches *watches, uint64_t session);
-/* `session` was told the end of a job: nothing more will come of it, and the place is free. */
+/* Ends a watch once `session` was told the end of its job; the entry is free again. */
 void watches_drop(struct watches *watches, uint64_t session, const struct id128 *job);
 
-/* A job of `owner` changed. True when somebody follows it. */
+/* Notes that a job of `owner` has changed. Returns true when a session follows it. */
 bool watches_changed(struct watches *watches, const struct id128 *job, uint32_t owner);
-/* The next event to send, or false when all have been told. */
+/* Gets the next event to send. Returns false when there is none. */
 bool watches_next_event(struct watches *watches, struct watch_event *ret_event);
 bool watches_pending(const struct watches *watches);
 

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct why { /* the wire form with what it points to */
+/* The wire form with everything that it points to. */
+struct why {
     struct exchange_why row;
     char text[LIMIT_TEXT_BYTES];
     Bourse__V1__WhyReply wire;
@@ -33,7 +34,7 @@ static const char *money(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
     return ret_text;
 }
 
-/* What the provider, not the demand, stands in the way with. False: nothing. */
+/* Names the obstacle on the provider's own side. Returns false when there is none. */
 static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t capacity)
 {
     if (row->is_frozen) {
@@ -141,7 +142,7 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
     }
 }
 
-/* Behind what the demand lacks: who would be taken first. */
+/* Adds which asks come before this one, after any lack of demand. */
 static void place_text(const struct exchange_why *row, char *text, size_t capacity)
 {
     const size_t used = strlen(text);
@@ -194,8 +195,8 @@ static void to_wire(const struct exchange *exchange, uint32_t account, struct wh
     }
     wire->index = exchange_index(exchange);
     wire->text = why->text;
-    wire->state =
-        (char *)(uintptr_t)listings_provider_state(row->state); /* packed, never written */
+    /* The word is packed, never written. */
+    wire->state = (char *)(uintptr_t)listings_provider_state(row->state);
     wire->frozen = row->is_frozen;
     wire->halted = row->is_halted;
     wire->devices = row->devices;

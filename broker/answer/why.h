@@ -1,12 +1,13 @@
-/* broker/answer/why.h - the answer to a provider's question why no work comes to one of its
- * devices. Reads the exchange, changes nothing. */
+/* broker/answer/why.h answers a provider's question why one of its devices gets no work.
+ *
+ * It reads the exchange and changes nothing. */
 #ifndef BOURSE_BROKER_ANSWER_WHY_H
 #define BOURSE_BROKER_ANSWER_WHY_H
 
 #include "broker/core/messages.h"
 #include "exchange/exchange.h"
 
-/* NULL when out of memory. */
+/* Returns the answer, or NULL when memory is short. */
 struct outgoing *why_reply(const struct exchange *exchange, const struct request *request);
 
 #endif

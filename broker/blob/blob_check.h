@@ -1,10 +1,8 @@
-/* broker/blob/blob_check.h - files of the store that are hashed because somebody says that their
- * bytes are wrong.
+/* A check hashes a file of the store because a reader reports that its bytes are wrong.
  *
- * Whoever read other bytes than he asked for says so, and is believed as far as the broker's own
- * hash agrees. A large file takes long, so that a thread hashes it. Few are hashed at a time; one
- * that was found right is not hashed again for BLOB_CHECK_QUIET_NS, whoever asks. One thread owns
- * the checks. */
+ * The report counts only if the broker's own hash agrees. A large file takes long, so a thread
+ * hashes it. Few files are hashed at a time. A file that was found right is not hashed again for
+ * BLOB_CHECK_QUIET_NS, whoever reports it. One thread owns the checks. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_CHECK_H
 #define BOURSE_BROKER_BLOB_BLOB_CHECK_H
 
@@ -22,26 +20,26 @@ enum {
 
 struct blob_checks;
 
-/* NULL: out of memory or descriptors. */
+/* Returns NULL when memory or descriptors are short. */
 struct blob_checks *blob_checks_create(void);
-/* Ends what is under way. */
+/* Ends all checks under way and frees everything. */
 void blob_checks_destroy(struct blob_checks **self);
 
-/* Whether the blob was found right lately. */
+/* Returns true when the blob was found right lately. */
 bool blob_checks_knows(const struct blob_checks *checks, const struct hash32 *hash, int64_t now_ns);
-/* Starts to hash the file, unless that is under way. `fd` is the checks' in any case. Without room
- * nothing happens: who asks asks again. */
+/* Starts to hash the file, unless that is under way. `fd` belongs to the checks from here on.
+ * Nothing happens when there is no room: the reader will report again. */
 void blob_checks_begin(struct blob_checks *checks, const struct hash32 *hash, int fd);
 bool blob_checks_has_room(const struct blob_checks *checks, const struct hash32 *hash);
 
-/* Readable when one has ended. */
+/* Returns a descriptor that is readable when a check has ended. */
 int blob_checks_descriptor(const struct blob_checks *checks);
 enum blob_check_result {
     BLOB_CHECK_RIGHT,
     BLOB_CHECK_WRONG,  /* other bytes, or fewer */
-    BLOB_CHECK_UNREAD, /* the disk did not give it: nobody knows */
+    BLOB_CHECK_UNREAD, /* the disk did not give the file: the result is open */
 };
-/* The next one that ended; false: none. */
+/* Takes the next ended check. Returns false when there is none. */
 bool blob_checks_take_ended(struct blob_checks *checks, int64_t now_ns, struct hash32 *ret_hash,
                             enum blob_check_result *ret_result);
 

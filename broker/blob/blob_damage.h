@@ -1,12 +1,11 @@
-/* broker/blob/blob_damage.h - which blobs are lost, and the hashing that finds them while they are
- * read.
+/* Damage is the list of lost blobs, and the hashing that finds them while they are read.
  *
- * A blob is lost when its file is gone or too short, or when its bytes do not have its hash. The
- * table `lost` of blobs.db keeps that across restarts, with what the file looked like then. A file
- * that looks otherwise since was put there by somebody, and is to be hashed before it is believed.
+ * A blob is lost when its file is missing or too short, or when its bytes do not have its hash. The
+ * table `lost` of blobs.db keeps that across restarts, with the looks of the file then. A file that
+ * looks different later was put there by someone, and must be hashed before it is trusted.
  *
- * A blob that is read from its first byte to its last is hashed as it is read: a reading. One
- * thread. */
+ * A blob that is read from its first byte to its last is hashed meanwhile: a reading. One thread
+ * uses this. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_DAMAGE_H
 #define BOURSE_BROKER_BLOB_BLOB_DAMAGE_H
 
@@ -21,31 +20,32 @@
     "CREATE TABLE IF NOT EXISTS lost (hash BLOB PRIMARY KEY, looks TEXT NOT NULL) STRICT, "        \
     "WITHOUT ROWID;"
 
-enum { BLOB_READINGS_MAX = 64 }; /* a further one takes the place of the oldest */
+enum { BLOB_READINGS_MAX = 64 }; /* a further one replaces the oldest */
 
 enum blob_health {
-    BLOB_HEALTH_GOOD,    /* as far as anybody knows */
-    BLOB_HEALTH_LOST,    /* until it is sent again */
-    BLOB_HEALTH_DOUBTED, /* it was lost, and its file looks otherwise since */
+    BLOB_HEALTH_GOOD,    /* no damage is known */
+    BLOB_HEALTH_LOST,    /* lost until the blob is sent again */
+    BLOB_HEALTH_DOUBTED, /* it was lost, and its file looks different now */
     BLOB_HEALTH_UNKNOWN, /* blobs.db could not be read */
 };
 
 struct blob_damage;
 
-/* NULL: out of memory, or the table is not there. `database` is borrowed. */
+/* Creates the list; the caller keeps `database` open. Returns NULL when memory is short or the
+ * table is missing. */
 struct blob_damage *blob_damage_create(sqlite3 *database);
 void blob_damage_destroy(struct blob_damage **self);
 
-/* `path` is where the blob's file is, or would be. */
+/* Returns the health of a blob; `path` is where its file is, or would be. */
 enum blob_health blob_damage_look(struct blob_damage *damage, const struct hash32 *hash,
                                   const char *path);
-/* False: blobs.db could not be written. */
+/* Marks the blob as lost. Returns false when blobs.db could not be written. */
 bool blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path);
-/* Takes the mark away. False: blobs.db could not be written. */
+/* Removes the mark. Returns false when blobs.db could not be written. */
 bool blob_damage_mend(struct blob_damage *damage, const struct hash32 *hash);
 
-/* The bytes of a blob of `size` bytes were read from `offset`. False: they are the last of a
- * reading, and all that were read do not have the hash. */
+/* Notes bytes that were read at `offset` of a blob of `size` bytes. Returns false when they end a
+ * reading and the bytes of the reading do not have the hash. */
 bool blob_damage_read(struct blob_damage *damage, const struct hash32 *hash, uint64_t offset,
                       const uint8_t *bytes, size_t length, uint64_t size);
 

@@ -1,11 +1,12 @@
-/* broker/blob/blob_leftovers.h - files of the blob store that no row of blobs.db names.
+/* A leftover is a file of the blob store that no row of blobs.db names.
  *
- * A file goes after the commit that forgets its blob, so that no row is ever without its file. A
- * broker that is killed in between leaves the file. So does one that is killed after a new blob got
- * its name and before the commit. A sweep finds such files, one folder of the 256 at a time.
+ * A file is removed after the commit that forgets its blob, so that no row ever lacks its file. A
+ * broker that is killed in between leaves the file. A broker that is killed after naming a new
+ * blob's file and before the commit leaves one too. A sweep finds such files, one folder of the 256
+ * at a time.
  *
- * A crash leaves few files. Where many have no row, blobs.db is another's, perhaps of an old
- * backup: the sweep ends then and removes no more. One thread. */
+ * A crash leaves few files. If many files have no row, blobs.db is another one, perhaps of an old
+ * backup: the sweep then ends and removes no more. One thread uses this. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_LEFTOVERS_H
 #define BOURSE_BROKER_BLOB_BLOB_LEFTOVERS_H
 
@@ -22,17 +23,19 @@ enum {
 
 struct blob_leftovers;
 
-/* NULL: out of memory, or the table is not there. `database` and `folder` are borrowed. */
+/* Creates the sweep; the caller keeps `database` and `folder`. Returns NULL when memory is short or
+ * the table is missing. */
 struct blob_leftovers *blob_leftovers_create(sqlite3 *database, const char *folder);
 void blob_leftovers_destroy(struct blob_leftovers **self);
 
-/* The file of the blob goes with the next commit, unless a row names it then. Without memory the
+/* Removes the blob's file with the next commit, unless a row names it then. If memory is short, the
  * next sweep finds the file. */
 void blob_leftovers_add(struct blob_leftovers *leftovers, const struct hash32 *hash);
 void blob_leftovers_committed(struct blob_leftovers *leftovers);
 void blob_leftovers_rolled_back(struct blob_leftovers *leftovers);
 
-/* Outside of a transaction. Looks through the next folder, and counts what it removed so far. */
+/* Looks through the next folder, outside of a transaction. *ret_removed counts all files removed so
+ * far. */
 enum blob_sweep {
     BLOB_SWEEP_GOES_ON,
     BLOB_SWEEP_ENDED,

@@ -1,10 +1,9 @@
-/* broker/blob/blob_pending.h - blobs that a provider stored for a job, and that no result names
- * yet.
+/* A pending blob was stored by a provider for a job, and no result names it yet.
  *
- * They are nobody's: they count against no quota, and go when the provider's leases of the job are
- * over. A result that names one makes it the job's owner's. The table `pending` of blobs.db keeps
- * them across restarts. What each provider has stored for each job is summed in memory. One thread.
- */
+ * Pending blobs have no owner and count against no quota. They are removed when the provider's
+ * leases of the job are over. A result that names one gives it to the job's owner. The table
+ * `pending` of blobs.db keeps them across restarts. Memory has the sums for each provider and job.
+ * One thread uses this. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_PENDING_H
 #define BOURSE_BROKER_BLOB_BLOB_PENDING_H
 
@@ -21,11 +20,13 @@
     "PRIMARY KEY (provider, job, hash)) STRICT, WITHOUT ROWID;"                                    \
     "CREATE INDEX IF NOT EXISTS pending_hash ON pending (hash, account);"
 
-struct blob_holder { /* who stores, and for which job */
+/* The provider that stores, and the job that it stores for. */
+struct blob_holder {
     uint32_t provider;
     struct id128 job;
 };
-struct blob_holding { /* what it has stored, and no result names */
+/* The blobs that a holder has stored and no result names. */
+struct blob_holding {
     struct blob_holder holder;
     uint32_t account; /* the job's owner */
     uint64_t count, bytes;
@@ -35,33 +36,35 @@ enum pending_status { PENDING_OK, PENDING_NONE, PENDING_FAILED };
 
 struct blob_pending;
 
-/* NULL: out of memory, or blobs.db cannot be read. `database` is borrowed. */
+/* Creates the table's reader; the caller keeps `database` open. Returns NULL when memory is short
+ * or blobs.db cannot be read. */
 struct blob_pending *blob_pending_create(sqlite3 *database);
 void blob_pending_destroy(struct blob_pending **self);
-/* Sums anew, after a transaction was undone. */
+/* Makes the sums again after a transaction was undone. */
 enum pending_status blob_pending_reload(struct blob_pending *pending);
 
-/* PENDING_OK: it has stored that. */
+/* Returns PENDING_OK when the holder has stored the blob. */
 enum pending_status blob_pending_has(struct blob_pending *pending, const struct blob_holder *holder,
                                      const struct hash32 *hash);
-/* PENDING_OK: somebody has, for a job of the account; of any account for UINT32_MAX. */
+/* Returns PENDING_OK when a provider has stored the blob for a job of the account, or of any
+ * account for UINT32_MAX. */
 enum pending_status blob_pending_for(struct blob_pending *pending, uint32_t account,
                                      const struct hash32 *hash);
-/* Zeros where it has stored nothing. */
+/* Returns the holder's sums, zeros when it has stored nothing. */
 struct blob_holding blob_pending_of(const struct blob_pending *pending,
                                     const struct blob_holder *holder);
-/* All that have stored something, in no order. */
+/* These two walk all holders that have stored something, in no order. */
 size_t blob_pending_count(const struct blob_pending *pending);
 struct blob_holding blob_pending_at(const struct blob_pending *pending, size_t index);
 
-/* Between begin and commit of the store. */
+/* Adds a blob, between begin and commit of the store. */
 enum pending_status blob_pending_add(struct blob_pending *pending, const struct blob_holder *holder,
                                      uint32_t account, const struct hash32 *hash, uint64_t size);
-/* PENDING_NONE: it was not there. */
+/* Removes a blob and returns its account and size. PENDING_NONE: it was not there. */
 enum pending_status blob_pending_take(struct blob_pending *pending,
                                       const struct blob_holder *holder, const struct hash32 *hash,
                                       uint32_t *ret_account, uint64_t *ret_size);
-/* One of its blobs, whichever. */
+/* Returns any one of the holder's blobs. */
 enum pending_status blob_pending_any(struct blob_pending *pending, const struct blob_holder *holder,
                                      struct hash32 *ret_hash);
 

@@ -1,15 +1,17 @@
-/* broker/blob/blob_store.h - blobs on disk: content-addressed, owned, within quotas.
+/* The blob store keeps blobs on disk, content-addressed, owned and within quotas.
+ *
  * docs/operator.md lists the files.
  *
- *   blobs/blobs.db        blob(hash, size, bytes NULL when it is a file), owner(account, hash), usage(account, bytes)
-*                         pending(provider, job, hash, account, size): broker/blob/blob_pending.h
- *                        lost(hash, looks): broker/blob/blob_damage.h
+ *   blobs/blobs.db        blob(hash, size, bytes NULL when it is a file), owner(account, hash),
+ *                         usage(account, bytes)
+ *                         pending(provider, job, hash, account, size): broker/blob/blob_pending.h
+ *                         lost(hash, looks): broker/blob/blob_damage.h
  *   blobs/ab/abcd...      blobs over BLOB_ROW_BYTES, named by their hash
- *   blobs/partial/        uploads in progress; emptied at start, because nobody was promised them
+ *   blobs/partial/        uploads in progress; emptied at start, because nothing was promised
  *
- * A blob counts once per account that stored it, and only those accounts own it: knowing a hash is
- * not having the bytes. Puts between begin and commit are durable together, after the commit. One
- * thread. */
+ * A blob counts once for each account that stored it, and only these accounts own it: a known hash
+ * gives no right to the bytes. Puts between begin and commit become durable together, with the
+ * commit. One thread uses the store. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_STORE_H
 #define BOURSE_BROKER_BLOB_BLOB_STORE_H
 
@@ -33,18 +35,19 @@ enum {
 enum blob_status {
     BLOB_OK,
     BLOB_NOT_FOUND,
-    BLOB_MALFORMED,  /* bytes past the size said before */
+    BLOB_MALFORMED,  /* bytes beyond the size given before */
     BLOB_WRONG_HASH, /* the upload is dropped */
     BLOB_TOO_LARGE,
     BLOB_OVER_QUOTA,
     BLOB_OVER_LEASE,   /* more than the subtasks of a provider's leases declare */
     BLOB_WRONG_OFFSET, /* continue from *ret_stored */
-    BLOB_TOO_MANY,     /* uploads in progress, or files open in this process: later */
+    BLOB_TOO_MANY,     /* too many uploads, or open files of this process: later */
     BLOB_DISK_FULL,
-    BLOB_LOST,      /* its file is gone or too short, or has other bytes: until it is sent again */
-    BLOB_UNCHECKED, /* it was lost, and another file lies there: hash it, and say blob_store_checked
-                     */
-    BLOB_FAILED,    /* I/O: stop */
+    /* The file is missing or too short, or has other bytes, until the blob is sent again. */
+    BLOB_LOST,
+    /* The blob was lost, and another file is there: hash it, then call blob_store_checked. */
+    BLOB_UNCHECKED,
+    BLOB_FAILED, /* I/O error: the caller stops */
 };
 
 struct blob_store;
@@ -58,27 +61,29 @@ struct blob_store_config {
 bool blob_store_open(const struct blob_store_config *config, struct blob_store **ret_store,
                      struct problem *ret_problem);
 void blob_store_close(struct blob_store **self);
-/* Whether not one blob is stored; false, too, where the database cannot say. */
+/* Returns true when no blob is stored. Returns false, too, when the database cannot be read. */
 bool blob_store_is_empty(struct blob_store *store);
 
 enum blob_status blob_store_begin(struct blob_store *store);
-/* On DISK_FULL everything since begin is undone. */
+/* Commits everything since begin. On DISK_FULL all of it is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
-/* Copies the log of blobs.db into it when it has so many pages (WAL_CHECKPOINT_PAGES unless
- * said). */
+/* Sets the number of pages in the log of blobs.db at which it is copied into the database. The
+ * default is WAL_CHECKPOINT_PAGES. */
 void blob_store_checkpoint_every(struct blob_store *store, int pages);
 
-/* On whose behalf a provider stores, and how much at most until results name it. */
+/* A provider stores for this holder, at most so much until results name it. */
 struct blob_lease {
     struct blob_holder holder;
     uint64_t bytes_most, count_most;
 };
 
 struct blob_chunk {
-    uint32_t account;               /* the future owner */
-    const struct blob_lease *lease; /* NULL: the account's own; else nobody's until it is named */
+    uint32_t account; /* the future owner */
+    /* The lease for which a provider stores; then no account owns the blob until a result names it.
+     * NULL: the account stores for itself. */
+    const struct blob_lease *lease;
     struct hash32 hash;
-    uint64_t size; /* of the whole blob */
+    uint64_t size; /* size of the whole blob */
     uint64_t offset;
     const uint8_t *data;
     size_t length;
@@ -88,58 +93,61 @@ struct blob_chunk {
 enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
                                 int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
 
-/* A blob that another thread writes: to *ret_fd, which stays the store's, until
- * blob_store_take_back(*ret_upload). As put has it, within quota and bounds; TOO_MANY also while an
- * upload of the account's has begun it. Until then no chunk of it is taken. */
+/* Begins a blob that another thread writes to *ret_fd, until blob_store_take_back(*ret_upload). The
+ * store owns *ret_fd. Quota and bounds are those of put. TOO_MANY also means that an upload of the
+ * account has begun the blob. No chunk of the blob is accepted until it is taken back. */
 enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
                                  const struct blob_lease *lease, const struct hash32 *hash,
                                  uint64_t size, size_t *ret_upload, int *ret_fd);
-/* Between begin and commit. The file is no longer written, and `is_whole` says that it has all
- * bytes, and they the hash: then the blob is stored like after a last chunk. Else WRONG_HASH, and
- * nothing is kept. */
+/* Takes the upload back, between begin and commit; the file is no longer written. `is_whole` says
+ * that all bytes are there and have the hash: then the blob is stored, like after a last chunk.
+ * Otherwise the result is WRONG_HASH, and nothing is kept. */
 enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, bool is_whole);
 
-/* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
+/* Returns OK or NOT_FOUND, or FAILED when blobs.db cannot be read. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
-/* The same of what need not be sent: what the account owns, or the provider has stored for the
- * lease's job (NULL: none), but for what is lost. A file that is gone or has another size is lost
- * from now on: LOST the first time, and NOT_FOUND later. */
+/* Returns OK for a blob that need not be sent: the account owns it, or the provider has stored it
+ * for the job of the lease (NULL: none), and it is not lost. A file that is missing or has another
+ * size is lost from now on: LOST the first time, and NOT_FOUND later. */
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash);
-/* OK: it is the account's, or somebody has stored it for a job of the account's. */
+/* Returns OK when the account owns the blob, or a provider has stored it for a job of the
+ * account. */
 enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
                                      const struct hash32 *hash);
-/* Between begin and commit. A result names it: it is the job's owner's now, and counts. */
+/* Gives a blob that a result names to the job's owner, whose quota it then counts against. Between
+ * begin and commit. */
 enum blob_status blob_store_name(struct blob_store *store, const struct blob_holder *holder,
                                  const struct hash32 *hash);
-/* Between begin and commit, with nothing else between them. What the provider stored for the job
- * goes, `most` of it at a time. */
+/* Removes blobs that the provider stored for the job, at most `most` of them. Between begin and
+ * commit, with nothing else between them. */
 enum blob_status blob_store_drop(struct blob_store *store, const struct blob_holder *holder,
                                  size_t most);
-/* Outside of begin and commit. Removes files that a crash has left without a row, a part of them
- * with each call until it has ended: broker/blob/blob_leftovers.h. */
+/* Removes files that a crash has left without a row, a part of them with each call until the sweep
+ * ends (broker/blob/blob_leftovers.h). Outside of begin and commit. */
 enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed);
-/* Who has stored what no result names. */
+/* These two walk the holders with blobs that no result names. */
 size_t blob_store_holdings(const struct blob_store *store);
 struct blob_holding blob_store_holding(const struct blob_store *store, size_t index);
-/* Somebody has hashed its file: `is_whole` says whether it has the hash. OK: it is lost no more;
- * LOST; FAILED. */
+/* Notes the result of hashing the blob's file: `is_whole` says that it has the hash. OK: the blob
+ * is no longer lost. Otherwise LOST or FAILED. */
 enum blob_status blob_store_checked(struct blob_store *store, const struct hash32 *hash,
                                     bool is_whole);
-/* At most `length` bytes from `offset`; fewer at the end. A blob that is
- * read from its first byte to its last is hashed: LOST instead of the last bytes when it does not
- * have its hash, and from then on. */
+/* Reads at most `length` bytes from `offset`; fewer at the end. A blob that is read from its first
+ * byte to its last is hashed. If it does not have its hash, LOST comes instead of the last bytes,
+ * and from then on. */
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
-/* A blob of more than BLOB_ROW_BYTES, opened anew to be read; the caller closes it. *ret_is_hashed:
- * it is one of the BLOB_HASHED_MAX files that this store wrote and hashed last, and looks as it did
- * then (runtime/stamp.h). LOST: it has no
- * file. UNCHECKED comes with the file. */
+/* Opens the file of a blob of more than BLOB_ROW_BYTES for reading; the caller closes it. LOST:
+ * there is no file. UNCHECKED comes with the file.
+ *
+ * *ret_is_hashed: it is one of the BLOB_HASHED_MAX files that this store wrote and hashed last, and
+ * still looks the same (runtime/stamp.h). */
 enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd,
                                  bool *ret_is_hashed);
-/* OK with the bytes that the account's blobs have, or FAILED. */
+/* Returns OK with the bytes of the account's blobs, or FAILED. */
 enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes);
 /* Drops uploads that have been idle for BLOB_PARTIAL_IDLE_S. */
 void blob_store_expire(struct blob_store *store, int64_t now_ns);

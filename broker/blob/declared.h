@@ -1,8 +1,7 @@
-/* broker/blob/declared.h - the outputs that a manifest declares for each of its subtasks, in a
- * small part of the manifest's memory.
+/* Declared outputs are those that a manifest declares for each subtask, in little memory.
  *
- * Names come from templates. The agent expands them by the same functions (formats/template.h).
- * Pure. */
+ * Names come from templates. The agent expands them by the same functions (formats/template.h). The
+ * code is pure. */
 #ifndef BOURSE_BROKER_BLOB_DECLARED_H
 #define BOURSE_BROKER_BLOB_DECLARED_H
 
@@ -13,14 +12,14 @@
 
 struct declared;
 
-/* NULL: out of memory. Borrows nothing of the manifest. */
+/* Returns the outputs that a manifest declares, or NULL when memory is short. Borrows nothing. */
 struct declared *declared_of(const Bourse__V1__Manifest *manifest);
 void declared_destroy(struct declared **self);
 
-/* How many outputs subtask `index` has to leave. */
+/* Returns the number of outputs that subtask `index` must leave. */
 uint32_t declared_count(const struct declared *declared, uint32_t index);
-/* The name of its output `number`, for the caller to free. NULL: it has none, so that no agent can
- * have run it, or out of memory. */
+/* Returns the name of output `number`, which the caller frees. Returns NULL when memory is short,
+ * or when the output has no name, so that no agent can have run the subtask. */
 char *declared_name(const struct declared *declared, uint32_t index, uint32_t number);
 
 #endif

@@ -1,11 +1,11 @@
-/* broker/blob/handover.h - open files handed over to peers on this machine, for tickets: blobs, and
- * ways to send some.
+/* A handover gives an open file to a peer on this machine, for a ticket. The peer reads a blob from
+ * it, or sends one.
  *
- * A ticket is promised on the blob port, where the peer's identity and rights are known, for one
- * blob, once, and for TICKET_LIFE_NS. Whoever brings it to the socket beside the port gets the
- * blob's file, opened anew to be read only: files of the store are whole, durable and never written
- * again. Or he gets the end of a stream that is read here (broker/blob/intake.h). Time is an
- * argument; one thread. */
+ * The blob port promises a ticket, since it knows the peer's identity and rights. A ticket is for
+ * one blob, once, and for TICKET_LIFE_NS. A peer that brings it to the socket beside the port gets
+ * the blob's file, opened for reading only. Files of the store are whole, durable and never written
+ * again. Or the peer gets the end of a stream that the broker reads (broker/blob/intake.h). Time is
+ * an argument; one thread uses this. */
 #ifndef BOURSE_BROKER_BLOB_HANDOVER_H
 #define BOURSE_BROKER_BLOB_HANDOVER_H
 
@@ -18,8 +18,8 @@
 
 enum {
     TICKETS_MAX = 256,        /* open at a time */
-    TICKETS_PER_ACCOUNT = 32, /* of these, of one account */
-    HANDOVER_BATCH = 64,      /* answered before others have their turn */
+    TICKETS_PER_ACCOUNT = 32, /* open at a time for one account */
+    HANDOVER_BATCH = 64,      /* answers before others have their turn */
 };
 #define TICKET_LIFE_NS (10 * NS_PER_S)
 
@@ -28,24 +28,27 @@ struct ticket {
     struct hash32 blob;
     uint32_t account;
     bool has_end;
-    int end;          /* of a stream, instead of the blob's file; owned */
-    int64_t until_ns; /* good before; 0: none */
+    /* The end of a stream, instead of the blob's file; owned. */
+    int end;
+    int64_t until_ns; /* end of its life; 0: no ticket */
 };
 
 struct handover {
-    int port; /* of runtime/descriptor.h; -1: none, and no ticket is promised */
+    /* The port of runtime/descriptor.h; -1: there is none, and no ticket is promised. */
+    int port;
     struct ticket tickets[TICKETS_MAX];
 };
 
-/* `token` is random. False: too many are open, and the blob has to go another way. */
+/* Promises a blob's file for the random `token`. Returns false when too many tickets are open: the
+ * blob must go another way. */
 bool handover_promise(struct handover *handover, const struct id128 *token, uint32_t account,
                       const struct hash32 *blob, int64_t now_ns);
-/* The same for `end`, which is the handover's in any case: closed when it was handed over, when its
- * time is over, or at once when too many are open. */
+/* Promises `end` for the random `token`, and owns `end` after either result. It is closed after it
+ * is handed over, when its time is over, or at once with false when too many tickets are open. */
 bool handover_promise_end(struct handover *handover, const struct id128 *token, uint32_t account,
                           int end, int64_t now_ns);
 void handover_fini(struct handover *handover);
-/* Answers those who wait at the port. */
+/* Answers the peers that wait at the port. */
 void handover_serve(struct handover *handover, struct blob_store *store, int64_t now_ns);
 
 #endif

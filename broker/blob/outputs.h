@@ -1,15 +1,16 @@
-/* broker/blob/outputs.h - whether the outputs of a result are stored, found before the result is
+/* broker/blob/outputs.h checks that the outputs of a result are stored, before the result is
  * sequenced (docs/decisions.md D5).
  *
- * A result of outcome `ok` has to leave every output that its job's manifest declares for its
- * subtask, and every file that the result names. Each has the hash and the size that the result
- * says. The job's owner has it, or the provider has stored it for the job; a lost blob is unstored.
- * A preempted result that names a checkpoint has to leave that. No bytes are read: the blob store
- * has checked their hash. A file that is gone or has another size is unstored, too.
+ * A result of outcome `ok` must leave every output that its job's manifest declares for its
+ * subtask, and every file that the result names. Each must have the hash and the size that the
+ * result gives. The job's owner must own it, or the provider must have stored it for the job. A
+ * preempted result that names a checkpoint must leave the checkpoint. No bytes are read: the blob
+ * store has checked their hash. A lost blob, a missing file, or one of another size counts as
+ * unstored.
  *
- * The committer says which lease is of which job before an agent hears of the lease, and never
- * waits for a look. The first result of a lease reads the manifest once, whatever the manifest
- * holds. What the manifest declares is kept while a lease of it stands. Thread-safe. */
+ * The committer adds a lease before an agent hears of the lease, and never waits for a look. The
+ * first result of a lease reads the manifest once. Its declarations are kept while a lease of the
+ * job is there. All functions are thread-safe. */
 #ifndef BOURSE_BROKER_BLOB_OUTPUTS_H
 #define BOURSE_BROKER_BLOB_OUTPUTS_H
 
@@ -23,28 +24,29 @@
 enum outputs_verdict {
     OUTPUTS_STORED,
     OUTPUTS_MISSING,  /* storing again does not mend the result */
-    OUTPUTS_UNSTORED, /* a file that the result names is not there: it may be stored again */
-    OUTPUTS_UNREAD,   /* nobody can tell now: later */
+    OUTPUTS_UNSTORED, /* a named file is missing: it may be stored again */
+    OUTPUTS_UNREAD,   /* unknown at present: later */
 };
 
 struct outputs;
 
-/* `blobs`: the folder of blob_store.h, which is open. NULL: out of memory. */
+/* Opens the check; `blobs` is the folder of blob_store.h, which is open. Returns NULL when memory
+ * is short. */
 struct outputs *outputs_open(const char *blobs);
 void outputs_close(struct outputs **self);
 
 struct outputs_lease {
     uint64_t lease;
-    struct blob_holder holder; /* whose lease, of which job */
-    uint32_t owner;            /* of the job */
+    struct blob_holder holder; /* the account with the lease, and the job */
+    uint32_t owner;            /* owner of the job */
     struct hash32 manifest;
 };
-/* The lease stands; the same lease again changes nothing. False: out of memory. */
+/* Adds a lease; the same lease again changes nothing. Returns false when memory is short. */
 bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease);
 void outputs_end(struct outputs *outputs, uint64_t lease);
 
-/* A result of a lease that is unknown, or is not that of account `sender`, is MISSING: the exchange
- * does not accept it either. `context`: struct outputs. */
+/* Looks for the outputs of a result; `context` is struct outputs. Returns MISSING for a lease that
+ * is unknown or does not belong to `sender`: the exchange does not accept such a result either. */
 enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result);
 
 #endif

@@ -9,17 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The hashes cover the NUL of the domains. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS acts("
     "  number INTEGER PRIMARY KEY, log_index INTEGER NOT NULL, chain BLOB NOT NULL,"
     "  bytes BLOB NOT NULL) STRICT";
-static const char record_domain[] = "bourse/act/v1"; /* with its NUL, like the next */
+static const char record_domain[] = "bourse/act/v1";
 static const char mark_domain[] = "bourse/acts/v1";
 
-struct end { /* where the chain stands */
+/* The place where the chain stands. */
+struct end {
     uint64_t number;
     struct hash32 chain;
-    int64_t log_time_ns; /* of that record */
+    int64_t log_time_ns; /* log time of that record */
 };
 
 struct acts {
@@ -27,7 +29,7 @@ struct acts {
     const struct identity *key;
     struct id128 cluster;
     struct end durable, open;
-    struct acts_mark mark; /* of `durable` */
+    struct acts_mark mark; /* signs `durable` */
 };
 
 /* ---------------------------------------------------------------- bytes */
@@ -93,8 +95,8 @@ static bool unreadable(sqlite3 *database, struct problem *ret_problem)
     return false;
 }
 
-/* The chain hash after record `number`, or after the newest when it is 0. False when there is
- * none. */
+/* Reads the chain hash after record `number`, or after the newest when `number` is 0. Returns false
+ * when there is no such record. */
 static bool read_end(sqlite3 *database, uint64_t number, struct end *ret_end)
 {
     sqlite3_stmt *select;
@@ -114,16 +116,16 @@ static bool read_end(sqlite3 *database, uint64_t number, struct end *ret_end)
         struct reader in =
             reader_over(sqlite3_column_blob(select, 2), (size_t)sqlite3_column_bytes(select, 2));
         (void)reader_view(&in, sizeof record_domain);
-        (void)reader_u64(&in); /* its number, again */
-        ret_end->log_time_ns =
-            reader_i64(&in); /* 0 of bytes that are no record: the audit's to say */
+        (void)reader_u64(&in); /* the record repeats its number */
+        /* The time is 0 when the bytes are no record; acts_check_chain reports that. */
+        ret_end->log_time_ns = reader_i64(&in);
     }
     (void)sqlite3_finalize(select); /* read only */
     return found;
 }
 
-/* The key that the newest start or adoption up to record `number` names; zeros, which sign nothing,
- * of a record that names none. False when the log has no such record yet. */
+/* Reads the key that the newest start or adoption up to record `number` names. A record that names
+ * none gives zeros, which sign nothing. Returns false when the log has no such record yet. */
 static bool read_key(sqlite3 *database, uint64_t number, struct key32 *ret_key)
 {
     static const char sql[] =
@@ -146,7 +148,7 @@ static bool read_key(sqlite3 *database, uint64_t number, struct key32 *ret_key)
     return found;
 }
 
-/* The newest start or adoption names the key; a log that begins has none yet. */
+/* The newest start or adoption names the key; a new log names none yet. */
 static bool check_key(const struct acts *acts, sqlite3 *database, struct problem *ret_problem)
 {
     struct key32 named;
@@ -209,7 +211,8 @@ bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct ide
         acts_close(&acts);
         return false;
     }
-    (void)read_end(database, 0, &acts->durable); /* none: a log that begins */
+    /* A failure to read leaves zeros: the log is new. */
+    (void)read_end(database, 0, &acts->durable);
     acts->open = acts->durable;
     sign(acts);
     *ret_acts = acts;
@@ -256,7 +259,7 @@ enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mar
     return ACTS_REACHED;
 }
 
-/* Number, log index, chain hash and bytes of a row against where the chain stands. */
+/* Returns true when number, log index, chain hash and bytes of a row follow from `end`. */
 static bool row_follows(sqlite3_stmt *select, struct end *end)
 {
     uint8_t bytes[32 + ACT_BYTES_MAX];

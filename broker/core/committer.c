@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What was refused is in the audit log this soon, and room on the disk is noticed. */
+/* The longest time until a refusal is in the audit log, and until free disk space is noticed. */
 #define IDLE_NS (1 * NS_PER_S)
 
 struct committer {
     struct committer_config config;
     pthread_t thread;
-    bool is_scarce; /* the disk's room */
+    bool is_scarce; /* space on the disk is scarce */
 };
 
 static void send(struct queue *queue, struct outgoing *outgoing)
 {
     if (!queue_push(queue, &outgoing->link)) {
-        outgoing_destroy(&outgoing); /* that thread has ended, on our way out */
+        outgoing_destroy(&outgoing); /* the receiver has ended: the broker is stopping */
     }
 }
 
@@ -47,7 +47,8 @@ static void route(void *context, struct outgoing *outgoing)
         send(committer->config.names, copy_account(outgoing));
         send(committer->config.releases, outgoing);
         return;
-    case OUTGOING_SERVE: /* before the agent hears of it */
+    /* The right to read goes out before the agent hears of the lease. */
+    case OUTGOING_SERVE:
         if (committer->config.outputs != NULL &&
             !outputs_serve(committer->config.outputs,
                            &(struct outputs_lease){.lease = outgoing->lease,
@@ -85,7 +86,7 @@ static void release_group(struct committer *committer, struct group *group)
     for (uint32_t i = 0; i < group->reply_count; i++) {
         route(committer, group->replies[i]);
     }
-    group->reply_count = 0; /* they are the gateway's now */
+    group->reply_count = 0; /* the gateway owns them now */
     if (group->command_count > 0) {
         struct outgoing *index = outgoing_create(OUTGOING_INDEX);
         if (index == NULL) {
@@ -101,7 +102,7 @@ static void request_snapshot(struct committer *committer, const struct group *gr
 {
     struct snapshot_request *request = calloc(1, sizeof *request);
     if (request == NULL) {
-        return; /* the next mark will do */
+        return; /* the next mark makes the next request */
     }
     const struct journal_last *last = &committer->config.store->last;
     request->mark = (struct snapshot_mark){.command = last->next_command - 1,
@@ -113,8 +114,8 @@ static void request_snapshot(struct committer *committer, const struct group *gr
     }
 }
 
-/* Where the disk is full, SQLite's log is copied after every commit: the next one is written
- * over it and takes next to no room. */
+/* SQLite's log is copied after every commit while the disk is full. The next commit then overwrites
+ * the log and needs next to no space. */
 static void review_room(struct committer *committer)
 {
     room_review(committer->config.room);
@@ -130,18 +131,21 @@ static void commit(struct committer *committer, const struct group *group)
     const struct timespec second = {.tv_sec = 1};
     while (store_commit(committer->config.store, group) == STORE_FULL) {
         if (!room_met_full(committer->config.room)) {
-            (void)nanosleep(&second, NULL); /* for an operator; an early end only tries early */
+            /* Time for an operator to free space; a signal that ends the sleep early only causes an
+             * early try. */
+            (void)nanosleep(&second, NULL);
         }
     }
 }
 
-/* Nothing to commit: what waits for the audit log, unless the room that is left is for cancels. */
+/* Writes waiting acts to the audit log when there is nothing to commit. While space is scarce, the
+ * rest of the disk stays for cancels. */
 static void idle(struct committer *committer)
 {
     if (room_state(committer->config.room) != ROOM_FREE) {
         review_room(committer);
     } else {
-        /* A full disk leaves them waiting: the next second tries again. */
+        /* A full disk leaves the acts waiting: the next second tries again. */
         (void)store_write_acts(committer->config.store, logtime_now(committer->config.clock),
                                false);
     }
@@ -168,7 +172,7 @@ static void *run(void *argument)
         release_group(committer, group);
         group_clear(group);
         bool pushed = queue_push(committer->config.returned, &group->link);
-        assert(pushed); /* closed by nobody, and as large as there are groups */
+        assert(pushed); /* never closed, and as large as there are groups */
         queue_wake(committer->config.core);
     }
     return NULL;

@@ -1,10 +1,11 @@
-/* broker/core/committer.h - the thread that makes groups durable and only then lets their effects
- * go (P6, P7).
+/* The committer is the thread that makes groups durable, and only then releases their effects (P6,
+ * P7).
  *
- * Per group: store_commit (journal entry, ledger records, checkpoint, HEAD), then the rights to
- * read blobs, the accounts, the answers and pushes, then the group goes back to the core. What was
- * refused goes into the audit log with the next group, or within a second. On a full disk the
- * reserve is given up; without one it is waited out, one try a second. Nobody else moves `room`. */
+ * For each group the committer calls store_commit (journal entry, ledger records, checkpoint,
+ * HEAD). Then rights to read blobs, accounts, answers and pushes go out, and the group returns to
+ * the core. Refusals enter the audit log with the next group, or within a second. The committer
+ * gives up the disk reserve when the disk is full. If there is no reserve, the committer tries once
+ * a second until there is room. No other thread changes the state of `room`. */
 #ifndef BOURSE_BROKER_CORE_COMMITTER_H
 #define BOURSE_BROKER_CORE_COMMITTER_H
 
@@ -17,22 +18,22 @@
 struct committer;
 
 struct committer_config {
-    struct storage *store;   /* the committer's alone while it runs */
+    struct storage *store;   /* no other thread uses the store while the committer runs */
     struct queue *groups;    /* from the core */
-    struct queue *returned;  /* empty groups, back to it */
-    struct queue *core;      /* woken when a group went back */
+    struct queue *returned;  /* empty groups, back to the core */
+    struct queue *core;      /* woken when a group went back to it */
     struct queue *releases;  /* to the gateway */
     struct queue *blobs;     /* outgoing: serve, unserve, account */
-    struct outputs *outputs; /* told of leases that begin and end; NULL: nobody looks */
+    struct outputs *outputs; /* told of leases that begin and end; NULL: nothing checks outputs */
     struct queue *names;     /* outgoing: accounts, to the reader */
     struct queue *snapshots; /* struct snapshot_request */
     struct room *room;
     struct logtime *clock;
 };
 
-struct committer *
-committer_start(const struct committer_config *config); /* the process ends when that fails */
-/* Closes `groups`, commits what is in it, ends the thread. */
+/* Starts the thread. The process ends when memory or threads are short. */
+struct committer *committer_start(const struct committer_config *config);
+/* Closes `groups`, commits the groups left in it, and ends the thread. */
 void committer_stop(struct committer **self);
 
 #endif

@@ -17,16 +17,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Watchers of a busy job see it this often, not once per result; its end they hear at once. */
+/* Watchers of a busy job get events this often, not for every result, but its end at once. */
 #define EVENT_INTERVAL_NS (20 * NS_PER_MS)
 /* A due tick that leaves its deadline where it was must not spin. */
 #define TICK_INTERVAL_NS (1 * NS_PER_MS)
-/* Log time that was told to clients must not be lost by a restart: what they stamped with it would
- * be from the future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
+/* A restart must not lose log time that clients were told: their stamps would lie in the future. A
+ * quiet journal gets a tick every half LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
-/* How often to look whether those that wait may be answered. */
+/* Interval between looks at the waiting reads. */
 #define WAITING_INTERVAL_NS (5 * NS_PER_MS)
-/* How often to look whether a full disk has room for a tick again. */
+/* Interval between looks whether a full disk has space for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
 
 struct core {
@@ -37,11 +37,11 @@ struct core {
     struct group *open;    /* being gathered */
     int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;  /* monotonic: no tick before */
-    int64_t keep_ns;       /* monotonic: a tick by then, unless something else carries log time */
+    int64_t keep_ns;       /* monotonic: a tick by then, unless a command carries log time */
     uint64_t next_mark;
-    struct queue_link *waiting; /* reads whose senders have to earn more first, oldest first */
-    struct queue_link **last_waiting; /* where the next one is put */
-    int64_t waiting_due_ns;           /* monotonic: when these are looked at again */
+    struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
+    struct queue_link **last_waiting; /* where the next one goes */
+    int64_t waiting_due_ns;           /* monotonic: when waiting reads are looked at again */
 };
 
 /* ---------------------------------------------------------------- groups */
@@ -72,7 +72,7 @@ static void charge(struct core *core, const struct budget_asker *asker, int64_t 
     }
 }
 
-/* Tells watchers of the jobs that changed, as they stand now. */
+/* Makes events for the watchers of changed jobs, from the present state. */
 static void add_events(struct core *core)
 {
     struct watch_event event;
@@ -81,14 +81,14 @@ static void add_events(struct core *core)
         const uint64_t before = exchange_steps(core->config.exchange);
         struct outgoing *reply =
             replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
-        if (reply != NULL) { /* a job may be forgotten before its watchers hear */
+        if (reply != NULL) { /* a job may be gone before its event is made */
             charge(core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
                    budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
             reply->session = event.session;
             add_reply(core, reply);
         }
         if (!exchange_job_is_open(core->config.exchange, &event.job)) {
-            /* Told of its end, or there is nothing left to tell. */
+            /* The watcher knows of the job's end, or nothing is left to tell. */
             watches_drop(core->watches, event.session, &event.job);
         }
     }
@@ -124,7 +124,7 @@ static void hand_over(struct core *core)
     take_group(core);
 }
 
-/* The other group is back: waiting longer gains nothing. */
+/* The other group is back, so waiting longer gains nothing. */
 static bool committer_is_idle(struct core *core)
 {
     return queue_count(core->config.returned) > 0;
@@ -152,7 +152,7 @@ static void note_effects(struct core *core, size_t from)
 }
 
 /* Applies one command and keeps it for the entry. `command` has all but index and log time. Returns
- * how many effects it has, and whether one of these is its refusal (may be NULL). */
+ * the number of effects. Sets *ret_is_refused (may be NULL) when one is a refusal. */
 static size_t apply(struct core *core, struct exchange_command *command,
                     const struct group_command *entry, bool *ret_is_refused)
 {
@@ -226,7 +226,7 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
     (void)apply(core, &command, &entry, NULL);
 }
 
-/* Without room for the secret's file the epoch that stands goes on a little, if there is one. */
+/* The present epoch, if any, goes on a little when the disk has no space for the new secret. */
 static void begin_epoch(struct core *core)
 {
     static const struct hash32 lost;
@@ -250,8 +250,8 @@ static void begin_epoch(struct core *core)
     epoch_begin(epoch, command.log_time_ns);
 }
 
-/* Results need dice of a secret that was drawn since the start: what a broker before this one knew
- * may have been seen, or is lost. */
+/* Results need dice from a secret that was drawn since the start. An earlier broker's secret may be
+ * lost, or somebody may have seen it. */
 static bool has_dice(struct core *core)
 {
     if (!core->config.epoch->has_begun) {
@@ -260,7 +260,7 @@ static bool has_dice(struct core *core)
     return core->config.epoch->has_begun;
 }
 
-/* What the command says of its results, for who replays it. */
+/* Notes in the entry which results are missing, for replay. */
 static void note_missing(const struct exchange_results *results, struct entry_command *entry)
 {
     for (size_t i = 0; i < results->count; i++) {
@@ -293,8 +293,8 @@ static void apply_message(struct core *core, struct request *request)
     const size_t length = request->length;
     const uint64_t before = exchange_steps(core->config.exchange);
     bool is_refused = false;
-    const size_t effects =
-        apply(core, command, &entry, &is_refused); /* the group owns the request now */
+    /* The group owns the request from here on. */
+    const size_t effects = apply(core, command, &entry, &is_refused);
     int64_t steps = (int64_t)(exchange_steps(core->config.exchange) - before +
                               effects * (uint64_t)BUDGET_EFFECT_STEPS);
     if (is_results && is_refused) {
@@ -316,15 +316,15 @@ static void watch(struct core *core, const struct request *request)
             job = codec_id(body->job);
         }
         if (body->has_job && !exchange_job_is_open(core->config.exchange, &job)) {
-            return; /* the answer says how it ended */
+            return; /* the answer says how the job ended */
         }
-        /* A full table costs the client its events, not its answer: it polls then. */
+        /* A full table costs the client its events, not its answer; the client polls then. */
         (void)watches_add(core->watches, request->session, request->account,
                           body->has_job ? &job : NULL);
     }
 }
 
-/* Committed data is the reader's, once it is sure that the job is the asker's own. */
+/* The reader answers reads of committed data, once the core knows that the asker owns the job. */
 static void pass_to_reader(struct core *core, struct request *request)
 {
     struct outgoing *refusal = replies_refuse_read(core->config.exchange, request);
@@ -338,7 +338,7 @@ static void pass_to_reader(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
-/* What it is told now; NULL: later. */
+/* Returns the answer that is sent now, or NULL when the answer comes later. */
 static const struct outgoing *follow_market(struct core *core, const struct request *request)
 {
     struct outgoing *former;
@@ -359,7 +359,7 @@ static struct budget_asker asker_of(const struct request *request)
         .account = request->account, .session = request->session, .kind = BUDGET_READS};
 }
 
-/* Answers a read of the state as it stands, and charges what that took. */
+/* Answers a read from the present state, and charges its cost. */
 static void answer_now(struct core *core, struct request *request)
 {
     if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
@@ -430,7 +430,7 @@ static void answer(struct core *core, struct request *request)
     }
 }
 
-/* Answers those that waited whose senders have earned what a read takes. */
+/* Answers waiting reads whose senders have earned the steps of a read. */
 static void answer_waiting(struct core *core)
 {
     struct queue_link **at = &core->waiting;
@@ -449,7 +449,7 @@ static void answer_waiting(struct core *core)
     core->last_waiting = at;
 }
 
-/* Whose session is over waits for nothing; with `all`, nobody does. */
+/* Drops the waiting reads of an ended session, or with `all` every waiting read. */
 static void forget_waiting(struct core *core, uint64_t session, bool all)
 {
     struct queue_link **at = &core->waiting;
@@ -470,8 +470,7 @@ static void forget_waiting(struct core *core, uint64_t session, bool all)
 
 /* ---------------------------------------------------------------- the loop */
 
-/* It was on its way when the disk filled: what the reserve must hold is bounded by what is
- * applied. */
+/* The request was on its way when the disk filled. A refusal bounds the use of the reserve. */
 static void refuse_for_room(struct core *core, struct request *request)
 {
     if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
@@ -491,7 +490,7 @@ static void take_request(struct core *core, struct request *request)
         } else if (room_admits(room_state(core->config.room),
                                (enum message_type)request->envelope.type) &&
                    (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
-            apply_message(core, request); /* the group owns it now */
+            apply_message(core, request); /* the group owns the request now */
         } else {
             refuse_for_room(core, request);
         }
@@ -523,7 +522,7 @@ static void expect_one(const struct core *core, const struct queue_link *link, c
     }
 }
 
-/* What stays in the queue while another has its turn. */
+/* Prefetches data for requests that stay in the queue while another one has its turn. */
 static void expect(const struct core *core, const struct queue_link *link)
 {
     expect_one(core, link->third, exchange_expect);
@@ -531,13 +530,13 @@ static void expect(const struct core *core, const struct queue_link *link)
     expect_one(core, link->next, exchange_expect_orders);
 }
 
-/* Where not even a tick can be stored, log time stands still. */
+/* Log time stands still when the disk cannot store even a tick. */
 static bool may_tick(const struct core *core)
 {
     return room_state(core->config.room) < ROOM_LAST;
 }
 
-/* How long nothing needs to be done, if nothing comes. */
+/* Returns the time until the core must act if no request arrives. */
 static int64_t idle_ns(struct core *core, int64_t now_ns)
 {
     int64_t wait = core->keep_ns > now_ns ? core->keep_ns - now_ns : 0;
@@ -591,7 +590,7 @@ static void *run(void *argument)
     process_name_thread("core");
     while (!queue_finished(core->config.inbound)) {
         int64_t wait = idle_ns(core, clock_monotonic_ns());
-        /* With something gathered, wait only for the committer, who wakes us when it is done. */
+        /* An open group with commands waits only for the committer, which wakes the core. */
         if (!group_is_empty(core->open) && committer_is_idle(core)) {
             wait = 0;
         }
@@ -623,10 +622,10 @@ struct core *core_start(const struct core_config *config)
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
-    core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number, as any of ours */
+    core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number */
     core->open = group_create();
     struct group *spare = group_create();
-    /* The spare comes out of `returned` like one that was committed. */
+    /* The spare comes out of `returned` like a group that was committed. */
     if (core->watches == NULL || core->follow == NULL || core->open == NULL || spare == NULL ||
         pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
@@ -645,7 +644,7 @@ void core_stop(struct core **self)
         log_info("commands %" PRIu64 ", dispatched %" PRIu64 " subtasks, looked at edges %" PRIu64
                  " times",
                  exchange_index(core->config.exchange), totals.dispatches, totals.edges);
-        forget_waiting(core, 0, true); /* unanswered, so not promised */
+        forget_waiting(core, 0, true); /* unanswered, so nothing was promised */
         watches_destroy(&core->watches);
         follow_destroy(&core->follow);
         group_destroy(&core->open);

@@ -11,7 +11,7 @@ static void set_text(struct act *act, const char *text)
     (void)snprintf(act->text, sizeof act->text, "%s", text == NULL ? "" : text); /* cut */
 }
 
-/* ", most 3.00": nothing where it was not said. */
+/* Adds ", most 3.00", or nothing when the bound was not given. */
 static void add_bound(char *text, size_t capacity, const char *name, bool is_said, int64_t micro)
 {
     char money[UNITS_TEXT_SIZE];
@@ -22,7 +22,7 @@ static void add_bound(char *text, size_t capacity, const char *name, bool is_sai
     }
 }
 
-/* "least 0.50, most 3.00, notional 0.00: reason": what was said, as it was said. */
+/* Writes "least 0.50, most 3.00, notional 0.00: reason", with the bounds that were given. */
 static void describe_bands(const struct exchange_bands *bands, const char *reason, struct act *act)
 {
     char bounds[4 * UNITS_TEXT_SIZE] = "";
@@ -36,7 +36,7 @@ static void describe_bands(const struct exchange_bands *bands, const char *reaso
     }
 }
 
-/* "owner lab: reason", or "each its own: reason". */
+/* Writes "owner lab: reason", or "each its own: reason". */
 static void describe_owner(const struct exchange_owner *owner, const char *reason, struct act *act)
 {
     const bool is_named = owner->name[0] != '\0';
@@ -45,7 +45,7 @@ static void describe_owner(const struct exchange_owner *owner, const char *reaso
                    owner->name, has_reason ? ": " : "", has_reason ? reason : ""); /* cut */
 }
 
-/* False for commands that are nobody's privilege. */
+/* Returns false for commands that are no privilege. */
 static bool describe(const struct translation *translation, struct act *act)
 {
     const struct exchange_command *command = &translation->command;
@@ -119,7 +119,7 @@ bool deed_of(const struct group *group, const struct exchange_effect *effect, st
     assert(effect->index - group->first_command < group->command_count);
     const struct group_command *command = &group->commands[effect->index - group->first_command];
     if (command->request == NULL) {
-        return false; /* the broker's own */
+        return false; /* a command of the broker itself */
     }
     *ret_act = (struct act){.log_time_ns = command->entry.log_time_ns,
                             .account = command->entry.account,

@@ -1,9 +1,9 @@
-/* broker/core/group.h - one group commit: what the core applied together and the committer makes
- * durable together.
+/* A group holds what the core applied together and the committer makes durable in one commit.
  *
- * The core fills it, the committer writes one journal entry and the ledger records of its effects,
- * then releases them. Until then nothing of it has left the broker. It keeps the requests alive,
- * because effects borrow from them. Reused: the committer hands it back empty. */
+ * The core fills the group. The committer writes one journal entry and the ledger records of the
+ * effects, then releases the effects. Until then none of them has left the broker. A group keeps
+ * its requests alive, because effects borrow from them. The committer returns it empty, to be used
+ * again. */
 #ifndef BOURSE_BROKER_CORE_GROUP_H
 #define BOURSE_BROKER_CORE_GROUP_H
 
@@ -15,8 +15,10 @@ enum { GROUP_COMMANDS_MAX = 1024, GROUP_REPLIES_MAX = 4096, GROUP_BYTES = 1 << 2
 
 struct group_command {
     struct entry_command entry;
-    struct request *request;            /* NULL: the broker's own */
-    uint8_t own[TRANSLATE_EPOCH_BYTES]; /* its payload then: the longest that the core writes */
+    struct request *request; /* NULL: a command of the broker itself */
+    /* Holds the payload of a command of the broker itself; the size is the longest that the core
+     * writes. */
+    uint8_t own[TRANSLATE_EPOCH_BYTES];
 };
 
 struct group {
@@ -24,21 +26,23 @@ struct group {
     uint64_t first_command; /* index of commands[0] */
     uint32_t command_count;
     struct group_command commands[GROUP_COMMANDS_MAX];
-    size_t bytes; /* of the commands in the entry */
+    size_t bytes; /* size of the commands in the entry */
     struct exchange_effects effects;
     uint32_t reply_count;
-    struct outgoing
-        *replies[GROUP_REPLIES_MAX]; /* answers to reads, and events; after the effects */
-    bool has_mark;                   /* state hash after the last command */
+    /* Answers to reads, and events; they leave after the effects. */
+    struct outgoing *replies[GROUP_REPLIES_MAX];
+    /* `mark` is the state hash after the last command. */
+    bool has_mark;
     struct hash32 mark;
 };
 
-struct group *group_create(void); /* NULL when out of memory */
+/* Returns NULL when memory is short. */
+struct group *group_create(void);
 void group_destroy(struct group **self);
-/* Drops all it holds and keeps its memory. */
+/* Drops the content of the group and keeps its memory. */
 void group_clear(struct group *group);
 bool group_is_empty(const struct group *group);
-/* Room for that command? An empty group has room for any. */
+/* Returns true when the group has room for `command`. An empty group has room for any command. */
 bool group_has_room(const struct group *group, const struct entry_command *command);
 
 #endif

@@ -12,7 +12,7 @@ int64_t logclock_now(struct logclock *clock, int64_t monotonic_ns, int64_t wall_
         return clock->log_ns;
     }
     int64_t log = clock->log_ns + passed;
-    /* However often it is read, it leans by the same 1 %: what is too short for a nanosecond is
+    /* The lean is 1 %, however often the clock is read. Time too short for a nanosecond of lean is
      * kept. */
     int64_t slewing = clock->unslewed_ns + passed;
     int64_t slew = slewing / LOGCLOCK_SLEW_DIVISOR;

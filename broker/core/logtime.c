@@ -32,7 +32,7 @@ void logtime_destroy(struct logtime **self)
 
 int64_t logtime_now(struct logtime *logtime)
 {
-    (void)pthread_mutex_lock(&logtime->mutex); /* cannot fail: it is ours and not recursive */
+    (void)pthread_mutex_lock(&logtime->mutex); /* cannot fail: private, not recursive */
     int64_t now = logclock_now(&logtime->clock, clock_monotonic_ns(), clock_wall_ns());
     (void)pthread_mutex_unlock(&logtime->mutex);
     return now;

@@ -1,9 +1,8 @@
-/* broker/core/logtime.h - the broker's one log clock, for all its threads.
+/* The broker has one log clock, which all its threads share; logclock.h has the arithmetic.
  *
- * The core stamps commands with it, the gateway tells it to clients and judges the window of ids by
- * it: were they two clocks, each would lean towards the wall clock at its own pace, and after a
- * jump of it honest commands could look as if made ahead of log time. The arithmetic is
- * logclock.h's. */
+ * The core stamps commands with the clock. The gateway tells its time to clients and judges the
+ * window of ids by it. Two clocks would each lean towards the wall clock at their own pace. After a
+ * jump of the wall clock, honest commands could then seem to be ahead of log time. */
 #ifndef BOURSE_BROKER_CORE_LOGTIME_H
 #define BOURSE_BROKER_CORE_LOGTIME_H
 
@@ -11,13 +10,14 @@
 
 struct logtime;
 
-/* Goes on from `last_log_ns`. NULL when out of memory. */
+/* Creates a clock that goes on from `last_log_ns`. Returns NULL when memory is short. */
 struct logtime *logtime_create(int64_t last_log_ns);
-void logtime_destroy(struct logtime **self); /* no thread uses it any more */
+/* Frees the clock; no thread may use it any more. */
+void logtime_destroy(struct logtime **self);
 
-/* Log time now; never goes back. Any thread. */
+/* Returns log time now; it never goes back. Any thread may call it. */
 int64_t logtime_now(struct logtime *logtime);
-/* The same for a command: later than every stamp before. */
+/* Returns a log time for a command, later than every stamp before. Any thread may call it. */
 int64_t logtime_stamp(struct logtime *logtime);
 
 #endif

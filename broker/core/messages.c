@@ -72,10 +72,10 @@ struct outgoing *outgoing_reply(const struct request *request, enum message_type
     return outgoing;
 }
 
-/* Ends the name of a field that holds micro-credits; people read credits. */
+/* This suffix marks a field that holds micro-credits; people read credits. */
 #define MICRO "_micro"
 
-/* "budget: 5, limit 2; hold more or ask for less": what, the numbers, what to do next. */
+/* Writes "budget: 5, limit 2; hold more or ask for less": the field, the numbers, the advice. */
 static void reject_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
                         char *ret_text, size_t capacity)
 {
@@ -88,7 +88,7 @@ static void reject_text(enum reject_code code, const char *field, int64_t value,
     } else if (code == REJECT_OUTPUT_NOT_STORED || code == REJECT_OUTPUT_LOST) {
         (void)snprintf(ret_text, capacity, "%s of subtask %lld: %s", field, (long long)value,
                        advice);
-    } else if (code == REJECT_PRICE && limit == 0 && value != 0) { /* it is none for any */
+    } else if (code == REJECT_PRICE && limit == 0 && value != 0) { /* no price is good here */
         char asked[UNITS_TEXT_SIZE];
         units_text(is_money ? UNITS_MONEY : UNITS_COUNT, value, asked);
         (void)snprintf(ret_text, capacity, "%.*s: %s: %s", shown, field, asked, advice);

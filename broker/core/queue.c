@@ -12,7 +12,7 @@
 
 struct queue {
     pthread_mutex_t mutex;
-    pthread_cond_t filled;  /* something to pop */
+    pthread_cond_t filled;  /* an element to pop */
     pthread_cond_t drained; /* room to push */
     struct queue_link *first, *last;
     size_t count, capacity;
@@ -54,7 +54,7 @@ void queue_destroy(struct queue **self)
     }
 }
 
-/* Makes the descriptor say what the queue says. The mutex is held. */
+/* Makes the descriptor agree with the queue's state. The caller holds the mutex. */
 static void signal_descriptor(struct queue *queue)
 {
     bool wanted = queue->count > 0 || queue->is_woken || queue->is_closed;

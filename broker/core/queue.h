@@ -1,9 +1,9 @@
-/* broker/core/queue.h - a bounded queue between two threads of the broker, the only thing they
- * share.
+/* A queue is bounded and connects two threads of the broker; it is all that they share.
  *
- * Elements carry their own link; whoever pops one owns it. A full queue is an answer (try_push) or
- * a wait (push), chosen by the producer: the gateway never waits, so the waits of the others cannot
- * form a circle. After queue_close nothing more goes in, and what is inside still comes out. */
+ * Elements carry their own link, and the thread that pops an element owns it. A producer meets a
+ * full queue as an answer (try_push) or as a wait (push). The gateway never waits, so the waits of
+ * the others cannot form a circle. After queue_close nothing more goes in, and the rest still comes
+ * out. */
 #ifndef BOURSE_BROKER_CORE_QUEUE_H
 #define BOURSE_BROKER_CORE_QUEUE_H
 
@@ -13,39 +13,43 @@
 
 struct queue_link {
     struct queue_link *next;
-    struct queue_link *after, *third; /* of one that came out: who stays behind the next */
+    /* Set in an element that came out: the second and third element still in the queue. */
+    struct queue_link *after, *third;
 };
 
-/* The element that contains `link` as its member `member`. */
+/* Returns the element that contains `link` as its member `member`. */
 #define QUEUE_ELEMENT(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 struct queue;
 
-/* Room for `capacity` (> 0) elements. NULL when memory or descriptors are short. */
+/* Creates a queue for `capacity` (> 0) elements. Returns NULL when memory or descriptors are
+ * short. */
 struct queue *queue_create(size_t capacity);
-/* The queue is empty, and no thread uses it any more. */
+/* Frees the queue, which must be empty and used by no thread. */
 void queue_destroy(struct queue **self);
 
-/* False, and the element stays the caller's, when the queue is full or closed. */
+/* Returns false when the queue is full or closed; the caller then still owns the element. */
 bool queue_try_push(struct queue *queue, struct queue_link *link);
-/* Waits for room; false, and the element stays the caller's, only when the queue is closed. */
+/* Waits for room. Returns false only when the queue is closed; the caller then still owns the
+ * element. */
 bool queue_push(struct queue *queue, struct queue_link *link);
 
 enum { QUEUE_FOREVER = -1 };
-/* The oldest element; its link says which are the next three, which stay in the queue (NULL: there
- * was none yet). Waits up to timeout_ns (0: does not, QUEUE_FOREVER: as long as it takes). NULL on
+/* Takes the oldest element. Its link names the next three, which stay in the queue (NULL: there
+ * were fewer). Waits up to timeout_ns (0: no wait, QUEUE_FOREVER: no limit). Returns NULL on
  * timeout, after queue_wake, or when the queue is closed and empty. */
 struct queue_link *queue_pop(struct queue *queue, int64_t timeout_ns);
 
-/* Ends one wait of the consumer, now or the next, with NULL. */
+/* Ends one wait of the consumer, the present or the next, with NULL. */
 void queue_wake(struct queue *queue);
 void queue_close(struct queue *queue);
-/* Closed and empty: the consumer may end. */
+/* Returns true when the queue is closed and empty: the consumer may end. */
 bool queue_finished(struct queue *queue);
 size_t queue_count(struct queue *queue);
 
-/* Readable while the queue holds something, was woken, or is closed: for zmq_poll beside sockets.
- * The consumer then pops without waiting until it gets NULL. */
+/* Returns a descriptor for zmq_poll beside sockets. The descriptor is readable while the queue
+ * holds an element, was woken, or is closed. The consumer then pops without waiting until it gets
+ * NULL. */
 int queue_descriptor(const struct queue *queue);
 
 #endif

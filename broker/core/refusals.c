@@ -71,7 +71,7 @@ void refusals_note(struct refusals *refusals, uint32_t account, enum reject_code
     if (!refusals_concern_the_sender(code)) {
         return;
     }
-    (void)pthread_mutex_lock(&refusals->mutex); /* cannot fail: it is ours and not recursive */
+    (void)pthread_mutex_lock(&refusals->mutex); /* cannot fail: private, not recursive */
     struct tally *tally = find_or_add(refusals, account, code, type);
     if (tally == NULL) {
         tally = find_or_add(refusals, EXCHANGE_NO_ACCOUNT, code, type);

@@ -15,13 +15,13 @@ struct release {
     release_send *send;
     void *context;
     size_t run_count;
-    size_t run_bytes; /* that its work is given */
+    size_t run_bytes; /* size of the inputs of the run's work */
     const struct exchange_effect *work[LIMIT_DISPATCH];
 };
 
 static ProtobufCBinaryData view(const void *bytes, size_t length)
 {
-    /* protobuf-c does not write through it when it packs. */
+    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
     union {
         const void *from;
         uint8_t *to;
@@ -54,7 +54,8 @@ static struct outgoing *accepted(const struct exchange_effect *effect)
     return outgoing;
 }
 
-/* The message that brings a command of this type; 0: the broker makes it itself. */
+/* Returns the type of message that brings a command, or 0 for a command that only the broker
+ * makes. */
 static enum message_type message_of(enum exchange_command_type command)
 {
     switch (command) {
@@ -133,8 +134,8 @@ static struct outgoing *push(uint32_t provider, enum message_type type,
     return outgoing;
 }
 
-/* Down: the agent stops before the broker stops paying. But never 0, which no message may say: a
- * lease is told of again within its grace, to an agent that restarted. */
+/* Rounds down, so that the agent stops before the broker stops paying. No message may say 0: an
+ * agent that restarted is told of its lease again within the grace. */
 static int64_t term_ms(int64_t term_ns)
 {
     int64_t ms = term_ns / NS_PER_MS;
@@ -209,12 +210,11 @@ static struct outgoing *noted(const struct exchange_effect *effect)
 
 /* ---------------------------------------------------------------- work, in groups */
 
-/* The work of the run with what it was given, and a note to the blob port of what may be read for
- * it. */
+/* The inputs of the run's work, and the hashes that the blob port must let the agent read. */
 struct giving {
     Bourse__V1__Given **given; /* of all works, one after the other; owned */
     size_t count;
-    Bourse__V1__Saved *saved[LIMIT_DISPATCH]; /* by work; NULL: it begins anew. Owned */
+    Bourse__V1__Saved *saved[LIMIT_DISPATCH]; /* by work, owned; NULL: the work begins anew */
     struct hash32 *hashes;                    /* owned */
     size_t hash_count;
 };
@@ -278,7 +278,7 @@ static bool give(const struct release *release, struct giving *giving, Bourse__V
     return true;
 }
 
-/* The same of the checkpoints that they go on from. */
+/* Collects the checkpoints that the work goes on from. */
 static bool give_saved(const struct release *release, struct giving *giving,
                        Bourse__V1__Work *items)
 {
@@ -299,7 +299,7 @@ static bool give_saved(const struct release *release, struct giving *giving,
     return true;
 }
 
-/* The right to read goes first: the agent may ask as soon as it hears. */
+/* The right to read goes out first: the agent may ask as soon as it gets the work. */
 static bool emit_rights(struct release *release, struct giving *giving, uint64_t lease)
 {
     if (giving->hash_count == 0) {
@@ -367,7 +367,7 @@ static bool flush_work(struct release *release)
 static size_t given_bytes(const struct exchange_work *work)
 {
     enum { GIVEN_HEAD_BYTES = 4 };  /* a tag and a length of at most LIMIT_GIVEN_BYTES */
-    enum { SAVED_HEAD_BYTES = 12 }; /* the same, and who saved it */
+    enum { SAVED_HEAD_BYTES = 12 }; /* the same, and the attempt that saved it */
     size_t bytes = work->saved.length == 0 ? 0 : work->saved.length + SAVED_HEAD_BYTES;
     for (uint32_t i = 0; i < work->given_count; i++) {
         bytes += work->given[i].length + GIVEN_HEAD_BYTES;
@@ -377,7 +377,7 @@ static size_t given_bytes(const struct exchange_work *work)
 
 static bool add_work(struct release *release, const struct exchange_effect *effect)
 {
-    enum { RUN_BYTES = LIMIT_LARGE_BODY_BYTES - 64 * LIMIT_DISPATCH }; /* but for what is given */
+    enum { RUN_BYTES = LIMIT_LARGE_BODY_BYTES - 64 * LIMIT_DISPATCH }; /* without the inputs */
     const size_t bytes = given_bytes(&effect->work);
     if (release->run_count > 0) {
         const struct exchange_effect *first = release->work[0];
@@ -403,7 +403,7 @@ void release_account(const struct exchange_effect *effect, struct directory_acco
                                               .frozen = effect->opened.frozen};
     static_assert(sizeof ret_account->name == sizeof effect->opened.name, "one size of names");
     memcpy(ret_account->name, effect->opened.name, sizeof ret_account->name);
-    /* The system's accounts have no key and no connection: zeros. */
+    /* The system's accounts have no key and no connection, so they keep zeros. */
     (void)identity_transport_of(&effect->opened.key, &ret_account->transport);
 }
 
@@ -447,8 +447,8 @@ unsigned release_names(bool is_taken, unsigned outcome)
            (outcome == OUTCOME_PREEMPTED ? RESULTS_SAVED : 0U);
 }
 
-/* A result that was recorded, or is held until it is checked: what it names is its job's owner's
- * from now on. What was not accepted leaves its streams, and its checkpoint. */
+/* Tells the blob port that the job's owner may read the blobs of a result that is recorded, or is
+ * held until its check. A result that was not accepted gives its streams, and its checkpoint. */
 static bool names(struct release *release, const struct exchange_effect *effect)
 {
     const struct ledger_record *record = &effect->ledger;
@@ -487,7 +487,7 @@ static bool release_one(struct release *release, const struct exchange_effect *e
     case EFFECT_ACCOUNT:
         return emit(release, opened(effect));
     case EFFECT_LEASE_GRANT:
-        /* The right to read goes first: the agent may ask as soon as it hears. */
+        /* The right to read goes out first: the agent may ask as soon as it gets the lease. */
         return flush_work(release) && emit(release, serves(effect)) &&
                emit(release, granted(effect));
     case EFFECT_LEASE_RENEW:
@@ -505,7 +505,7 @@ static bool release_one(struct release *release, const struct exchange_effect *e
     case EFFECT_LEDGER:
         return names(release, effect);
     case EFFECT_JOB:
-        return true; /* the committer's, and the core's */
+        return true; /* for the committer and the core */
     }
     return true;
 }

@@ -16,7 +16,7 @@ void translation_drop_wire(struct translation *translation)
     for (uint32_t i = 0; translation->results_wire != NULL && i < translation->results_count; i++) {
         codec_result_free(&translation->results_wire[i]);
     }
-    translation->results_wire = NULL; /* the array is the arena's */
+    translation->results_wire = NULL; /* the arena owns the array */
 }
 
 void translation_fini(struct translation *translation)
@@ -50,11 +50,11 @@ static enum reject_code refuse(struct codec_error *error, enum reject_code code,
                                int64_t value, int64_t limit)
 {
     *error = (struct codec_error){.value = value, .limit = limit};
-    (void)snprintf(error->field, sizeof error->field, "%s", field); /* our own names: they fit */
+    (void)snprintf(error->field, sizeof error->field, "%s", field); /* our own names fit */
     return code;
 }
 
-/* Names of the exchange are shorter than the wire's: cut between characters, never inside one. */
+/* Names of the exchange are shorter than those of the wire. The cut is between characters. */
 static void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *wire)
 {
     size_t length = wire == NULL ? 0 : strlen(wire);
@@ -86,7 +86,7 @@ static enum reject_code from_join(const Bourse__V1__Join *wire, struct exchange_
 {
     command->type = EXCHANGE_JOIN;
     command->join.account = codec_key(wire->account);
-    /* The journal keeps the token inside the envelope; mostly it is spent by then. */
+    /* The journal keeps the token inside the envelope; mostly the token is spent by then. */
     command->join.token_hash = sha256_of(wire->token.data, wire->token.len);
     copy_name(command->join.name, wire->name);
     return REJECT_NONE;
@@ -179,7 +179,7 @@ static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct
     }
     for (size_t i = 0; i < wire->n_devices; i++) {
         const Bourse__V1__Device *from = wire->devices[i];
-        /* The instrument is one attribute more: needs may name it like any other. */
+        /* The instrument is one attribute more, so a requirement may name it like any other. */
         struct attribute *attributes =
             arena_take(&ret->arena, from->n_attributes + 1, sizeof *attributes);
         if (attributes == NULL) {
@@ -198,7 +198,7 @@ static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct
             (void)snprintf(instrument->name, sizeof instrument->name, "instrument");
             instrument->is_text = true;
             (void)snprintf(instrument->text, sizeof instrument->text, "%s",
-                           from->instrument); /* capped by codec */
+                           from->instrument); /* the codec has checked the length */
         }
         devices[i].device = codec_id(from->device);
         devices[i].slots = from->slots;
@@ -212,8 +212,7 @@ static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct
     return REJECT_NONE;
 }
 
-/* What has no place in the exchange's numbers is refused here; whether they are hours is its to
- * say. */
+/* Refuses numbers that do not fit the exchange's types; the exchange checks the hours. */
 static enum reject_code hours_from_wire(const Bourse__V1__AskPlace *wire, struct hours *ret_hours,
                                         struct codec_error *error)
 {
@@ -328,7 +327,7 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
     };
 }
 
-/* What it leaves to those that wait for it, as Work carries it. */
+/* Keeps the outputs for the subtasks that wait for this one, in the form that Work carries. */
 static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
                        struct exchange_result *result)
 {
@@ -337,20 +336,20 @@ static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
     given.n_outputs = wire->n_outputs;
     given.outputs = wire->outputs;
     size_t length = bourse__v1__given__get_packed_size(&given);
-    assert(length <= UINT32_MAX); /* no more than the result was, and an index */
+    assert(length <= UINT32_MAX); /* no longer than the result and an index */
     result->given_length = (uint32_t)length;
     if (length > LIMIT_GIVEN_BYTES) {
         return true;
     }
     uint8_t *bytes = arena_take(&ret->arena, length, 1);
     if (bytes != NULL) {
-        (void)bourse__v1__given__pack(&given, bytes); /* as long as it was measured */
+        (void)bourse__v1__given__pack(&given, bytes); /* as long as measured */
     }
     result->given = bytes;
     return bytes != NULL;
 }
 
-/* One order for the same files: a checkpoint is another only if its files are. */
+/* Files have one order, so equal files give equal checkpoints. */
 static bool is_saved_in_order(const Bourse__V1__Saved *saved)
 {
     for (size_t i = 1; saved != NULL && i < saved->n_files; i++) {
@@ -361,7 +360,7 @@ static bool is_saved_in_order(const Bourse__V1__Saved *saved)
     return true;
 }
 
-/* The checkpoint that it left, as Work carries it, but for who left it. Too large a one is none. */
+/* Keeps the result's checkpoint as Work carries it, but not its attempt; drops a large one. */
 static bool keep_saved(struct translation *ret, const Bourse__V1__Result *wire,
                        struct exchange_result *result)
 {
@@ -377,7 +376,7 @@ static bool keep_saved(struct translation *ret, const Bourse__V1__Result *wire,
     }
     uint8_t *bytes = arena_take(&ret->arena, length, 1);
     if (bytes != NULL) {
-        (void)bourse__v1__saved__pack(&saved, bytes); /* as long as it was measured */
+        (void)bourse__v1__saved__pack(&saved, bytes); /* as long as measured */
     }
     result->saved = bytes;
     result->saved_length = (uint32_t)length;
@@ -394,7 +393,7 @@ static bool make_room_for_wire(struct translation *ret, size_t count)
     return ret->results_wire != NULL;
 }
 
-/* Takes it over; frees it where nobody asked for it. */
+/* Takes the result over; frees it where the caller does not keep wire results. */
 static void keep_wire(struct translation *ret, size_t position, Bourse__V1__Result **result)
 {
     if (ret->results_wire != NULL) {
@@ -465,7 +464,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
 
 /* ---------------------------------------------------------------- consumer */
 
-/* A limit is a cap or a value. False: it is both. */
+/* Returns false when a limit is both a cap and a value. */
 static bool from_limit(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value,
                        int64_t *ret_micro, uint32_t *ret_rate)
 {
@@ -514,7 +513,7 @@ static enum reject_code from_parts(const Bourse__V1__SubmitJob *wire, struct tra
     return REJECT_NONE;
 }
 
-/* Its lists stay in the body, which the translation owns. */
+/* Lists of the graph stay in the body, which the translation owns. */
 static bool from_graph(const Bourse__V1__Graph *wire, struct translation *ret)
 {
     struct exchange_graph *graph = arena_take(&ret->arena, 1, sizeof *graph);
@@ -578,7 +577,7 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     submit->has_interruptions = wire->has_interruptions;
     submit->interruptions = wire->has_interruptions ? wire->interruptions : 0;
     submit->has_checkpoints = wire->has_checkpoint && wire->checkpoint;
-    /* On the wire the number at which to stop; in the exchange the number that is still borne. */
+    /* The wire counts the error that stops the job; the exchange counts those allowed. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
     submit->verify = strcmp(wire->verify, "none") == 0    ? EXCHANGE_VERIFY_NONE
@@ -614,7 +613,7 @@ static enum reject_code from_replace(const Bourse__V1__OrderReplace *wire,
     return REJECT_NONE;
 }
 
-/* ---------------------------------------------------------------- doors */
+/* ---------------------------------------------------------------- entry points */
 
 bool translate_is_command(enum message_type type)
 {
@@ -685,7 +684,7 @@ static enum reject_code command_from_body(enum message_type type, const struct i
         ret->command.cancel_job.job = codec_id(((const Bourse__V1__JobCancel *)body)->job);
         return REJECT_NONE;
     default:
-        return REJECT_NONE; /* a read: its body is all there is */
+        return REJECT_NONE; /* a read needs nothing but its body */
     }
 }
 
@@ -808,8 +807,8 @@ static bool from_limits(const struct entry_command *entry, struct translation *r
     }
     limits->subtasks = reader_u64(&in);
     good = good && limits->subtasks > 0;
-    limits->subtasks_per_account =
-        0; /* entries of earlier programs end here: they had no such cap */
+    /* Entries of earlier programs end here: they had no cap for each account. */
+    limits->subtasks_per_account = 0;
     if (reader_left(&in) > 0) {
         limits->subtasks_per_account = reader_u64(&in);
         good = good && limits->subtasks_per_account > 0;
@@ -836,7 +835,7 @@ static bool from_epoch(const struct entry_command *entry, struct translation *re
     return reader_finished(&in);
 }
 
-/* Results, and nothing else, come with dice. */
+/* Dice come with results and with nothing else. */
 static bool from_message(const struct entry_command *entry, const struct id128 *cluster,
                          struct translation *ret)
 {

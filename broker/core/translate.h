@@ -1,8 +1,8 @@
-/* broker/core/translate.h - from the wire's words to the exchange's: the one door between them.
+/* broker/core/translate.h translates messages of the wire into commands of the exchange.
  *
- * The live path and replay go through the same two functions, so that a replayed journal makes the
- * same commands. Pure: no clock, no session; index, log time, account and origin are filled by the
- * caller. */
+ * Live commands and replay go through the same two functions, so a replayed journal makes the same
+ * commands. The code is pure: no clock and no session. The caller fills index, log time, account
+ * and origin. */
 #ifndef BOURSE_BROKER_CORE_TRANSLATE_H
 #define BOURSE_BROKER_CORE_TRANSLATE_H
 
@@ -15,62 +15,65 @@
 
 #include <stdbool.h>
 
-/* A command and the memory that it borrows. Starts as all zeros; translation_fini ends it. */
+/* A command and the memory that it borrows. It starts as all zeros; translation_fini ends it. */
 struct translation {
     struct exchange_command command;
     struct arena arena;
     ProtobufCMessage *body; /* owned: results and texts point into it */
-    /* RESULTS: who says to have signed, over what, and the signature; nothing of it is checked
-     * here. */
+    /* The next fields are set for RESULTS: the provider that claims to have signed, the root and
+     * leaves, and the signature. Nothing here checks them. */
     struct key32 results_provider;
     struct hash32 results_root;
     const struct hash32 *results_leaves; /* in the arena, in the order sent */
     uint32_t results_count;
     struct signature64 results_signature;
-    struct exchange_result
-        *results; /* those of the command, to say what the broker found of them */
-    /* As they came, where the caller asked for them; owned. */
+    /* The results of the command; the broker marks missing ones here. */
+    struct exchange_result *results;
+    /* `results_wire` holds the results as they came when `keeps_wire` is set; the translation owns
+     * them. */
     bool can_store_again; /* the sender of the results says so */
     bool keeps_wire;
     Bourse__V1__Result **results_wire;
 };
 void translation_fini(struct translation *translation);
-/* Frees the results as they came. */
+/* Frees `results_wire`. */
 void translation_drop_wire(struct translation *translation);
 
-/* Decodes the body of `envelope`, which must outlive the translation, for its type. True for any
- * type the codec knows from a client; ret->command is set only for those that become commands
- * (translate_is_command). REJECT_NONE, or why not, with *ret_error naming the field. */
+/* Decodes the body of `envelope`, which must outlive the translation, for its type. Returns
+ * REJECT_NONE for any type that the codec knows from a client, else the reason, with *ret_error
+ * naming the field. ret->command is set only for types that become commands
+ * (translate_is_command). */
 enum reject_code translate_message(const struct envelope *envelope, const struct id128 *cluster,
                                    struct translation *ret, struct codec_error *ret_error);
 bool translate_is_command(enum message_type type);
 
-/* What a subtask was given, as the wire says it; the caller frees it
- * (bourse__v1__given__free_unpacked, NULL). NULL when out of memory. */
+/* Returns the outputs that a subtask was given, as the wire carries them, or NULL when memory is
+ * short. The caller frees the answer with bourse__v1__given__free_unpacked(answer, NULL). */
 Bourse__V1__Given *translate_given(const struct exchange_given *given);
-/* The same of the checkpoint that it goes on from (bourse__v1__saved__free_unpacked, NULL). */
+/* Returns the checkpoint that a subtask goes on from, or NULL when memory is short. The caller
+ * frees the answer with bourse__v1__saved__free_unpacked(answer, NULL). */
 Bourse__V1__Saved *translate_saved(const struct exchange_given *saved);
 
-/* One command of a journal entry, complete but for `origin`. `payload` of the entry must outlive
- * the translation. False when it cannot have been written by this broker (a corrupt journal).
- * `cluster` is what the genesis said; ignored for the genesis itself. */
+/* Translates one command of a journal entry; only `origin` stays unset. `payload` of the entry must
+ * outlive the translation. Returns false when this broker cannot have written the entry (a corrupt
+ * journal). `cluster` is the id that the genesis gave; the genesis itself ignores `cluster`. */
 bool translate_entry(const struct entry_command *entry, uint64_t index, const struct id128 *cluster,
                      struct translation *ret);
 
-/* Payload of SUSPECT, RETURNED and GOODBYE entries: the account number. */
+/* The payload of SUSPECT, RETURNED and GOODBYE entries is the account number. */
 enum { TRANSLATE_PRESENCE_BYTES = 4 };
 void translate_presence(uint32_t account, uint8_t ret_payload[TRANSLATE_PRESENCE_BYTES]);
-/* Payload of LIMITS: u32 rules, the caps of exchange_limits in the order of docs/ledger.md section
- * 1, u64 subtasks, u64 subtasks_per_account. */
+/* The payload of LIMITS is u32 rules, the caps of exchange_limits in the order of docs/ledger.md
+ * section 1, u64 subtasks, u64 subtasks_per_account. */
 enum { TRANSLATE_LIMITS_BYTES = 64 };
 void translate_limits(const struct exchange_set_limits *set,
                       uint8_t ret_payload[TRANSLATE_LIMITS_BYTES]);
-/* Payload of EPOCH: commitment, then the secret that is shown. */
+/* The payload of EPOCH is the commitment, then the secret that is shown. */
 enum { TRANSLATE_EPOCH_BYTES = 64 };
 void translate_epoch(const struct exchange_epoch *epoch,
                      uint8_t ret_payload[TRANSLATE_EPOCH_BYTES]);
 
-/* SHA-256 of type and body: what D7 compares for "same id, other body". */
+/* Returns the SHA-256 of type and body, which D7 compares for "same id, other body". */
 struct hash32 translate_body_hash(const struct envelope *envelope);
 
 #endif

@@ -1,7 +1,7 @@
-/* broker/core/watermark.h - a number that only rises, and threads that wait for it.
+/* A watermark is a number that only rises, and that threads wait for.
  *
- * One thread raises it, others wait until it has reached what they need: the reader, which sees
- * rows as soon as SQLite has them, waits here until HEAD holds them too (D2). */
+ * One thread raises the number; others wait until it has reached their value. The reader sees rows
+ * as soon as SQLite has them, and waits here until HEAD holds them too (D2). */
 #ifndef BOURSE_BROKER_CORE_WATERMARK_H
 #define BOURSE_BROKER_CORE_WATERMARK_H
 
@@ -15,8 +15,9 @@ struct watermark {
 };
 
 void watermark_init(struct watermark *watermark, uint64_t value);
-void watermark_fini(struct watermark *watermark); /* nobody waits any more */
-/* A lower value changes nothing. */
+/* Frees the watermark; no thread may wait for it any more. */
+void watermark_fini(struct watermark *watermark);
+/* Raises the value; a lower value changes nothing. */
 void watermark_raise(struct watermark *watermark, uint64_t value);
 /* Returns once the watermark is at `value` or above it. */
 void watermark_wait(struct watermark *watermark, uint64_t value);

@@ -23,7 +23,7 @@ bool allowance_take_many(struct allowance *allowance, uint32_t rate, uint32_t co
         allowance->filled_ns = now_ns;
     } else {
         int64_t earned = passed_us * rate / 1000;
-        if (earned > 0) { /* else the moment stays, so that small waits add up */
+        if (earned > 0) { /* without this test, small waits would not add up */
             int64_t sum = allowance->thousandths + earned;
             allowance->thousandths = sum < most ? sum : most;
             allowance->filled_ns = now_ns;

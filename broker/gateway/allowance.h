@@ -1,36 +1,37 @@
-/* broker/gateway/allowance.h - how many messages somebody may send: so many a second, bursts of
- * twice that, and one refusal a second for what is above. Time is an argument.
+/* An allowance bounds how many messages a sender may send.
  *
- * Allowances by account bound an account over all its connections; they are made when first asked
- * for. */
+ * The bound is a rate a second, with bursts of twice the rate, and one refusal a second for
+ * messages above it. Time is an argument. Allowances by account bound an account over all its
+ * connections. They are made at the first request. */
 #ifndef BOURSE_BROKER_GATEWAY_ALLOWANCE_H
 #define BOURSE_BROKER_GATEWAY_ALLOWANCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct allowance { /* all zeros: full */
+/* All zeros stand for a full allowance. */
+struct allowance {
     bool is_begun;
-    int64_t thousandths; /* of a message */
+    int64_t thousandths; /* thousandths of a message */
     int64_t filled_ns;
     int64_t told_ns; /* when the last refusal was due; 0: never */
 };
 
-/* True when one message more is allowed; or `count` of whatever the rate counts, where that is not
- * messages. */
+/* Returns true when one message more, or `count` units of the rate, are allowed, and takes them. */
 bool allowance_take(struct allowance *allowance, uint32_t rate, int64_t now_ns);
 bool allowance_take_many(struct allowance *allowance, uint32_t rate, uint32_t count,
                          int64_t now_ns);
-/* True when the refusal of a message may be sent: once a second. */
+/* Returns true when the refusal of a message may be sent: once a second. */
 bool allowance_tell(struct allowance *allowance, int64_t now_ns);
 
-struct allowances { /* by account number; all zeros: none yet */
+/* The items are indexed by account number; all zeros stand for an empty list. */
+struct allowances {
     struct allowance *items;
     uint32_t count;
 };
 
 void allowances_fini(struct allowances *allowances);
-/* The account's; NULL when out of memory. Valid until the next call. */
+/* Returns the account's allowance, valid until the next call, or NULL when memory is short. */
 struct allowance *allowances_of(struct allowances *allowances, uint32_t account);
 
 #endif

@@ -8,20 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice the sessions that there can be at a time: numbers rise, so that live ones rarely share a
- * place. Where two do, the newer one begins anew, within what the account has left. */
+/* PLACES is twice the number of sessions at a time. Numbers rise, so live sessions rarely share a
+ * place. If two do, the newer one begins anew, within what the account has left. */
 enum { PLACES = 8192, KINDS = 2 };
 
-/* What is left: no more than was saved, and less than nothing after a dear answer. */
+/* `steps` is what is left: at most the saved steps, and negative after a dear answer. */
 struct purse {
     bool is_begun;
     int64_t steps;
     int64_t filled_ns;
 };
 
-struct payer { /* a session, or an account */
+/* A session, or an account. */
+struct payer {
     struct purse purses[KINDS];
-    uint32_t waiting; /* reads that wait for more to be earned */
+    uint32_t waiting; /* waiting reads */
     int64_t told_ns;  /* when the last refusal was due; 0: never */
 };
 
@@ -66,9 +67,9 @@ void budget_destroy(struct budget **self)
     }
 }
 
-/* ---------------------------------------------------------------- who pays */
+/* ---------------------------------------------------------------- payers */
 
-/* Short of memory, the account pays with the strangers for the moment. */
+/* Returns the payer of an account. The account shares with the strangers while memory is short. */
 static struct payer *account_of(struct budget *budget, uint32_t account)
 {
     if (account == EXCHANGE_NO_ACCOUNT) {
@@ -110,7 +111,7 @@ static int64_t fill(struct payer *payer, enum budget_kind kind, int64_t rate, in
     }
     const int64_t passed_us = (now_ns - purse->filled_ns) / 1000;
     const int128 earned = (int128)passed_us * rate / 1000000;
-    if (earned > 0) { /* else the moment stays, so that small waits add up */
+    if (earned > 0) { /* without this test, small waits would not add up */
         const int128 sum = purse->steps + earned;
         purse->steps = sum < most ? (int64_t)sum : most;
         purse->filled_ns = now_ns;
@@ -118,7 +119,7 @@ static int64_t fill(struct payer *payer, enum budget_kind kind, int64_t rate, in
     return purse->steps;
 }
 
-/* The two that pay, as of now. */
+/* The session and the account that pay, as of now. */
 struct payers {
     struct payer *session, *account;
     int64_t session_steps, account_steps;
@@ -168,13 +169,13 @@ static void count_waiting(const struct payers *payers, int change)
     for (size_t i = 0; i < 2; i++) {
         if (change > 0) {
             both[i]->waiting++;
-        } else if (both[i]->waiting > 0) { /* its session's place is another's by now, if not */
+        } else if (both[i]->waiting > 0) { /* 0 when another session took the place */
             both[i]->waiting--;
         }
     }
 }
 
-/* ---------------------------------------------------------------- what they may */
+/* ---------------------------------------------------------------- decisions */
 
 bool budget_admits(struct budget *budget, const struct budget_asker *asker, int64_t now_ns)
 {
@@ -238,7 +239,7 @@ void budget_forgets(struct budget *budget, const struct budget_asker *asker)
 void budget_charge(struct budget *budget, const struct budget_asker *asker, int64_t steps,
                    int64_t now_ns)
 {
-    const int64_t most = INT64_MAX / 4; /* what is left stays far from the ends of its type */
+    const int64_t most = INT64_MAX / 4; /* keeps `steps` far from the ends of its type */
     const int64_t taken = steps < most ? steps : most;
     (void)pthread_mutex_lock(&budget->mutex);
     const struct payers payers = payers_of(budget, asker, now_ns);

@@ -9,8 +9,8 @@
 enum { FREE_SLOT = 0, FIRST_CAPACITY = 64 };
 
 /* Open addressing over one key of the accounts: a slot holds position + 1. Keys are points on a
- * curve, as good as random, but a peer may choose among many, so eight bytes from the middle, not
- * the first few. */
+ * curve, as good as random. But a peer may choose among many keys, so the hash takes eight bytes
+ * from the middle. */
 struct index {
     uint32_t *slots;
     uint32_t mask;
@@ -178,8 +178,8 @@ struct directory *directory_of(const struct exchange *exchange)
         struct directory_account account = {
             .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
         memcpy(account.name, row.name, sizeof account.name);
-        (void)identity_transport_of(&row.key,
-                                    &account.transport); /* the system's accounts have none */
+        /* The system's accounts get zeros. */
+        (void)identity_transport_of(&row.key, &account.transport);
         if (!directory_put(directory, &account)) {
             directory_destroy(&directory);
         }

@@ -28,16 +28,16 @@ static int take(int listener, struct sockaddr *address, socklen_t *length, int f
     return (int)syscall(SYS_accept4, listener, address, length, flags);
 }
 
-/* libzmq's local listeners block: with nobody there, who accepts would wait with the lock held.
- * Only the thread that a listener belongs to accepts on it, so who is there stays. */
+/* libzmq's local listeners block: accept without a caller would wait with the lock held. Only the
+ * thread that owns a listener accepts on it, so a waiting caller stays. */
 static bool somebody_waits(int listener)
 {
     struct pollfd waiting = {.fd = listener, .events = POLLIN};
     return poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0;
 }
 
-/* With the kept descriptor, and back to it at once. Another thread may be faster to the place: then
- * nobody is hung up on, and the caller waits. */
+/* Frees the spare descriptor for the caller, then takes it back at once. Another thread may take
+ * the descriptor first: then the caller is not hung up on, and waits. */
 static void turn_away(int listener)
 {
     (void)pthread_mutex_lock(&kept_lock);
@@ -52,7 +52,8 @@ static void turn_away(int listener)
     (void)pthread_mutex_unlock(&kept_lock);
 }
 
-/* As the C library declares them: with its own word for any kind of address. */
+/* The C library declares both functions with __SOCKADDR_ARG, its own type for any kind of
+ * address. */
 
 int accept4(int listener, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
 {

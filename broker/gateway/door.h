@@ -1,19 +1,18 @@
-/* broker/gateway/door.h - connections when no descriptor is left.
+/* broker/gateway/door.h handles connections when the program has no descriptor left.
  *
- * libzmq 4.3 takes EMFILE from its tcp listener, but ends the process on it from its ipc listener
- * (ipc_listener.cpp, accept), so that a crowd on a tcp port and one local caller would end a
- * broker. Here accept and accept4 are the program's own, before the C library's: a caller for whom
- * there is no descriptor is taken on one that is kept for that, and hung up on, which both
- * listeners take for a caller who has gone. He is not left waiting, and the loop does not spin on
- * him. For the whole program; thread-safe. One that blocks, as the ipc listener does, is never
- * waited at. */
+ * libzmq 4.3 survives EMFILE in its tcp listener, but ends the process on it in its ipc listener
+ * (ipc_listener.cpp, accept). A crowd on a tcp port and one local caller would then end a broker.
+ * So accept and accept4 of the program replace those of the C library. They take a caller without a
+ * descriptor on a spare one and hang up; both listeners then treat the caller as gone. The caller
+ * does not wait, and the loop does not spin. The functions serve the whole program and are
+ * thread-safe. They never block on a listener that blocks, like the ipc listener. */
 #ifndef BOURSE_BROKER_GATEWAY_DOOR_H
 #define BOURSE_BROKER_GATEWAY_DOOR_H
 
 #include <stdbool.h>
 
-/* Sets the descriptor apart. Without one, callers wait at the door as long as it is crowded. False:
- * there is none. */
+/* Sets the spare descriptor apart. Returns false when there is none; then callers wait as long as
+ * the program has no descriptor. */
 bool door_keep_one(void);
 
 #endif

@@ -22,18 +22,18 @@
 enum {
     RECEIVE_BATCH = 256,
     SEND_BATCH = 1024,
-    HELLO_SPREAD_RATE = 200, /* a second: what Welcome asks of those who come back together */
-    ACCOUNT_RATES = 4,       /* of one session, for all of an account's */
-    STRANGERS_RATES = 32,    /* of one stranger's session, for all of them */
-    HELD_LOOK_MS = 1,        /* how often it is looked whether held commands may go on */
+    HELLO_SPREAD_RATE = 200, /* a second: the rate at which Welcome lets clients come back */
+    ACCOUNT_RATES = 4,       /* the account's rate, in rates of one session */
+    STRANGERS_RATES = 32,    /* the rate of all strangers, in rates of one */
+    HELD_LOOK_MS = 1,        /* interval between looks at held commands */
     PAUSED_LEAST_BYTES = 16 << 10,
     PAUSED_MOST_MS = 100, /* pings and heartbeats of the connection wait as well */
-    HELD_BEHIND = 1024,   /* so many others before a held command, and it waits on */
+    HELD_BEHIND = 1024,   /* with so many requests before it, a held command waits on */
 };
 
 /* ---------------------------------------------------------------- to the workers */
 
-/* All of one account passes one worker, so that its messages keep their order. */
+/* One worker handles all messages of one account, so the messages keep their order. */
 static struct queue *worker_of(const struct gateway *gateway, uint32_t account, uint64_t session)
 {
     uint64_t key = account == EXCHANGE_NO_ACCOUNT ? session : account;
@@ -63,8 +63,8 @@ static bool pass_to_worker(struct gateway *gateway, struct request *request)
     return queue_try_push(worker_of(gateway, request->account, request->session), &request->link);
 }
 
-/* What an agent commanded before it went, or fell silent, comes before the notice of that. False:
- * its worker has no room. */
+/* An agent's commands go before the notice that the agent left or fell silent. Returns false when
+ * the worker has no room. */
 static bool pass_before_notice(struct gateway *gateway, uint32_t account)
 {
     struct request *request;
@@ -99,7 +99,7 @@ static bool may_tell(const struct gateway *gateway)
 void gateway_tell_presence(struct gateway *gateway)
 {
     if (!may_tell(gateway)) {
-        return; /* the next round says it */
+        return; /* the next round tells it */
     }
     int64_t now_ns = clock_monotonic_ns();
     uint32_t position = 0;
@@ -107,19 +107,19 @@ void gateway_tell_presence(struct gateway *gateway)
     enum entry_command_kind kind;
     while (presence_next_notice(gateway->sessions, now_ns, gateway->config.heartbeat_ms * NS_PER_MS,
                                 &position, &account, &kind)) {
-        (void)tell(gateway, account, kind); /* its worker is busy: the next round says it */
+        (void)tell(gateway, account, kind); /* its worker is busy: the next round tells it */
     }
 }
 
-/* What an agent commands after its goodbye must not overtake it: the goodbye would cancel the asks
- * of its return. */
+/* An agent's commands must not overtake its earlier goodbye, which would cancel the asks of its
+ * return. */
 static bool goodbye_went_first(struct gateway *gateway, uint32_t account)
 {
     return !presence_owes_goodbye(gateway->sessions, account) ||
            (may_tell(gateway) && tell(gateway, account, ENTRY_GOODBYE));
 }
 
-/* Gives back the place of a session that is over, once the core is to hear of it. */
+/* Frees the place of an ended session, once the core is told. */
 static void let_go(struct gateway *gateway, struct session *session)
 {
     if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
@@ -138,8 +138,8 @@ void gateway_let_all_go(struct gateway *gateway)
     }
 }
 
-/* False: something inside is full, and nothing was passed on. With `waits` it is held back until
- * its account has earned it. */
+/* Returns false when a queue inside is full and nothing was passed on. With `waits` the command is
+ * held until its account has earned it. */
 static bool pass_on(struct gateway *gateway, const struct incoming *in,
                     const struct session *session, bool waits)
 {
@@ -157,7 +157,7 @@ static bool pass_on(struct gateway *gateway, const struct incoming *in,
         (void)atomic_fetch_sub(&gateway->pending_bytes, length);
         return false;
     }
-    request->budget = &gateway->pending_bytes; /* request_destroy gives it back from here on */
+    request->budget = &gateway->pending_bytes; /* request_destroy subtracts `length` from here on */
     request->length = length;
     request->message = malloc(length);
     if (request->message == NULL) {
@@ -192,7 +192,7 @@ static int64_t cost_of(enum message_type type, size_t bytes)
     return type == MESSAGE_RESULTS ? budget_of_results(bytes) : budget_of_command(bytes);
 }
 
-/* Passes on what was held, as far as its accounts have earned that and the workers have room. */
+/* Passes held commands on, as far as their accounts have earned them and the workers have room. */
 static void pass_held(struct gateway *gateway, int64_t now_ns)
 {
     for (size_t i = 0; i < gateway->held.count;) {
@@ -244,7 +244,7 @@ struct refusal {
     int64_t value, limit;
 };
 
-/* Everything that can be said from the head, the account and the clock. */
+/* Checks all that the head, the account and the clock can tell. */
 static struct refusal check(struct gateway *gateway, const struct incoming *in)
 {
     const struct envelope *envelope = &in->envelope;
@@ -302,8 +302,7 @@ static void heard(struct gateway *gateway, struct session *session, const struct
     }
 }
 
-/* One refusal a second, and silence for the rest: a flood must not be answered message by
- * message. */
+/* One refusal a second goes out, and the rest of a flood gets no answer. */
 static void over_rate(struct gateway *gateway, const struct incoming *in, struct session *session,
                       const char *field, uint32_t rate)
 {
@@ -339,7 +338,7 @@ static bool within_rates(struct gateway *gateway, const struct incoming *in,
     return true;
 }
 
-/* Its heartbeat says what it has seen: that is kept no longer. */
+/* A client's heartbeat says what it has seen; those messages are dropped. */
 static void acknowledge(struct gateway *gateway, struct session *session,
                         const struct envelope *envelope)
 {
@@ -355,8 +354,8 @@ static void acknowledge(struct gateway *gateway, struct session *session,
     }
 }
 
-/* A large message costs its way through the cipher, answered or not. So whoever sends one that is
- * dropped has to wait with the next, until it has earned as much. */
+/* A large message costs its way through the cipher, answered or not. The sender of a dropped one
+ * has to wait with the next until it has earned as much. */
 static void pause_sender(struct gateway *gateway, const struct incoming *in, int64_t steps,
                          int64_t now_ns)
 {
@@ -383,8 +382,8 @@ static void over_budget(struct gateway *gateway, const struct incoming *in, stru
     }
 }
 
-/* A read that is on its way is not charged yet, so the core looks again; a command is charged here,
- * or waits here. */
+/* The core looks at a read again, because a read is not charged yet. A command is charged here, or
+ * waits here. */
 static void pass_within_budget(struct gateway *gateway, const struct incoming *in,
                                struct session *session, int64_t now_ns)
 {
@@ -403,7 +402,7 @@ static void pass_within_budget(struct gateway *gateway, const struct incoming *i
         }
     } else if (waits) {
         over_budget(gateway, in, session, &asker, now_ns);
-    } else { /* a queue inside is full, or its bytes */
+    } else { /* a queue inside or its bytes are full */
         gateway_refuse(gateway, in, session, REJECT_BUSY, "", 0, 0);
     }
 }
@@ -481,11 +480,11 @@ static void learn_account(struct gateway *gateway, const struct directory_accoun
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
         if (key32_equal(&session->transport, &account->transport)) {
             if (!sessions_know(gateway->sessions, session, account->number)) {
-                fatal("out of memory"); /* it redeemed its invitation on this connection */
+                fatal("out of memory"); /* it has redeemed an invitation */
             }
             if (account->frozen && session->role == SESSION_PROVIDER) {
-                sessions_close(
-                    session); /* its asks are gone: it greets anew, and asks until it may */
+                /* Its asks are gone: the agent greets again until it may provide. */
+                sessions_close(session);
             }
         }
     }
@@ -521,7 +520,7 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
     case OUTGOING_NAMED:
         return;
     }
-    if (session != NULL) { /* else it left meanwhile: it asks again, or states what it holds */
+    if (session != NULL) { /* a client that left asks again */
         gateway_send(gateway, session, outgoing);
     }
 }
@@ -560,11 +559,11 @@ static uint32_t spread_ms(uint32_t sessions)
     return ms < LIMIT_SPREAD_MS ? (uint32_t)ms : LIMIT_SPREAD_MS;
 }
 
-/* Heartbeats out, silence noticed, places given back. */
+/* Sends heartbeats, notices silence, frees places. */
 static void make_round(struct gateway *gateway, int64_t now_ns)
 {
     int64_t beat_ns = gateway->config.heartbeat_ms * NS_PER_MS;
-    /* Stopped or starved ourselves, we have not heard what was said meanwhile: it is read first. */
+    /* A broker that was stopped has not heard its clients: it reads their messages first. */
     bool was_away = now_ns - gateway->next_round_ns > beat_ns;
     size_t position = 0;
     for (struct session *session;
@@ -614,8 +613,8 @@ static void *run(void *argument)
         if (ready < 0 && errno != EINTR) {
             fatal("the control port cannot be polled: %s", zmq_strerror(errno));
         }
-        release_batch(gateway); /* first: what was learned there, an account, may be what the next
-                                   message needs */
+        /* Releases come first: the next message may need an account that they bring. */
+        release_batch(gateway);
         struct router_message message;
         for (int i = 0;
              i < RECEIVE_BATCH && router_receive(gateway->config.router, 0, &message) == 1; i++) {

@@ -1,9 +1,9 @@
-/* broker/gateway/gateway.h - the thread on the control port: sessions, roles, rates, the id window,
+/* The gateway is the thread on the control port. It has sessions, roles, rates, id window and
  * heartbeats.
  *
- * What it refuses never reaches the log. It looks at heads only: bodies are the workers' to decode
- * and to verify. It never waits for another thread: a full queue is BUSY for the sender. What comes
- * out of the broker comes through its `releases`, after the commit. */
+ * A message that the gateway refuses never reaches the log. The gateway looks at heads only;
+ * workers decode and verify bodies. The gateway never waits for another thread: a full queue is
+ * BUSY for the sender. All output of the broker comes through `releases`, after the commit. */
 #ifndef BOURSE_BROKER_GATEWAY_GATEWAY_H
 #define BOURSE_BROKER_GATEWAY_GATEWAY_H
 
@@ -24,8 +24,10 @@ enum { GATEWAY_WORKERS_MAX = 16, GATEWAY_PENDING_BYTES = 256 << 20 };
 struct gateway;
 
 struct gateway_config {
-    struct router *router;                      /* the gateway's alone while it runs */
-    struct directory *directory;                /* taken over */
+    /* No other thread uses the router while the gateway runs. */
+    struct router *router;
+    /* The gateway takes the directory over. */
+    struct directory *directory;
     struct logtime *clock;                      /* shared with the core */
     struct queue *workers[GATEWAY_WORKERS_MAX]; /* requests, by account */
     unsigned worker_count;
@@ -38,15 +40,15 @@ struct gateway_config {
     struct key32 log_key;
     uint64_t index;            /* newest durable command */
     int64_t index_log_ns;      /* its log time */
-    const struct room *room;   /* moved by the committer */
-    struct refusals *refusals; /* what members are refused is noted there */
+    const struct room *room;   /* the committer changes its state */
+    struct refusals *refusals; /* counts refusals of members */
 };
 
-/* Starts the thread; the process ends when that fails. */
+/* Starts the thread. The process ends when memory or threads are short. */
 struct gateway *gateway_start(const struct gateway_config *config);
-/* From now on everything that comes in is UNAVAILABLE; releases still leave. Any thread. */
+/* Refuses every later message as UNAVAILABLE; releases still leave. Any thread may call it. */
 void gateway_drain(struct gateway *gateway);
-/* Closes `releases`, waits until what is in it is sent, ends the thread. */
+/* Closes `releases`, waits until the gateway has sent the rest, and ends the thread. */
 void gateway_stop(struct gateway **self);
 
 #endif

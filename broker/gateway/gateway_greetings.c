@@ -1,3 +1,4 @@
+/* This part of the gateway answers Hello. It opens sessions, resumes them, and says Welcome. */
 #include "broker/gateway/gateway_internal.h"
 
 #include "broker/fatal.h"
@@ -5,17 +6,17 @@
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 
-/* A second. Strangers have a rate of their own, and each account has: neither whoever reaches the
- * port nor one member may keep the other members from coming back. */
+/* These rates are per second. Strangers and each account have rates of their own. So neither
+ * strangers nor one member can keep the other members from coming back. */
 enum {
     HELLO_RATE = 2000,       /* of all accounts */
-    HELLO_RATE_ACCOUNT = 32, /* a burst is SESSIONS_PER_KEY: all of them come back at once */
+    HELLO_RATE_ACCOUNT = 32, /* a burst is SESSIONS_PER_KEY: all sessions come back at once */
     HELLO_RATE_STRANGERS = 200,
 };
 
 /* ---------------------------------------------------------------- Welcome */
 
-/* `account` lends its bytes, unless it is a stranger's. */
+/* Fills a Welcome. The body borrows from `account` unless the session is a stranger's. */
 static void fill_welcome(struct gateway *gateway, const struct session *session,
                          struct directory_account *account, Bourse__V1__Welcome *body)
 {
@@ -41,7 +42,8 @@ static void fill_welcome(struct gateway *gateway, const struct session *session,
     }
 }
 
-/* Opens a new session as its number 1. `was_asked` to go on with a former one: that cannot be. */
+/* Welcomes a new session with its message 1. `was_asked`: the client wanted to resume a session,
+ * which cannot go on. */
 static void welcome_anew(struct gateway *gateway, const struct incoming *in,
                          struct session *session, bool was_asked)
 {
@@ -61,8 +63,8 @@ bool gateway_welcome_back(struct gateway *gateway, struct session *session)
         *directory_number(gateway->config.directory, session->account);
     fill_welcome(gateway, session, &account, &body);
     body.has_resumed = body.has_missed = body.resumed = true;
-    body.missed =
-        (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
+    /* The number is at most KEPT_MESSAGES. */
+    body.missed = (uint32_t)(session->kept.last - session->wire_sequence);
     struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
     if (outgoing == NULL) {
         fatal("out of memory");
@@ -85,7 +87,8 @@ static void refuse_session(struct gateway *gateway, const struct incoming *in,
     gateway_refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", most + 1, most);
 }
 
-struct hello { /* what a client said */
+/* The content of a Hello. */
+struct hello {
     enum session_role role;
     uint32_t version;
     bool has_resume;
@@ -98,7 +101,7 @@ static enum sessions_status open_anew(struct gateway *gateway, const struct inco
     uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
     enum sessions_status status = sessions_open(gateway->sessions, &in->message.route,
                                                 &in->message.client, number, role, now_ns, ret);
-    if (status == SESSIONS_FULL) { /* of sessions that are over, it may be */
+    if (status == SESSIONS_FULL) { /* ended sessions may hold places */
         gateway_let_all_go(gateway);
         status = sessions_open(gateway->sessions, &in->message.route, &in->message.client, number,
                                role, now_ns, ret);
@@ -128,7 +131,7 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
     gateway->counts.resumed += is_resumed;
     bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
     if (said->role == SESSION_PROVIDER && may_provide) {
-        /* Leases go on: the agent states what it holds, and both sides settle the difference. */
+        /* Leases go on: the agent states which it holds, and both sides settle the difference. */
         (void)presence_hello(gateway->sessions, session->account, session->number, now_ns);
         gateway_tell_presence(gateway);
     }
@@ -141,8 +144,7 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
     }
 }
 
-/* What an account is not welcomed for is said once a second, like any other rate; `greeter` is
- * where that is known. */
+/* Refuses a Hello above a rate; `greeter` allows one refusal a second. */
 static void refuse_greeting(struct gateway *gateway, const struct incoming *in,
                             struct allowance *greeter, const char *field, uint32_t rate,
                             int64_t now_ns)
@@ -155,7 +157,7 @@ static void refuse_greeting(struct gateway *gateway, const struct incoming *in,
     }
 }
 
-/* The account's own rate comes first: what is above it takes nothing of the others'. */
+/* The account's own rate comes first: a Hello above it takes nothing from the others' rate. */
 static bool may_greet(struct gateway *gateway, const struct incoming *in, int64_t now_ns)
 {
     if (in->account == NULL) {
@@ -179,13 +181,13 @@ static bool may_greet(struct gateway *gateway, const struct incoming *in, int64_
     return true;
 }
 
-/* What is sent again at the word of a small Hello counts as messages of the account, a KiB each. */
+/* Messages sent again after a small Hello count as messages of the account, one for each KiB. */
 static bool may_resume(struct gateway *gateway, const struct incoming *in, uint64_t number,
                        int64_t now_ns)
 {
     const struct session *session = sessions_number(gateway->sessions, number);
     if (in->account == NULL || session == NULL || session->account != in->account->number) {
-        return true; /* it will not go on */
+        return true; /* the session will not go on */
     }
     uint32_t rate = gateway_account_rate(gateway);
     uint32_t count = (uint32_t)(session->kept.bytes >> 10);

@@ -1,7 +1,7 @@
-/* broker/gateway/gateway_internal.h - the gateway inside: what its files share, which is its thread's
- * alone.
+/* broker/gateway/gateway_internal.h has the state that the gateway's files share; only the
+ * gateway's thread uses it.
  *
- * Nothing outside of broker/gateway*.c includes this. */
+ * No file outside of broker/gateway/gateway*.c includes this header. */
 #ifndef BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 #define BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 
@@ -28,55 +28,61 @@ struct gateway {
     pthread_t thread;
     struct sessions *sessions;
     atomic_bool is_draining;
-    atomic_size_t pending_bytes; /* of requests that are somewhere inside */
-    /* What has no session yet, or none any more; all strangers together; and each account over all
-     * its sessions. */
+    atomic_size_t pending_bytes; /* size of all requests that are inside the broker */
+    /* These allowances bound messages without a session, all strangers together, and each account
+     * over all its sessions. */
     struct allowance hellos, stranger_hellos, strays, strangers;
     struct allowances accounts;
-    struct allowances greeters; /* by account: Hellos */
+    struct allowances greeters; /* Hellos, by account */
     struct held held;           /* commands above their account's budget */
-    struct pauses pauses;       /* connections whose large messages are above it */
+    /* Connections whose large messages are above their account's budget. */
+    struct pauses pauses;
     int64_t next_round_ns;
-    uint32_t spread_ms; /* over which clients are asked to come back after a loss */
-    uint8_t *buffer;    /* LIMIT_MESSAGE_BYTES, for what is sent */
+    /* After a loss, clients are asked to come back within this time. */
+    uint32_t spread_ms;
+    uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for outgoing messages */
     struct counts counts;
 };
 
-struct incoming { /* one message with its sender */
+/* One message with its sender. */
+struct incoming {
     struct router_message message;
     struct envelope envelope;
     const struct directory_account *account; /* NULL: anonymous */
 };
 
 /* ---- gateway.c */
-uint32_t gateway_account_rate(const struct gateway *gateway); /* of all sessions of one account */
-/* Tells the exchange who came, went or fell silent, as far as the queues inside have room. */
+/* Returns the rate of all sessions of one account together. */
+uint32_t gateway_account_rate(const struct gateway *gateway);
+/* Tells the exchange about providers that came, went or fell silent, as far as the queues have
+ * room. */
 void gateway_tell_presence(struct gateway *gateway);
-/* Gives back the places of sessions that are over, as far as the core can be told. */
+/* Frees the places of ended sessions, as far as the core can be told. */
 void gateway_let_all_go(struct gateway *gateway);
 
 /* ---- gateway_greetings.c */
 void gateway_hello(struct gateway *gateway, const struct incoming *in);
-/* The Welcome of a session that goes on. It carries the last number that its client has seen, and
- * what was missed by now follows it. False: it has not gone. */
+/* Sends the Welcome of a session that goes on, with the last number that its client has seen.
+ * Missed messages follow it. Returns false when the Welcome is not sent. */
 bool gateway_welcome_back(struct gateway *gateway, struct session *session);
 
 /* ---- gateway_sending.c */
 int64_t gateway_log_time_ms(const struct gateway *gateway);
-/* Puts one numbered message on the session's connection. False: it has not gone. */
+/* Puts one numbered message on the session's connection. Returns false when it is not sent. */
 bool gateway_put_on_wire(struct gateway *gateway, struct session *session, uint64_t sequence,
                          const struct outgoing *outgoing);
-/* Sends what its connection has not taken yet, oldest first, as far as that goes. */
+/* Sends messages that the connection has not taken yet, oldest first, until the connection is
+ * full. */
 void gateway_catch_up(struct gateway *gateway, struct session *session);
-/* The next message of the session: sent or kept. Takes the body. */
+/* Sends the next message of the session, or keeps it for later. Takes the body over. */
 void gateway_send(struct gateway *gateway, struct session *session, struct outgoing *outgoing);
 void gateway_send_body(struct gateway *gateway, struct session *session, enum message_type type,
                        const struct id128 *id, const ProtobufCMessage *body);
-/* For the audit log; strangers have no account, and no place in it. */
+/* Notes a refusal for the audit log; strangers have no account and are left out. */
 void gateway_note_refused(struct gateway *gateway, const struct incoming *in,
                           enum reject_code code);
-/* Says no, on the session if there is one. Unknown keys get no answer at all, only a counter, and
- * so does a flood of messages outside of any session. */
+/* Sends a refusal, on the session if there is one. Unknown keys get no answer and only a counter,
+ * and so does a flood of messages outside of any session. */
 void gateway_refuse(struct gateway *gateway, const struct incoming *in, struct session *session,
                     enum reject_code code, const char *field, int64_t value, int64_t limit);
 

@@ -1,3 +1,4 @@
+/* This part of the gateway sends messages and refusals, on sessions and outside of them. */
 #include "broker/gateway/gateway_internal.h"
 
 #include "base/checked.h"
@@ -8,7 +9,7 @@
 
 #include <assert.h>
 
-/* A second: refusals outside of any session, which no session's rate bounds. */
+/* Refusals a second outside of any session, where no session's rate applies. */
 enum { STRAY_RATE = 2000 };
 
 int64_t gateway_log_time_ms(const struct gateway *gateway)
@@ -43,7 +44,8 @@ bool gateway_put_on_wire(struct gateway *gateway, struct session *session, uint6
         session->wire_sequence = sequence;
         session->sent_ns = clock_monotonic_ns();
         return true;
-    case ROUTER_FULL: /* it does not read just now: the rest waits, within its caps */
+    /* The client does not read at present; the rest waits, within its caps. */
+    case ROUTER_FULL:
         gateway->counts.lost_sends++;
         return false;
     case ROUTER_GONE:
@@ -82,7 +84,7 @@ void gateway_send(struct gateway *gateway, struct session *session, struct outgo
     if (outgoing->length > LIMIT_LARGE_BODY_BYTES) {
         log_error("an answer of type %s is too large to send: %zu bytes",
                   message_name(outgoing->type), outgoing->length);
-        return; /* the asker times out; nothing else can be said about it */
+        return; /* the asker times out; there is no smaller answer */
     }
     if (!session->is_detached && !session->is_welcome_due &&
         session->wire_sequence + 1 == sequence) {
@@ -137,7 +139,7 @@ void gateway_refuse(struct gateway *gateway, const struct incoming *in, struct s
     if (session != NULL) {
         gateway_send(gateway, session, outgoing);
     } else {
-        /* No session: nothing to lose when it does not arrive. */
+        /* A message without a session may get lost without harm. */
         (void)send_bytes(gateway, &in->message.route, &in->message.client, in->envelope.session, 0,
                          outgoing);
     }

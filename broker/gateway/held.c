@@ -81,7 +81,7 @@ void held_take(struct held *held, uint32_t account)
 void held_put_back(struct held *held, struct request *request)
 {
     struct held_queue *queue = queue_for(held, request->account);
-    assert(queue != NULL); /* its place was given back a moment ago */
+    assert(queue != NULL); /* held_take freed a place before */
     request->link.next = queue->count == 0 ? NULL : queue->first;
     queue->last = queue->count == 0 ? &request->link : queue->last;
     queue->first = &request->link;

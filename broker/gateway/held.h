@@ -1,17 +1,17 @@
-/* broker/gateway/held.h - commands that wait at the gateway until their account has earned their
- * steps: in order, a bounded number.
+/* Held commands wait at the gateway until their account has earned their steps.
  *
- * One queue for each account, so that no command overtakes another of its account. The gateway's
- * own; no clock. */
+ * Commands wait in order, and their number is bounded. Each account has one queue, so no command
+ * overtakes another of its account. Only the gateway's thread uses the queues; there is no
+ * clock. */
 #ifndef BOURSE_BROKER_GATEWAY_HELD_H
 #define BOURSE_BROKER_GATEWAY_HELD_H
 
 #include "broker/core/messages.h"
 
 enum {
-    HELD_ACCOUNTS = 256,        /* whose commands wait */
+    HELD_ACCOUNTS = 256,        /* accounts with waiting commands */
     HELD_EACH = 2048,           /* commands of one account */
-    HELD_EACH_BYTES = 16 << 20, /* and their bytes, if there are several */
+    HELD_EACH_BYTES = 16 << 20, /* bytes of one account's commands, if there are several */
 };
 
 struct held_queue {
@@ -21,24 +21,25 @@ struct held_queue {
     struct queue_link *first, *last;
 };
 
-struct held { /* all zeros: nobody waits */
+/* All zeros stand for no waiting commands. */
+struct held {
     struct held_queue queues[HELD_ACCOUNTS];
     size_t count;
 };
 
-/* Ends what is held. */
+/* Frees all held requests. */
 void held_fini(struct held *held);
-/* Takes the request, behind those of its account. False: too many or too large ones wait, and it
- * stays the caller's. */
+/* Takes the request, behind the others of its account. Returns false when the waiting ones are too
+ * many or too large; the caller then still owns the request. */
 bool held_put(struct held *held, struct request *request);
-/* The oldest of queue `at`, below held->count; it stays. */
+/* Returns the oldest request of queue `at`, below held->count; the request stays. */
 struct request *held_first(const struct held *held, size_t at);
-/* The oldest of that account; NULL: none waits. It stays. */
+/* Returns the oldest request of the account, which stays, or NULL when none waits. */
 struct request *held_of(const struct held *held, uint32_t account);
-/* Gives out the oldest of that account, who has one. After the last of a queue, another queue is in
- * its place. */
+/* Removes the oldest request of the account, which must have one. If its queue is empty then,
+ * another queue takes its place. */
 void held_take(struct held *held, uint32_t account);
-/* What was just taken is the oldest again. */
+/* Puts the request that was just taken back as the oldest. */
 void held_put_back(struct held *held, struct request *request);
 
 #endif

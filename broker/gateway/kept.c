@@ -59,7 +59,7 @@ void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message 
     }
     bool has_room = fits(kept, *total_bytes, kept_weight(message)) &&
                     (kept->count < kept->capacity || grow(kept));
-    if (!has_room) { /* nothing older is of use without it */
+    if (!has_room) { /* older messages are useless without it */
         while (kept->count > 0) {
             drop_oldest(kept, total_bytes);
         }

@@ -1,10 +1,9 @@
-/* broker/gateway/kept.h - what was sent on a session and its client has not said that it saw: so
- * that one who comes back on another connection gets what it missed (P15, docs/protocol.md section
- * 7, Resuming).
+/* Kept messages were sent on a session, but its client has not yet said that it saw them.
  *
- * Messages are numbered without a gap. What is kept is always the newest ones: over a cap the
- * oldest go, and whoever needs those is told GAP_TOO_OLD. Bodies are taken over. Time and sockets
- * are the caller's. */
+ * A client that returns on another connection gets the messages that it missed (P15,
+ * docs/protocol.md section 7, Resuming). Messages have numbers without a gap, and the newest are
+ * kept. Above a cap the oldest are dropped; a client that needs those is told GAP_TOO_OLD. The
+ * functions take bodies over. The caller has time and sockets. */
 #ifndef BOURSE_BROKER_GATEWAY_KEPT_H
 #define BOURSE_BROKER_GATEWAY_KEPT_H
 
@@ -17,8 +16,8 @@
 
 enum {
     KEPT_MESSAGES = 1024,         /* of one session */
-    KEPT_BYTES = 2 << 20,         /* of one session: bodies and their places */
-    KEPT_ACCOUNT_BYTES = 8 << 20, /* of all sessions of an account, and of all strangers' */
+    KEPT_BYTES = 2 << 20,         /* of one session: bodies and their entries */
+    KEPT_ACCOUNT_BYTES = 8 << 20, /* of all sessions of an account, and of all strangers */
     KEPT_TOTAL_BYTES = 128 << 20, /* of all sessions */
 };
 
@@ -30,24 +29,24 @@ struct kept_message {
 };
 
 struct kept {
-    struct kept_message *items; /* a ring */
+    struct kept_message *items; /* a ring buffer */
     uint32_t start, count, capacity;
     uint64_t last; /* sequence of the newest, kept or not; 0: none was added */
     size_t bytes;
 };
 
-/* The message after the last. `total_bytes` counts over all sessions. Takes the body, also when it
- * cannot be kept. */
+/* Adds the message after the last one. `total_bytes` counts over all sessions. Takes the body over,
+ * even when the message cannot be kept. */
 void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message *message);
-/* Lets go the oldest, at least `bytes` of them or all. */
+/* Drops the oldest messages, at least `bytes` of them or all. */
 void kept_trim(struct kept *kept, size_t *total_bytes, size_t bytes);
-/* What it takes of the caps. */
+/* Returns the size that a message counts towards the caps. */
 size_t kept_weight(const struct kept_message *message);
-/* The client has seen all up to `sequence`. */
+/* Drops all messages up to `sequence`, which the client has seen. */
 void kept_seen(struct kept *kept, size_t *total_bytes, uint64_t sequence);
-/* Borrowed until the next call; NULL: not kept (any more), or not sent yet. */
+/* Returns a message, valid until the next call, or NULL when it is not kept or not yet sent. */
 const struct kept_message *kept_find(const struct kept *kept, uint64_t sequence);
-/* True when everything after `sequence` is there, and `sequence` itself was sent. */
+/* Returns true when `sequence` was sent and everything after it is kept. */
 bool kept_reaches(const struct kept *kept, uint64_t sequence);
 void kept_fini(struct kept *kept, size_t *total_bytes);
 

@@ -8,7 +8,7 @@ void pauses_begin(struct pauses *pauses, struct router *router, int64_t until_ns
     }
     for (size_t i = 0; i < pauses->count; i++) {
         if (pauses->items[i].descriptor == descriptor) {
-            return; /* by a message that came before */
+            return; /* an earlier message has paused it */
         }
     }
     router_pause(descriptor, true);

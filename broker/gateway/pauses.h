@@ -1,5 +1,6 @@
-/* broker/gateway/pauses.h - connections of a port that nothing is read from for a while: their peers have
- * to wait. A bounded number; time is an argument. The owner's thread alone. */
+/* A paused connection of a port is not read for a while, so its peer has to wait.
+ *
+ * The number of pauses is bounded; time is an argument. Only the owner's thread uses them. */
 #ifndef BOURSE_BROKER_GATEWAY_PAUSES_H
 #define BOURSE_BROKER_GATEWAY_PAUSES_H
 
@@ -10,7 +11,8 @@
 
 enum { PAUSES_MAX = 256 };
 
-struct pauses { /* all zeros: none */
+/* All zeros stand for no pauses. */
+struct pauses {
     struct paused_connection {
         int descriptor;
         int64_t until_ns;
@@ -18,10 +20,10 @@ struct pauses { /* all zeros: none */
     size_t count;
 };
 
-/* Pauses the connection of the message received last. Where too many are paused, or nothing is
- * known of it, it goes on. */
+/* Pauses the connection of the message received last. The connection is not paused when too many
+ * are, or when its descriptor is unknown. */
 void pauses_begin(struct pauses *pauses, struct router *router, int64_t until_ns);
-/* Those whose time is over go on. */
+/* Ends the pauses whose time is over. */
 void pauses_end(struct pauses *pauses, int64_t now_ns);
 
 #endif

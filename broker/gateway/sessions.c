@@ -12,13 +12,13 @@ struct provider {
     int64_t heard_ns;
     uint64_t session;
     uint8_t told;      /* enum presence, as the exchange was told */
-    bool said_goodbye; /* and the exchange does not know yet */
+    bool said_goodbye; /* the exchange does not know yet */
 };
 
 struct sessions {
     struct session places[SESSIONS_MAX];
-    size_t kept_bytes;  /* of all */
-    size_t *held_bytes; /* thereof of all strangers, and then by account number */
+    size_t kept_bytes;  /* bytes kept for all sessions */
+    size_t *held_bytes; /* a part of kept_bytes: strangers first, then by account number */
     uint32_t held_count;
     uint64_t next;              /* number = next * SESSIONS_MAX + place: found without a search */
     struct provider *providers; /* by account number */
@@ -29,8 +29,8 @@ struct sessions *sessions_create(uint64_t first)
 {
     struct sessions *sessions = calloc(1, sizeof *sessions);
     if (sessions != NULL) {
-        sessions->next =
-            first % (UINT64_MAX / SESSIONS_MAX / 2) + 1; /* never 0, far from wrapping */
+        /* The number is never 0, and far from wrapping. */
+        sessions->next = first % (UINT64_MAX / SESSIONS_MAX / 2) + 1;
     }
     return sessions;
 }
@@ -48,14 +48,15 @@ void sessions_destroy(struct sessions **self)
     }
 }
 
-/* ---------------------------------------------------------------- what is kept, by account */
+/* ---------------------------------------------------------------- kept messages by account */
 
 static uint32_t holder_of(uint32_t account)
 {
     return account == EXCHANGE_NO_ACCOUNT ? 0 : account + 1;
 }
 
-/* Before anything is kept for the account. */
+/* Makes the account's entry in `held_bytes`. It must exist before a message is kept for the
+ * account. */
 static bool make_holder(struct sessions *sessions, uint32_t account)
 {
     uint32_t holder = holder_of(account);
@@ -92,7 +93,7 @@ static uint32_t largest_holder(const struct sessions *sessions)
     return largest;
 }
 
-/* Lets go some of what most is kept of: a good part, so that the next message need not search
+/* Drops an eighth of the holder's largest session, so that the next message need not search
  * again. */
 static void trim_holder(struct sessions *sessions, uint32_t holder)
 {
@@ -113,8 +114,8 @@ static void trim_holder(struct sessions *sessions, uint32_t holder)
     }
 }
 
-/* An account over its cap pays itself; short of room in all, whoever has most does, not who comes
- * next. */
+/* An account above its cap loses its own messages. Above the cap of all, the largest account does,
+ * not the one that sends next. */
 static void make_room(struct sessions *sessions, uint32_t account, size_t bytes)
 {
     size_t *held = held_by(sessions, account);
@@ -149,9 +150,10 @@ static void close_others_on(struct sessions *sessions, const struct route *route
     }
 }
 
-struct census { /* of the places, as a new session needs to know it */
+/* Counts the places for a new session. */
+struct census {
     struct session *free_place;
-    struct session *idlest; /* without a connection, of the same key */
+    struct session *idlest; /* the longest silent one without a connection, of the same key */
     unsigned of_key, anonymous;
 };
 
@@ -191,8 +193,8 @@ enum sessions_status sessions_open(struct sessions *sessions, const struct route
         return SESSIONS_FULL_ANONYMOUS;
     }
     if (census.of_key >= SESSIONS_PER_KEY) {
-        sessions_close(
-            census.idlest); /* its client has others, and has not come back to this one */
+        /* Its client has other sessions, and has not come back to this one. */
+        sessions_close(census.idlest);
     }
     struct session *place = census.free_place;
     *place = (struct session){.number = sessions->next++ * SESSIONS_MAX +
@@ -345,8 +347,8 @@ bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns
         return false;
     }
     provider->heard_ns = now_ns;
-    provider->told =
-        PRESENCE_PRESENT; /* as far as we know; SUSPECT of one that is away changes nothing */
+    /* Presence is assumed; SUSPECT for a provider that is away changes nothing. */
+    provider->told = PRESENCE_PRESENT;
     return true;
 }
 
@@ -360,7 +362,8 @@ bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t sessio
     provider->heard_ns = now_ns;
     if (provider->told == PRESENCE_UNKNOWN ||
         (provider->told == PRESENCE_AWAY && !provider->said_goodbye)) {
-        provider->told = PRESENCE_PRESENT; /* it will advertise; that is what makes it present */
+        /* The provider will advertise, which makes it present. */
+        provider->told = PRESENCE_PRESENT;
     }
     return true;
 }
@@ -423,15 +426,16 @@ void presence_told(struct sessions *sessions, uint32_t account, enum entry_comma
     case ENTRY_SUSPECT:
         provider->told = PRESENCE_SUSPECT;
         if (session != NULL) {
-            sessions_detach(session); /* its asks are cancelled: greeting anew brings them back */
+            /* Its asks are cancelled: a new Hello brings them back. */
+            sessions_detach(session);
         }
         return;
     case ENTRY_RETURNED:
         provider->told = PRESENCE_PRESENT;
         return;
     case ENTRY_GOODBYE:
-        provider->told =
-            provider->session != 0 ? PRESENCE_PRESENT : PRESENCE_AWAY; /* it may be back already */
+        /* The agent may be back already. */
+        provider->told = provider->session != 0 ? PRESENCE_PRESENT : PRESENCE_AWAY;
         provider->said_goodbye = false;
         return;
     case ENTRY_MESSAGE:

@@ -16,8 +16,8 @@ struct verify_worker {
     pthread_t thread;
 };
 
-/* Who joins is not in the accounts yet: the key in the body must be sound, own this connection, and
- * sign. */
+/* A new member is not in the accounts yet. The key in the body must be valid, own this connection,
+ * and sign. */
 static enum reject_code verify_join(const struct request *request, const struct id128 *cluster)
 {
     struct key32 key = request->translation.command.join.account;
@@ -61,14 +61,14 @@ enum reject_code verify_request(struct request *request, const struct id128 *clu
     return REJECT_NONE;
 }
 
-/* Looks for what each result has to leave, after its signature, so that nobody else has anything
- * looked up. A sender that can store again hears of it before anything is decided. */
+/* Looks for the outputs that each result names. The signature is checked before, so no other sender
+ * causes look-ups. A sender that can store again is refused before anything is decided. */
 static enum reject_code look_at_outputs(const struct verify_worker *worker, struct request *request,
                                         struct codec_error *ret_error)
 {
     struct translation *translation = &request->translation;
     enum reject_code code = REJECT_NONE;
-    uint32_t first = 0; /* subtask of the first result that may be stored again */
+    uint32_t first = 0; /* subtask of the first such result */
     int64_t lost = 0;
     for (uint32_t i = 0; i < translation->results_count && code == REJECT_NONE; i++) {
         switch (worker->config.look(worker->config.context, request->account,
@@ -110,7 +110,7 @@ static void handle(struct verify_worker *worker, struct request *request)
     }
     if (code == REJECT_NONE) {
         if (!queue_push(worker->config.core, &request->link)) {
-            request_destroy(&request); /* the broker is stopping: unanswered, so not promised */
+            request_destroy(&request); /* the broker stops; nothing was promised */
         }
         return;
     }

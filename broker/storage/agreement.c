@@ -47,7 +47,7 @@ static bool account_agrees(const struct exchange *exchange, sqlite3_stmt *accoun
            sqlite3_column_int64(account, 2) == row.roles && strcmp(name, row.name) == 0;
 }
 
-/* Every row of `table` with its first column as the account's number. */
+/* Compares every row of `table`; its first column is the account's number. */
 static bool walk(sqlite3 *database, const char *table, const char *sql,
                  bool (*agrees)(const struct exchange *, sqlite3_stmt *),
                  const struct exchange *exchange, int64_t *ret_rows, struct problem *ret_problem)

@@ -1,6 +1,8 @@
-/* broker/storage/agreement.h - does the ledger say of every account what the exchange says? The
- * exchange comes from the journal, whose chain was checked, so where they differ the ledger's row
- * was changed. */
+/* broker/storage/agreement.h compares the ledger's accounts and balances with those of the
+ * exchange.
+ *
+ * The exchange comes from the journal, whose chain was checked. Where the two differ, the ledger's
+ * row was changed. */
 #ifndef BOURSE_BROKER_STORAGE_AGREEMENT_H
 #define BOURSE_BROKER_STORAGE_AGREEMENT_H
 
@@ -10,8 +12,8 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* Tables balances and accounts against the exchange. False with a problem that names table and
- * account. */
+/* Compares the tables balances and accounts with the exchange. Returns false with a problem that
+ * names table and account when a row differs. */
 bool agreement_check(sqlite3 *database, const struct exchange *exchange,
                      struct problem *ret_problem);
 

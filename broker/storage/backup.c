@@ -115,15 +115,15 @@ static bool failed(const char *path, sqlite3 *database, bool *ret_is_wrong,
     return false;
 }
 
-/* All pages in one step, so in one read transaction: a commit in between would start a stepwise
- * copy over again, for ever under load. Writers are not held up; only the WAL grows meanwhile. */
+/* All pages are copied in one step, so in one read transaction. A commit in between would restart a
+ * stepwise copy, for ever under load. Writers are not held up; only the WAL grows meanwhile. */
 static bool copy_pages(sqlite3 *source, sqlite3 *target)
 {
     sqlite3_backup *backup = sqlite3_backup_init(target, "main", source, "main");
     if (backup == NULL) {
         return false;
     }
-    (void)sqlite3_backup_step(backup, -1); /* its code comes again from finish */
+    (void)sqlite3_backup_step(backup, -1); /* finish returns its code again */
     return sqlite3_backup_finish(backup) == SQLITE_OK;
 }
 
@@ -137,7 +137,7 @@ static int keep_first(void *context, int columns, char **values, char **names)
     return 0;
 }
 
-/* What is damaged is not a backup. */
+/* A damaged copy is no backup. */
 static bool check_pages(sqlite3 *database, const char *path, bool *ret_is_wrong,
                         struct problem *ret_problem)
 {
@@ -156,7 +156,7 @@ static bool check_pages(sqlite3 *database, const char *path, bool *ret_is_wrong,
     return true;
 }
 
-/* The copy says that it has a WAL, as its source does; to read such a file SQLite writes beside it,
+/* The copy claims to have a WAL, like its source. SQLite writes beside such a file to read it,
  * which a read-only medium refuses. */
 static bool leave_wal(sqlite3 *database, const char *path, bool *ret_is_wrong,
                       struct problem *ret_problem)
@@ -213,7 +213,7 @@ static bool copy_files(const char *from, const char *to, struct problem *ret_pro
 {
     DIR *directory = opendir(from);
     if (directory == NULL && errno == ENOENT) {
-        return true; /* no blob of that first byte */
+        return true; /* no blob has this first byte */
     }
     if (directory == NULL) {
         problem_set_unread(ret_problem, from, errno);
@@ -242,7 +242,7 @@ static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
 {
     char source[PATH_MAX];
     char target[PATH_MAX];
-    /* The index before the files: a file is there before the index says so. */
+    /* The index is copied before the files: a file exists before the index names it. */
     bool good = private_folder(to, true, ret_problem) &&
                 folder_path(from, "blobs.db", source, sizeof source, ret_problem) &&
                 folder_path(to, "blobs.db", target, sizeof target, ret_problem) &&
@@ -257,16 +257,17 @@ static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
     return good && folder_sync(to, ret_problem);
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the whole market */
 
-/* False with *ret_is_wrong: what is in `from` is damaged; without, it could not be copied. */
+/* Returns false when the copy fails; *ret_is_wrong is then true when the content of `from` is
+ * damaged. */
 typedef bool copy_function(const char *from, const char *to, bool *ret_is_wrong,
                            struct problem *ret_problem);
 
 static bool copy_key(const char *from, const char *to, bool *ret_is_wrong,
                      struct problem *ret_problem)
 {
-    (void)ret_is_wrong; /* only who uses it sees whether it is the right one */
+    (void)ret_is_wrong; /* only the user of the key sees whether it is right */
     return file_copy(from, to, ret_problem);
 }
 
@@ -287,13 +288,13 @@ static bool copy_part(const char *from, const char *to, const char *name, copy_f
     return !*ret_found || copy(source, target, ret_is_wrong, ret_problem);
 }
 
-/* A link to a config that is kept elsewhere is followed: what the broker reads is what is backed
- * up. */
+/* A link to a config that is kept elsewhere is followed: the backup has the file that the broker
+ * reads. */
 static bool copy_config(const char *from, const char *to, bool *ret_is_wrong,
                         struct problem *ret_problem)
 {
     char named[PATH_MAX];
-    (void)ret_is_wrong; /* who reads it says so */
+    (void)ret_is_wrong; /* the reader of the config reports it */
     if (realpath(from, named) == NULL) {
         problem_set(ret_problem, "%s: %s", from, strerror(errno));
         return false;
@@ -301,8 +302,8 @@ static bool copy_config(const char *from, const char *to, bool *ret_is_wrong,
     return file_copy(named, to, ret_problem);
 }
 
-/* What HEAD has seen before the copy begins: the copy may be newer, never older. Index 0: HEAD says
- * nothing. */
+/* Reads HEAD before the copy begins: the copy may be newer than HEAD, never older. Index 0: HEAD
+ * says nothing. */
 static bool read_mark(const char *folder, struct head *ret_head, struct problem *ret_problem)
 {
     char path[PATH_MAX];
@@ -313,7 +314,8 @@ static bool read_mark(const char *folder, struct head *ret_head, struct problem 
     }
     switch (head_read(path, &head, &damage)) {
     case HEAD_OK:
-    case HEAD_MISSING: /* of a backup, or of a restored market that was not started yet */
+    /* A backup has no HEAD, nor has a restored market before its first start. */
+    case HEAD_MISSING:
         break;
     case HEAD_CORRUPT:
         log_warning("%s: nothing shows that this copy is the newest state", damage.text);
@@ -354,7 +356,7 @@ static bool check_mark(const char *from, const struct head *head,
     return true;
 }
 
-/* Entry, command and time of the end of the journal. */
+/* Reads entry, command and time of the end of the journal. */
 static bool read_end(sqlite3 *database, const char *from, struct backup_report *report,
                      struct problem *ret_problem)
 {
@@ -388,7 +390,7 @@ static bool read_end(sqlite3 *database, const char *from, struct backup_report *
     return good;
 }
 
-/* The copy in `folder`, of the market in `from`, whose HEAD said `head`. */
+/* Checks the end of the copy in `folder` against `head`, the HEAD of the market in `from`. */
 static bool check_end(const char *from, const char *folder, const struct head *head,
                       struct backup_report *report, bool *ret_is_wrong, struct problem *ret_problem)
 {
@@ -443,7 +445,7 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
     return true;
 }
 
-/* A copy inside would be copied with the folder, and die with it. */
+/* A copy inside the folder would be copied with the folder, and be lost with it. */
 static bool is_outside(const char *copy, const char *folder, struct problem *ret_problem)
 {
     char inner[PATH_MAX];

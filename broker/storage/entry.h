@@ -1,4 +1,4 @@
-/* broker/storage/entry.h - the bytes of one journal entry: a group of commands, hash-chained.
+/* An entry of the journal holds a group of commands; entries form a hash chain.
  *
  *   offset size field                                    all little endian
  *        0    4 magic "BJE1"
@@ -13,12 +13,12 @@
  *               8   4 account number of the verified sender (UINT32_MAX: the broker itself)
  *              12   2 kind (enum entry_command_kind)
  *              14   2 verdict: bits of enum entry_verdict
- *              16   m kind MESSAGE: the whole envelope as received; kind RESULTS: 32 bytes of dice, with the
- *                   verdict MISSING 32 bytes that say of which results, then the envelope; others: their own
- *                   few bytes
+ *              16   m kind MESSAGE: the whole envelope as received; kind RESULTS: 32 bytes of
+ *                   dice, with the verdict MISSING 32 bytes that mark the results, then the
+ *                   envelope; others: their own few bytes
  *
- * chain hash of an entry = SHA-256 of its bytes (the field at 40 links it to the one before).
- * Pure. */
+ * The chain hash of an entry is the SHA-256 of its bytes; the field at 40 links it to the one
+ * before. The code is pure. */
 #ifndef BOURSE_BROKER_STORAGE_ENTRY_H
 #define BOURSE_BROKER_STORAGE_ENTRY_H
 
@@ -36,24 +36,24 @@ enum {
 };
 
 enum entry_command_kind {
-    ENTRY_MESSAGE = 1,  /* a client's or agent's command but results: its envelope follows */
+    ENTRY_MESSAGE = 1,  /* command of a client or agent, other than results: its envelope */
     ENTRY_GENESIS = 2,  /* first command of a journal: protocol/genesis.h */
     ENTRY_TICK = 3,     /* nothing but log time */
     ENTRY_SUSPECT = 4,  /* u32 account: three heartbeats missed */
-    ENTRY_RETURNED = 5, /* u32 account: it speaks again */
-    ENTRY_GOODBYE = 6,  /* u32 account: it said so, or is gone for good */
+    ENTRY_RETURNED = 5, /* u32 account: the provider speaks again */
+    ENTRY_GOODBYE = 6,  /* u32 account: the provider said goodbye, or is gone for good */
     ENTRY_LIMITS = 7,   /* rules and caps from here on: translate_limits */
     ENTRY_EPOCH = 8,    /* dice of another secret from here on: translate_epoch */
-    ENTRY_RESULTS = 9,  /* an agent's results: the dice that the broker added, then the envelope */
+    ENTRY_RESULTS = 9,  /* results of an agent: the dice that the broker added, then the envelope */
 };
 
-/* What the broker found before it sequenced the command. */
+/* These bits say what the broker found before it gave the command its place. */
 enum entry_verdict {
     ENTRY_SIGNED = 1,  /* the signature is the sender's */
-    ENTRY_MISSING = 2, /* kind RESULTS: of some, what they have to leave is not stored */
+    ENTRY_MISSING = 2, /* kind RESULTS: outputs of some results are not stored */
 };
 
-/* A bit for each result of a batch, from the lowest of the first byte on. */
+/* One bit stands for each result of a batch, from the lowest bit of the first byte on. */
 enum { ENTRY_RESULTS_MAX = 256 };
 struct entry_results {
     uint8_t bits[ENTRY_RESULTS_MAX / 8];
@@ -68,7 +68,8 @@ struct entry_command {
     uint16_t verdict;
     const uint8_t *payload; /* borrowed; without the dice */
     uint32_t payload_length;
-    struct hash32 dice; /* kind RESULTS: no sender can choose them (broker/storage/epoch.h) */
+    /* The dice of kind RESULTS; no sender can choose the dice (broker/storage/epoch.h). */
+    struct hash32 dice;
     struct entry_results missing; /* with the verdict MISSING */
 };
 
@@ -81,17 +82,17 @@ struct entry_head {
     uint64_t first_command;
 };
 
-/* What a member sent: the payload is an envelope. */
+/* Returns true when a member sent the command: the payload is an envelope. */
 bool entry_is_message(const struct entry_command *command);
-/* Size of one command in an entry, its length field included. */
+/* Returns the size of one command in an entry, with its length field. */
 size_t entry_command_size(const struct entry_command *command);
 /* Writes head and commands; returns the size, or 0 when capacity is too small. */
 size_t entry_write(const struct entry_head *head, const struct entry_command *commands,
                    uint8_t *ret_bytes, size_t capacity);
-/* Checks magic, sizes, count, that nothing is left over. */
+/* Returns true when magic, sizes and count are right and no bytes are left over. */
 bool entry_read_head(const void *bytes, size_t length, struct entry_head *ret_head);
-/* Walks the commands: `position` starts at 0 and is moved on; false at the end. Only after
- * entry_read_head. */
+/* Walks the commands; `position` starts at 0 and moves on. Returns false at the end. The caller
+ * calls entry_read_head before. */
 bool entry_next(const void *bytes, size_t length, size_t *position,
                 struct entry_command *ret_command);
 

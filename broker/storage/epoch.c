@@ -47,7 +47,7 @@ void epoch_start(struct epoch *epoch, uint64_t epochs, int64_t log_ns)
     epoch->ends_ns = epochs > 0 ? after(log_ns, epoch->length_ns) : INT64_MAX;
 }
 
-/* What is kept stays as it is: two secrets, of which the journal says which one stands. */
+/* The kept secrets stay unchanged: the journal says which of the two is the present one. */
 void epoch_begin(struct epoch *epoch, int64_t log_ns)
 {
     epoch->secrets.now = epoch->secrets.next;
@@ -70,7 +70,7 @@ struct hash32 epoch_dice(const struct epoch *epoch, uint64_t index)
     uint8_t message[sizeof index];
     struct writer out = writer_over(message, sizeof message);
     writer_u64(&out, index);
-    (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message,
-                                 epoch->secrets.now.bytes); /* always 0 */
+    /* The call always returns 0. */
+    (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message, epoch->secrets.now.bytes);
     return dice;
 }

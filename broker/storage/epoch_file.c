@@ -1,3 +1,4 @@
+/* This part of epoch.h reads and writes the file of the epoch's secrets. */
 #include "broker/storage/epoch.h"
 
 #include "base/text.h"
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* "bourse-epoch 1\n", then each secret in hex with a newline. */
+/* The file is "bourse-epoch 1\n", then each secret in hex with a newline. */
 static const char title[] = "bourse-epoch 1\n";
 enum {
     TITLE_LENGTH = sizeof title - 1,

@@ -26,10 +26,11 @@ static const char magic[8] = "BJHEAD1"; /* with its NUL */
 
 struct head_file {
     int fd;
-    int folder; /* held: its path may name another one by now */
+    int folder; /* kept open: the path may name another folder by now */
     char name[NAME_MAX + 1];
-    uint64_t counter; /* of the newest mark */
-    bool is_short;    /* a file of two slots: `newest` has no copy yet */
+    uint64_t counter; /* counter of the newest mark */
+    /* The file has two slots: `newest` has no copy yet. */
+    bool is_short;
     uint8_t newest[HEAD_SLOT_BYTES];
 };
 
@@ -110,8 +111,8 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length, off_t offset)
     return true;
 }
 
-/* A file that was made and never written: a power cut then may leave it empty, or its size and
- * zeros. Nothing was committed yet, or the journal beside it says otherwise. */
+/* Returns true for a file that was made and never written. A power cut then may leave it empty, or
+ * with its size and zeros. Nothing was committed yet, or else the journal beside it shows that. */
 static bool is_blank(const uint8_t *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -122,7 +123,7 @@ static bool is_blank(const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* What the slots of a file say together. */
+/* The result of reading all slots of a file. */
 struct marks {
     struct head newest;
     uint64_t counter;
@@ -131,7 +132,7 @@ struct marks {
     unsigned damaged;
 };
 
-/* A slot of zeros is one that was never written, as long as its counter was not reached. */
+/* A slot of zeros was never written, as long as the counter has not reached it. */
 static bool was_written(const uint8_t *bytes, size_t slot, size_t length, uint64_t newest)
 {
     const uint8_t *at = bytes + slot * HEAD_SLOT_BYTES;
@@ -158,8 +159,8 @@ static void look_at_slots(const uint8_t bytes[FILE_BYTES], size_t length, struct
     }
 }
 
-/* The newest valid mark. The one that was being written in a crash may be spoilt. `file` may be
- * NULL. */
+/* Reads the newest valid mark; a crash may have spoilt the mark that was being written. `file` may
+ * be NULL. */
 static enum head_status read_newest(int fd, const char *path, struct head *ret_head,
                                     struct head_file *file, struct problem *ret_problem)
 {
@@ -225,7 +226,7 @@ static int open_folder_of(const char *path, char ret_name[NAME_MAX + 1])
     }
     strcpy(copy, path);
     strcpy(again, path);
-    (void)snprintf(ret_name, NAME_MAX + 1, "%s", basename(again)); /* it was opened: it fits */
+    (void)snprintf(ret_name, NAME_MAX + 1, "%s", basename(again)); /* the name fits */
     return open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -340,7 +341,7 @@ enum head_status head_create_again(struct head_file *file, const struct head *he
         errno = error;
         return HEAD_FAILED;
     }
-    (void)close(file->fd); /* nobody can read it any more */
+    (void)close(file->fd); /* no process can read it any more */
     *file = anew;
     return HEAD_OK;
 }

@@ -1,11 +1,11 @@
-/* broker/storage/journal.h - the replicated command log behind one small interface.
+/* The journal is the replicated log of commands behind one small interface.
  *
- * One order for every engine: append, then apply, then release effects. An entry is opaque bytes
+ * Every engine has one order: append, then apply, then release effects. An entry is opaque bytes
  * that carry their own index, epoch, previous chain hash and batch id (broker/storage/entry.h). The
- * SQLite engine is the embedded default: one broker, `lead` always succeeds under the file lock,
- * UNKNOWN cannot occur (a failed fsync stops the process). The memory engine is seeded and
- * injects UNKNOWN, late duplicates, deposal, a shorter tail than exists, BEHIND, for the
- * simulator. A replicated engine (etcd) fits unchanged. */
+ * SQLite engine is the embedded default, for one broker. Its `lead` always succeeds under the file
+ * lock, and UNKNOWN cannot occur (a failed fsync stops the process). The memory engine serves the
+ * simulator. It is seeded and injects UNKNOWN, late duplicates, deposal, a short tail and BEHIND. A
+ * replicated engine (etcd) would fit unchanged. */
 #ifndef BOURSE_BROKER_STORAGE_JOURNAL_H
 #define BOURSE_BROKER_STORAGE_JOURNAL_H
 
@@ -14,7 +14,8 @@
 
 enum journal_status {
     JOURNAL_OK,
-    JOURNAL_UNKNOWN, /* may or may not be in: resolve before anything else, resend the same bytes */
+    /* The entry may or may not be in the log: resolve that first, then resend the same bytes. */
+    JOURNAL_UNKNOWN,
     JOURNAL_DEPOSED,
     JOURNAL_BEHIND,
     JOURNAL_FULL,
@@ -34,14 +35,15 @@ struct journal_leader {
     char broker[64], address[128];
 };
 
-struct journal_base { /* newest snapshot that may replace the log below and including `index` */
+/* The newest snapshot that may replace the log up to and including `index`. */
+struct journal_base {
     uint64_t index;
     uint8_t chain[32], state[32];
 };
 
 struct journal;
 
-/* What an engine implements; `self` is the engine's own. */
+/* An engine implements these functions; `self` is its own state. */
 struct journal_engine {
     enum journal_status (*lead)(void *self, uint64_t last_index, const struct journal_leader *me,
                                 uint64_t *ret_epoch);
@@ -54,23 +56,24 @@ struct journal_engine {
     void (*destroy)(void *self);
 };
 
-/* Takes `self` over. NULL when out of memory (self is destroyed then). */
+/* Creates a journal and takes `self` over. Returns NULL when memory is short; then `self` is
+ * destroyed. */
 struct journal *journal_create(const struct journal_engine *engine, void *self);
 void journal_destroy(struct journal **journal);
 
-/* Fences every former leader out; `last_index` is the last entry applied here: BEHIND when there
- * is more. */
+/* Fences every former leader out. `last_index` is the last entry applied here; returns BEHIND when
+ * the log has more. */
 enum journal_status journal_lead(struct journal *journal, uint64_t last_index,
                                  const struct journal_leader *me, uint64_t *ret_epoch);
-/* One append at a time; all or nothing; OK means durable (P6). */
+/* Appends all entries or none, one append at a time. OK means durable (P6). */
 enum journal_status journal_append(struct journal *journal, uint64_t epoch,
                                    const struct journal_entry *entries, size_t count);
-/* The entry at `index`, waiting up to timeout_ms for it: OK, UNAVAILABLE (not there yet), BEHIND
- * (truncated away: load the snapshot of the base), CORRUPT. */
+/* Reads the entry at `index`, and waits up to timeout_ms for it. Returns OK, UNAVAILABLE (not there
+ * yet), BEHIND (truncated: load the snapshot of the base) or CORRUPT. */
 enum journal_status journal_next(struct journal *journal, uint64_t index,
                                  struct journal_entry *ret_entry, int timeout_ms);
-enum journal_status journal_leader(struct journal *journal,
-                                   struct journal_leader *ret_leader); /* a hint, never proof */
+/* Reads the present leader: a hint, never proof. */
+enum journal_status journal_leader(struct journal *journal, struct journal_leader *ret_leader);
 enum journal_status journal_truncate(struct journal *journal, uint64_t epoch,
                                      const struct journal_base *base);
 const char *journal_status_text(enum journal_status status);

@@ -19,7 +19,7 @@ struct journal_log {
     struct random dice;
     struct journal_faults faults;
     uint64_t entries_max;
-    uint64_t base;          /* entries at or below are cut away */
+    uint64_t base;          /* entries up to this one are cut off */
     struct stored before;   /* the chain at the base; no bytes */
     struct stored *entries; /* entry base + 1 + i */
     size_t count;
@@ -27,7 +27,7 @@ struct journal_log {
     uint64_t epoch;
     struct journal_leader leader;
 
-    /* An append that is still under way, as its sender may suspect or not. */
+    /* An append may be still under way, whether or not its sender suspects it. */
     struct stored *late;
     size_t late_count;
     uint64_t late_index;
@@ -113,7 +113,7 @@ static bool copy_entry(const struct journal_entry *entry, struct stored *ret_sto
     return true;
 }
 
-/* Takes the bytes over when they follow. */
+/* Takes the bytes over when they follow the last entry. */
 static enum journal_status take(struct journal_log *log, struct stored *stored)
 {
     struct entry_head head;
@@ -146,7 +146,7 @@ static void cut_back(struct journal_log *log, size_t count)
     }
 }
 
-/* All or nothing, as the interface says. */
+/* Takes all entries or none, as the interface says. */
 static enum journal_status take_all(struct journal_log *log, const struct journal_entry *entries,
                                     size_t count)
 {
@@ -164,7 +164,8 @@ static enum journal_status take_all(struct journal_log *log, const struct journa
     return JOURNAL_OK;
 }
 
-/* What was under way arrives: where it no longer fits, or its epoch is over, it is fenced out. */
+/* Lets the late append arrive. It is fenced out when it no longer fits, or when its epoch is
+ * over. */
 static void deliver_late(struct journal_log *log)
 {
     size_t before = log->count;
@@ -179,7 +180,7 @@ static void deliver_late(struct journal_log *log)
     forget_late(log);
 }
 
-/* Keeps a copy that arrives later. Out of memory: it is simply lost, which is as allowed. */
+/* Keeps a copy that arrives later. If memory is short the copy is lost, which is allowed too. */
 static void send_late(struct journal_log *log, uint64_t epoch, const struct journal_entry *entries,
                       size_t count)
 {
@@ -224,7 +225,7 @@ static enum journal_status view_lead(void *self, uint64_t last_index,
     return JOURNAL_OK;
 }
 
-/* A resend after UNKNOWN: the same bytes are in already. */
+/* Returns true when the same bytes are in already, after a resend for UNKNOWN. */
 static bool is_in(const struct journal_log *log, const struct journal_entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -285,7 +286,7 @@ static enum journal_status view_next(void *self, uint64_t index, struct journal_
                                      int timeout_ms)
 {
     struct journal_log *log = ((struct view *)self)->log;
-    (void)timeout_ms; /* virtual time is the simulator's: it calls again */
+    (void)timeout_ms; /* the simulator has virtual time: it calls again */
     if (index <= log->base) {
         return JOURNAL_BEHIND;
     }

@@ -10,7 +10,7 @@
 #include "broker/storage/entry.h"
 #include "ledger/store/sqlite_code.h"
 
-/* bytes stands last, so that reading the other columns never touches its overflow pages. */
+/* The column bytes is last, so that reading other columns never touches its overflow pages. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS journal("
     "  idx INTEGER PRIMARY KEY, chain BLOB NOT NULL, next_command INTEGER NOT NULL,"
@@ -18,8 +18,8 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS journal_base("
     "  id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, idx INTEGER NOT NULL,"
     "  chain BLOB NOT NULL, state BLOB NOT NULL, next_command INTEGER NOT NULL) STRICT;"
-    /* Not beside entries: a row that was lost had the epoch, and what stood below the first of
-     * them. */
+    /* The row is not made beside entries: a lost row had the epoch, and the base of the first
+     * entry. */
     "INSERT OR IGNORE INTO journal_base SELECT 1, 0, 0, zeroblob(32), zeroblob(32), 1"
     "  WHERE NOT EXISTS (SELECT 1 FROM journal);";
 
@@ -48,7 +48,7 @@ struct engine {
     sqlite3 *database; /* borrowed */
     sqlite3_stmt *prepared[STATEMENTS];
     uint64_t epoch; /* 0 until journal_lead */
-    uint8_t *lent;  /* the entry that journal_next gave out last */
+    uint8_t *lent;  /* the entry that journal_next returned last */
     size_t lent_capacity;
     struct journal_leader leader;
 };
@@ -92,7 +92,7 @@ static void bind_blob(sqlite3_stmt *statement, int position, const void *bytes, 
     (void)sqlite3_bind_blob64(statement, position, bytes, length, SQLITE_STATIC); /* likewise */
 }
 
-/* Steps a statement that returns no row, and readies it for the next use. */
+/* Steps a statement that returns no row, and resets it for the next use. */
 static enum journal_status finish(sqlite3_stmt *statement)
 {
     int code = sqlite3_step(statement);
@@ -104,7 +104,7 @@ static enum journal_status finish(sqlite3_stmt *statement)
 /* ---- rows */
 
 struct row {
-    struct journal_last end; /* where the journal stands after this entry */
+    struct journal_last end; /* the end of the journal after this entry */
     const uint8_t *bytes;    /* borrowed from the statement */
     size_t length;
 };
@@ -119,7 +119,7 @@ static bool column_hash(sqlite3_stmt *statement, int column, struct hash32 *ret_
     return true;
 }
 
-/* idx, chain, next_command: the first three columns of both tables. */
+/* Reads idx, chain and next_command: the first three columns of both tables. */
 static bool column_last(sqlite3_stmt *statement, struct journal_last *ret_last)
 {
     sqlite3_int64 index = sqlite3_column_int64(statement, 0);
@@ -161,7 +161,7 @@ static enum journal_status read_last(struct engine *engine, struct journal_last 
     return code == SQLITE_DONE ? read_base(engine, ret_last, &epoch) : status;
 }
 
-/* Whether an entry follows `before`, and where the journal stands after it. */
+/* Returns true when an entry follows `before`. *ret_end is then the end of the journal after it. */
 static bool follows(const struct journal_last *before, const void *bytes, size_t length,
                     struct journal_last *ret_end)
 {
@@ -260,7 +260,7 @@ static enum journal_status engine_append(void *self, uint64_t epoch,
     return end_savepoint(engine, status);
 }
 
-/* The chain value of the entry before `index`: of a row, or of the base. */
+/* Reads the chain value of the entry before `index`, from its row or from the base. */
 static enum journal_status read_before(struct engine *engine, uint64_t index,
                                        const struct journal_last *base,
                                        struct journal_last *ret_before)
@@ -295,8 +295,8 @@ static enum journal_status check_row(sqlite3_stmt *select, const struct journal_
     return JOURNAL_OK;
 }
 
-/* A copy: a statement left at its row would hold its read transaction open, and the WAL would
- * never be reused. */
+/* The entry is copied: a statement left at its row would hold its read transaction open, and the
+ * WAL would never be reused. */
 static enum journal_status lend(struct engine *engine, const struct row *row)
 {
     if (row->length > engine->lent_capacity) {
@@ -318,7 +318,7 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     struct journal_last base;
     struct journal_last before;
     uint64_t epoch;
-    (void)timeout_ms; /* nobody else can append while the caller waits */
+    (void)timeout_ms; /* no other thread can append meanwhile */
     enum journal_status status = read_base(engine, &base, &epoch);
     if (status == JOURNAL_OK && index <= base.index) {
         status = JOURNAL_BEHIND;
@@ -434,7 +434,7 @@ static enum journal_status prepare(struct engine *engine, struct problem *ret_pr
     return JOURNAL_OK;
 }
 
-/* "tables results, transfers": those that do not pass alone. */
+/* Writes "tables results, transfers": those that fail the check on their own. */
 static void name_damaged_tables(sqlite3 *database, char ret_names[100])
 {
     sqlite3_stmt *tables = NULL;
@@ -473,11 +473,11 @@ static enum journal_status check_pages(struct engine *engine, struct problem *re
     return JOURNAL_OK;
 }
 
-/* Where the walk over all entries found the journal to end, and its chain value where HEAD
- * points. */
+/* The end of the journal as the walk over all entries found it, and the chain value at HEAD's
+ * entry. */
 struct walk {
     struct journal_last last;
-    uint64_t epoch;          /* of the last entry; 0: there is none */
+    uint64_t epoch;          /* epoch of the last entry; 0: none */
     const struct head *head; /* or NULL */
     bool met_head;
     struct hash32 chain_at_head;
@@ -491,7 +491,7 @@ static void pass_head(struct walk *walk)
     }
 }
 
-/* Of one that was read before. */
+/* Returns the epoch of a row that was read before. */
 static uint64_t epoch_of(const struct row *row)
 {
     struct entry_head head = {.epoch = 0};
@@ -574,7 +574,7 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
     return JOURNAL_OK;
 }
 
-/* Each start leads under the next epoch: with an older one two starts would write under the
+/* Each start leads under the next epoch; an older epoch would let two starts write under the
  * same. */
 static enum journal_status check_epoch(const struct walk *walk, uint64_t epoch,
                                        struct problem *ret_problem)
@@ -621,7 +621,7 @@ static enum journal_status check_entries(struct engine *engine,
     return status;
 }
 
-/* In one transaction, so that tables made for a journal that is then refused are not made. */
+/* One transaction does all, so that a refused journal leaves no new tables. */
 static enum journal_status check_start(struct engine *engine,
                                        const struct journal_sqlite_start *start,
                                        struct journal_last *ret_last, struct problem *ret_problem)

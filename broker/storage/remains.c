@@ -14,7 +14,7 @@
 
 enum { ASIDE_MAX = 1000 };
 
-/* ---------------------------------------------------------------- what is left */
+/* ---------------------------------------------------------------- remains */
 
 static bool unread(const char *path, struct problem *ret_problem)
 {
@@ -39,15 +39,15 @@ static bool is_snapshot(const char *name)
     return strncmp(name, "state-", 6) == 0;
 }
 
-/* The index, or a folder of blobs that begin with the same byte. A first start makes other names
- * only. */
+/* Names the index, or a folder of blobs that begin with the same byte. A first start makes only
+ * other names. */
 static bool is_of_blobs(const char *name)
 {
     return strcmp(name, "blobs.db") == 0 ||
            (strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2);
 }
 
-/* Whether a folder that may be missing holds a name of that kind. */
+/* Finds whether a folder, which may be missing, holds a name of this kind. */
 static bool holds(const char *folder, const char *name, bool (*is_kind)(const char *name),
                   bool *ret_holds, struct problem *ret_problem)
 {
@@ -162,8 +162,8 @@ static bool make_aside(const char *folder, char ret_aside[PATH_MAX], struct prob
     return false;
 }
 
-/* The old key is there until the new one, whose notes say that it follows another, takes its
- * name. */
+/* The old key stays until the new one takes its name. Notes of the new key say that it follows
+ * another. */
 static bool replace_key(const char *folder, const char *aside, struct problem *ret_problem)
 {
     char key[PATH_MAX];

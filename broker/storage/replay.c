@@ -7,7 +7,7 @@
 
 bool replay_knows_rules(uint32_t rules)
 {
-    return rules == 0 || rules == EXCHANGE_RULES; /* 0: at the genesis, before the first limits */
+    return rules == 0 || rules == EXCHANGE_RULES; /* 0: the genesis, before the first limits */
 }
 
 static bool is_replayable(const struct exchange *exchange, const struct entry_command *entry,

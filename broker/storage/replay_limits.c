@@ -1,3 +1,4 @@
+/* This part of replay.h finds limits for commands from before the first limits in the journal. */
 #include "broker/storage/replay.h"
 
 #include "broker/core/translate.h"
@@ -32,7 +33,7 @@ void replay_presume_limits(sqlite3 *database, struct exchange *exchange, uint64_
     if (exchange_rules(exchange) != 0 ||
         sqlite3_prepare_v2(database, "SELECT bytes FROM journal WHERE idx >= ?1 ORDER BY idx", -1,
                            &rows, NULL) != SQLITE_OK) {
-        return; /* the replay itself meets what cannot be read, and says so */
+        return; /* the replay meets and reports unreadable rows itself */
     }
     (void)sqlite3_bind_int64(rows, 1, (sqlite3_int64)first); /* a fresh statement: cannot fail */
     while (!found && sqlite3_step(rows) == SQLITE_ROW) {

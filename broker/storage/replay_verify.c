@@ -1,3 +1,4 @@
+/* This part of replay.h rebuilds a market from entry 1 and compares it with what is stored. */
 #include "broker/storage/replay.h"
 
 #include "base/sha256.h"
@@ -25,19 +26,21 @@
 struct verification {
     sqlite3 *database;
     struct exchange *exchange;
-    struct ledger_comparison *comparison; /* the stored tables against what the replay gives */
+    /* Compares the stored tables with those of the replay. */
+    struct ledger_comparison *comparison;
     uint64_t records;
     uint64_t entry;       /* last one applied */
-    uint64_t entry_epoch; /* that it was written under; 0: there is none */
-    uint64_t epoch;       /* as the journal's base has it */
+    uint64_t entry_epoch; /* epoch of this entry; 0: there is none */
+    uint64_t epoch;       /* epoch in the journal's base */
     uint64_t next_command;
     struct hash32 chain;
     struct head head;
     bool has_head; /* a backup has none */
     struct hash32 chain_at_head;
     struct genesis genesis;
-    struct snapshot_mark snapshot; /* to compare with on the way; entry 0: none */
-    enum replay_status fault; /* what it is when something fails; a difference, until it is said */
+    struct snapshot_mark snapshot; /* compared when the replay gets there; entry 0: none */
+    /* The result when something fails: a difference, until another reason is set. */
+    enum replay_status fault;
 };
 
 static bool differs(struct problem *ret_problem, const char *what, uint64_t where)
@@ -72,7 +75,7 @@ static bool compared(struct verification *verification, enum ledger_store_status
 struct comparing {
     struct verification *verification;
     struct problem *problem;
-    bool found; /* a row differs, or could not be read: the problem says which */
+    bool found; /* a row differs or is unreadable: the problem names it */
 };
 
 static bool compare_records(void *context, const struct translation *said,
@@ -103,7 +106,7 @@ static bool take_genesis(struct verification *verification, const void *bytes, s
            genesis_read(command.payload, command.payload_length, &verification->genesis);
 }
 
-/* No program has the rules of a journal that spans a change of them. */
+/* No program has the rules of both parts of a journal in which the rules changed. */
 static void advise_the_audit(struct problem *problem)
 {
     struct problem found = *problem;
@@ -168,7 +171,7 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
     return true;
 }
 
-/* What stands below the first entry: nothing, as the journal is whole. */
+/* The base must hold nothing below the first entry, as the journal is whole. */
 static bool verify_base(struct verification *verification, struct problem *ret_problem)
 {
     sqlite3_stmt *rows = NULL;
@@ -228,9 +231,9 @@ static bool verify_epoch(const struct verification *verification, struct problem
     return true;
 }
 
-/* ---------------------------------------------------------------- what HEAD has seen of it */
+/* ---------------------------------------------------------------- marks of HEAD */
 
-/* Before the database is looked at: a broker that runs writes HEAD after each commit. */
+/* HEAD is read before the database: a running broker writes HEAD after each commit. */
 static bool read_head(struct verification *verification, const char *folder,
                       struct problem *ret_problem)
 {
@@ -312,7 +315,7 @@ static bool verify_acts(struct verification *verification, struct problem *ret_p
     return failed(verification);
 }
 
-/* ---------------------------------------------------------------- what was derived from it */
+/* ---------------------------------------------------------------- derived data */
 
 static bool verify_state(struct verification *verification, struct problem *ret_problem)
 {
@@ -352,7 +355,7 @@ static bool verify_all(struct verification *verification, const char *folder,
                        struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    struct broker_config config; /* for its limits, where the journal says none */
+    struct broker_config config; /* for its limits, if the journal has none */
     struct exchange *snapshot = NULL;
     if (!read_head(verification, folder, ret_problem)) {
         return false;
@@ -369,14 +372,13 @@ static bool verify_all(struct verification *verification, const char *folder,
         SNAPSHOT_UNREAD) {
         return failed(verification);
     }
-    exchange_destroy(&snapshot); /* only what it says of itself is wanted */
+    exchange_destroy(&snapshot); /* only its mark is needed */
     verification->exchange = exchange_create(&config.limits);
     if (verification->exchange == NULL) {
         problem_set(ret_problem, "out of memory");
         return failed(verification);
     }
-    /* One read transaction: journal and ledger of the same moment, whatever a running broker
-     * does. */
+    /* One read transaction shows journal and ledger of the same moment, even if a broker runs. */
     if (sqlite3_exec(verification->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
         return unreadable(verification, ret_problem);
     }

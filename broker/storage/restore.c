@@ -1,3 +1,4 @@
+/* This part of backup.h turns a backup into a market again, after all checks. */
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/core/acts.h"
@@ -25,17 +26,19 @@
 
 enum { BLOB_HASH_BYTES = sizeof(struct hash32) };
 
-/* A restore in progress, still beside its place. */
+/* A restore in progress; its folder is still beside its place. */
 struct restore {
     const struct restore_options *options;
     char folder[PATH_MAX];
     struct backup_report report;
     struct replay_summary summary;
-    struct head head; /* that was shown */
-    char *shown;      /* so was this: a checkpoint, or a receipt, which ends with one */
+    struct head head; /* the HEAD that was shown */
+    /* A checkpoint that was shown, or a receipt, which ends with one. */
+    char *shown;
     size_t shown_length;
     struct journal_last last;
-    bool is_wrong; /* why it ended: what was looked at, not what could not be done */
+    /* The restore ended because of the content, not because an operation failed. */
+    bool is_wrong;
 };
 
 static bool wrong(struct restore *restore)
@@ -44,8 +47,7 @@ static bool wrong(struct restore *restore)
     return false;
 }
 
-/* ---------------------------------------------------------------- the journal, and a HEAD that was
- * shown */
+/* ---------------------------------------------------------------- the journal, and a shown HEAD */
 
 static bool read_head(struct restore *restore, struct problem *ret_problem)
 {
@@ -63,7 +65,8 @@ static bool read_head(struct restore *restore, struct problem *ret_problem)
     return false;
 }
 
-/* Before anything is copied: a name that was mistyped says nothing of the backup. */
+/* The shown files are read before anything is copied: a mistyped name says nothing about the
+ * backup. */
 static bool read_shown(struct restore *restore, struct problem *ret_problem)
 {
     const struct restore_options *options = restore->options;
@@ -76,8 +79,8 @@ static bool read_shown(struct restore *restore, struct problem *ret_problem)
 static const char way_on[] = "find a newer backup. Where there is none, restore without what was "
                              "shown, and start once with --adopt-journal: what came later is lost";
 
-/* The usual case of what journal_sqlite_open finds wrong: last night's backup, and HEAD of this
- * noon. */
+/* This is the usual fault that journal_sqlite_open would find: last night's backup, and HEAD of
+ * today. */
 static bool check_reach(struct restore *restore, struct problem *ret_problem)
 {
     if (restore->report.entry >= restore->head.index) {
@@ -129,7 +132,7 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
     return good;
 }
 
-/* The end of the audit log, as far as HEAD has seen it. *ret_mark: what the new HEAD says of it. */
+/* Checks the audit log up to the end that HEAD has seen. *ret_mark is the mark for the new HEAD. */
 static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
                        struct problem *ret_problem)
 {
@@ -140,7 +143,7 @@ static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
     }
     if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         problem_set(ret_problem, "%s cannot be read", path);
-        (void)sqlite3_close(database); /* was not opened */
+        (void)sqlite3_close(database); /* it is not open */
         return false;
     }
     enum acts_reach reach =
@@ -159,7 +162,8 @@ static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
     return false;
 }
 
-/* HEAD was shown, and journal and audit log go with it: from here on they belong together again. */
+/* Writes HEAD when one was shown and journal and audit log fit it: from here on they belong
+ * together. */
 static bool settle_head(struct restore *restore, struct problem *ret_problem)
 {
     char path[PATH_MAX];
@@ -188,7 +192,7 @@ static bool check_replay(struct restore *restore, struct problem *ret_problem)
     return status == REPLAY_OK;
 }
 
-/* ---------------------------------------------------------------- a checkpoint that was shown */
+/* ---------------------------------------------------------------- a shown checkpoint */
 
 static bool check_against(struct restore *restore, struct ledger_reader *reader,
                           const struct checkpoint *shown, struct problem *ret_problem)
@@ -266,14 +270,14 @@ static bool check_checkpoint(struct restore *restore, struct problem *ret_proble
 
 /* ---------------------------------------------------------------- audit */
 
-/* bourse-audit ends with 1 when it found something, with others when it could not look. */
+/* bourse-audit ends with 1 after a finding, and with another code when it could not check. */
 static bool check_audit(struct restore *restore, struct problem *ret_problem)
 {
     enum { AUDIT_FOUND = 1, AUDIT_NOT_THERE = 127 };
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
-        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own standard output is one report */
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own standard output is a single report */
         (void)execl(restore->options->audit, "bourse-audit", restore->folder, (char *)NULL);
         _exit(AUDIT_NOT_THERE);
     }
@@ -297,7 +301,7 @@ static bool check_audit(struct restore *restore, struct problem *ret_problem)
 
 /* ---------------------------------------------------------------- blobs */
 
-/* False with errno. */
+/* Returns false with errno when the file cannot be read. */
 static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_size)
 {
     uint8_t bytes[1 << 16];
@@ -321,8 +325,8 @@ static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_si
     return good;
 }
 
-/* What is not there is the market's fault, what cannot be read is not. False with a problem for the
- * latter. */
+/* A missing file is a fault of the market; an unreadable one is not. Returns false with a problem
+ * when the file cannot be read. */
 static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
                      struct problem *ret_problem)
 {
@@ -344,7 +348,7 @@ static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
     return true;
 }
 
-/* `path` NULL: where its bytes would be cannot be known. */
+/* `path` is NULL when the place of the blob's file is unknown. */
 static bool forget_blob(sqlite3 *database, sqlite3_int64 row, const char *path,
                         struct problem *ret_problem)
 {
@@ -362,7 +366,8 @@ static bool forget_blob(sqlite3 *database, sqlite3_int64 row, const char *path,
     return true;
 }
 
-/* As if what was left out had never been stored: whoever has the bytes may send them again. */
+/* Makes the index look as if the left-out blobs had never been stored: their owners may send them
+ * again. */
 static bool forget_owners(sqlite3 *database)
 {
     return sqlite3_exec(database,
@@ -372,7 +377,7 @@ static bool forget_owners(sqlite3 *database)
                         NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* False with a problem when it could not be looked at, or forgotten. */
+/* Returns false with a problem when the blob could not be checked, or not forgotten. */
 static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct problem *ret_problem)
 {
     char hex[2 * BLOB_HASH_BYTES + 1];
@@ -432,7 +437,7 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
         problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(database));
         good = sqlite_could_not(database) ? false : wrong(restore);
     }
-    (void)sqlite3_close(database); /* committed, or to be thrown away */
+    (void)sqlite3_close(database); /* committed, or thrown away */
     return good;
 }
 
@@ -451,7 +456,7 @@ static bool refuse_damaged(struct restore *restore, struct problem *ret_problem)
     return wrong(restore);
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the whole market */
 
 static bool check_all(struct restore *restore, struct problem *ret_problem)
 {
@@ -471,7 +476,7 @@ bool backup_check(const char *folder, const char *audit, struct backup_report *r
     if (good) {
         status = replay_check(folder, &restore.summary, ret_problem);
     }
-    if (good && status == REPLAY_OTHER_RULES) { /* it cannot be replayed, only audited */
+    if (good && status == REPLAY_OTHER_RULES) { /* no replay is possible, only an audit */
         log_warning("not replayed: %s", ret_problem->text);
         status = REPLAY_OK;
     }
@@ -483,8 +488,8 @@ bool backup_check(const char *folder, const char *audit, struct backup_report *r
     return good;
 }
 
-/* A folder with HEAD is one that a broker serves, or served: two of them from one would be two
- * histories. */
+/* A folder with HEAD belongs to a broker that serves or served it. Two brokers from one folder
+ * would be two histories. */
 static bool is_backup(const char *folder, struct problem *ret_problem)
 {
     char path[PATH_MAX];

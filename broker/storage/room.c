@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 enum {
-    LAST_SHARE = 4,        /* of the reserve: its last part */
+    LAST_SHARE = 4,        /* of the reserve: the last part */
     LAST_MOST = 8 << 20,   /* bytes: some hundred acts */
-    LAST_LEAST = 64 << 10, /* bytes of one act, with SQLite's copies of it */
+    LAST_LEAST = 64 << 10, /* bytes: one act, with SQLite's copies of it */
     LAST_STEP = 4 << 10,
-    FREE_SHARE = 8, /* of the reserve, free: below, there is only the last part */
+    FREE_SHARE = 8, /* of the reserve: with less free space only the last part is left */
 };
 
 /* ---------------------------------------------------------------- the file */
@@ -39,7 +39,7 @@ static int64_t free_bytes(const struct room *room)
     return (int64_t)status.f_bavail * (int64_t)status.f_frsize;
 }
 
-/* All of it or nothing: a part would be missed when it counts. */
+/* Takes all bytes or none: a missing part would be missed when it counts. */
 static bool take_file(const char *path, int64_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -47,10 +47,10 @@ static bool take_file(const char *path, int64_t bytes)
         return false;
     }
     int error = posix_fallocate(fd, 0, bytes);
-    if (error == 0 && ftruncate(fd, bytes) != 0) { /* an older, larger one */
+    if (error == 0 && ftruncate(fd, bytes) != 0) { /* an older file was larger */
         error = errno;
     }
-    (void)close(fd); /* its bytes are nothing */
+    (void)close(fd); /* its content does not matter */
     if (error != 0) {
         (void)unlink(path);
     }
@@ -61,7 +61,7 @@ static bool take(struct room *room)
 {
     room->is_held = take_file(room->path, room->bytes);
     if (room->is_held) {
-        (void)unlink(room->last_path); /* the reserve has its room again */
+        (void)unlink(room->last_path); /* the reserve has this space again */
         room->is_last_held = false;
     }
     return room->is_held;
@@ -72,7 +72,7 @@ static int64_t last_bytes(const struct room *room)
     return room->bytes / LAST_SHARE < LAST_MOST ? room->bytes / LAST_SHARE : LAST_MOST;
 }
 
-/* As much of the last part as there is room for; none where that is not enough for one act. */
+/* Takes as much of the last part as fits, or nothing when that is too little for one act. */
 static void take_last(struct room *room)
 {
     const int64_t most = last_bytes(room);
@@ -85,7 +85,7 @@ static void take_last(struct room *room)
     }
 }
 
-/* The file stays, smaller and under another name: nobody else gets at its last part. */
+/* The file stays, smaller and under another name, so no other program gets its last part. */
 static bool give_all_but_last(struct room *room)
 {
     room->is_held = false;
@@ -113,7 +113,8 @@ enum room_state room_state(const struct room *room)
     return atomic_load_explicit(&room->state, memory_order_relaxed);
 }
 
-/* To begin and to end: whoever stopped the market must be able to resume it. */
+/* FREEZE and HALT also end the state that they begin: the operator must be able to resume the
+ * market. */
 static bool is_operators(enum message_type type)
 {
     return type == MESSAGE_FREEZE || type == MESSAGE_HALT;
@@ -180,7 +181,7 @@ bool room_met_full(struct room *room)
     if (room->is_last_held) {
         room->is_last_held = false;
         if (unlink(room->last_path) == 0) {
-            move_to(room, ROOM_NONE); /* until the commit is through: then what is left counts */
+            move_to(room, ROOM_NONE); /* until the commit succeeds: then the free space counts */
             return true;
         }
         log_error("%s cannot be removed: %s", room->last_path, strerror(errno));
@@ -190,7 +191,7 @@ bool room_met_full(struct room *room)
     return false;
 }
 
-/* Once the reserve is not held. */
+/* Returns the state while the reserve is not held. */
 static enum room_state unheld_state(struct room *room)
 {
     if (!room->is_last_held) {
@@ -227,7 +228,7 @@ void room_open(struct room *room, const char *folder, int64_t bytes)
         room->bytes = 0;
     }
     if (room->bytes == 0) {
-        (void)unlink(room->path); /* of an earlier config */
+        (void)unlink(room->path); /* files of an earlier config */
         (void)unlink(room->last_path);
         return;
     }

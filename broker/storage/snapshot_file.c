@@ -93,8 +93,8 @@ struct exchange *snapshot_decode(const struct exchange_limits *limits, const uin
 
 static int newest_first(const void *left, const void *right)
 {
-    return strcmp(*(char *const *)right,
-                  *(char *const *)left); /* digits of one width sort like numbers */
+    /* Digits of one width sort like numbers. */
+    return strcmp(*(char *const *)right, *(char *const *)left);
 }
 
 static bool is_snapshot(const char *name)
@@ -105,7 +105,7 @@ static bool is_snapshot(const char *name)
 
 enum { LISTED_MAX = 1024 };
 
-/* Names in the folder, newest first; the caller frees each. False with errno. */
+/* Lists the names in the folder, newest first; the caller frees each. Returns false with errno. */
 static bool list(const char *folder, char *ret_names[LISTED_MAX], size_t *ret_count)
 {
     DIR *directory = opendir(folder);
@@ -134,9 +134,9 @@ static bool path_of(const char *folder, const char *name, char ret_path[PATH_SIZ
     return snprintf(ret_path, PATH_SIZE, "%s/%s", folder, name) < PATH_SIZE;
 }
 
-/* All but `newest` and those before it that are kept beside it. What is of a later time than that
- * is of another history, since commands only go forward: as of a journal before an older one was
- * put back. */
+/* Removes all snapshots except `newest` and the kept ones before it. A later snapshot belongs to
+ * another history, since commands only go forward: for example to a journal that an older one
+ * replaced. */
 static void remove_others(const char *folder, const char *newest)
 {
     char *names[LISTED_MAX];
@@ -180,7 +180,7 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
     return written;
 }
 
-/* The mark of a file that is whole, whatever state is in it. */
+/* Reads the mark of a whole file, whatever its state is. */
 static bool read_mark(const uint8_t *bytes, size_t length, struct snapshot_mark *ret_mark)
 {
     if (length < HEAD_BYTES + TAIL_BYTES || memcmp(bytes, magic, sizeof magic) != 0) {
@@ -193,7 +193,7 @@ static bool read_mark(const uint8_t *bytes, size_t length, struct snapshot_mark 
     return memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
 }
 
-/* A snapshot of this market, taken after an entry that its journal does not have. */
+/* Handles a snapshot of this market, taken after an entry that its journal does not have. */
 static enum snapshot_found meet_newer(const struct snapshot_search *search, const char *path,
                                       uint64_t entry, struct problem *ret_problem)
 {
@@ -254,7 +254,7 @@ static enum snapshot_found weigh(const struct snapshot_search *search, const cha
     return SNAPSHOT_UNREAD;
 }
 
-/* One snapshot. NONE: a log line says why it is passed over. */
+/* Loads one snapshot. NONE: a log line says why the snapshot is skipped. */
 static enum snapshot_found load(const struct snapshot_search *search, const char *path,
                                 struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
                                 struct problem *ret_problem)

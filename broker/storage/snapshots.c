@@ -39,8 +39,8 @@ bool snapshots_apply(sqlite3 *database, struct exchange *exchange, uint64_t firs
         problem_set(ret_problem, "the journal cannot be read: %s", sqlite3_errmsg(database));
         return false;
     }
-    (void)sqlite3_bind_int64(
-        select, 1, (sqlite3_int64)first); /* two numbers of a fresh statement: cannot fail */
+    /* Two numbers of a fresh statement: the binds cannot fail. */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)first);
     (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)last);
     uint64_t expected = first;
     bool good = true;
@@ -124,7 +124,7 @@ static void handle(struct snapshots *snapshots, const struct snapshot_request *r
         problem_set(&problem, "%s cannot be opened", snapshots->database);
     }
     good = good && make(snapshots, database, request, &problem);
-    (void)sqlite3_close(database); /* read only: nothing to lose */
+    (void)sqlite3_close(database); /* read-only: nothing to lose */
     if (good) {
         log_info("snapshot at command %" PRIu64, request->mark.command);
     } else {

@@ -1,10 +1,9 @@
-/* broker/storage/snapshots.h - the thread that writes snapshots with a second exchange
- * (docs/architecture.md).
+/* A thread of its own writes snapshots with a second exchange (docs/architecture.md).
  *
- * For each mark it loads the last snapshot, applies the journal up to the mark over its own
- * read-only connection, and compares state hashes: the market never pauses, and every snapshot is a
- * self-check. A hash that differs ends the broker at once, before anything more is built on it
- * (P10). */
+ * For each mark the thread loads the last snapshot and applies the journal up to the mark, over its
+ * own read-only connection. Then it compares state hashes. So the market never pauses, and every
+ * snapshot checks itself. A hash that differs ends the broker at once, before anything more is
+ * built on it (P10). */
 #ifndef BOURSE_BROKER_STORAGE_SNAPSHOTS_H
 #define BOURSE_BROKER_STORAGE_SNAPSHOTS_H
 
@@ -21,15 +20,16 @@ struct snapshot_request {
     struct snapshot_mark mark;
 };
 
-/* `database`: path of the ledger; `folder`: where snapshots lie. The process ends when that
- * fails. */
+/* Starts the thread. `database` is the ledger's path, `folder` holds the snapshots. The process
+ * ends when memory or threads are short. */
 struct snapshots *snapshots_start(const char *database, const char *folder,
                                   const struct exchange_limits *limits, struct queue *requests);
-/* Closes `requests`, drops those not begun, ends the thread. With `end` (else NULL) makes one of
- * that moment, the last of the journal, before it returns. */
+/* Closes `requests`, drops those not begun, and ends the thread. If `end` is not NULL, a snapshot
+ * of this moment, the last of the journal, is made before the call returns. */
 void snapshots_stop(struct snapshots **self, const struct snapshot_mark *end);
 
-/* Applies journal entries first .. last of `database` to `exchange`. */
+/* Applies the journal entries from `first` to `last` of `database` to `exchange`. Returns false
+ * with a problem. */
 bool snapshots_apply(sqlite3 *database, struct exchange *exchange, uint64_t first, uint64_t last,
                      struct problem *ret_problem);
 

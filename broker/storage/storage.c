@@ -27,7 +27,7 @@
 
 /* ---------------------------------------------------------------- opening */
 
-/* Bytes of a file, 0 also where there is none. False with a problem when the disk does not say. */
+/* Gets the size of a file, 0 when it is missing. Returns false with a problem on an error. */
 static bool size_of(const struct storage *store, const char *name, off_t *ret_size, bool *ret_found,
                     struct problem *ret_problem)
 {
@@ -45,7 +45,7 @@ static bool size_of(const struct storage *store, const char *name, off_t *ret_si
     return true;
 }
 
-/* A key is made with its market. Beside a ledger a new one would be another broker's. */
+/* A key is made with its market. A new key beside a ledger would belong to another broker. */
 static bool open_key(const struct storage *store, const char *name, bool may_make,
                      struct identity **ret_key, unsigned *ret_notes, struct problem *ret_problem)
 {
@@ -70,7 +70,7 @@ static bool open_key(const struct storage *store, const char *name, bool may_mak
 void storage_advise(struct problem *problem)
 {
     if (sqlite_reads_failed()) {
-        return; /* no finding, so there is nothing to restore for */
+        return; /* no finding, so no reason to restore */
     }
     struct problem found = *problem;
     problem_set(
@@ -104,7 +104,7 @@ static const char *ledger_text(enum ledger_store_status status)
     return "unknown";
 }
 
-/* All marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
+/* All marks of HEAD are spoilt, so HEAD says nothing; the way on is that of a backup. */
 static void advise_without_head(struct problem *problem)
 {
     struct problem found = *problem;
@@ -115,13 +115,13 @@ static void advise_without_head(struct problem *problem)
                 found.text, MARKET_DATABASE);
 }
 
-/* What HEAD and the folder say of the ledger before it is opened. */
+/* HEAD and the folder say this about the ledger before it is opened. */
 struct prospect {
     bool is_old;   /* HEAD has seen entries */
-    bool has_head; /* it may have seen none */
-    bool has_file; /* of the ledger; it may be empty */
+    bool has_head; /* HEAD may have seen no entry */
+    bool has_file; /* the ledger's file exists; it may be empty */
     bool is_empty;
-    char remains[REMAINS_TEXT]; /* of a market that was served; "" where nothing is left */
+    char remains[REMAINS_TEXT]; /* remains of a market that was served; "": none */
 };
 
 static bool look_at_head(const struct storage *store, struct prospect *prospect,
@@ -164,8 +164,8 @@ static bool look_at_head(const struct storage *store, struct prospect *prospect,
     return false;
 }
 
-/* The log key's own file knows whether it has signed. A first start that was killed between that
- * note and its first entry has a HEAD that has seen none. */
+/* The log key's own file records whether the key has signed. A first start that was killed between
+ * this note and its first entry leaves a HEAD that has seen no entry. */
 static bool look_at_remains(struct storage *store, struct prospect *prospect,
                             struct problem *ret_problem)
 {
@@ -193,7 +193,7 @@ static bool look_at_remains(struct storage *store, struct prospect *prospect,
     return true;
 }
 
-/* Where entries were, SQLite shall not make an empty ledger, nor delete a WAL whose ledger is
+/* If there were entries, SQLite must not make an empty ledger, nor delete a WAL whose ledger is
  * empty. */
 static bool open_ledger(struct storage *store, const struct prospect *prospect,
                         struct problem *ret_problem)
@@ -221,7 +221,7 @@ static bool open_ledger(struct storage *store, const struct prospect *prospect,
     return false;
 }
 
-/* *ret_head: what HEAD says; zeros where there is none. */
+/* *ret_head is the content of HEAD, or zeros when there is none. */
 static bool open_journal(struct storage *store, bool adopt, struct head *ret_head,
                          struct problem *ret_problem)
 {
@@ -246,7 +246,7 @@ static bool open_journal(struct storage *store, bool adopt, struct head *ret_hea
     return status == JOURNAL_OK;
 }
 
-/* The journal and HEAD agree; does the ledger, which follows from it? */
+/* Checks that the ledger follows from the journal, which agrees with HEAD. */
 static bool check_ledger(struct storage *store, struct problem *ret_problem)
 {
     char text[LEDGER_CHECK_TEXT];
@@ -290,8 +290,8 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
-/* The origin that the config names was that of the log before, where one has ended in this folder:
- * the next has another. */
+/* The config's origin may name the log that ended in this folder before; the next log needs
+ * another. */
 static bool name_log(struct storage *store, const char *wanted, struct problem *ret_problem)
 {
     struct genesis *genesis = &store->genesis;
@@ -346,8 +346,8 @@ static enum ledger_store_status append_act(struct storage *store, struct act *ac
     return LEDGER_STORE_FAILED;
 }
 
-/* Durable before a HEAD exists: whatever ends this start, a journal with a HEAD was never believed
- * unrecorded. */
+/* The act is durable before a HEAD exists. So no adopted journal with a HEAD lacks its record, at
+ * whatever point this start ends. */
 static bool record_adoption(struct storage *store, int64_t log_ns, struct problem *ret_problem)
 {
     struct act believed = {.kind = ACT_ADOPT,
@@ -370,7 +370,7 @@ static bool record_adoption(struct storage *store, int64_t log_ns, struct proble
     return true;
 }
 
-/* That the broker runs, and which key signs the audit log. */
+/* Notes that the broker runs, and which key signs the audit log. */
 static void note_start(struct storage *store, const struct head *head)
 {
     struct act begun = {.kind = ACT_START,
@@ -393,7 +393,7 @@ static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
                        struct problem *ret_problem)
 {
     struct prospect prospect = {.is_old = false};
-    unsigned notes = 0; /* only the log key's count */
+    unsigned notes = 0; /* unused: the store keeps only the log key's notes */
     if (!folder_lock(store->folder, &store->lock, ret_problem) ||
         !look_at_head(store, &prospect, ret_problem) ||
         !look_at_remains(store, &prospect, ret_problem)) {
@@ -415,13 +415,13 @@ static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
     return true;
 }
 
-/* A new key begins an audit log, or goes on with one that is adopted, which the log then says. */
+/* A new key begins an audit log, or goes on with an adopted one, which records the new key. */
 static bool open_audit_log(struct storage *store, const struct head *head, bool adopted,
                            struct problem *ret_problem)
 {
     sqlite3 *database = ledger_store_database(store->ledger);
     const bool may_make = adopted || (head->acts.number == 0 && acts_is_empty(database));
-    unsigned notes = 0; /* only the log key's count */
+    unsigned notes = 0; /* unused: the store keeps only the log key's notes */
     return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
            acts_open(database, adopted ? NULL : &head->acts, store->audit_key,
                      &store->genesis.cluster, &store->acts, ret_problem);
@@ -459,8 +459,8 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     return true;
 }
 
-/* Durable before this process signs a tree head. Where entries are already, the ledger itself keeps
- * a second history from being begun, so a disk without room does not end the start. */
+/* The note is durable before this process signs a tree head. If there are entries already, the
+ * ledger itself prevents a second history, so a disk without space does not end the start. */
 static bool note_signing(struct storage *store, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
@@ -567,7 +567,7 @@ bool store_batch_of(const struct translation *said, const struct ledger_record *
     bool came_with_it = record->kind == LEDGER_HELD ||
                         (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
     if (!came_with_it || said->results_count == 0) {
-        return false; /* stored already, or an outcome that the broker itself decided */
+        return false; /* stored already, or an outcome that the broker decided */
     }
     *ret_batch = (struct ledger_batch){.signature = said->results_signature,
                                        .leaves = said->results_leaves,
@@ -575,7 +575,7 @@ bool store_batch_of(const struct translation *said, const struct ledger_record *
     return true;
 }
 
-/* What the command of that record said; NULL where the broker said it itself. */
+/* Returns the message of the record's command, or NULL for a command of the broker itself. */
 static const struct translation *said_by(const struct group *group,
                                          const struct ledger_record *record)
 {
@@ -638,7 +638,7 @@ static enum ledger_store_status append_deeds(struct storage *store, const struct
     return status;
 }
 
-/* What waits: notes, and what was refused. Within the transaction. */
+/* Appends waiting notes and refusals, within the transaction. */
 static enum ledger_store_status append_waiting(struct storage *store, int64_t log_ns, bool all)
 {
     enum ledger_store_status status = LEDGER_STORE_OK;
@@ -666,7 +666,7 @@ static enum ledger_store_status append_waiting(struct storage *store, int64_t lo
     return status;
 }
 
-/* After the commit of a transaction in which it was appended. */
+/* Settles the appended acts after the commit of their transaction. */
 static void acts_are_durable(struct storage *store)
 {
     acts_committed(store->acts);
@@ -684,7 +684,7 @@ void store_note(struct storage *store, const struct act *act)
     store->notes[store->note_count++] = *act;
 }
 
-/* Who removes it under a running broker finds it again: as long as we run we know where the journal
+/* A HEAD that is removed under a running broker is made again: the process knows where the journal
  * stands. */
 static enum head_status keep_head(struct storage *store, const struct head *head)
 {
@@ -750,7 +750,7 @@ void store_save_room(struct storage *store, bool is_scarce)
 
 /* ---------------------------------------------------------------- the group */
 
-/* Within the transaction. */
+/* Writes the group within the transaction. */
 static enum ledger_store_status write_group(struct storage *store, const struct group *group,
                                             size_t length)
 {
@@ -760,8 +760,8 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     case JOURNAL_OK:
         break;
     case JOURNAL_FULL:
-        ledger_store_rollback(
-            store->ledger); /* the ledger's own calls have done so when they fail */
+        /* The ledger's own calls roll back when they fail; journal_append does not. */
+        ledger_store_rollback(store->ledger);
         return LEDGER_STORE_FULL;
     case JOURNAL_UNKNOWN:
     case JOURNAL_DEPOSED:

@@ -1,8 +1,8 @@
-/* broker/storage/storage.h - everything durable of a market, opened and checked together: the
- * folder's lock, the keys, the ledger, the journal in the same file, and HEAD beside it.
+/* The store holds everything durable of a market, with its lock, keys, ledger, journal and HEAD.
  *
- * After storage_open only the committer uses the store. Its commit makes a group durable: one
- * transaction with the entry, the ledger records and the signed checkpoint, then HEAD. */
+ * All parts are opened and checked together. After storage_open only the committer uses the store.
+ * Its commit makes a group durable: one transaction with the entry, the ledger records and the
+ * signed checkpoint, then HEAD. */
 #ifndef BOURSE_BROKER_STORAGE_STORAGE_H
 #define BOURSE_BROKER_STORAGE_STORAGE_H
 
@@ -26,16 +26,16 @@ struct storage {
     char folder[4096];
     int lock;                       /* descriptor that holds the flock */
     bool is_full;                   /* storage_open or storage_lead met a full disk */
-    struct identity *transport_key; /* of both ports */
+    struct identity *transport_key; /* key of both ports */
     struct identity *log_key;       /* signs checkpoints */
-    unsigned log_notes;             /* of its file: enum keyfile_note */
+    unsigned log_notes;             /* notes of the log key's file: enum keyfile_note */
     struct identity *audit_key;     /* signs the end of the audit log */
     struct ledger_store *ledger;
     struct journal *journal;
     struct head_file *head;
     struct acts *acts;
-    struct refusals *refusals; /* noted by any thread, written here */
-    /* For the audit log with the next transaction: a full disk keeps them waiting. */
+    struct refusals *refusals; /* noted by any thread, written by the store */
+    /* These wait for the next transaction, for the audit log; a full disk keeps them waiting. */
     struct act notes[STORE_NOTES_MAX];
     size_t note_count;
     struct refusal_count refused[REFUSALS_TAKE_MAX];
@@ -47,45 +47,45 @@ struct storage {
     uint8_t *buffer;          /* ENTRY_MAX_BYTES: the entry being written */
 };
 
-/* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is
- * written: pages, the chain of the journal, HEAD, every row of the ledger (docs/ledger.md section
- * 2). `adopt`: believe a journal without HEAD (a restored backup). False with a problem, "LOCKED
- * ..." when another broker has it. *ret_new: the journal is empty, genesis has to be committed
- * first; the genesis is then the config's with a fresh cluster id. When it fails with
- * ret_store->is_full, there was no room on the disk: after storage_close it may be tried again. */
+/* Opens or makes the market in `folder`. Before the first write everything is checked: pages, the
+ * chain of the journal, HEAD, every row of the ledger (docs/ledger.md section 2). `adopt` accepts a
+ * journal without HEAD (a restored backup). Returns false with a problem, "LOCKED ..." when another
+ * broker has the folder.
+ *
+ * *ret_new: the journal is empty, and the genesis must be committed first. The genesis is then the
+ * config's with a fresh cluster id. After a failure with ret_store->is_full the disk had no space;
+ * the caller may try again after storage_close. */
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
-/* Begins to write: a HEAD where there was none, and the epoch of this leader. After storage_open,
- * and after whatever else may still refuse the market. When it fails with store->is_full, it may be
- * tried again. That a journal was adopted is in the audit log, at log time `log_ns`, before its
- * HEAD is made: a start that ends in between is not the last word, the next one has to adopt
- * again. */
+/* Begins to write: a HEAD where there was none, and the epoch of this leader. The caller calls it
+ * after storage_open and after every other check of the market. After a failure with store->is_full
+ * the caller may try again. An adoption is in the audit log, at log time `log_ns`, before its HEAD
+ * is made. If the start ends in between, the next start must adopt again. */
 bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem);
 void storage_close(struct storage *store);
-/* Adds to a finding of damage what the operator does next. */
+/* Adds the operator's next step to a finding of damage. */
 void storage_advise(struct problem *problem);
 
 enum store_status { STORE_OK, STORE_FULL };
-/* Makes `group` durable. FULL: nothing was changed, try again when there is room. Any other failure
- * ends the process with a line that says why. */
+/* Makes `group` durable. FULL: nothing has changed; try again when there is space. Any other
+ * failure ends the process with a line that gives the reason. */
 enum store_status store_commit(struct storage *store, const struct group *group);
-/* From now on each commit takes as little room on the disk as it can, or no longer: slower. */
+/* Makes each commit from now on use as little disk space as it can, or ends that; it is slower. */
 void store_save_room(struct storage *store, bool is_scarce);
 
-/* Keeps `act` for the audit log, beside the newest command: it goes with the next group, or with
- * store_write_acts. Of more than STORE_NOTES_MAX the rest is lost, and the process log says so.
- * That the broker starts is noted by storage_open; an adoption by storage_lead. */
+/* Keeps `act` for the audit log, beside the newest command. It is written with the next group, or
+ * by store_write_acts. Beyond STORE_NOTES_MAX acts the rest is lost, and the process log says so.
+ * storage_open notes the start of the broker; storage_lead notes an adoption. */
 void store_note(struct storage *store, const struct act *act);
-/* Makes durable, at log time `log_ns`, what waits for the audit log: notes, and refusals that are
- * due (`all`: those counted so far). Costs nothing when nothing waits; a full disk leaves it
- * waiting. */
+/* Makes waiting acts durable at log time `log_ns`: notes, and refusals that are due (`all`: all
+ * that are counted). Costs nothing when none wait; after FULL they keep waiting. */
 enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all);
 
-/* Bytes of the genesis command. */
+/* Writes the bytes of the genesis command. Returns their length. */
 size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
 
-/* The batch that a HELD or RESULT record came in: what its provider signed, as `said` by the
- * command. False where none came with it: that of a result which was held is stored already. */
+/* Gets the batch of a HELD or RESULT record: what its provider signed, as `said` by the command.
+ * Returns false when no batch came with it: the batch of a held result is stored already. */
 bool store_batch_of(const struct translation *said, const struct ledger_record *record,
                     struct ledger_batch *ret_batch);
 

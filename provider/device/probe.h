@@ -39,8 +39,8 @@ int64_t probe_round(int64_t figure);
 
 /* Returns the figure to keep after `measured` at `now_s`, given the figure kept so far (value 0:
  * none). A measurement that is faster by a tenth or more wins, because other load never makes a
- * machine faster. An equal or slower one loses, because the machine may have been busy. It wins all
- * the same when the kept value was last seen more than PROBE_KEPT_S ago. */
+ * machine faster. About the same speed leaves the kept value. A slower one loses, because the
+ * machine may have been busy, unless the kept value was last seen more than PROBE_KEPT_S ago. */
 enum { PROBE_KEPT_S = 7 * 24 * 3600 };
 struct probe_figure probe_settle(const struct probe_figure *kept, int64_t measured, int64_t now_s);
 /* Returns true when the last measurement is less than half of the kept value. */

@@ -30,7 +30,7 @@ enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
 #define ROOM_LEAST_BYTES (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
-#define DRAIN_ALONE_NS (2 * NS_PER_S)  /* without a broker nobody takes results */
+#define DRAIN_ALONE_NS (2 * NS_PER_S)  /* nobody takes results without a broker */
 
 struct reports { /* filled by other threads */
     pthread_mutex_t mutex;
@@ -173,8 +173,8 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
     ret_result->started_ms = outcome->started_ms;
     ret_result->busy_ns = outcome->busy_ns > 0 ? outcome->busy_ns : 0;
     if (outcome->ran) {
-        ret_result->has_exit_code = outcome->exit_code != 0 ||
-                                    outcome->result == OUTCOME_OK; /* otherwise it did not exit */
+        ret_result->has_exit_code =
+            outcome->exit_code != 0 || outcome->result == OUTCOME_OK; /* 0 is sent only with OK */
         ret_result->exit_code = outcome->exit_code;
         ret_result->has_signal = outcome->signal != 0;
         ret_result->signal = outcome->signal;
@@ -267,7 +267,7 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     struct reports *reports = &agent->reports;
     uint64_t count;
     ssize_t got = read(reports->event, &count, sizeof count);
-    (void)got; /* only to reset it */
+    (void)got; /* resets the counter */
 
     pthread_mutex_lock(&reports->mutex);
     for (size_t i = 0; i < reports->left_count; i++) {

@@ -100,10 +100,10 @@ struct config {
     struct agent_conditions conditions;
     struct config_spot spot;
     uint64_t cache_bytes;
-    uint64_t image_files, image_bytes; /* for one image, unpacked */
+    uint64_t image_files, image_bytes; /* limits of one unpacked image */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
-    /* The list holds the owner's folders and those that the programs need. */
+    /* The list holds the owner's folders and the folders of offered programs. */
     char visible[CONFIG_VISIBLE_MAX][CONFIG_VISIBLE_SIZE];
     size_t visible_count;
     struct config_device devices[CONFIG_DEVICES_MAX];

@@ -167,7 +167,7 @@ struct client {
     int64_t until_ns; /* time to drop it; INT64_MAX: it waits for us */
     char line[CONTROL_LINE_MAX + 1];
     size_t length;
-    char *answer; /* with its newline */
+    char *answer; /* the line, newline included */
     size_t answer_length, taken;
 };
 

@@ -27,7 +27,7 @@
 #define CONTROL_SOCKET "control.sock"
 #define CONTROL_PATIENCE_NS (5 * NS_PER_S)
 enum {
-    CONTROL_LINE_MAX = 4096, /* of a request, without its newline */
+    CONTROL_LINE_MAX = 4096, /* length of a request, newline excluded */
     CONTROL_ANSWER_MAX = 4 << 20,
     CONTROL_CLIENTS_MAX = 8,
 };
@@ -44,7 +44,7 @@ struct control_request {
 /* ---------------------------------------------------------------- the line: pure */
 
 /* Reads a request from `line`, which has no newline; anybody may have written it. Returns false
- * with what is wrong. */
+ * with the problem. */
 bool control_request_read(const char *line, size_t length, struct control_request *ret_request,
                           struct problem *ret_problem);
 /* Writes the request with a newline and a NUL. Returns false when it does not fit. */

@@ -478,7 +478,7 @@ static int join(const struct options *options)
     if (wanted != NULL) {
         const char *prefix = wanted[0] == '/' ? "" : getcwd(here, sizeof here);
         (void)snprintf(folder, sizeof folder, "%s%s%s", prefix == NULL ? "" : prefix,
-                       wanted[0] == '/' ? "" : "/", wanted); /* if cut, no such folder */
+                       wanted[0] == '/' ? "" : "/", wanted); /* a cut path does not exist */
     }
     switch (join_market(options->operand, folder, options->name, &problem)) {
     case JOIN_ALREADY:
@@ -560,7 +560,7 @@ static const struct action {
     const char *name;
     int (*act)(const struct options *);
     const char *help;
-    uint32_t options;  /* its own options, beside those of EVERYWHERE */
+    uint32_t options;  /* options of its own, beside EVERYWHERE */
     int operands;      /* largest count; join counts its own */
     const char *words; /* operands to offer to a shell */
 } actions[] = {

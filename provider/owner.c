@@ -168,7 +168,7 @@ static json_t *asks_json(const struct agent_session *session)
         if (row.refusal[0] != '\0') {
             (void)json_object_set_new(ask, "refusal", json_string(row.refusal));
         }
-        if (!row.is_by_hand) { /* the market shows those of an ask placed by hand */
+        if (!row.is_by_hand) { /* the market shows the conditions of an ask placed by hand */
             (void)report_conditions(&row.terms.conditions, ask);
         }
         (void)json_array_append_new(asks, ask);
@@ -356,8 +356,8 @@ static void pause_agent(const struct call *call, const struct control_request *r
     struct owner *owner = call->owner;
     struct problem problem = {""};
     int64_t until_ms = request->for_ms == 0 ? 0 : call->wall_ms + request->for_ms;
-    /* The pause is written first, so that it survives whatever comes next. On a full disk it holds
-     * in memory. */
+    /* The pause is written first, so that it survives a crash. On a full disk it holds in
+     * memory. */
     bool is_kept = keep_pause(owner, until_ms, &problem);
     if (!is_kept) {
         log_warning("the pause will not survive a restart: %s", problem.text);

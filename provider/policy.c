@@ -160,9 +160,8 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     text_attribute(offer, "label", offer->device.label);
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "memory", whole(&device->profile, FIGURE_MEMORY));
-    number_attribute(offer, "disk",
-                     /* The disk is this machine's, since the files are here. */
-                     (int64_t)offer->disk_bytes);
+    /* The disk is this machine's, since the files are here. */
+    number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
     number_attribute(offer, "bandwidth", whole(&device->profile, FIGURE_BANDWIDTH));
     number_attribute(offer, "gflops", mflops / 1000);
     number_attribute(offer, "gemm_fp32", mflops);

@@ -127,7 +127,7 @@ static void figure_text(const struct attribute *attribute, char ret_text[UNITS_T
     const char *unit = strcmp(attribute->name, "gflops") == 0      ? " Gflop/s"
                        : strcmp(attribute->name, "gemm_fp32") == 0 ? " Mflop/s"
                                                                    : "";
-    if (strcmp(attribute->name, "simulated") == 0) { /* as `needs:` asks for it */
+    if (strcmp(attribute->name, "simulated") == 0) { /* the form that `needs:` uses */
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", attribute->number != 0 ? "true" : "false");
         return;
     }

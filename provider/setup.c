@@ -147,8 +147,8 @@ static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem
     return true;
 }
 
-/* A user who may write the config must not become another user by it. A config that is not root's
- * may name only its owner. A config that others may write may name nobody. */
+/* A user who may write the config must not become another user through it. A config of another user
+ * than root may name only its owner. A config that others may write may name nobody. */
 static bool may_name(const struct config *config, uid_t uid, struct problem *problem)
 {
     if (!config->names_user) {
@@ -353,7 +353,7 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
     return false;
 }
 
-/* Returns true when the key's file exists, whoever may read it. Returns false with a problem
+/* Returns true when the key's file exists, even if it cannot be read. Returns false with a problem
  * otherwise. */
 static bool has_key(const struct config *config, struct problem *problem)
 {

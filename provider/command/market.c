@@ -452,7 +452,7 @@ int command_why(const struct command *command)
 
 struct sum {
     char name[BOURSE_ID_SIZE];    /* a day, a job, a device */
-    char label[BOURSE_NAME_SIZE]; /* of a device that is on the market; else "" */
+    char label[BOURSE_NAME_SIZE]; /* label of a device on the market; else "" */
     int64_t paid_micro, fee_micro;
     int64_t given_ns; /* slot-time donated */
     uint64_t results;
@@ -463,7 +463,7 @@ struct sums {
     size_t last; /* row that was added to before */
 };
 struct earnings {
-    int64_t from_ms; /* by the market's clock */
+    int64_t from_ms; /* start, by the market's clock */
     struct sums days, jobs, devices;
     struct sum all;
     bool is_out_of_memory;

@@ -22,7 +22,7 @@ struct machine {
     uint32_t cores;   /* cores that we may use, one processing unit each */
     uint32_t threads; /* processing units that we may use */
     uint32_t numa_nodes;
-    uint64_t memory_bytes;            /* of the machine, or our control group's limit when lower */
+    uint64_t memory_bytes;            /* the machine's, or our control group's limit when lower */
     uint64_t cache_bytes;             /* size of the last level, counted once */
     char model[ATTRIBUTE_TEXT_SIZE];  /* "AMD EPYC 9654" */
     char vendor[ATTRIBUTE_TEXT_SIZE]; /* amd, intel, arm, ...; "" when unknown */

@@ -221,7 +221,7 @@ static bool texts_reserve(struct texts *texts, size_t count)
 
 struct run {
     const struct command *command;
-    const struct given_files *given; /* from the dispatch, or empty */
+    const struct given_files *given; /* data from the dispatch; may be empty */
     struct subtask_terms terms;
     struct template_values values;
     struct texts arguments, environment, outputs, saved;

@@ -17,9 +17,8 @@
 /* Returns true when the manifest's subtasks are operations. */
 bool tensor_names(const Bourse__V1__Manifest *manifest);
 /* Returns true when an input of `size` bytes may go into the jail straight from the broker's file.
- * The executor reads such an input once per subtask, and the saving is worth it when the input is
- * large. Other inputs are copied first, because they may be a program or standard input, or needed
- * often. */
+ * The input must be large enough to be worth it, and the executor reads it once per subtask. Other
+ * inputs are copied first, because they may be a program or standard input, or needed often. */
 bool tensor_reads_once(const Bourse__V1__Manifest *manifest, uint64_t size);
 /* Checks what a manifest of operations has beyond that of a program. Returns false with the reason
  * when the manifest is refused. */

@@ -200,8 +200,7 @@ static bool has_places(const char *path, struct problem *ret_problem)
     return whole;
 }
 
-/* Unpacks into `fresh`, which does not exist yet. The caller removes whatever is there
- * afterwards. */
+/* Unpacks into `fresh`, which does not exist yet. The caller removes the remains. */
 static enum image_status unpack_into(struct launcher *launcher, const char *worker_path,
                                      struct cgroups *cgroups, int archive, uint64_t size,
                                      const char *fresh, struct problem *ret_problem)

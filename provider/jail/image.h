@@ -29,7 +29,7 @@ enum image_status image_unpack(struct launcher *launcher, const char *worker_pat
                                struct cgroups *cgroups, int tar_fd, uint64_t size,
                                const struct tar_limits *limits, const char *path,
                                struct problem *ret_problem);
-/* Removes a folder that image_unpack made, whatever is in it, from inside a jail. */
+/* Removes a folder that image_unpack made, with everything in it, from inside a jail. */
 bool image_remove(struct launcher *launcher, const char *worker_path, struct cgroups *cgroups,
                   const char *path, struct problem *ret_problem);
 

@@ -18,9 +18,9 @@ struct isolation {
     bool namespaces, seccomp; /* the trial jail started with them */
     int landlock_abi;         /* 0: none */
     int cgroup_version;       /* 0: none */
-    bool memory_enforced;     /* by a cgroup; else rlimits and a watch, best effort */
-    bool processes_enforced;  /* by a cgroup; else RLIMIT_NPROC */
-    bool cpu_enforced;        /* by a cgroup; else the CPU set */
+    bool memory_enforced;     /* a cgroup does; else rlimits and a watch, best effort */
+    bool processes_enforced;  /* a cgroup does; else RLIMIT_NPROC */
+    bool cpu_enforced;        /* a cgroup does; else the CPU set */
     char warnings[ISOLATION_WARNINGS][256];
     size_t warning_count;
 };

@@ -556,7 +556,7 @@ static void shrink_capture(struct jail *jail)
 {
     for (size_t i = 0; i < 2 && jail->capture_large; i++) {
         (void)fallocate(jail->capture[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                        WIRE_CAPTURE_BYTES); /* only gives memory back */
+                        WIRE_CAPTURE_BYTES); /* a failure is harmless */
     }
     jail->capture_large = false;
 }

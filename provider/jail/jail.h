@@ -77,7 +77,7 @@ struct jail_input {
     int fd;           /* borrowed; read with explicit offsets from 0 */
     uint64_t size;
     const struct hash32 *hash; /* hash that the placed bytes must have; NULL: already verified */
-    bool is_last;              /* with a hash: its memory may be freed when it is placed */
+    bool is_last;              /* true: its memory may be freed when it is placed; needs a hash */
     /* The file of a tensor operation is hashed and then mapped, not placed. This needs a hash and
      * jail_may_map. */
     bool is_mapped;
@@ -112,7 +112,7 @@ struct jail_request {
      * start. It is handed back if the program ended because of jail_notice. */
     const char *checkpoint;
     uint64_t wall_ns; /* 0: the default in jail.c */
-    uint64_t cpu_ns;  /* of all its processes together; 0: only wall time limits */
+    uint64_t cpu_ns;  /* CPU time of all processes; 0: only wall time limits */
     /* All output files together, or a whole checkpoint, have at most these bytes; 0: the jail's
      * disk_bytes. */
     uint64_t output_bytes;
@@ -140,10 +140,10 @@ struct jail_reply {
     enum result_outcome outcome;
     int exit_code;               /* exit code of a program that exited */
     int signal;                  /* signal that ended the program, else 0 */
-    enum result_verdict verdict; /* of a tensor subtask that is a check */
+    enum result_verdict verdict; /* verdict of a tensor subtask that is a check */
     int64_t busy_ns;             /* our clock: from the request to the reply */
-    int64_t cpu_ns;              /* as reported by the worker */
-    int64_t peak_memory_bytes;   /* of the largest process */
+    int64_t cpu_ns;              /* the worker reports it */
+    int64_t peak_memory_bytes;   /* peak of the largest process */
     struct jail_output standard_output, standard_error; /* fd -1 when empty */
     bool stdout_cut, stderr_cut;                        /* more was written than is kept */
     struct jail_output outputs[LIMIT_OUTPUTS];
@@ -163,9 +163,9 @@ struct jail_reply {
 enum { JAIL_MAPPED_MAX = 3 }; /* mapped inputs of a request */
 bool jail_may_map(const struct jail *jail, int fd);
 
-/* Runs one subtask and fills the reply, whatever happens. Wrong input, a limit and a broken jail
- * are all outcomes. jail_reply_fini closes the descriptors. Call it before the next run, for open
- * files count against the disk limit. */
+/* Runs one subtask and always fills the reply. Wrong input, a limit and a broken jail are all
+ * outcomes. jail_reply_fini closes the descriptors. Call it before the next run, for open files
+ * count against the disk limit. */
 void jail_run(struct jail *jail, const struct jail_request *request, struct jail_reply *ret_reply);
 void jail_reply_fini(struct jail_reply *reply);
 

@@ -17,7 +17,7 @@ struct jail {
     uint32_t landlock_abi;
     bool ended;
     bool capture_large; /* the last run left much in the capture files */
-    uint32_t number;    /* of the last run */
+    uint32_t number;    /* number of the last run */
     pthread_mutex_t lock;
     bool running;                       /* guarded by the lock */
     enum result_outcome cancel_outcome; /* guarded by the lock; OUTCOME_OK: not cancelled */

@@ -162,7 +162,7 @@ _Noreturn static void become(const struct order *order, const int *files, size_t
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* until bwrap asks for the same itself */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* bwrap later asks for the same itself */
     for (size_t i = 0; order->groups[i] != NULL; i++) {
         if (!write_file(order->groups[i], "0")) {
             (void)dprintf(error_file, "cannot join the control group %s: %s", order->groups[i],
@@ -171,11 +171,11 @@ _Noreturn static void become(const struct order *order, const int *files, size_t
         }
     }
     if (order->has_cpus) {
-        (void)sched_setaffinity(0, sizeof order->cpus,
-                                &order->cpus); /* optional: fewer CPUs only help others */
+        /* A failure is harmless: the CPU set only helps other programs. */
+        (void)sched_setaffinity(0, sizeof order->cpus, &order->cpus);
     }
-    (void)write_file("/proc/self/oom_score_adj",
-                     "500"); /* killed before the owner's own programs */
+    /* The kernel kills a job before the owner's own programs when memory is short. */
+    (void)write_file("/proc/self/oom_score_adj", "500");
     limit_cores();
     if (place_files(files, count, error_file)) {
         (void)execve(order->argv[0], order->argv, empty);
@@ -191,8 +191,8 @@ static void report_failure(int control, const char *text)
     size_t length = strnlen(text, sizeof bytes - 1);
     writer_u8(&out, 0);
     writer_bytes(&out, text, length);
-    (void)packet_send(control, bytes, out.position, NULL,
-                      0); /* if nobody listens, nobody needs the report */
+    /* The report is lost if nobody listens, and then nobody needs it. */
+    (void)packet_send(control, bytes, out.position, NULL, 0);
     (void)close(control);
 }
 

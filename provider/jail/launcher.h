@@ -3,7 +3,7 @@
  *
  * A fork() in a threaded program is a trap, and a jail must die with the process that watches it.
  * So one small process does nothing but fork and exec on request. The launcher ends at end of file
- * of its socket, that is when the agent ends for whatever reason. Everything that it started dies
+ * of its socket, which comes when the agent ends for any reason. Every program of the launcher dies
  * with it (bwrap --die-with-parent).
  *
  * Each started program has a control socket of its own. The launcher reports the exit there.

@@ -24,7 +24,7 @@ struct denial {
 };
 
 static const struct denial denials[] = {
-    /* namespaces, mounts, roots */
+    /* These calls change namespaces, mounts or roots. */
     {"unshare", EPERM},
     {"setns", EPERM},
     {"mount", EPERM},
@@ -41,7 +41,7 @@ static const struct denial denials[] = {
     {"mount_setattr", EPERM},
     /* The flags of clone3 are in memory, where a filter cannot see them; libc uses clone then. */
     {"clone3", ENOSYS},
-    /* other processes */
+    /* These calls reach into other processes. */
     {"ptrace", EPERM},
     {"process_vm_readv", EPERM},
     {"process_vm_writev", EPERM},
@@ -51,7 +51,7 @@ static const struct denial denials[] = {
     {"move_pages", EPERM},
     {"migrate_pages", EPERM},
     {"sched_setaffinity", EPERM}, /* the job may not widen the jail's CPU set */
-    /* wide kernel surface that no job needs */
+    /* These calls are wide kernel surface that no job needs. */
     {"io_uring_setup", ENOSYS},
     {"io_uring_enter", ENOSYS},
     {"io_uring_register", ENOSYS},
@@ -72,11 +72,11 @@ static const struct denial denials[] = {
     {"_sysctl", ENOSYS},
     {"sysfs", ENOSYS},
     {"ustat", ENOSYS},
-    /* keys, which are not in a namespace */
+    /* Keys are not in a namespace. */
     {"add_key", EPERM},
     {"request_key", EPERM},
     {"keyctl", EPERM},
-    /* memory and messages that would outlive a subtask */
+    /* These calls make memory and messages that would outlive a subtask. */
     {"shmget", ENOSYS},
     {"shmat", ENOSYS},
     {"shmctl", ENOSYS},
@@ -91,7 +91,7 @@ static const struct denial denials[] = {
     {"semctl", ENOSYS},
     {"mq_open", ENOSYS},
     {"mq_unlink", ENOSYS},
-    /* the machine */
+    /* These calls administer the machine. */
     {"acct", EPERM},
     {"swapon", EPERM},
     {"swapoff", EPERM},

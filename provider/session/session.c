@@ -19,8 +19,8 @@ enum {
 
 struct id128 session_draw_id(struct agent_session *session)
 {
-    /* The id is a hash of secret dice and a counter. It is as good as random to others, and the
-     * same in a replay. */
+    /* The id is a hash of secret dice and a counter. Others cannot tell it from a random id, and a
+     * replay draws it again. */
     struct sha256 hash;
     uint64_t number = ++session->drawn;
     uint8_t counter[8];
@@ -226,7 +226,7 @@ static void pushed(struct agent_session *session, int64_t now_ns,
     case MESSAGE_ASK_EVENT:
         offers_noted(session, now_ns, body);
         break;
-    default: /* of a later version, or not for agents */
+    default: /* a later version's message, or not for agents */
         session->counts.ignored++;
         break;
     }
@@ -360,8 +360,8 @@ void agent_session_goodbye(struct agent_session *session, int64_t now_ns, const 
 {
     if (!session->said_goodbye) {
         session->said_goodbye = true;
-        (void)dialogue_goodbye(session->dialogue, now_ns,
-                               reason); /* if not ready, nobody needs it */
+        /* The call fails if the dialogue is not ready, and then nobody needs a goodbye. */
+        (void)dialogue_goodbye(session->dialogue, now_ns, reason);
     }
 }
 

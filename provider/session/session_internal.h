@@ -13,7 +13,7 @@ enum work_state { WORK_QUEUED, WORK_RUNNING, WORK_LEFT, WORK_READY, WORK_SENT, W
 struct lease;
 
 struct work {
-    struct list_link link;        /* in its lease, oldest first */
+    struct list_link link;        /* in its lease's list, oldest first */
     struct list_link lane_link;   /* in its lane's queue, while QUEUED */
     struct list_link result_link; /* in session->ready or session->sent */
     struct work *same;            /* next in its bucket of lease->buckets */
@@ -79,7 +79,7 @@ struct offered_device {
 };
 
 enum ask_state {
-    ASK_ABSENT, /* to be placed */
+    ASK_ABSENT, /* still to be placed */
     ASK_SENT,
     ASK_STANDING,
     /* The ask stood on the former connection: the broker is asked whether it still does. */
@@ -119,7 +119,7 @@ struct agent_session {
     struct id128 advertise;
     /* Id of the last Statement, which is not sent again over another connection. */
     struct id128 statement;
-    bool welcomed; /* by the right market, on this connection */
+    bool welcomed; /* the right market said Welcome on this connection */
     /* Offers and Statement wait until the missed messages have come. */
     bool begin_due;
     bool advertised; /* accepted on this connection */
@@ -134,7 +134,7 @@ struct agent_session {
     struct list_link ready; /* works whose result waits for a batch */
     struct list_link sent;  /* works whose batch waits for an answer */
     size_t batches;
-    int64_t ready_since_ns; /* when the first of `ready` came; INT64_MAX: none */
+    int64_t ready_since_ns; /* time at which the first of `ready` came; INT64_MAX: none */
     /* Results were refused for a passing reason: the next try is not before this time. */
     int64_t retry_ns;
     uint32_t retries;
@@ -147,6 +147,7 @@ struct agent_session {
 };
 
 /* session.c owns the connection and the queue of actions. */
+
 bool session_ready(const struct agent_session *session);
 struct id128 session_draw_id(struct agent_session *session);
 void session_act(struct agent_session *session, const struct agent_action *action);
@@ -154,8 +155,9 @@ __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *se
                                                         const char *format, ...);
 
 /* session_offer.c keeps the asks in the book. */
-void offers_place(struct agent_session *session,
-                  int64_t now_ns); /* places asks that do not stand yet */
+
+/* Places the asks that do not stand yet. */
+void offers_place(struct agent_session *session, int64_t now_ns);
 void offers_cancel(struct agent_session *session, int64_t now_ns);
 /* Resumes the offers after a Welcome. An ask of the former connection keeps its place in the book
  * if it still stands. All other asks are placed anew. */
@@ -165,9 +167,8 @@ void offers_resume(struct agent_session *session, int64_t now_ns);
 void offers_renew(struct agent_session *session, int64_t now_ns);
 void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event);
 bool ask_stands(const struct offered_ask *ask);
-void offers_state(struct agent_session *session,
-                  /* Sends the Statement of leases and work. */
-                  int64_t now_ns);
+/* Sends the Statement of leases and work. */
+void offers_state(struct agent_session *session, int64_t now_ns);
 /* Forgets requests of a former connection, which are not sent again. */
 void offers_forget(struct agent_session *session);
 void offers_drop(struct agent_session *session);
@@ -177,6 +178,7 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
                      const struct dialogue_event *event);
 
 /* session_work.c keeps leases, lanes and works. */
+
 void work_granted(struct agent_session *session, int64_t now_ns,
                   const Bourse__V1__LeaseGrant *grant);
 void work_renewed(struct agent_session *session, int64_t now_ns,
@@ -213,6 +215,7 @@ void work_settle(struct agent_session *session, struct lease *lease);
 void work_lease_destroy(struct agent_session *session, struct lease *lease);
 
 /* session_results.c sends results in batches. */
+
 /* Encodes and queues the result; the work becomes READY. */
 enum agent_status results_owe(struct agent_session *session, int64_t now_ns, struct work *work,
                               const Bourse__V1__Result *facts);

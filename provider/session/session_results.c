@@ -66,7 +66,7 @@ enum agent_status results_owe(struct agent_session *session, int64_t now_ns, str
         free(bytes);
         return AGENT_BAD;
     }
-    free(work->result); /* of an earlier try */
+    free(work->result); /* result of an earlier try */
     work->result = bytes;
     work->result_length = length;
     work->names_files = names_files(facts);

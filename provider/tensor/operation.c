@@ -22,7 +22,7 @@ struct matrix {
     uint8_t *file; /* mapped; NULL: nothing */
     size_t file_bytes;
     uint64_t rows, columns;
-    float *values; /* in the file */
+    float *values; /* part of the mapped file */
 };
 
 /* One input. */

@@ -28,8 +28,8 @@ enum {
 
 struct operation_files {
     int folder;
-    /* Inputs that are not in the folder. They count as if they were there. Each is closed before a
-     * byte of it is looked at. */
+    /* These inputs are not in the folder, but count as if they were. Each is closed before a byte
+     * of it is read. */
     struct operation_given {
         const char *name;
         int file;
@@ -38,7 +38,7 @@ struct operation_files {
 };
 
 struct operation_answer {
-    enum result_verdict verdict; /* of a check; otherwise VERDICT_NONE */
+    enum result_verdict verdict; /* verdict of a check; otherwise VERDICT_NONE */
     /* A check's reasons, as one line of JSON with a newline; otherwise "". */
     char line[OPERATION_LINE_SIZE];
 };

@@ -22,7 +22,7 @@ struct given_files {
     size_t count;
     bool has_seed;
     struct hash32 seed;
-    uint32_t checked; /* with a seed: the subtask whose result is checked */
+    uint32_t checked; /* the subtask whose result is checked; set with a seed */
     /* Files of the checkpoint, by name below its folder. Their `task` is the attempt that saved
      * them, and so is `restored`; 0: none. */
     struct given_file *saved;

@@ -22,7 +22,7 @@ struct image; /* one image in use */
 struct images_config {
     const char *folder; /* absolute, private; made when absent */
     uint64_t cap_bytes;
-    struct tar_limits limits; /* of one image */
+    struct tar_limits limits; /* bounds on one image */
     struct launcher *launcher;
     const char *worker_path;
     struct cgroups *cgroups;

@@ -31,8 +31,8 @@ struct lane {
     pthread_t thread;
     atomic_bool ended; /* the thread is about to return */
 
-    bool is_noop;           /* for the thread: no-ops run together */
-    struct list_link fresh; /* for the main thread: in lanes->fresh until lanes_go */
+    bool is_noop;           /* the lane's thread only: no-ops run together */
+    struct list_link fresh; /* the main thread only: in lanes->fresh until lanes_go */
 
     pthread_mutex_t mutex;
     pthread_cond_t woken;
@@ -43,8 +43,8 @@ struct lane {
     atomic_bool cancel;        /* `running` is to end */
     atomic_bool notice;        /* its program is to be told to end; false afterwards */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
-    struct jail_limits limits; /* for the lane's thread: limits of the open jail */
-    struct jail_rest *rest;    /* of the jail; NULL: nothing may be left in it */
+    struct jail_limits limits; /* the lane's thread only: limits of the open jail */
+    struct jail_rest *rest;    /* rest of the jail; NULL: nothing may be left in it */
 };
 
 /* The local side of a lease. */

@@ -22,7 +22,7 @@ struct lanes_config {
     const struct config *config;
     const struct offers *offers;
     const struct machine *machine;
-    bool cpu_enforced; /* by a control group; else each lane is bound to CPUs of its own */
+    bool cpu_enforced; /* a control group does; else each lane is bound to CPUs of its own */
     struct store *store;
     struct images *images;
     /* Threads of the lanes call both functions. `left` reports that the lane is free. `done` takes

@@ -21,7 +21,7 @@ enum {
 
 struct mender_config {
     void *zmq;            /* a zmq context */
-    const char *endpoint; /* of the blob port; copied */
+    const char *endpoint; /* endpoint of the blob port; copied */
     struct key32 server;
     const struct identity *identity; /* borrowed */
     struct store *store;             /* borrowed, must outlive the mender */

@@ -28,8 +28,8 @@ struct jail_rest *jail_rest_create(void); /* NULL: out of memory */
 void jail_rest_leave(struct jail_rest **self);
 bool jail_rest_is_empty(struct jail_rest *rest); /* no output is left there */
 /* Copies the left outputs to unnamed files of `spool`. The files replace them under the same
- * descriptors, whoever reads them meanwhile. Returns false when some output is still left in the
- * jail. For the lane's thread. */
+ * descriptors, even while others read them. Returns false when some output is still left in the
+ * jail. Only the lane's thread calls this. */
 bool jail_rest_move_out(struct jail_rest *rest, const char *spool);
 
 /* A kept output; all fields are zero when there is none. */
@@ -41,11 +41,11 @@ struct kept {
     uint8_t *bytes; /* NULL when the size is 0 */
     /* The rest of the jail in which `fd` was left; NULL: the file is our own. */
     struct jail_rest *rest;
-    struct list_link link; /* in `rest`, while left in the jail; guarded by it */
+    struct list_link link; /* entry of `rest`, while left in the jail; guarded by it */
 };
 
 struct outcome {
-    struct list_link link; /* in a queue */
+    struct list_link link; /* entry of a queue */
     struct agent_work work;
     struct id128 job;
     struct given_files given; /* outcome_destroy frees it */
@@ -81,10 +81,8 @@ void outcome_destroy(struct outcome **self);
 
 /* Allocates `count` outputs, all empty. Returns false when memory is short. */
 bool outcome_reserve(struct outcome *outcome, size_t count);
-bool outcome_reserve_saved(struct outcome *outcome,
-                           /* Allocates `count` empty files of a checkpoint. Returns false when
-                            * memory is short. */
-                           size_t count);
+/* Allocates `count` empty files of a checkpoint. Returns false when memory is short. */
+bool outcome_reserve_saved(struct outcome *outcome, size_t count);
 
 /* Sizes of the files and the memory that an outcome keeps; outputs in memory are not counted as
  * files. */
@@ -107,8 +105,8 @@ outcome_fail(struct outcome *outcome, enum result_outcome result, const char *fo
  * crowded. */
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem);
-/* Keeps an output without a copy: `fd` is hashed, and left in its jail. The hash stays whatever
- * later writes to the file, and the broker takes no other bytes for it. */
+/* Keeps an output without a copy: `fd` is hashed, and left in its jail. The hash stays even if the
+ * file is written later, and the broker takes no other bytes for it. */
 enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
                                   struct kept *ret_kept, struct problem *ret_problem);
 

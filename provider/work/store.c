@@ -47,7 +47,7 @@ struct entry {
     unsigned tries;      /* fetches that found the disk full and nothing to drop */
     uint64_t size;
     enum store_status status;
-    struct problem *problem; /* of a failed one; NULL: none, or no memory for it */
+    struct problem *problem; /* problem of a failed one; NULL: none, or no memory for it */
 };
 
 struct store {
@@ -199,7 +199,7 @@ static void unshelve(struct store *store, struct entry *entry)
 /* Closes the lent file; its takers have their own descriptors. */
 static void give_back(struct store *store, struct entry *entry)
 {
-    (void)close(entry->lent); /* only read */
+    (void)close(entry->lent); /* it was only read */
     list_remove(&entry->queue);
     store->lent_count--;
 }
@@ -300,7 +300,7 @@ static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
     if (!could_be_free(store, size)) {
         return false;
     }
-    uint64_t spare = size / 64 + ROOM_LEAST_BYTES; /* for disk blocks and other fetches */
+    uint64_t spare = size / 64 + ROOM_LEAST_BYTES; /* spare for disk blocks and other fetches */
     if (make_room(store, size + spare) > 0) {
         return true;
     }
@@ -421,7 +421,7 @@ static void *fetch_loop(void *argument)
         uint64_t size = 0;
         struct problem problem = {""};
         if (borrow(store, self->number, entry)) {
-            continue; /* with the mutex */
+            continue; /* the mutex is held */
         }
         enum store_status status = fetch_file(store, self->number, entry, &size, &problem);
         pthread_mutex_lock(&store->mutex);
@@ -600,8 +600,7 @@ static void wait_changed(struct store *store)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(&store->changed, &store->mutex,
-                                 &until); /* the caller checks again */
+    (void)pthread_cond_timedwait(&store->changed, &store->mutex, &until); /* the caller loops */
 }
 
 static void leave(struct store *store, struct entry *entry)

@@ -61,7 +61,7 @@ typedef int store_lend(void *context, size_t thread, const struct hash32 *hash,
 
 struct store_config {
     const char *folder; /* private; made when absent */
-    uint64_t cap_bytes; /* of files, also those in use; nothing is fetched over the cap */
+    uint64_t cap_bytes; /* cap of the files, also those in use; fetches keep to it */
     size_t files_max;   /* 0: STORE_FILES_MAX */
     size_t threads;     /* 1 .. STORE_THREADS_MAX */
     store_fetch *fetch;
@@ -84,7 +84,7 @@ struct store_blob {
     struct hash32 hash;
     uint64_t size;
     int fd;       /* read-only, the taker's own */
-    bool is_lent; /* to be hashed as it is read */
+    bool is_lent; /* the taker must hash it while reading */
     /* Lent only: the stamp of the file when its hash was verified, for the taker to report. A stamp
      * that was known at the take and is unknown at the release is a report, too. The file lost its
      * hash, or the taker has copied it. */

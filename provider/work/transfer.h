@@ -30,7 +30,7 @@ typedef void transfer_done(void *context, struct list_link *outcomes);
 
 struct transfer_config {
     void *zmq;            /* a zmq context */
-    const char *endpoint; /* of the blob port; copied */
+    const char *endpoint; /* endpoint of the blob port; copied */
     struct key32 server;
     const struct identity *identity; /* borrowed */
     transfer_done *done;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { PACKET_FILES = 200 }; /* in one message; the kernel takes 253 */
+enum { PACKET_FILES = 200 }; /* descriptors in one message; the kernel takes 253 */
 
 /* Makes a connected pair, close-on-exec. */
 bool packet_pair(int ret_sockets[2]);

@@ -60,7 +60,8 @@ static uint64_t reaped_cpu_ns(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* Returns the CPU time of the subtask so far; `alive_ns` of it is of processes that still run. */
+/* Returns the CPU time of the subtask so far; `alive_ns` is the part of processes that still
+ * run. */
 static uint64_t used_cpu_ns(const struct watch *watch, uint64_t alive_ns)
 {
     uint64_t total_ns = reaped_cpu_ns() + alive_ns;
@@ -254,7 +255,7 @@ static bool stopped(struct watch *watch)
         }
         if (polls[4].revents != 0) {
             watch->answered = resident_answer(watch->worker, watch->outcome);
-            polls[4].fd = -1; /* without an answer its end shows among the children */
+            polls[4].fd = -1; /* a missing answer means that the resident ends; reap notices */
         }
         if (polls[1].revents != 0) {
             clear_signals(watch->worker->children);
@@ -303,7 +304,7 @@ static void blame(struct watch *watch)
     const struct worker *worker = watch->worker;
     int signal = outcome->signal != 0 ? outcome->signal
                  : outcome->exit_code > 128 && outcome->exit_code < 128 + SIGRTMIN
-                     ? outcome->exit_code - 128 /* as a shell reports it */
+                     ? outcome->exit_code - 128 /* a shell reports it so */
                      : 0;
     uint64_t peak = outcome->peak_memory_bytes;
     if (signal == SIGXCPU ||

@@ -1,5 +1,5 @@
-/* provider/worker/saved.c sends the files of a checkpoint. It accepts regular files in folders,
- * whatever else the program may have put there.
+/* provider/worker/saved.c sends the files of a checkpoint. It accepts only folders and regular
+ * files.
  *
  * The entries may be anything by now, like outputs. No link is followed, and opening a pipe or a
  * device has no effect. Their number, depth and size are bounded before they cost anything. */
@@ -58,7 +58,7 @@ static bool send_file(struct walk *walk, const char *name, int file, uint64_t si
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, name, length);
     if (out.failed || !packet_send(walk->worker->socket, bytes, out.position, &file, 1)) {
-        _exit(1); /* as say() in main.c */
+        _exit(1); /* see say() in main.c */
     }
     return true;
 }

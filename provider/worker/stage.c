@@ -215,7 +215,7 @@ void stage_outputs(struct worker *worker, const struct run *run, struct outcome 
 
 struct sweep {
     int root;              /* root of the tree being emptied */
-    unsigned long counter; /* for names of folders that were moved up */
+    unsigned long counter; /* counter for names of folders that were moved up */
 };
 
 /* Moves `name` of `folder` to the root of the tree, so that depth costs neither descriptors nor

@@ -36,7 +36,7 @@ enum {
     WIRE_VERSION = 7,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
-    WIRE_BODY_BYTES = 64 << 20,    /* size of such a memory file */
+    WIRE_BODY_BYTES = 64 << 20,    /* size limit of such a memory file */
     WIRE_CAPTURE_BYTES = 64 << 20, /* size of the files that keep stdout and stderr */
     WIRE_NOOPS_MAX = 1024,
     WIRE_MAPPED_MAX = 3, /* mapped inputs of a run */
@@ -59,7 +59,7 @@ enum wire_kind {
     WIRE_CLEAN,
     WIRE_REPLY, /* see worker/main.c */
     WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
-    WIRE_DONE,  /* the same of the answered subtasks */
+    WIRE_DONE,  /* same form, for the answered subtasks */
     WIRE_NOTICE,
     /* SAVED: u64 size, u32 length of the name, the name; a descriptor. The files count when REPLY
      * says so. */

@@ -46,7 +46,7 @@ struct worker {
 struct input {
     const char *name;
     uint8_t kind; /* enum wire_input_kind */
-    int file;     /* until it is filled; mapped: from GO to the end of the run */
+    int file;     /* open until it is filled; mapped: from GO to the end of the run */
 };
 
 struct run {
@@ -71,7 +71,7 @@ struct run {
 struct outcome {
     enum result_outcome outcome;
     int exit_code, signal;
-    enum result_verdict verdict; /* of a tensor subtask that is a check */
+    enum result_verdict verdict; /* verdict of a tensor subtask that is a check */
     uint64_t cpu_ns, peak_memory_bytes;
     uint64_t captured[2];
     bool cut[2];
@@ -107,8 +107,8 @@ void stage_seal(struct run *run); /* makes inputs read-only and closes them */
 bool stage_map(struct run *run, const int *files, size_t file_count); /* takes the files over */
 void stage_unmap(struct run *run);
 void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);
-/* Opens a file or folder below `folder` for reading, whatever the job has made of it. Returns -1
- * with errno on failure. stage_why_missing turns the errno into text. */
+/* Opens a file or folder below `folder` for reading. The job may have made anything of it. Returns
+ * -1 with errno on failure. stage_why_missing turns the errno into text. */
 int stage_open(int folder, const char *name);
 const char *stage_why_missing(int error);
 bool stage_empty(struct worker *worker); /* false: something cannot be removed */
@@ -126,27 +126,26 @@ void saved_send(const struct worker *worker, const struct run *run, struct outco
  * it. */
 struct load {
     uint64_t cpu_ns, resident_bytes;
-    uint32_t processes; /* with threads, without the worker */
+    uint32_t processes; /* threads included, the worker excluded */
 };
 struct load watch_load(void);
 /* Returns memory of the jail's control group outside the files of its folders. This is anonymous
  * memory, and shared memory without a file there. */
 uint64_t watch_group_memory(const struct worker *worker, bool work_too);
-bool watch_alone(pid_t pid); /* only `pid` and the worker are alive */
+bool watch_alone(pid_t pid); /* true when only `pid` and the worker are alive */
 
 /* start.c starts new processes. */
-pid_t start_child(const struct child *child,
-                  /* Starts a process. *ret_error is the errno of its execve. */
-                  volatile int *ret_error);
+
+/* Starts a process. *ret_error is the errno of its execve. */
+pid_t start_child(const struct child *child, volatile int *ret_error);
 void start_failed(struct outcome *outcome, const char *name, int error);
 bool start_pipes(int ret_reads[2], int ret_writes[2]); /* the reading ends do not wait */
 
 /* resident.c talks to bourse-tensor (provider/tensor/ask.h). */
 bool resident_ready(struct worker *worker, const struct run *run, struct outcome *outcome);
 bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome);
-bool resident_answer(const struct worker *worker,
-                     /* Returns false when the resident is ending. */
-                     struct outcome *outcome);
+/* Returns false when the resident is ending. */
+bool resident_answer(const struct worker *worker, struct outcome *outcome);
 uint64_t resident_cpu_ns(const struct worker *worker);
 void resident_forget(struct worker *worker); /* it is dead */
 

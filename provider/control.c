@@ -115,7 +115,7 @@ json_t *control_refusal(const char *error, const char *text)
     return json_pack("{s:b, s:s, s:s}", "ok", 0, "error", error, "text", text);
 }
 
-/* ---------------------------------------------------------------- where it listens */
+/* ---------------------------------------------------------------- the socket */
 
 /* A folder's name may be longer than a socket's address, so the address names the folder's
  * descriptor. */

@@ -30,7 +30,7 @@ struct owner {
     size_t waiting_count;
 };
 
-/* ---------------------------------------------------------------- what is kept of a pause */
+/* ---------------------------------------------------------------- the kept pause */
 
 static void path_of(const struct owner *owner, char ret_path[CONFIG_PATH_SIZE + 16])
 {
@@ -265,7 +265,7 @@ static json_t *status(const struct owner *owner, const struct agent_session *ses
     return answer;
 }
 
-/* ---------------------------------------------------------------- wishes that take a while */
+/* ---------------------------------------------------------------- requests that take a while */
 
 /* Makes the progress of a pause, a resume or a drain. */
 static json_t *progress(const struct owner *owner, const struct agent_session *session,

@@ -12,7 +12,7 @@
 
 enum { REPORT_VERSION = 1, MEASURED_SIZE = 96 };
 
-/* ---------------------------------------------------------------- for people */
+/* ---------------------------------------------------------------- the text report */
 
 static const char *yes(bool fact)
 {
@@ -286,7 +286,7 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     }
 }
 
-/* ---------------------------------------------------------------- for programs */
+/* ---------------------------------------------------------------- the JSON report */
 
 static json_t *attribute_json(const struct offer *offer, const struct attribute *attribute)
 {

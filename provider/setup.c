@@ -115,7 +115,7 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
     return true;
 }
 
-/* ---------------------------------------------------------------- as root */
+/* ---------------------------------------------------------------- root's part */
 
 static bool give(const char *path, uid_t uid, gid_t gid, bool must, struct problem *problem)
 {
@@ -278,7 +278,7 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
     return install_worker(setup, (uid_t)-1, problem) && capability_renounce(0, problem);
 }
 
-/* ---------------------------------------------------------------- as the service user */
+/* ---------------------------------------------------------------- the service user's part */
 
 static bool reach_folder(const struct setup *setup, struct problem *problem)
 {

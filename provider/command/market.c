@@ -225,7 +225,7 @@ static void print_agent(const json_t *agent, bool frozen)
     }
 }
 
-/* ---------------------------------------------------------------- why: who is cheaper */
+/* ---------------------------------------------------------------- why: the rivals */
 
 struct rivals { /* devices of others with the same instrument */
     const struct bourse_why *why;
@@ -303,7 +303,7 @@ static void print_rivals(const struct rivals *rivals)
     }
 }
 
-/* ---------------------------------------------------------------- why: for people, for programs */
+/* ---------------------------------------------------------------- why: the output */
 
 static void print_refusals(const struct bourse_why *why)
 {

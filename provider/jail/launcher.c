@@ -35,7 +35,7 @@ struct launcher {
     pid_t pid;
 };
 
-/* ------------------------------------------------------------- in the launcher's process */
+/* ------------------------------------------------------------- the launcher's side */
 
 /* After bwrap is killed, process 1 of its jail outlives it for a moment and becomes our child. The
  * program is over only when that process has been reaped too. */
@@ -391,7 +391,7 @@ _Noreturn static void launcher_main(int socket, pid_t agent)
     serve(&table);
 }
 
-/* --------------------------------------------------------------------- in the agent */
+/* --------------------------------------------------------------------- the agent's side */
 
 bool launcher_start(struct launcher **ret_launcher, struct problem *ret_problem)
 {

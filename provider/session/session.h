@@ -245,7 +245,7 @@ bool agent_session_drained(const struct agent_session *session);
 /* Sends the last message; nothing is sent after it. */
 void agent_session_goodbye(struct agent_session *session, int64_t now_ns, const char *reason);
 
-/* ---------------------------------------------------------------- what stands */
+/* ---------------------------------------------------------------- the current state */
 
 struct agent_counts {
     bool ready;                     /* the broker is there */

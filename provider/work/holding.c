@@ -77,7 +77,7 @@ const char *holding_image(const struct holding *holding)
     return holding->image == NULL ? NULL : image_folder(holding->image);
 }
 
-/* ---------------------------------------------------------------- loading, on a lane's thread */
+/* ---------------------------------------------------------------- loading */
 
 static bool read_blob(const struct store_blob *blob, uint8_t **ret_bytes, struct problem *problem)
 {

@@ -102,7 +102,7 @@ static bool cpu_set(const struct lane *lane, cpu_set_t *ret_set)
     return lane->cpu_count > 0;
 }
 
-/* ---------------------------------------------------------------- on the lane's thread */
+/* ---------------------------------------------------------------- the lane's thread */
 
 static void end_jail(struct lane *lane)
 {
@@ -556,7 +556,7 @@ static void *lane_loop(void *argument)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- on the main thread */
+/* ---------------------------------------------------------------- the main thread */
 
 static bool is_same(const struct agent_work *a, const struct agent_work *b)
 {

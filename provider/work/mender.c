@@ -28,7 +28,7 @@ struct mender {
     struct list_link leases; /* leases whose turn is next come first */
 };
 
-/* ---------------------------------------------------------------- on the mender's thread */
+/* ---------------------------------------------------------------- the mender's thread */
 
 static struct blob_client *connected(struct mender *mender)
 {
@@ -152,7 +152,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- on the main thread */
+/* ---------------------------------------------------------------- the main thread */
 
 bool mender_open(const struct mender_config *config, struct mender **ret_mender,
                  struct problem *ret_problem)

@@ -24,9 +24,10 @@ enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool fol
 /* A jail_rest lists the outputs that were left in a jail, and knows the lane of that jail.
  * Thread-safe. */
 struct jail_rest;
-struct jail_rest *jail_rest_create(void); /* NULL: out of memory */
+/* Returns NULL when memory is short. */
+struct jail_rest *jail_rest_create(void);
 void jail_rest_leave(struct jail_rest **self);
-bool jail_rest_is_empty(struct jail_rest *rest); /* no output is left there */
+bool jail_rest_is_empty(struct jail_rest *rest); /* true when no output is left there */
 /* Copies the left outputs to unnamed files of `spool`. The files replace them under the same
  * descriptors, even while others read them. Returns false when some output is still left in the
  * jail. Only the lane's thread calls this. */

@@ -103,7 +103,7 @@ static bool passing(enum reject_code code)
 
 /* ---------------------------------------------------------------- fetching */
 
-/* The problem passes on the broker's word to the owner of the job. */
+/* The broker's own text is for an account that asks about its jobs, so this text replaces it. */
 static enum store_status missing(enum reject_code code, const struct hash32 *hash,
                                  struct problem *ret_problem)
 {

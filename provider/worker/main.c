@@ -33,7 +33,7 @@ static void say(const struct worker *worker, const struct writer *out, const int
                 size_t file_count)
 {
     if (out->failed || !packet_send(worker->socket, out->bytes, out->position, files, file_count)) {
-        _exit(1); /* the agent is gone or a bug: either way the jail is over */
+        _exit(1); /* the agent is gone, or this is a bug: the jail is over */
     }
 }
 

@@ -147,7 +147,7 @@ bool resident_ask(const struct worker *worker, const struct run *run, struct out
 /* Returns false when the resident is ending. */
 bool resident_answer(const struct worker *worker, struct outcome *outcome);
 uint64_t resident_cpu_ns(const struct worker *worker);
-void resident_forget(struct worker *worker); /* it is dead */
+void resident_forget(struct worker *worker); /* the resident is dead */
 
 /* run.c runs the program and leaves no process alive. */
 void run_program(struct worker *worker, struct run *run, struct outcome *ret_outcome);

@@ -29,9 +29,9 @@ struct simulation {
     char detail[160];  /* basis of the figures, for people */
 };
 
-/* Refuses, before anything is computed, what the device could never do. Examples are an operation
- * that is no product, a type without a rate, and operands larger than its memory. Returns false
- * with the problem then. */
+/* Refuses an operation that the device could never do, before anything is computed. Examples are an
+ * operation that is no product, a type without a rate, and operands larger than its memory. Returns
+ * false with the problem then. */
 bool simulation_begin(const struct catalogue_device *device, const struct tensor_op *operation,
                       const struct simulation_files *files, struct problem *ret_problem);
 /* Fills the simulation once the result is there. Returns false when operands and result together

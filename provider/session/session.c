@@ -319,7 +319,7 @@ int64_t agent_session_next_deadline_ns(const struct agent_session *session)
     return sooner(deadline_ns, work_next_deadline_ns(session));
 }
 
-/* ---------------------------------------------------------------- the end, and the current state */
+/* ---------------------------------------------------------------- the end, and the state */
 
 void agent_session_drain(struct agent_session *session, int64_t now_ns, bool cancel_running)
 {

@@ -29,10 +29,10 @@
 enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
 #define ROOM_LEAST_BYTES (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
-#define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* then it is cancelled, and at this point we leave */
-#define DRAIN_ALONE_NS (2 * NS_PER_S)  /* no broker: nobody to deliver results to */
+#define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
+#define DRAIN_ALONE_NS (2 * NS_PER_S)  /* nobody takes results without a broker */
 
-struct reports { /* from other threads */
+struct reports { /* filled by other threads */
     pthread_mutex_t mutex;
     int event;
     struct agent_work *left;
@@ -53,18 +53,18 @@ struct agent {
     struct owner *owner;
     struct reports reports;
     struct unaccepted unaccepted;
-    struct list_link settled; /* outcomes that nobody asks for: they go when nothing else waits */
+    struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */
     int64_t reconnect_ns;     /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns;   /* 0: not draining */
     bool cancelled_running;
     bool blocked;          /* a message waits until the connection takes it */
     bool crowded;          /* the disk is full: nothing is offered */
-    int64_t look_again_ns; /* at the disk */
+    int64_t look_again_ns; /* next look at the disk */
     bool failed;
-    bool refused; /* why it failed: the broker would not have us */
+    bool refused; /* the failure: the broker refused the key */
     struct problem problem;
-    /* For the owner's eyes, by the wall clock. */
-    int64_t started_ms, since_ms; /* since: the connection came, or went */
+    /* The owner sees these wall-clock times. */
+    int64_t started_ms, since_ms; /* since_ms: last connect or disconnect */
     struct problem last_error;
     int64_t last_error_ms;
 };
@@ -74,7 +74,7 @@ static int64_t wall_ms(void)
     return clock_wall_ns() / NS_PER_MS;
 }
 
-/* Something the owner may have to do something about: to the log, and kept for `status`. */
+/* Logs a warning on which the owner may have to act, and keeps it for `status`. */
 static void warn(struct agent *agent, const char *text)
 {
     log_warning("%s", text);
@@ -105,7 +105,7 @@ static void report_left(void *context, const struct agent_work *work)
     }
     if (reports->left_count < reports->left_capacity) {
         reports->left[reports->left_count++] = *work;
-    } /* else the outcome, soon after, frees the lane */
+    } /* without memory the outcome, soon after, frees the lane */
     pthread_mutex_unlock(&reports->mutex);
     wake(reports);
 }
@@ -117,7 +117,7 @@ static void report_done(void *context, struct list_link *outcomes)
     bool is_first = list_empty(&reports->done);
     list_append_all(&reports->done, outcomes);
     pthread_mutex_unlock(&reports->mutex);
-    if (is_first) { /* else whoever was first has woken the loop, and it has not looked yet */
+    if (is_first) { /* otherwise the loop is woken already */
         wake(reports);
     }
 }
@@ -129,7 +129,7 @@ static void report_ran(void *context, struct list_link *outcomes)
 
 /* ---------------------------------------------------------------- outcomes as results */
 
-struct wire_outcome { /* what the Result points to */
+struct wire_outcome { /* memory behind a Result */
     Bourse__V1__Output standard_output, standard_error;
     Bourse__V1__Output outputs[LIMIT_OUTPUTS];
     Bourse__V1__Output *pointers[LIMIT_OUTPUTS];
@@ -174,7 +174,7 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
     ret_result->busy_ns = outcome->busy_ns > 0 ? outcome->busy_ns : 0;
     if (outcome->ran) {
         ret_result->has_exit_code =
-            outcome->exit_code != 0 || outcome->result == OUTCOME_OK; /* else it did not exit */
+            outcome->exit_code != 0 || outcome->result == OUTCOME_OK; /* 0 is sent only with OK */
         ret_result->exit_code = outcome->exit_code;
         ret_result->has_signal = outcome->signal != 0;
         ret_result->signal = outcome->signal;
@@ -223,7 +223,7 @@ static bool keeps_files(const struct outcome *outcome)
     return size.files > 0 || size.memory_bytes > 0;
 }
 
-/* Holds what the result names until the broker has accepted the result. */
+/* Holds the files of a result until the broker has accepted the result. */
 static void hold_outcome(struct agent *agent, struct outcome *outcome, bool is_owed)
 {
     if (is_owed && keeps_files(outcome)) {
@@ -235,7 +235,7 @@ static void hold_outcome(struct agent *agent, struct outcome *outcome, bool is_o
 
 static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *outcome)
 {
-    static struct wire_outcome wire; /* large, and only this thread settles */
+    static struct wire_outcome wire; /* large; only this thread settles */
     Bourse__V1__Result facts;
     outcome_to_wire(outcome, &wire, &facts);
     enum agent_status status =
@@ -253,7 +253,7 @@ static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
     return status == AGENT_OK;
 }
 
-/* What the broker had lost was stored again, or could not be. */
+/* Reports that the lost files were stored again, or could not be. */
 static bool settle_again(struct agent *agent, int64_t now_ns, const struct outcome *outcome)
 {
     const bool is_stored = !outcome->is_unstored;
@@ -267,7 +267,7 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     struct reports *reports = &agent->reports;
     uint64_t count;
     ssize_t got = read(reports->event, &count, sizeof count);
-    (void)got; /* only to reset it */
+    (void)got; /* resets the counter */
 
     pthread_mutex_lock(&reports->mutex);
     for (size_t i = 0; i < reports->left_count; i++) {
@@ -287,7 +287,7 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     }
 }
 
-/* Of a tile that stayed in its jail that takes 0.15 ms a MiB. */
+/* Dropping a tile that stayed in its jail takes 0.15 ms a MiB. */
 static void drop_outcomes(struct list_link *outcomes)
 {
     while (!list_empty(outcomes)) {
@@ -346,7 +346,7 @@ static void stop_with(struct agent *agent, const char *what)
     problem_set(&agent->problem, "%s", what);
 }
 
-/* A key without the role would be refused at every word, for ever: its owner has to act. */
+/* A key without the role would be refused for ever, so its owner has to act. */
 static void connected(struct agent *agent)
 {
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
@@ -505,8 +505,8 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
     owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
 }
 
-/* The owner's drain has no clock: once nothing runs and every result is accepted, the agent leaves
- * as always. */
+/* The owner's drain has no time limit. The agent leaves once nothing runs and every result is
+ * accepted. */
 static void leave_when_drained(struct agent *agent, int64_t now_ns)
 {
     struct agent_counts counts = agent_session_counts(agent->session);
@@ -517,7 +517,7 @@ static void leave_when_drained(struct agent *agent, int64_t now_ns)
     }
 }
 
-/* True when it is time to go. */
+/* Returns true when it is time to leave. */
 static bool drain(struct agent *agent, int64_t now_ns)
 {
     if (agent->drain_began_ns == 0) {
@@ -547,11 +547,11 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
     return ms < most ? (int)ms : most;
 }
 
-/* Inputs would find no place: no new work until there is room. What is leased is given back as it
- * fails. */
+/* Stops offering while the disk has no room for inputs. Leased work that then fails is given
+ * back. */
 static void watch_room(struct agent *agent, int64_t now_ns)
 {
-    /* Twice as much ends it, so that asks do not come and go. */
+    /* The limit for offering again is twice as high, so that asks do not come and go. */
     uint64_t bytes = agent->crowded ? 2 * ROOM_LEAST_BYTES : ROOM_LEAST_BYTES;
     bool crowded = !store_has_room(agent->store, bytes);
     if (crowded == agent->crowded) {
@@ -577,7 +577,7 @@ static void watch_store(struct agent *agent, int64_t now_ns)
     agent->look_again_ns = now_ns + NS_PER_S;
     watch_room(agent, now_ns);
     if (agent_session_counts(agent->session).leases == 0) {
-        store_forget_lent(agent->store); /* of the broker's disk */
+        store_forget_lent(agent->store); /* frees space on the broker's disk */
     }
 }
 
@@ -765,7 +765,7 @@ static void close_all(struct agent *agent)
     store_close(&agent->store);
     images_close(&agent->images);
     transfer_close(&agent->transfer);
-    if (agent->owner != NULL) { /* nothing is left to end but the process */
+    if (agent->owner != NULL) { /* only the process is left to end */
         owner_ends(agent->owner, agent->session, clock_monotonic_ns());
         owner_close(&agent->owner);
     }

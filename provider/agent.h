@@ -1,7 +1,8 @@
-/* provider/agent.h - the running agent: connects, offers, and carries out what its session decides.
+/* provider/agent.h runs the agent. The agent connects, offers, and carries out the decisions of its
+ * session.
  *
- * One loop on the caller's thread owns the session and the connection; lanes and transfers report
- * to it through a queue and an eventfd. */
+ * One loop on the caller's thread owns the session and the connection. Lanes and transfers report
+ * to the loop through a queue and an eventfd. */
 #ifndef BOURSE_PROVIDER_AGENT_H
 #define BOURSE_PROVIDER_AGENT_H
 
@@ -15,7 +16,8 @@
 
 #include <stdbool.h>
 
-struct agent_setup { /* all borrowed */
+/* All pointers are borrowed. */
+struct agent_setup {
     const struct config *config;
     const struct market *market;
     const struct identity *identity;
@@ -26,13 +28,13 @@ struct agent_setup { /* all borrowed */
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
     const char *tensor_path; /* NULL: no matrices are computed here */
-    int signals;             /* of process_signals */
+    int signals;             /* descriptor of process_signals */
 };
 
-/* Runs until SIGINT or SIGTERM: then asks are cancelled, work may end for a few seconds, what is
- * left is cancelled, results are delivered, and every jail is gone. False with the problem when it
- * could not start or had to stop; *ret_refused when that is because the broker knows the key as no
- * provider. */
+/* Runs the agent until SIGINT or SIGTERM. Then the agent cancels its asks and gives running work a
+ * few seconds to end. After that it cancels the remaining work, delivers results and ends every
+ * jail. Returns false with the problem when the agent could not start or had to stop. Sets
+ * *ret_refused when the reason is that the broker knows the key as no provider. */
 bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct problem *ret_problem);
 
 #endif

@@ -26,12 +26,12 @@ enum { CATALOGUE_IDS_MAX = 256 };
 #define TERM_MOST_MS INT64_C(2592000000) /* 30 days */
 #define NOTICE_MS INT64_C(30000)
 #define NOTICE_MOST_MS INT64_C(86400000) /* a day: the market takes no more */
-#define DAILY_LEAST_MS INT64_C(60000)    /* shorter leases than a minute nobody takes */
+#define DAILY_LEAST_MS INT64_C(60000)    /* no lease is shorter than a minute */
 #define MINIMUM_RUN_MS INT64_C(300000)
 #define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
 
-/* Offered when the owner names none: tools that read, write and compute, as far as the host has
- * them. The jail is the wall; this list only says what jobs can count on. */
+/* These tools are offered by default, as far as the host has them: they read, write and compute.
+ * The jail protects the host; the list only says what jobs can count on. */
 static const char *const COMMON_PROGRAMS[] = {
     "awk",       "base64",    "basename", "bash",    "bc",        "bunzip2", "bzip2",  "cat",
     "cc",        "cksum",     "cmp",      "comm",    "convert",   "cp",      "cut",    "date",
@@ -57,8 +57,8 @@ static bool executable_file(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The jail shows the host's /usr and nothing of /etc: a link that leads through /etc/alternatives
- * is followed here. Others stay, for programs that look at the name they were called by. */
+/* The jail shows the host's /usr and nothing of /etc, so a link through /etc/alternatives is
+ * followed here. Other links stay, for programs that look at the name they were called by. */
 static bool settle_path(const char *path, char *ret_path, size_t capacity)
 {
     char target[PATH_MAX];
@@ -97,7 +97,7 @@ static bool look_up(const char *name, char *ret_path, size_t capacity)
     return false;
 }
 
-/* A text that the market takes as a word about a device. */
+/* Reads a text that the market takes as a word about a device. */
 static const char *read_word(struct yaml_value value, size_t most_bytes, const char *fallback)
 {
     const char *word = yaml_text(value, most_bytes, fallback);
@@ -203,7 +203,7 @@ static bool add_visible(struct config *config, const char *path)
     return true;
 }
 
-/* Plain: no empty part, no "." and no "..", so that it is what it seems. */
+/* A plain path has no empty part, no "." and no "..". */
 static bool is_plain_path(const char *path)
 {
     for (const char *at = path; *at != '\0';) {
@@ -235,13 +235,13 @@ static void read_visible(struct config *config, struct yaml_value list)
             yaml_refuse(item, "no folder \"%s\" on this machine; make it, or take it off the list",
                         path);
         } else {
-            (void)add_visible(config, path); /* the list is no longer than there is room for */
+            (void)add_visible(config, path); /* the list fits the room there is */
         }
     }
 }
 
-/* A program that the owner offers is seen, with what lies around it: of one in /usr/local all of
- * /usr/local, where its libraries are; of another its folder. */
+/* Makes an offered program visible with its surroundings. A program in /usr/local makes all of
+ * /usr/local visible, where its libraries are; another makes its folder visible. */
 static void show_program(struct config *config, const char *path, struct yaml_value value)
 {
     char folder[CONFIG_VISIBLE_SIZE];
@@ -269,7 +269,7 @@ static void show_programs(struct config *config, struct yaml_value value)
         const char *path = config->programs[i].path;
         show_program(config, path, value);
         if (realpath(path, real) != NULL && strncmp(real, "/usr/", 5) == 0) {
-            show_program(config, real, value); /* a link is there, and where it leads */
+            show_program(config, real, value); /* the link's target must be visible too */
         }
     }
 }
@@ -307,7 +307,7 @@ static int64_t read_term_ms(struct yaml_value value, int64_t fallback)
     return yaml_duration_ms(value, TERM_LEAST_MS, TERM_MOST_MS, fallback);
 }
 
-/* A map of two times, of which one or both may be left out; or false. */
+/* Reads a map of two times, which are both optional, or false. */
 static struct config_spot read_spot(struct yaml_value value, struct config_spot fallback)
 {
     static const char *const keys[] = {"notice", "minimum_run"};
@@ -334,7 +334,7 @@ static int64_t read_price_micro(struct yaml_value value, int64_t fallback)
     return yaml_money(value, 0, PRICE_MOST, fallback);
 }
 
-/* `anyone`, or a list of names and keys. */
+/* Reads `anyone`, or a list of names and keys. */
 static void read_accounts(struct yaml_value value, struct agent_conditions *conditions)
 {
     if (!yaml_present(value)) {
@@ -371,7 +371,7 @@ static void read_window(struct yaml_value value, struct hours *hours)
     }
 }
 
-/* `always`, a window, or a list of windows. */
+/* Reads `always`, a window, or a list of windows. */
 static void read_hours(struct yaml_value value, struct hours *hours)
 {
     if (!yaml_present(value)) {
@@ -393,7 +393,7 @@ static void read_hours(struct yaml_value value, struct hours *hours)
     }
 }
 
-/* Slot-time a day, or `any`. A lease that is longer than that would never be let. */
+/* Reads slot-time a day, or `any`. A lease longer than the daily time would never be let. */
 static int64_t read_daily_ms(struct yaml_value value, int64_t term_ms, int64_t fallback)
 {
     int64_t daily_ms = fallback;
@@ -408,7 +408,7 @@ static int64_t read_daily_ms(struct yaml_value value, int64_t term_ms, int64_t f
     return daily_ms;
 }
 
-/* One for all devices: the machine stands in one place. */
+/* All devices share one offset, because the machine is in one place. */
 static int32_t read_offset(struct yaml_value value)
 {
     struct problem problem = {""};
@@ -432,7 +432,7 @@ static void read_conditions(struct yaml_value map, int32_t offset_min, int64_t t
     ret_conditions->hours.offset_min = has_clock ? offset_min : 0;
 }
 
-#define SIMULATED_NAME "sim." /* so every list shows what a device is */
+#define SIMULATED_NAME "sim." /* prefix that shows simulation in every list */
 
 bool config_name_fits(const char *name, struct problem *ret_problem)
 {
@@ -516,7 +516,7 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
     device->term_ms = read_term_ms(yaml_key(item, "term"), config->term_ms);
     read_conditions(item, offset_min, device->term_ms, &config->conditions, &device->conditions);
     device->spot = read_spot(yaml_key(item, "interruptible"), config->spot);
-    /* The name is what the market knows the device by, over restarts. */
+    /* The market knows the device by this name across restarts. */
     bool is_taken = device->name[0] == '\0' || strcmp(device->name, config->name) == 0;
     for (size_t i = 0; i < config->device_count; i++) {
         is_taken = is_taken || strcmp(device->name, config->devices[i].name) == 0;
@@ -542,7 +542,7 @@ static void read_devices(struct config *config, struct yaml_value list, int32_t 
 
 /* ---------------------------------------------------------------- the file */
 
-/* `name` as seen from the folder; refused when it does not fit. */
+/* Reads a path relative to the folder; refuses one that does not fit. */
 static void read_path(struct yaml_value value, const char *folder, const char *fallback,
                       char *ret_path, size_t capacity)
 {
@@ -572,7 +572,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
         "hours",      "daily",     "utc_offset", "interruptible"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
-    (void)gethostname(host, sizeof host - 1); /* else the name above */
+    (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
 
     yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
     read_path(yaml_key(root, "market"), base, MARKET_FILE, config->market, sizeof config->market);

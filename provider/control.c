@@ -115,9 +115,9 @@ json_t *control_refusal(const char *error, const char *text)
     return json_pack("{s:b, s:s, s:s}", "ok", 0, "error", error, "text", text);
 }
 
-/* ---------------------------------------------------------------- where it listens */
+/* ---------------------------------------------------------------- the socket */
 
-/* A folder's name may be longer than a socket's address: it is opened, and named by its
+/* A folder's name may be longer than a socket's address, so the address names the folder's
  * descriptor. */
 static bool address_of(const char *folder, int *ret_folder, struct sockaddr_un *ret_address)
 {
@@ -140,7 +140,7 @@ static bool bind_there(int listener, const char *folder, struct problem *problem
         return false;
     }
     bool good = unlinkat(folder_fd, CONTROL_SOCKET, 0) == 0 || errno == ENOENT;
-    /* The mode of the socket is that of its name, from the first moment on. */
+    /* The mode is set before bind, so the socket's name has it from the first moment on. */
     good = good && fchmod(listener, 0600) == 0 &&
            bind(listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
            listen(listener, CONTROL_CLIENTS_MAX) == 0;
@@ -155,19 +155,19 @@ static bool bind_there(int listener, const char *folder, struct problem *problem
 
 enum client_state {
     CLIENT_FREE,
-    CLIENT_TALKING, /* its line is not whole */
-    CLIENT_WAITING, /* for what the agent answers */
-    CLIENT_TAKING,  /* its answer has not left whole */
+    CLIENT_TALKING, /* its line is incomplete */
+    CLIENT_WAITING, /* waits for the agent's answer */
+    CLIENT_TAKING,  /* its answer is partly sent */
 };
 
 struct client {
     enum client_state state;
     uint64_t number;
     int fd;
-    int64_t until_ns; /* then it is dropped; INT64_MAX: it waits for us */
+    int64_t until_ns; /* time to drop it; INT64_MAX: it waits for us */
     char line[CONTROL_LINE_MAX + 1];
     size_t length;
-    char *answer; /* with its newline */
+    char *answer; /* the line, newline included */
     size_t answer_length, taken;
 };
 
@@ -180,7 +180,7 @@ struct control {
 
 enum {
     LISTENER = CONTROL_CLIENTS_MAX,
-    TURNS_MAX = 4 * CONTROL_CLIENTS_MAX, /* of one call: others wait for the agent, too */
+    TURNS_MAX = 4 * CONTROL_CLIENTS_MAX, /* limit of one call: others wait for the agent, too */
 };
 
 bool control_open(const char *folder, struct control **ret_control, struct problem *ret_problem)
@@ -214,7 +214,7 @@ bool control_open(const char *folder, struct control **ret_control, struct probl
 static void drop(struct client *client)
 {
     if (client->state != CLIENT_FREE) {
-        close(client->fd); /* and so it leaves the poll */
+        close(client->fd); /* this also leaves the poll */
         free(client->answer);
         client->answer = NULL;
         client->state = CLIENT_FREE;
@@ -264,7 +264,7 @@ static void watch(struct control *control, struct client *client, uint32_t event
 {
     struct epoll_event event = {.events = events,
                                 .data.u32 = (uint32_t)(client - control->clients)};
-    (void)epoll_ctl(control->poll, EPOLL_CTL_MOD, client->fd, &event); /* it is there */
+    (void)epoll_ctl(control->poll, EPOLL_CTL_MOD, client->fd, &event); /* registered */
 }
 
 /* ---------------------------------------------------------------- answers */
@@ -289,7 +289,7 @@ static void write_answer(struct control *control, struct client *client)
     drop(client);
 }
 
-/* As one line; the caller frees. NULL: out of memory. */
+/* Returns the answer as one line, which the caller frees, or NULL when memory is short. */
 static char *line_of(const json_t *answer, size_t *ret_length)
 {
     char *text = answer == NULL ? NULL : json_dumps(answer, JSON_COMPACT);
@@ -299,7 +299,7 @@ static char *line_of(const json_t *answer, size_t *ret_length)
         free(text);
         return NULL;
     }
-    line[length] = '\n'; /* in the place of the NUL */
+    line[length] = '\n'; /* replaces the NUL */
     *ret_length = length + 1;
     return line;
 }
@@ -342,7 +342,7 @@ bool control_waits(const struct control *control, uint64_t number)
     return false;
 }
 
-/* ---------------------------------------------------------------- who comes */
+/* ---------------------------------------------------------------- new clients */
 
 static bool is_owner(int fd)
 {
@@ -352,8 +352,8 @@ static bool is_owner(int fd)
            (who.uid == geteuid() || who.uid == 0);
 }
 
-/* A free place, or that of who came first and has not said a line yet. NULL: all of them wait for
- * an answer. */
+/* Returns a free place, or that of the oldest client without a complete line. Returns NULL when all
+ * wait for an answer. */
 static struct client *place(struct control *control)
 {
     struct client *oldest = NULL;
@@ -416,7 +416,7 @@ static void accept_one(struct control *control, int64_t now_ns)
 
 /* ---------------------------------------------------------------- requests */
 
-/* True when a whole line is there: *ret_length of it, the newline left out. */
+/* Returns true when a complete line is there, of *ret_length bytes without the newline. */
 static bool read_line(struct client *client, size_t *ret_length)
 {
     for (;;) {
@@ -429,7 +429,7 @@ static bool read_line(struct client *client, size_t *ret_length)
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return false;
         }
-        if (got <= 0) { /* it hung up in the middle; a line that is too long never gets here */
+        if (got <= 0) { /* it hung up in the middle; too long a line never gets here */
             drop(client);
             return false;
         }
@@ -464,7 +464,7 @@ static bool hear(struct control *control, int64_t now_ns, struct client *client,
     }
     client->state = CLIENT_WAITING;
     client->until_ns = INT64_MAX;
-    watch(control, client, 0); /* one request each: what else it says is not read */
+    watch(control, client, 0); /* one request each; later bytes are not read */
     return true;
 }
 
@@ -539,7 +539,7 @@ static bool send_line(int fd, const char *line)
     return true;
 }
 
-/* Up to the newline, or the end. The caller frees. */
+/* Reads up to the newline, or the end. The caller frees. */
 static char *receive_line(int fd, int64_t timeout_ms, size_t *ret_length, struct problem *problem)
 {
     size_t capacity = 4096;

@@ -42,7 +42,7 @@ static bool own_key(const char *folder, struct identity **ret_identity, struct p
                                    : keyfile_create(path, ret_identity, problem);
 }
 
-/* The config that a newcomer would write; never over one that stands. */
+/* Writes the config of a newcomer, never over an existing one. */
 static bool first_config(const char *folder, const char *name, bool *ret_made,
                          struct problem *problem)
 {
@@ -132,7 +132,7 @@ static void handle(struct joining *joining, const struct invitation *invitation,
             ask(joining, invitation, identity, name);
         }
     } else if (event->type == DIALOGUE_ACCEPTED && id128_equal(&event->id, &joining->request)) {
-        joining->accepted = true; /* as what, the next Welcome says */
+        joining->accepted = true; /* the next Welcome says the role */
         if (link_reopen(joining->link, problem)) {
             dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
         } else {
@@ -179,7 +179,8 @@ static void converse(struct joining *joining, const struct invitation *invitatio
     }
 }
 
-/* *ret_spent: the key has an account, or the broker's answer to that is not known. */
+/* Redeems the invitation. *ret_spent means that the key has an account, or that the broker's answer
+ * is not known. */
 static enum join_status redeem(const struct invitation *invitation, const struct identity *identity,
                                const char *name, bool *ret_spent, struct problem *problem)
 {
@@ -207,12 +208,12 @@ static enum join_status redeem(const struct invitation *invitation, const struct
     return joining.status;
 }
 
-/* What this join has made, for when it comes to nothing. */
+/* This join has made these files, to remove when it fails. */
 struct made {
     bool folder, key, config;
 };
 
-/* A key that no account came of is not left behind, nor a folder that was made for it. */
+/* Removes a key without an account, and a folder that was made for the key. */
 static void take_back(const char *folder, const struct made *made, bool is_spent)
 {
     struct problem problem;
@@ -224,15 +225,14 @@ static void take_back(const char *folder, const struct made *made, bool is_spent
         (void)unlink(path);
     }
     if (!is_spent && made->key && path_in(folder, MARKET_PROVIDER_KEY, path, &problem)) {
-        (void)unlink(path); /* it may not even have been made */
+        (void)unlink(path); /* the key may not have been made yet */
     }
     if (made->folder) {
-        (void)rmdir(folder); /* unless something is in it */
+        (void)rmdir(folder); /* fails when something is in the folder */
     }
 }
 
-/* All that this machine has to write, before the broker is asked: what is redeemed then cannot be
- * lost here. */
+/* Writes all files before the broker is asked. Then a redeemed invitation cannot be lost here. */
 static bool prepare(const struct invitation *invitation, const char *folder, const char *name,
                     struct made *made, struct identity **ret_identity, struct problem *problem)
 {
@@ -257,8 +257,8 @@ enum join_status join_market(const char *text, const char *folder, const char *n
     struct made made = {.folder = access(folder, F_OK) != 0, .key = access(path, F_OK) != 0};
     bool is_spent = false;
     enum join_status status = JOIN_FILES;
-    /* Whether it has expired is the broker's to say: it goes by log time, our clock may be
-     * wrong. */
+    /* The broker decides whether the invitation has expired: it goes by log time, and our clock may
+     * be wrong. */
     if (prepare(&invitation, folder, name, &made, &identity, ret_problem)) {
         status = redeem(&invitation, identity, name, &is_spent, ret_problem);
     }
@@ -266,7 +266,7 @@ enum join_status join_market(const char *text, const char *folder, const char *n
         take_back(folder, &made, is_spent);
     } else if (!path_in(folder, MARKET_FILE, path, ret_problem) ||
                !market_settle(path, ret_problem)) {
-        status = JOIN_FILES; /* the account is there: another join finds it */
+        status = JOIN_FILES; /* the account exists: another join finds it */
     }
     identity_destroy(&identity);
     return status;

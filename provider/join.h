@@ -1,5 +1,6 @@
-/* provider/join.h - `bourse-provider join INVITE`: a key, a seat in the market, and the files that
- * `run` then reads. Safe to repeat: an account that stands is an answer, not a failure. */
+/* provider/join.h declares `bourse-provider join INVITE`, which makes a key, a seat in the market,
+ * and the files that `run` reads. Repeating the command is safe. An existing account is an answer,
+ * not a failure. */
 #ifndef BOURSE_PROVIDER_JOIN_H
 #define BOURSE_PROVIDER_JOIN_H
 
@@ -7,8 +8,9 @@
 
 #include <stdbool.h>
 
-/* ALREADY: the key was a provider there before; the invitation was not used. REFUSED leaves what
- * the broker did: an invitation for another role is spent, for nobody can tell before. */
+/* ALREADY means that the key was a provider there before; the invitation was not used. REFUSED does
+ * not undo what the broker did. An invitation for another role is spent, for nobody can tell its
+ * role before. */
 enum join_status {
     JOIN_OK,
     JOIN_ALREADY,
@@ -18,7 +20,8 @@ enum join_status {
     JOIN_REFUSED
 };
 
-/* `folder` is absolute; made when absent. `name` may be NULL. */
+/* Joins the market of the invitation. `folder` is absolute, and is made when absent. `name` may be
+ * NULL. */
 enum join_status join_market(const char *invitation, const char *folder, const char *name,
                              struct problem *ret_problem);
 

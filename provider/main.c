@@ -1,4 +1,4 @@
-/* bourse-provider: the agent of someone who offers a machine. */
+/* The program bourse-provider is the agent of an owner who offers a machine. */
 #include "base/text.h"
 #include "formats/units.h"
 #include "provider/agent.h"
@@ -286,7 +286,7 @@ static bool take_option(int number, struct options *options)
     case OPTION_NOW:
         options->command.now = true;
         return true;
-    case OPTION_AFTER_RUNNING: /* the default; said in so many words it must not contradict --now */
+    case OPTION_AFTER_RUNNING: /* the default, which must not contradict --now */
         return true;
     case OPTION_FOR:
         return read_term("for", optarg, &options->command.for_ms);
@@ -313,7 +313,7 @@ static const struct option option_table[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* True when the command line is understood. */
+/* Returns true when the command line is understood. */
 static bool read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.log_level = LOG_LEVEL_INFO};
@@ -321,7 +321,7 @@ static bool read_options(int argc, char **argv, struct options *options)
     for (int found; (found = getopt_long(argc, argv, "h", option_table, NULL)) != -1;) {
         if (found == '?') {
             process_say_nearest_option(argv[optind - 1], option_table);
-            return false; /* getopt has said what is wrong */
+            return false; /* getopt has printed the problem */
         }
         int number = found == 'h' ? OPTION_HELP : found;
         if (!take_option(number, options)) {
@@ -478,7 +478,7 @@ static int join(const struct options *options)
     if (wanted != NULL) {
         const char *prefix = wanted[0] == '/' ? "" : getcwd(here, sizeof here);
         (void)snprintf(folder, sizeof folder, "%s%s%s", prefix == NULL ? "" : prefix,
-                       wanted[0] == '/' ? "" : "/", wanted); /* cut: no such folder */
+                       wanted[0] == '/' ? "" : "/", wanted); /* a cut path does not exist */
     }
     switch (join_market(options->operand, folder, options->name, &problem)) {
     case JOIN_ALREADY:
@@ -560,9 +560,9 @@ static const struct action {
     const char *name;
     int (*act)(const struct options *);
     const char *help;
-    uint32_t options;  /* that it has, beside those of EVERYWHERE */
-    int operands;      /* most; join counts its own */
-    const char *words; /* to offer for them to a shell */
+    uint32_t options;  /* options of its own, beside EVERYWHERE */
+    int operands;      /* largest count; join counts its own */
+    const char *words; /* operands to offer to a shell */
 } actions[] = {
     {"run", run, HELP_RUN, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0, NULL},
     {"probe", probe, HELP_PROBE, BIT(CONFIG) | ASKING, 0, NULL},
@@ -613,7 +613,7 @@ static int completion(const struct options *options)
     return EXIT_OK;
 }
 
-/* An option that a command would not heed is refused, never passed over. */
+/* An option that a command does not use is refused, never ignored. */
 static bool fits(const struct action *action, const struct options *options)
 {
     for (const struct option *option = option_table; option->name != NULL; option++) {

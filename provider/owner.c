@@ -13,7 +13,8 @@
 
 enum wish { WISH_WITHDRAWN, WISH_OFFERED, WISH_DRAINED };
 
-struct waiting { /* somebody for an answer */
+/* A client that waits for an answer. */
+struct waiting {
     uint64_t client;
     enum wish wish;
     int64_t until_ns;
@@ -23,13 +24,13 @@ struct owner {
     struct control *control;
     char folder[CONFIG_PATH_SIZE];
     bool is_paused, is_draining;
-    int64_t
-        until_ms; /* of the pause, by the wall clock, which is what people mean; 0: until resumed */
+    /* End of the pause, by the wall clock, which is what people mean; 0: until resumed. */
+    int64_t until_ms;
     struct waiting waiting[CONTROL_CLIENTS_MAX];
     size_t waiting_count;
 };
 
-/* ---------------------------------------------------------------- what is kept of a pause */
+/* ---------------------------------------------------------------- the kept pause */
 
 static void path_of(const struct owner *owner, char ret_path[CONFIG_PATH_SIZE + 16])
 {
@@ -56,8 +57,7 @@ bool owner_read_pause(const char *path, int64_t *ret_until_ms, struct problem *r
     return is_read;
 }
 
-/* A file that makes no sense is a pause all the same: offering against the owner's will is the
- * worse mistake. */
+/* An unreadable file counts as a pause: offering against the owner's will is the worse mistake. */
 static void load_pause(struct owner *owner)
 {
     char path[CONFIG_PATH_SIZE + 16];
@@ -168,7 +168,7 @@ static json_t *asks_json(const struct agent_session *session)
         if (row.refusal[0] != '\0') {
             (void)json_object_set_new(ask, "refusal", json_string(row.refusal));
         }
-        if (!row.is_by_hand) { /* what that one says of these is the market's to show */
+        if (!row.is_by_hand) { /* the market shows the conditions of an ask placed by hand */
             (void)report_conditions(&row.terms.conditions, ask);
         }
         (void)json_array_append_new(asks, ask);
@@ -193,7 +193,7 @@ static json_t *lease_json(const struct agent_lease_row *row, int64_t now_ns)
 
 static json_t *leases_json(const struct agent_session *session, int64_t now_ns)
 {
-    static struct agent_lease_row rows[OWNER_LEASES_MAX]; /* large, and one thread asks */
+    static struct agent_lease_row rows[OWNER_LEASES_MAX]; /* large; one thread asks */
     json_t *leases = json_array();
     size_t count = agent_session_leases(session, rows, OWNER_LEASES_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -202,7 +202,7 @@ static json_t *leases_json(const struct agent_session *session, int64_t now_ns)
     return leases;
 }
 
-/* An ask that was cancelled by hand is not waited for: it is how the owner wants it. */
+/* An ask that was cancelled by hand is not waited for, because the owner wants it so. */
 static bool waits_for_asks(const struct agent_session *session)
 {
     struct agent_ask_row row;
@@ -250,7 +250,7 @@ static json_t *status(const struct owner *owner, const struct agent_session *ses
                         ? json_null()
                         : json_pack("{s:s, s:I}", "text", facts->last_error, "at_ms",
                                     (json_int_t)facts->last_error_ms);
-    (void)json_object_set_new(answer, "market", market); /* what fails for memory is left out */
+    (void)json_object_set_new(answer, "market", market); /* without memory the member is left out */
     (void)json_object_set_new(answer, "paused", paused);
     (void)json_object_set_new(answer, "isolation", json_integer(facts->isolation));
     (void)json_object_set_new(answer, "asks", asks_json(session));
@@ -265,9 +265,9 @@ static json_t *status(const struct owner *owner, const struct agent_session *ses
     return answer;
 }
 
-/* ---------------------------------------------------------------- wishes that take a while */
+/* ---------------------------------------------------------------- requests that take a while */
 
-/* How far a pause, a resume or a drain has come. */
+/* Makes the progress of a pause, a resume or a drain. */
 static json_t *progress(const struct owner *owner, const struct agent_session *session,
                         const struct owner_facts *facts)
 {
@@ -314,8 +314,9 @@ static void answer_waiting(struct owner *owner, const struct agent_session *sess
 
 static void wait_for(struct owner *owner, uint64_t client, enum wish wish, int64_t until_ns)
 {
-    size_t place =
-        0; /* of one that hung up, or the next: no more clients wait than there are places */
+    /* The place is that of a client that hung up, or the next one. No more clients wait than there
+     * are places. */
+    size_t place = 0;
     while (place < owner->waiting_count &&
            control_waits(owner->control, owner->waiting[place].client)) {
         place++;
@@ -336,7 +337,8 @@ void owner_ends(struct owner *owner, const struct agent_session *session, int64_
 
 /* ---------------------------------------------------------------- commands */
 
-struct call { /* one request, and all that it is answered from */
+/* A call is one request with the data to answer it. */
+struct call {
     struct owner *owner;
     struct agent_session *session;
     const struct owner_facts *facts;
@@ -354,7 +356,7 @@ static void pause_agent(const struct call *call, const struct control_request *r
     struct owner *owner = call->owner;
     struct problem problem = {""};
     int64_t until_ms = request->for_ms == 0 ? 0 : call->wall_ms + request->for_ms;
-    /* Kept first: what the owner was told survives whatever comes next. On a full disk it holds in
+    /* The pause is written first, so that it survives a crash. On a full disk it holds in
      * memory. */
     bool is_kept = keep_pause(owner, until_ms, &problem);
     if (!is_kept) {

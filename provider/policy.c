@@ -22,7 +22,7 @@ static struct attribute *next_attribute(struct offer *offer, const char *name)
     return attribute;
 }
 
-/* What is not known is not claimed: no attribute for "" and 0. */
+/* Unknown facts are not claimed: "" and 0 make no attribute. */
 static void text_attribute(struct offer *offer, const char *name, const char *text)
 {
     if (text[0] != '\0') {
@@ -39,8 +39,8 @@ static void number_attribute(struct offer *offer, const char *name, int64_t numb
     }
 }
 
-/* A figure that was measured here says so, for a reader cannot see it: what is not named so is
- * declared. */
+/* A measured figure is listed as measured, because a reader cannot see the difference. All other
+ * figures are declared. */
 static void measured_attribute(struct offer *offer, const char *name, int64_t number)
 {
     if (number > 0) {
@@ -49,8 +49,8 @@ static void measured_attribute(struct offer *offer, const char *name, int64_t nu
     }
 }
 
-/* What bounds the images of jobs, where the owner bounds them otherwise than everybody: a job asks
- * for room for its image, and takes a device that says nothing for one with the default. */
+/* Describes the bounds on images when the owner changed them. A job asks for room for its image. It
+ * takes a device that says nothing for one with the default bounds. */
 static void describe_images(struct offer *offer, const struct config *config)
 {
     if (config->image_files != LIMIT_IMAGE_FILES) {
@@ -61,13 +61,13 @@ static void describe_images(struct offer *offer, const struct config *config)
     }
 }
 
-/* Per second; 0 for what a file may say and nothing does. */
+/* Returns operations per second, or 0 for a value that a file may hold and no device has. */
 static int64_t operations(int64_t mflops)
 {
     return mflops < INT64_MAX / 1000000 ? mflops * 1000000 : 0;
 }
 
-/* The variant of a processor, from the machine code it runs; "" for one that has no name yet. */
+/* Returns the variant of a processor by its instruction set, or "" for one without a name. */
 static const char *cpu_variant(const char *arch)
 {
     if (strcmp(arch, "x86_64") == 0) {
@@ -98,7 +98,7 @@ static void describe(struct offer *offer, const struct config *config,
     measured_attribute(offer, "gflops", profile->mflops.value / 1000);
     measured_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
     measured_attribute(offer, "fp64", operations(profile->mflops.value));
-    next_attribute(offer, "simulated")->number = 0; /* said, so that `simulated = false` holds */
+    next_attribute(offer, "simulated")->number = 0; /* stated, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     text_attribute(offer, "executor", "noop");
@@ -117,7 +117,7 @@ static int64_t whole(const struct device_profile *profile, enum profile_figure w
     return (int64_t)profile->figures[which].value; /* 0 when unknown, and then not claimed */
 }
 
-/* The vendor as instruments write it: "nvidia" of "gpu.nvidia.h100-sxm5". */
+/* Adds the vendor as instruments write it: "nvidia" for "gpu.nvidia.h100-sxm5". */
 static void simulated_vendor(struct offer *offer, const char *instrument)
 {
     char vendor[ATTRIBUTE_TEXT_SIZE];
@@ -126,7 +126,7 @@ static void simulated_vendor(struct offer *offer, const char *instrument)
     text_attribute(offer, "vendor", vendor);
 }
 
-/* What its maker says of its peaks, type by type: of fp64 the faster of both units. */
+/* Adds the maker's peaks, type by type. The fp64 peak is the faster of both units. */
 static void describe_peaks(struct offer *offer, const struct device_profile *profile)
 {
     static const struct {
@@ -144,8 +144,8 @@ static void describe_peaks(struct offer *offer, const struct device_profile *pro
     }
 }
 
-/* What the catalogue says of the device, and that it is a simulation. Its speed is that of float32
- * products. */
+/* Adds the catalogue's facts about the device, and marks it as a simulation. Its speed is that of
+ * float32 products. */
 static void describe_simulated(struct offer *offer, const struct config *config,
                                const struct isolation *isolation)
 {
@@ -160,14 +160,14 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     text_attribute(offer, "label", offer->device.label);
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "memory", whole(&device->profile, FIGURE_MEMORY));
-    number_attribute(offer, "disk",
-                     (int64_t)offer->disk_bytes); /* of this machine, as the files are */
+    /* The disk is this machine's, since the files are here. */
+    number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
     number_attribute(offer, "bandwidth", whole(&device->profile, FIGURE_BANDWIDTH));
     number_attribute(offer, "gflops", mflops / 1000);
     number_attribute(offer, "gemm_fp32", mflops);
     describe_peaks(offer, &device->profile);
     number_attribute(offer, "isolation", isolation->level);
-    if (mflops > 0) { /* else it would refuse every product */
+    if (mflops > 0) { /* otherwise the device would refuse every product */
         text_attribute(offer, "executor", "tensor");
     }
     text_attribute(offer, "executor", "noop");
@@ -175,7 +175,7 @@ static void describe_simulated(struct offer *offer, const struct config *config,
 
 /* ---------------------------------------------------------------- shares */
 
-/* The config's first device, as its `devices` are written. */
+/* Returns the config's first device in the form of an entry of `devices`. */
 static struct config_device first_device(const struct config *config, uint32_t slots)
 {
     struct config_device first = {
@@ -192,7 +192,7 @@ static struct config_device first_device(const struct config *config, uint32_t s
     return first;
 }
 
-/* Of a slot; what the owner does not say is a share of the machine. */
+/* Sets memory and disk of one slot; the default is a share of the machine. */
 static bool share_memory(struct offer *offer, const struct config_device *device,
                          const struct machine *machine, uint64_t all_slots, struct problem *problem)
 {
@@ -220,7 +220,7 @@ static bool share_memory(struct offer *offer, const struct config_device *device
     return true;
 }
 
-/* Files of jobs live in memory: both count. */
+/* Memory and disk count together, because files of jobs live in memory. */
 static bool memory_suffices(const struct offers *offers, const struct machine *machine,
                             uint64_t all_slots, struct problem *problem)
 {
@@ -243,7 +243,7 @@ static bool memory_suffices(const struct offers *offers, const struct machine *m
 
 /* ---------------------------------------------------------------- offers */
 
-/* How many cores the first device has, once all others have theirs. */
+/* Computes how many cores the first device has, once all others have theirs. */
 static bool share_cores(const struct config *config, const struct machine *machine,
                         uint32_t *ret_first, struct problem *problem)
 {
@@ -296,7 +296,7 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
     };
 }
 
-/* What each device has of this machine; what it can do is described later. */
+/* Gives each device its share of this machine; its abilities are described later. */
 static bool share_machine(const struct config *config, const struct machine *machine,
                           const struct key32 *account, struct offers *ret_offers,
                           struct problem *ret_problem)

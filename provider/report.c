@@ -12,7 +12,7 @@
 
 enum { REPORT_VERSION = 1, MEASURED_SIZE = 96 };
 
-/* ---------------------------------------------------------------- for people */
+/* ---------------------------------------------------------------- the text report */
 
 static const char *yes(bool fact)
 {
@@ -42,7 +42,8 @@ static void print_programs(FILE *out, const struct config *config)
     fprintf(out, "%s\n", config->program_count == 0 ? " none; jobs with an image only" : "");
 }
 
-/* Where a figure is from. Of a simulated device all that no config says is the catalogue's. */
+/* Each figure has a source. For a simulated device the source is the catalogue, except for figures
+ * of the config. */
 enum source {
     SOURCE_CONFIG,
     SOURCE_SHARE,
@@ -126,7 +127,7 @@ static void figure_text(const struct attribute *attribute, char ret_text[UNITS_T
     const char *unit = strcmp(attribute->name, "gflops") == 0      ? " Gflop/s"
                        : strcmp(attribute->name, "gemm_fp32") == 0 ? " Mflop/s"
                                                                    : "";
-    if (strcmp(attribute->name, "simulated") == 0) { /* as `needs:` asks for it */
+    if (strcmp(attribute->name, "simulated") == 0) { /* the form that `needs:` uses */
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", attribute->number != 0 ? "true" : "false");
         return;
     }
@@ -135,7 +136,7 @@ static void figure_text(const struct attribute *attribute, char ret_text[UNITS_T
     (void)snprintf(ret_text + used, UNITS_TEXT_SIZE - used, "%s", unit);
 }
 
-/* The measured figure behind an attribute; NULL: there is none. */
+/* Returns the measured figure behind an attribute, or NULL. */
 static const struct probe_figure *figure_behind(const struct profile *profile, const char *name)
 {
     return strcmp(name, "bandwidth") == 0                                ? &profile->bandwidth_bytes
@@ -144,7 +145,7 @@ static const struct probe_figure *figure_behind(const struct profile *profile, c
                                                                          : NULL;
 }
 
-/* "": there is none. */
+/* Writes the day of a measured figure, or "" when there is none. */
 static void measured_text(const struct profile *profile, const char *name,
                           char ret_text[MEASURED_SIZE])
 {
@@ -163,8 +164,8 @@ static void measured_text(const struct profile *profile, const char *name,
     }
 }
 
-/* All that a job may ask for; programs have a list of their own, and what was measured says so
- * where it stands. */
+/* Prints all attributes that a job may ask for. Programs have a list of their own; a measured
+ * figure says so on its line. */
 static void print_attributes(FILE *out, const struct offer *offer, const struct profile *profile)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
@@ -277,15 +278,15 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     print_matrices(out, setup);
     print_isolation(out, setup);
     if (offers != NULL) {
-        /* What others ask is known to the market only, and what power costs here to nobody but the
-         * owner. */
+        /* The market alone knows what others ask, and the owner alone knows what power costs
+         * here. */
         fprintf(out, "Price\n  the one above is the config's, suggested by nothing measured: "
                      "`bourse-provider why` compares\n  it with what others ask and what waiting "
                      "jobs pay, once a market is joined\n");
     }
 }
 
-/* ---------------------------------------------------------------- for programs */
+/* ---------------------------------------------------------------- the JSON report */
 
 static json_t *attribute_json(const struct offer *offer, const struct attribute *attribute)
 {
@@ -331,11 +332,11 @@ static json_t *offer_json(const struct offer *offer)
                   (json_int_t)offer->ask.price_micro, "memory_bytes",
                   (json_int_t)offer->memory_bytes, "disk_bytes", (json_int_t)offer->disk_bytes,
                   "processes", (json_int_t)offer->processes, "attributes", attributes);
-    (void)report_conditions(&offer->ask.conditions, made); /* short of memory, it is NULL */
+    (void)report_conditions(&offer->ask.conditions, made); /* NULL when memory is short */
     return made;
 }
 
-/* One for each device; none when nothing can be offered. */
+/* Makes one entry for each device, and none when nothing can be offered. */
 static json_t *offers_json(const struct offers *offers)
 {
     json_t *list = json_array();

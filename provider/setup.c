@@ -104,7 +104,7 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
     if (!config_read(folder, options->config_file == NULL ? NULL : file, ret_config, ret_problem)) {
         return false;
     }
-    if (options->market != NULL) { /* the command line is stronger than the file */
+    if (options->market != NULL) { /* the command line overrides the file */
         int written =
             snprintf(ret_config->market, sizeof ret_config->market, "%s/%s", market, MARKET_FILE);
         if (written < 0 || (size_t)written >= sizeof ret_config->market) {
@@ -115,7 +115,7 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
     return true;
 }
 
-/* ---------------------------------------------------------------- as root */
+/* ---------------------------------------------------------------- root's part */
 
 static bool give(const char *path, uid_t uid, gid_t gid, bool must, struct problem *problem)
 {
@@ -126,7 +126,7 @@ static bool give(const char *path, uid_t uid, gid_t gid, bool must, struct probl
     return true;
 }
 
-/* The agent's folder and what a root process may have put there belong to the service user. */
+/* Gives the agent's folder, and files that root may have put there, to the service user. */
 static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem *problem)
 {
     static const char *const files[] = {MARKET_PROVIDER_CONFIG, MARKET_PROVIDER_KEY, MARKET_FILE};
@@ -147,8 +147,8 @@ static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem
     return true;
 }
 
-/* Who may write the config must not become somebody else by it: what is not root's names its owner,
- * or nobody, and what others may write names nobody. */
+/* A user who may write the config must not become another user through it. A config of another user
+ * than root may name only its owner. A config that others may write may name nobody. */
 static bool may_name(const struct config *config, uid_t uid, struct problem *problem)
 {
     if (!config->names_user) {
@@ -192,7 +192,7 @@ static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret
     return false;
 }
 
-/* One name per agent folder: a second start finds and reuses the first one's subtree. */
+/* Each agent folder has one name: a second start finds and reuses the first one's subtree. */
 static void cgroup_name(const struct setup *setup, char ret_name[32])
 {
     const char *folder = setup->config.folder;
@@ -202,7 +202,7 @@ static void cgroup_name(const struct setup *setup, char ret_name[32])
     (void)snprintf(ret_name, 32, "%s-%s", setup->is_look ? "probe" : "agent", hex);
 }
 
-/* A file of this process in the agent's folder: what a look needs is not the agent's. */
+/* Returns the path of a file of this process in the agent's folder. A look has files of its own. */
 static void own_file(const struct setup *setup, const char *name, char *ret_path, size_t capacity)
 {
     (void)snprintf(ret_path, capacity, "%s/%s%s", setup->config.folder,
@@ -242,7 +242,7 @@ static bool install_worker(struct setup *setup, uid_t owner, struct problem *pro
            jail_install_worker(source, setup->worker_path, owner, problem);
 }
 
-/* An agent without it runs all other jobs. */
+/* An agent without bourse-tensor runs all other jobs. */
 static void install_tensor(struct setup *setup, uid_t owner)
 {
     char source[PATH_MAX + 32];
@@ -278,7 +278,7 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
     return install_worker(setup, (uid_t)-1, problem) && capability_renounce(0, problem);
 }
 
-/* ---------------------------------------------------------------- as the service user */
+/* ---------------------------------------------------------------- the service user's part */
 
 static bool reach_folder(const struct setup *setup, struct problem *problem)
 {
@@ -292,7 +292,8 @@ static bool reach_folder(const struct setup *setup, struct problem *problem)
     return private_folder(setup->config.folder, false, problem);
 }
 
-/* Whether `lock` is still the file of that name: a look removes its own when it ends. */
+/* Returns true while `lock` is still the file of that name. A look removes its own lock file when
+ * it ends. */
 static bool is_named(int lock, const char *path)
 {
     struct stat held;
@@ -307,7 +308,7 @@ static void tell_used(const struct setup *setup, struct problem *problem)
                 setup->config.folder);
 }
 
-/* Looked at before the agent's control groups are waited for, which another agent has as long as it
+/* Checks the lock before waiting for the control groups, which a running agent holds as long as it
  * runs. */
 static bool has_other_agent(const struct setup *setup, struct problem *problem)
 {
@@ -315,7 +316,7 @@ static bool has_other_agent(const struct setup *setup, struct problem *problem)
     own_file(setup, "LOCK", path, sizeof path);
     int lock = setup->is_look ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (lock < 0) {
-        return false; /* what hinders it is found when it is locked */
+        return false; /* lock_folder reports the reason */
     }
     bool is_locked = flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(lock);
@@ -352,7 +353,8 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
     return false;
 }
 
-/* False with a problem where there is none, whoever may read it. */
+/* Returns true when the key's file exists, even if it cannot be read. Returns false with a problem
+ * otherwise. */
 static bool has_key(const struct config *config, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 32];
@@ -390,8 +392,9 @@ static bool load_market(struct setup *setup, struct problem *problem)
     return market_read(setup->config.market, &setup->market, problem);
 }
 
-/* In the agent's folder, where joining puts it, or in that of its market on this machine, whose
- * broker puts it there: later perhaps than the config. */
+/* Joining puts the market's file into the agent's folder. The broker of a market on this machine
+ * puts it into the market's folder, perhaps later than the config. Both are the agent's own
+ * market. */
 static bool is_own_market(const struct config *config)
 {
     size_t length = strlen(config->folder);
@@ -400,21 +403,22 @@ static bool is_own_market(const struct config *config)
            (strcmp(rest, "/" MARKET_FILE) == 0 || strcmp(rest, "/../" MARKET_FILE) == 0);
 }
 
-/* Whether user `uid` may make folders in `folder`; of groups that is not looked at. */
+/* Returns true when user `uid` may make folders in `folder`; groups are ignored. */
 static bool may_make(const char *folder, const struct stat *status, uid_t uid)
 {
     return uid == geteuid() ? access(folder, W_OK | X_OK) == 0
                             : status->st_uid == uid || (status->st_mode & 0022) != 0;
 }
 
-/* Whether the start can make `path`, which is not there: the agent's own folder it makes before. */
+/* Returns true when the start can make the missing `path`. The start makes the agent's own folder
+ * before. */
 static bool can_be_made(const struct config *config, uid_t uid, const char *path,
                         struct problem *problem)
 {
     char above[CONFIG_PATH_SIZE];
     struct stat status;
     (void)snprintf(above, sizeof above, "%s", path);
-    assert(above[0] == '/'); /* as setup_config has it */
+    assert(above[0] == '/'); /* setup_config makes it absolute */
     do {
         char *slash = strrchr(above, '/');
         slash[slash == above ? 1 : 0] = '\0';
@@ -427,7 +431,7 @@ static bool can_be_made(const struct config *config, uid_t uid, const char *path
     return false;
 }
 
-/* Whether the agent, as user `uid`, can keep outputs there. */
+/* Returns true when the agent, as user `uid`, can keep outputs there. */
 static bool spool_fits(const struct config *config, uid_t uid, struct problem *ret_problem)
 {
     struct problem why = {""};
@@ -546,7 +550,7 @@ void setup_end(struct setup *setup)
             own_file(setup, "LOCK", path, sizeof path);
             (void)unlink(setup->worker_path);
             (void)unlink(setup->tensor_path);
-            (void)unlink(path); /* the last: who makes it anew begins a look of his own */
+            (void)unlink(path); /* last, because a new lock file begins a new look */
         }
         close(setup->lock);
         setup->lock = -1;

@@ -1,9 +1,10 @@
-/* provider/setup.h - from a command line to a process that is safe to run jobs: the order of start.
+/* provider/setup.h turns a command line into a process that is safe to run jobs. The order of the
+ * start is:
  *
- *     as root:  folders given to the service user, a cgroup subtree, the worker's program, then the drop
- *     then:     the folder's lock, the launcher (before any thread), signals, the trial jail, the devices
+ *     as root:  folders for the service user, a cgroup subtree, the worker's program, then the drop
+ *     then:     the folder's lock, the launcher (before any thread), signals, trial jail, devices
  *
- * A look (`probe`) goes the same way beside a running agent: it has a lock, a worker and a control
+ * A look (`probe`) takes the same steps beside a running agent, with a lock, a worker and a control
  * group of its own. Nothing here connects anywhere. */
 #ifndef BOURSE_PROVIDER_SETUP_H
 #define BOURSE_PROVIDER_SETUP_H
@@ -22,14 +23,15 @@
 struct setup_options {
     const char *config_file; /* NULL: provider.yaml in the folder */
     const char *market;      /* NULL; else the folder of a market on this machine */
-    const char *folder;      /* NULL: the default, or beside the config, or MARKET/provider */
-    bool is_look; /* offers nothing, needs no key and no market, and disturbs no agent of this
-                     folder */
+    /* NULL: the default, or beside the config, or MARKET/provider. */
+    const char *folder;
+    /* A look offers nothing, needs no key and no market, and disturbs no agent of this folder. */
+    bool is_look;
 };
 
 struct setup {
     struct config config;
-    struct market market;      /* unless it is a look */
+    struct market market;      /* unset for a look */
     struct identity *identity; /* NULL when there is no key yet and none is needed */
     struct machine machine;
     struct isolation isolation;
@@ -37,33 +39,34 @@ struct setup {
     struct cgroups *cgroups; /* NULL: none */
     struct launcher *launcher;
     char worker_path[CONFIG_PATH_SIZE + 16];
-    char tensor_path[CONFIG_PATH_SIZE +
-                     16]; /* "": no matrices are computed here, for this reason: */
+    /* An empty path means that no matrices are computed here; no_tensor has the reason. */
+    char tensor_path[CONFIG_PATH_SIZE + 16];
     char no_tensor[512];
-    char no_cgroups[512]; /* why there are none */
+    char no_cgroups[512]; /* reason why there are no cgroups */
     bool is_look;
     int lock; /* -1: not held */
     int signals;
 };
 
-/* The agent's folder, as the options and the environment say. */
+/* Returns the agent's folder, as the options and the environment say. */
 bool setup_folder(const struct setup_options *options, char *ret_path, size_t capacity,
                   struct problem *ret_problem);
-/* Reads the config only: no root, no jail. */
+/* Reads only the config: no root, no jail. */
 bool setup_config(const struct setup_options *options, struct config *ret_config,
                   struct problem *ret_problem);
-/* The same, and what this host cannot do of it: become a user that it does not have, offer more
- * cores or memory than there are. */
+/* Reads the config and checks it against this host. Reasons to fail are a user that the host lacks,
+ * and more cores or memory than there are. */
 bool setup_fits(const struct setup_options *options, struct problem *ret_problem);
-/* The same, and whether a market elsewhere is there: all that a start would refuse. */
+/* Checks all that a start would refuse: setup_fits, and whether a market elsewhere is there. */
 bool setup_check(const struct setup_options *options, struct problem *ret_problem);
-/* Everything above. On failure nothing is left but folders; setup_end is harmless then. */
+/* Carries out the whole start. On failure nothing is left but folders; setup_end is harmless
+ * then. */
 bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
                  struct problem *ret_problem);
 void setup_end(struct setup *setup);
 
-/* Where an agent lives unless told otherwise: /var/lib/bourse-provider for root and services, else
- * $XDG_DATA_HOME/bourse-provider. */
+/* Returns the default folder of an agent. This is /var/lib/bourse-provider for root and services,
+ * else $XDG_DATA_HOME/bourse-provider. */
 bool setup_default_folder(char *ret_path, size_t capacity);
 
 #endif

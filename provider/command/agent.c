@@ -1,5 +1,5 @@
-/* status, pause, resume, drain: one question to the running agent, and its answer for people or
- * programs. */
+/* provider/command/agent.c holds status, pause, resume and drain. Each asks the running agent one
+ * question, and prints the answer for people or programs. */
 #include "provider/command/command.h"
 #include "provider/owner.h"
 
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { ANSWER_MS = 15000 }; /* the agent waits OWNER_WAIT_NS for the broker at most */
+enum { ANSWER_MS = 15000 }; /* the agent waits for the broker at most OWNER_WAIT_NS */
 
 /* ---------------------------------------------------------------- asking */
 
-/* Beside an answer, which has been printed. */
+/* Warns beside an answer that has been printed. */
 static int warn(int status, const char *text)
 {
     fprintf(stderr, "bourse-provider: %s\n", text);
@@ -35,8 +35,8 @@ static int status_of(enum control_status status)
     return EXIT_FAILED;
 }
 
-/* The agent's answer, or NULL: then it has been said what is wrong, and *ret_status is the exit
- * status. */
+/* Returns the agent's answer. On failure it prints the problem, sets *ret_status to the exit
+ * status, and returns NULL. */
 static json_t *ask(const struct command *command, const struct control_request *request,
                    int64_t timeout_ms, int *ret_status)
 {
@@ -156,7 +156,8 @@ static const char *ask_note(const json_t *ask)
                                        : ", not standing";
 }
 
-/* " to alice, bob; mon-fri 22:00-07:00; 8h of slots a day (UTC+01:00)" */
+/* Prints conditions such as " to alice, bob; mon-fri 22:00-07:00; 8h of slots a day
+ * (UTC+01:00)". */
 static void print_conditions(const json_t *ask)
 {
     const json_t *to = json_object_get(ask, "to");
@@ -227,7 +228,7 @@ static void print_leases(const json_t *answer)
     }
 }
 
-/* What closes its asks soon, or does so now. */
+/* Prints the refuted results that close the account's asks soon, or close them now. */
 static void print_refuted(const json_t *answer)
 {
     const int64_t refuted = number(answer, "refuted");
@@ -382,7 +383,7 @@ int command_drain(const struct command *command)
     int status;
     json_t *standing = ask(command, &look, ANSWER_MS, &status);
     if (standing == NULL) {
-        return status; /* nobody is there to drain */
+        return status; /* no agent is there to drain */
     }
     json_decref(standing);
     if (!command->json) {

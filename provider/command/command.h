@@ -1,9 +1,9 @@
-/* provider/command/command.h - the owner's commands: what `bourse-provider` does beside being the
- * agent.
+/* provider/command/command.h declares the owner's commands, which are all commands of
+ * `bourse-provider` except running the agent.
  *
- * status, pause, resume and drain ask the running agent (provider/control.h); why and earnings ask
- * the market under the agent's key, through libbourse, whether an agent runs or not. Each returns
- * the exit status. */
+ * The commands status, pause, resume and drain ask the running agent (provider/control.h). The
+ * commands why and earnings ask the market under the agent's key, through libbourse; they need no
+ * running agent. Each command returns the exit status. */
 #ifndef BOURSE_PROVIDER_COMMAND_COMMAND_H
 #define BOURSE_PROVIDER_COMMAND_COMMAND_H
 
@@ -24,12 +24,13 @@ enum exit_status {
 struct command {
     struct setup_options setup;
     bool json;
-    bool now;         /* pause: cancel what runs */
-    int64_t for_ms;   /* pause: 0: until resumed */
-    int64_t since_ms; /* earnings: so long ago; 0: all */
+    bool now;         /* pause: cancel running work */
+    int64_t for_ms;   /* pause: 0 means until resumed */
+    int64_t since_ms; /* earnings: age of the oldest entry; 0 means all */
 };
 
-/* Says what is wrong, on stderr, or as JSON on stdout when told so before; returns the status. */
+/* Prints what is wrong and returns the status. The text goes to stderr, or as JSON to stdout after
+ * command_fail_in_json(true). */
 void command_fail_in_json(bool json);
 int command_fail(int status, const char *text);
 
@@ -39,13 +40,15 @@ int command_resume(const struct command *command);
 int command_drain(const struct command *command);
 int command_why(const struct command *command);
 int command_earnings(const struct command *command);
-/* What the market knows of this provider. */
+/* The market knows these facts about this provider. */
 struct command_known {
-    int64_t given_ns;     /* slot-time for nothing, ever */
-    uint32_t refuted;     /* results that were refuted, less those that faded */
-    int64_t withdrawn_ms; /* its asks are closed for so long because of that; 0: they are not */
+    int64_t given_ns; /* slot-time donated so far */
+    uint32_t refuted; /* refuted results, less the faded ones */
+    /* The market keeps the asks closed for this time because of refuted results; 0: asks are
+     * open. */
+    int64_t withdrawn_ms;
 };
-/* Prints nothing. False: the market does not answer. */
+/* Asks the market and prints nothing. Returns false when the market does not answer. */
 bool command_known(const struct command *command, struct command_known *ret_known);
 
 #endif

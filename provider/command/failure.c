@@ -1,4 +1,5 @@
-/* What went wrong, for people or, with --json, for programs: as `bourse` says it. */
+/* provider/command/failure.c prints failures as `bourse` does, for people or, with --json, for
+ * programs. */
 #include "provider/command/command.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* why, earnings: what the market says to this provider. A connection of its own under the agent's
- * key, so that it works beside a running agent and without one. */
+/* provider/command/market.c holds why and earnings, which print the market's answers. Each has a
+ * connection of its own under the agent's key, so it needs no running agent. */
 #include "base/text.h"
 #include "consumer/client/bourse.h"
 #include "formats/units.h"
@@ -24,7 +24,7 @@ static int fail_market(const struct bourse_error *error)
     return command_fail(bourse_exit_status(error->status), error->text);
 }
 
-/* The key is its owner's alone: root reads it as that user, and is nobody else any more. */
+/* The key is for its owner alone, so root becomes the owner for good. */
 static bool become_owner(const char *folder, struct problem *problem)
 {
     struct stat facts;
@@ -38,7 +38,7 @@ static bool become_owner(const char *folder, struct problem *problem)
     return facts.st_uid == 0 || privilege_drop(facts.st_uid, facts.st_gid, problem);
 }
 
-/* NULL: *ret_status and the problem say why not. */
+/* Connects to the market. On failure returns NULL with *ret_status and the problem. */
 static struct bourse *reach_market(const struct command *command, int timeout_ms, int *ret_status,
                                    struct problem *ret_problem)
 {
@@ -124,7 +124,7 @@ static const char *printable(const char *text)
 
 /* ---------------------------------------------------------------- why: the agent's own side */
 
-/* What the agent itself says, or NULL when it does not run or is another user's. */
+/* Returns the agent's status, or NULL when it does not run or belongs to another user. */
 static json_t *ask_agent(const struct command *command)
 {
     const struct control_request request = {.command = CONTROL_STATUS};
@@ -159,7 +159,7 @@ static bool has_cancelled(const json_t *agent)
     return false;
 }
 
-/* Of each ask that the market does not take; false: there is none. */
+/* Prints each refused ask. Returns false when there is none. */
 static bool print_refused_asks(const json_t *agent)
 {
     bool is_refused = false;
@@ -193,7 +193,7 @@ static json_t *refused_asks_json(const json_t *agent)
     return list;
 }
 
-/* `frozen`: the account is, as the market says, which the agent may not have heard yet. */
+/* `frozen` is the market's word on the account, which the agent may not have heard yet. */
 static void print_agent(const json_t *agent, bool frozen)
 {
     static const char *const words[][2] = {
@@ -225,12 +225,12 @@ static void print_agent(const json_t *agent, bool frozen)
     }
 }
 
-/* ---------------------------------------------------------------- why: who is cheaper */
+/* ---------------------------------------------------------------- why: the rivals */
 
-struct rivals { /* devices of others like this one, that ask for less */
+struct rivals { /* devices of others with the same instrument */
     const struct bourse_why *why;
     char account[BOURSE_HEX32_SIZE];
-    uint32_t asks, cheaper, cheaper_slots; /* slots: free now */
+    uint32_t asks, cheaper, cheaper_slots; /* cheaper_slots: free now */
     int64_t best_micro;
     char best[BOURSE_NAME_SIZE];
 };
@@ -263,7 +263,7 @@ static bool find_instrument(void *context, const struct bourse_device *device)
     return !is_it;
 }
 
-/* Of the same instrument; false when the market would not say. */
+/* Finds devices of the same instrument. Returns false when the market does not answer. */
 static bool find_rivals(struct bourse *bourse, const char *account, const struct bourse_why *why,
                         struct rivals *ret_rivals, struct bourse_error *error)
 {
@@ -303,7 +303,7 @@ static void print_rivals(const struct rivals *rivals)
     }
 }
 
-/* ---------------------------------------------------------------- why: for people, for programs */
+/* ---------------------------------------------------------------- why: the output */
 
 static void print_refusals(const struct bourse_why *why)
 {
@@ -393,7 +393,7 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
         (json_int_t)why->standing.withdrawn_ms);
 }
 
-/* One device after the other; the first answer says how many there are. */
+/* Asks about one device after the other; the first answer says how many there are. */
 static bool why_devices(struct bourse *bourse, const char *account, json_t *ret_devices,
                         struct bourse_why *ret_last, struct bourse_error *error)
 {
@@ -402,7 +402,7 @@ static bool why_devices(struct bourse *bourse, const char *account, json_t *ret_
     do {
         struct rivals rivals;
         if (!bourse_why(bourse, number, &why, error)) {
-            /* One less than a moment ago: its agent has just gone, or come with another list. */
+            /* The list became shorter meanwhile: the agent has just gone, or has another list. */
             return number > 0 && error->status == BOURSE_NOT_FOUND;
         }
         if (!find_rivals(bourse, account, &why, &rivals, error)) {
@@ -424,7 +424,7 @@ int command_why(const struct command *command)
     struct bourse_error error = {.status = BOURSE_OK};
     struct bourse_account account;
     int status;
-    json_t *agent = ask_agent(command); /* before root becomes somebody who may not ask */
+    json_t *agent = ask_agent(command); /* before root becomes a user who may not ask */
     struct bourse *bourse = open_market(command, &status);
     if (bourse == NULL) {
         json_decref(agent);
@@ -452,25 +452,25 @@ int command_why(const struct command *command)
 
 struct sum {
     char name[BOURSE_ID_SIZE];    /* a day, a job, a device */
-    char label[BOURSE_NAME_SIZE]; /* of a device that is on the market; else "" */
+    char label[BOURSE_NAME_SIZE]; /* label of a device on the market; else "" */
     int64_t paid_micro, fee_micro;
-    int64_t given_ns; /* slot-time for nothing */
+    int64_t given_ns; /* slot-time donated */
     uint64_t results;
 };
 struct sums {
     struct sum *rows;
     size_t count, capacity;
-    size_t last; /* what was added to before */
+    size_t last; /* row that was added to before */
 };
 struct earnings {
-    int64_t from_ms; /* by the market's clock */
+    int64_t from_ms; /* start, by the market's clock */
     struct sums days, jobs, devices;
     struct sum all;
     bool is_out_of_memory;
 };
 
-/* Of that name; a new one when there is none, NULL when there is no memory. Walks go by time, in
- * which the same name, or the one after it, is most often meant again. */
+/* Returns the sum of that name, made if missing, or NULL when memory is short. The walks go by
+ * time, so the last row or the next is tried first. */
 static struct sum *sum_of(struct sums *sums, const char *name)
 {
     for (size_t near = sums->last; near < sums->count && near <= sums->last + 1; near++) {
@@ -531,8 +531,7 @@ static bool add(struct earnings *earnings, const struct bourse_entry *entry, uin
     return true;
 }
 
-/* Captures that came in are what a provider earns; an account may also spend, and be given
- * credits. */
+/* A provider earns the captures that came in; other entries are spending and grants. */
 static bool take_entry(void *context, const struct bourse_entry *entry)
 {
     struct earnings *earnings = context;
@@ -543,8 +542,8 @@ static bool take_entry(void *context, const struct bourse_entry *entry)
            add(earnings, entry, 0);
 }
 
-/* What was accepted counts also where its pay was rounded down to nothing, and what was given away
- * also where the program failed. */
+/* Counts accepted results even when their pay was rounded down to nothing, and donated time even
+ * when the program failed. */
 static bool take_result(void *context, const struct bourse_entry *entry)
 {
     struct earnings *earnings = context;
@@ -568,7 +567,7 @@ static bool name_device(void *context, const struct bourse_device *device)
     return true;
 }
 
-/* Slot-hours only where there is something given away. */
+/* Prints slot-hours only when some were given away. */
 static void print_sums(const char *title, const struct sums *sums, bool with_given)
 {
     printf("\n%-10s  %12s  %12s  %10s", title, "EARNED", "FEE", "RESULTS");

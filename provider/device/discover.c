@@ -58,7 +58,7 @@ static const char *vendor_name(const char *kernel_name)
     return "";
 }
 
-/* "key<blanks>: value" -> value, its end cut; NULL for another key. */
+/* Returns the value of a line "key<blanks>: value" without its newline, or NULL for another key. */
 static char *value_of(char *line, const char *key)
 {
     size_t length = strlen(key);
@@ -112,8 +112,8 @@ static uint64_t number_in(const char *path)
     return number;
 }
 
-/* A container or service may be given less than the machine has. Only the group we are in at a
- * fixed place is looked at: inside a container that is the one that binds. */
+/* A container or service may be given less than the machine has. Only our own group at its fixed
+ * place is read: inside a container its limit binds. */
 static void bound_memory(struct machine *machine)
 {
     static const char *const files[] = {"/sys/fs/cgroup/memory.max",
@@ -147,7 +147,7 @@ static uint64_t last_cache(hwloc_topology_t topology)
     return 0;
 }
 
-/* hwloc shows only what the process is allowed to use, by affinity and by control group. */
+/* hwloc shows only the processors that the process may use, by affinity and by control group. */
 static void read_cores(hwloc_topology_t topology, hwloc_const_cpuset_t allowed,
                        struct machine *machine)
 {

@@ -1,7 +1,7 @@
-/* provider/device/discover.h - what this machine is: its CPU as one device of the market.
+/* provider/device/discover.h describes this machine, that is its CPU, as one device of the market.
  *
- * Read from hwloc (cores this process may use, memory, caches) and from the kernel (model,
- * instruction sets), never guessed: what cannot be read is left out of the offer. Measured figures
+ * The facts come from hwloc (usable cores, memory, caches) and from the kernel (model, instruction
+ * sets). Nothing is guessed: a fact that cannot be read is left out of the offer. Measured figures
  * come from provider/device/probe.h. */
 #ifndef BOURSE_PROVIDER_DEVICE_DISCOVER_H
 #define BOURSE_PROVIDER_DEVICE_DISCOVER_H
@@ -19,28 +19,29 @@ enum { DISCOVER_CPUS_MAX = 4096 };
 
 struct machine {
     uint32_t packages;
-    uint32_t cores;   /* that we may use: one processing unit of each */
+    uint32_t cores;   /* cores that we may use, one processing unit each */
     uint32_t threads; /* processing units that we may use */
     uint32_t numa_nodes;
-    uint64_t memory_bytes;                /* of the machine, or of our control group when less */
-    uint64_t cache_bytes;                 /* of the last level, once */
-    char model[ATTRIBUTE_TEXT_SIZE];      /* "AMD EPYC 9654" */
-    char vendor[ATTRIBUTE_TEXT_SIZE];     /* amd, intel, arm, ...; "" when unknown */
-    char arch[16];                        /* x86_64, aarch64, ... */
-    char level[16];                       /* avx512, avx2, sse2, neon, sve; "" when unknown */
+    uint64_t memory_bytes;            /* the machine's, or our control group's limit when lower */
+    uint64_t cache_bytes;             /* size of the last level, counted once */
+    char model[ATTRIBUTE_TEXT_SIZE];  /* "AMD EPYC 9654" */
+    char vendor[ATTRIBUTE_TEXT_SIZE]; /* amd, intel, arm, ...; "" when unknown */
+    char arch[16];                    /* x86_64, aarch64, ... */
+    char level[16];                   /* avx512, avx2, sse2, neon, sve; "" when unknown */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* cpu.x86_64.avx512 */
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
 };
 
-/* `synthetic` (NULL: this machine) is an hwloc description such as "pack:2 core:4 pu:2"; the
- * kernel's files are not read then. False with the problem when hwloc cannot tell. */
+/* Describes this machine, or the one that `synthetic` describes, such as "pack:2 core:4 pu:2" in
+ * hwloc's words. A synthetic machine does not read the kernel's files. Returns false with the
+ * problem when hwloc cannot tell. */
 bool discover_machine(const char *synthetic, struct machine *ret_machine,
                       struct problem *ret_problem);
 
-/* The instruction level of a "flags" or "Features" line of /proc/cpuinfo. */
+/* Returns the instruction level of a "flags" or "Features" line of /proc/cpuinfo. */
 const char *discover_level(const char *arch, const char *flags);
 
-/* The id of a device of this account, the same at every start. */
+/* Returns the id of the account's device with this name. The id is the same at every start. */
 struct id128 discover_device_id(const struct key32 *account, const char *name);
 
 #endif

@@ -16,13 +16,14 @@
 enum {
     PROFILE_VERSION = 3,
     PROFILE_BYTES = 4096,
-    LANES = 32,            /* independent sums: enough to fill the pipelines of wide units */
+    LANES = 32,            /* independent sums, enough for the pipelines of wide units */
     STEPS = 20000,         /* per measurement */
-    ROUNDS = 12,           /* the best counts: others had company */
+    ROUNDS = 12,           /* the best round counts; other load slows the rest */
     COPY_BYTES = 16 << 20, /* more than the caches of one core */
 };
 
-#define FIGURE_MOST INT64_C(1000000000000000000) /* of any kind: no device comes near */
+/* No figure of any kind comes near this bound. */
+#define FIGURE_MOST INT64_C(1000000000000000000)
 
 static int64_t measure_mflops(void)
 {
@@ -47,7 +48,7 @@ static int64_t measure_mflops(void)
     for (int lane = 0; lane < LANES; lane++) {
         total += sums[lane];
     }
-    volatile double sink = total; /* the sums must be worth computing */
+    volatile double sink = total; /* keeps the compiler from dropping the sums */
     (void)sink;
     double flops = 2.0 * LANES * STEPS;
     return best_ns <= 0 ? 0 : (int64_t)(flops / best_ns * 1000.0);
@@ -111,7 +112,7 @@ void probe_day(int64_t at_s, char ret_text[PROBE_DAY_SIZE])
     }
 }
 
-/* A figure out of all proportion, or of no time, is as good as none. */
+/* A figure out of all proportion, or without a time, counts as none. */
 static struct probe_figure read_figure(const json_t *root, const char *name, const char *at)
 {
     const struct probe_figure figure = {.value = json_integer_value(json_object_get(root, name)),

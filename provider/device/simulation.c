@@ -15,7 +15,7 @@ static uint64_t elements(uint64_t bytes)
     return bytes > NPY_MATRIX_BYTES ? (bytes - NPY_MATRIX_BYTES) / sizeof(float) : 0;
 }
 
-/* floor(sqrt(a b / c)), at most what a dimension may be. */
+/* Returns floor(sqrt(a b / c)), at most OPERATION_DIMENSION_MOST. */
 static uint64_t mean(uint64_t a, uint64_t b, uint64_t c)
 {
     uint128 square = (uint128)a * b / c;
@@ -32,7 +32,7 @@ static uint64_t mean(uint64_t a, uint64_t b, uint64_t c)
     return low;
 }
 
-/* False: there is nothing to compute. */
+/* Returns false when there is nothing to compute. */
 static bool shape_of(const struct tensor_op *operation, const struct simulation_files *files,
                      struct operation *ret_operation)
 {

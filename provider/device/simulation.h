@@ -1,11 +1,10 @@
-/* provider/device/simulation.h - a device of the catalogue as if it stood here: products are
- * computed by this machine's cores, and what they take is what planner/cost/cost.h says of the
- * device.
+/* A simulated device is a device of the catalogue as if it stood here. This machine's cores compute
+ * its products, and planner/cost/cost.h says how long the device would take.
  *
- * The agent never opens a matrix. Its shape follows from the lengths of the operands' and the
- * result's files: of A, B and C with a, b and c elements it is m x k, k x n and m x n, so m =
- * sqrt(a c / b), and so on. Headers are taken to have the usual length; a longer one counts as
- * data. Computes only. */
+ * The agent never opens a matrix. The shape follows from the lengths of the operands' and the
+ * result's files. Let A, B and C have a, b and c elements. Then A is m x k, B is k x n and C is m x
+ * n; so m = sqrt(a c / b), and so on. Headers are taken to have the usual length; a longer header
+ * counts as data. The module only computes. */
 #ifndef BOURSE_PROVIDER_DEVICE_SIMULATION_H
 #define BOURSE_PROVIDER_DEVICE_SIMULATION_H
 
@@ -19,26 +18,29 @@
 
 #define SIMULATION_LEAST_NS INT64_C(1000)
 
-struct simulation_files { /* bytes; 0: not there */
+/* Sizes are in bytes; 0: the file is not there. */
+struct simulation_files {
     uint64_t a, b, result;
 };
 
 struct simulation {
     int64_t busy_ns;   /* at least SIMULATION_LEAST_NS */
     int64_t energy_uj; /* -1: unknown */
-    char detail[160];  /* what it rests on, for people */
+    char detail[160];  /* basis of the figures, for people */
 };
 
-/* What the device could never do is refused before anything is computed: an operation that is no
- * product, a type that it has no rate for, operands that are more than its memory. */
+/* Refuses an operation that the device could never do, before anything is computed. Examples are an
+ * operation that is no product, a type without a rate, and operands larger than its memory. Returns
+ * false with the problem then. */
 bool simulation_begin(const struct catalogue_device *device, const struct tensor_op *operation,
                       const struct simulation_files *files, struct problem *ret_problem);
-/* Once the result is there. False: with it, it is more than the memory. */
+/* Fills the simulation once the result is there. Returns false when operands and result together
+ * exceed the memory. */
 bool simulation_end(const struct catalogue_device *device, const struct tensor_op *operation,
                     const struct simulation_files *files, struct simulation *ret_simulation,
                     struct problem *ret_problem);
 
-/* Mflop/s in large products of float32 arrays; 0: it cannot. */
+/* Returns Mflop/s in large products of float32 arrays; 0: the device cannot compute them. */
 int64_t simulation_mflops(const struct catalogue_device *device);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One subtask's operation: words that its templates were filled in to, and what it says. */
+/* The operation of one subtask: its arguments with the templates filled in, and their meaning. */
 struct operation {
     uint32_t index;
     struct subtask_terms terms;
@@ -54,8 +54,8 @@ static size_t inputs_named(const Bourse__V1__Manifest *manifest, uint32_t index,
     return count;
 }
 
-/* The job's file of that name in the subtask's work folder; NULL: there is none, or two, or another
- * subtask leaves it. */
+/* Returns the job's file of that name in the subtask's work folder. Returns NULL when there is
+ * none, when there are two, or when another subtask leaves the file. */
 static const Bourse__V1__ManifestInput *factor(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                const char *name)
 {
@@ -85,8 +85,8 @@ static bool same_factor(const Bourse__V1__Manifest *manifest, const struct opera
            memcmp(a->hash.data, b->hash.data, a->hash.len) == 0;
 }
 
-/* The product is what the subtask was to leave, and all of it; the check takes that, and nothing
- * else of any subtask. */
+/* The product must be the only file that the subtask had to leave. The check must take exactly that
+ * file, and nothing else from any subtask. */
 static bool same_product(const Bourse__V1__Manifest *manifest, const struct operation *check,
                          const struct operation *product)
 {

@@ -1,17 +1,19 @@
-/* provider/executors/check.h - whether a check is about what its subtask was asked to compute.
+/* provider/executors/check.h decides whether a check judges exactly what its subtask had to
+ * compute.
  *
- * Who wrote the job wrote its checks, and a check decides whether a provider is paid. So a referee
- * runs it only when it is a check of the very product: the same two factors by their hashes, and
- * the result of the subtask whose result is held, which had to leave that one file. Any other is
- * the job's own fault, and proves nothing about the provider. Pure. */
+ * The author of a job writes its checks too, and a check decides whether a provider is paid. So a
+ * referee runs a check only when it is a check of exactly that product. It must name the same two
+ * factors by their hashes. It must also name the one result file that the held subtask had to
+ * leave. Any other check is the job's own fault and proves nothing about the provider. Pure. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_CHECK_H
 #define BOURSE_PROVIDER_EXECUTORS_CHECK_H
 
 #include "base/problem.h"
 #include "protocol/codec.h"
 
-/* `index` is the check's, `checked` the subtask's, both as the broker said; the manifest is well
- * formed (command_check). False with what does not fit, or without memory. */
+/* Returns true when check `index` is about subtask `checked`; the broker sent both numbers. The
+ * manifest is well formed (command_check). Returns false with the mismatch as the problem, or when
+ * memory is short. */
 bool check_is_about(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t checked,
                     struct problem *ret_problem);
 

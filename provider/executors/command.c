@@ -45,7 +45,7 @@ static bool lists(const Bourse__V1__ManifestSubtask *subtask, const ProtobufCBin
 bool command_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position)
 {
     if (position >= command_input_count(manifest, index) - manifest->n_shared) {
-        return index + 1 == manifest->subtask_count; /* all have it */
+        return index + 1 == manifest->subtask_count; /* every subtask has it */
     }
     const ProtobufCBinaryData *hash = &command_input(manifest, index, position)->hash;
     bool found = false;
@@ -196,9 +196,9 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
 
 /* ---------------------------------------------------------------- one subtask */
 
-enum { OWN_VARIABLES = 2 }; /* besides the job's */
+enum { OWN_VARIABLES = 2 }; /* besides the job's variables */
 
-/* What a request points to; one place to free it all. */
+/* Texts that a request points to, freed together. */
 struct texts {
     char **items; /* NULL-terminated */
     size_t count;
@@ -221,15 +221,15 @@ static bool texts_reserve(struct texts *texts, size_t count)
 
 struct run {
     const struct command *command;
-    const struct given_files *given; /* that came with its dispatch, if there was anything */
+    const struct given_files *given; /* data from the dispatch; may be empty */
     struct subtask_terms terms;
     struct template_values values;
     struct texts arguments, environment, outputs, saved;
     struct jail_input *inputs;
     size_t input_count;
     char *standard_input;
-    bool is_check; /* with the seed that the market drew: its verdict counts, and it leaves no files
-                    */
+    /* A check uses the market's seed: its verdict counts, and it leaves no files. */
+    bool is_check;
     struct jail_request request;
 };
 
@@ -286,7 +286,7 @@ static bool settle_program(struct run *run, struct outcome *outcome)
     }
     char *name = run->arguments.items[0];
     if (run->command->manifest->has_image) {
-        return true; /* any program of the image */
+        return true; /* an image job may run any program of the image */
     }
     const struct config_program *program = config_program(run->command->config, name);
     if (program == NULL) {
@@ -357,7 +357,7 @@ static bool is_said(const struct run *run, const char *name)
     return false;
 }
 
-/* Where it saves its state, and whether it goes on from one; what the job says itself stays. */
+/* Adds a variable of ours, unless the job sets it itself. */
 static bool add_own_variable(struct run *run, const char *name, const char *value,
                              struct outcome *outcome)
 {
@@ -406,8 +406,8 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
     return tell_of_checkpoint(run, outcome);
 }
 
-/* What is free when it saves nothing must be told where to save it: a job that says one and not the
- * other is not run. */
+/* An attempt that is free when it saves nothing must know where to save. A job that says one
+ * without the other is not run. */
 static bool settle_checkpoint(struct run *run, struct outcome *outcome)
 {
     if (!run->command->has_checkpoints) {
@@ -449,7 +449,7 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
     return true;
 }
 
-/* True for the input that an image job runs as its program: "./tool" or "tool". */
+/* Returns true for the input that an image job runs as its program: "./tool" or "tool". */
 static bool is_program(const struct run *run, const char *name)
 {
     const char *program = run->arguments.items[0];
@@ -482,7 +482,7 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
     return true;
 }
 
-/* The checkpoint that it goes on from, at its place. */
+/* Adds the files of the checkpoint to resume from, at their place. */
 static bool gather_saved(struct run *run, struct outcome *outcome)
 {
     const struct given_files *given = run->given;
@@ -546,7 +546,7 @@ static bool settle_standard_input(struct run *run, struct outcome *outcome)
     if (text == NULL || text[0] == '\0') {
         return true;
     }
-    if (strcmp(text, "{in}") == 0) { /* exactly this: the file's content */
+    if (strcmp(text, "{in}") == 0) { /* exactly {in}: the file's content */
         if (run->values.in == NULL) {
             return refuse(outcome, "standard input is {in}, and this subtask has no input");
         }
@@ -595,7 +595,7 @@ static bool is_argument(const struct run *run, const char *name)
     return found;
 }
 
-/* Inputs that a tensor operation reads where they are: no copy is made. */
+/* Inputs that a tensor operation reads in place are not copied. */
 static void settle_mapped(struct run *run)
 {
     size_t count = 0;
@@ -606,7 +606,7 @@ static void settle_mapped(struct run *run)
                            jail_may_map(run->command->jail, input->fd);
         count += input->is_mapped;
         if (!input->is_mapped && input->hashed != NULL) {
-            input->hashed->is_known = false; /* it is copied: the next had better have our own */
+            input->hashed->is_known = false; /* copied now, so the store fetches its own */
         }
     }
 }
@@ -647,7 +647,7 @@ static bool prepare(struct run *run, struct outcome *outcome)
     return true;
 }
 
-/* ---------------------------------------------------------------- what came of it */
+/* ---------------------------------------------------------------- the result */
 
 static enum result_outcome keep(const struct run *run, const char *name,
                                 const struct jail_output *output, struct kept *ret_kept,
@@ -661,7 +661,7 @@ static enum result_outcome keep(const struct run *run, const char *name,
         output->size <= command->rest_bytes && command->may_leave(command->context)) {
         return outcome_leave(command->rest, name, output->fd, output->size, ret_kept, problem);
     }
-    if (output->size > OUTCOME_MEMORY_BYTES) { /* an output goes before inputs that nobody uses */
+    if (output->size > OUTCOME_MEMORY_BYTES) { /* drops unused inputs for the output */
         (void)store_has_room(command->store, output->size + ROOM_LEAST_BYTES);
     }
     return outcome_keep(command->config->spool, name, output->fd, output->size, ret_kept, problem);
@@ -689,7 +689,7 @@ static enum result_outcome keep_all(const struct run *run, const struct jail_rep
     return kept;
 }
 
-/* An encoded Saved with these is no longer than this. */
+/* Returns a bound on the length of an encoded Saved with these files. */
 static size_t saved_bytes(const struct jail_reply *reply)
 {
     enum { FILE_BYTES = 1 + 3 + 1 + 2 + 2 + 32 + 1 + 10 }; /* tags, lengths, hash, size */
@@ -700,7 +700,7 @@ static size_t saved_bytes(const struct jail_reply *reply)
     return bytes;
 }
 
-/* What is saved is saved whole. */
+/* Keeps all files of a checkpoint, or fails. */
 static enum result_outcome keep_saved(const struct run *run, const struct jail_reply *reply,
                                       struct outcome *outcome, struct problem *problem)
 {
@@ -717,7 +717,7 @@ static enum result_outcome keep_saved(const struct run *run, const struct jail_r
     return kept;
 }
 
-/* An attempt that was told to end and saved nothing is free, and leaves nothing that somebody would
+/* An attempt that was told to end and saved nothing is free. It leaves nothing that anybody would
  * have to pay for. */
 static void take_checkpoint(const struct run *run, const struct jail_reply *reply,
                             struct outcome *outcome)
@@ -783,7 +783,7 @@ static uint64_t input_bytes(const struct run *run, const char *name)
             return run->inputs[i].size;
         }
     }
-    return 0; /* no such file: computing it says so */
+    return 0; /* computing it reports the missing file */
 }
 
 static uint64_t output_bytes(const struct outcome *outcome, const char *name)
@@ -809,13 +809,13 @@ static bool begin_simulation(const struct run *run, struct tensor_op *operation,
     if (!simulation_begin(run->command->simulates, operation, ret_files, &problem)) {
         return refuse(outcome, problem.text);
     }
-    assert(operation->result != NULL); /* a product is one */
-    /* Its length is part of the shape. */
+    assert(operation->result != NULL); /* true for every product */
+    /* The result's length is part of the shape. */
     return brings_back(run, operation->result) ||
            refuse(outcome, "on a simulated device the result must be among the outputs");
 }
 
-/* What this machine took is nobody's business: time and energy are the simulated device's. */
+/* Time and energy are the simulated device's; this machine's own do not count. */
 static void end_simulation(const struct run *run, const struct tensor_op *operation,
                            struct simulation_files *files, struct outcome *outcome)
 {
@@ -847,7 +847,7 @@ void command_run(const struct command *command, struct outcome *outcome, bool *r
     *ret_jail_ended = false;
     if (prepare(&run, outcome) &&
         (command->simulates == NULL || begin_simulation(&run, &operation, &files, outcome))) {
-        static _Thread_local struct jail_reply reply; /* large, and one per lane's thread */
+        static _Thread_local struct jail_reply reply; /* large; one per lane's thread */
         memset(&reply, 0, sizeof reply);
         int64_t before_ns = clock_monotonic_ns();
         jail_run(command->jail, &run.request, &reply);

@@ -10,7 +10,7 @@ bool noop_names(const Bourse__V1__Manifest *manifest)
     return strcmp(manifest->executor, "noop") == 0;
 }
 
-/* A task of a graph has a name and waits for others; that is all that a no-op can do. */
+/* A task of a graph has a name and waits for others; a no-op can do nothing else. */
 static bool is_bare(const Bourse__V1__ManifestSubtask *subtask)
 {
     const Bourse__V1__ManifestTask *task = subtask->task;

@@ -1,8 +1,8 @@
-/* provider/executors/noop.h - subtasks that do nothing: the measure of the market itself.
+/* provider/executors/noop.h runs subtasks that do nothing, which measure the market itself.
  *
- * A no-op is a subtask like any other (dispatched, run by the worker of the job's own jail, signed,
- * metered, settled, provable) whose program is the worker's answer. Nothing is executed, no file is
- * staged, nothing is left to clean, so several travel to the worker in one packet. */
+ * A no-op is a subtask like any other: dispatched, run in the job's own jail, signed, metered,
+ * settled, provable. Its program is the worker's answer. Nothing is executed, no file is staged,
+ * nothing needs cleaning, so one packet carries several no-ops to the worker. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_NOOP_H
 #define BOURSE_PROVIDER_EXECUTORS_NOOP_H
 
@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the manifest is one of no-ops. */
+/* Returns true when the manifest's subtasks are no-ops. */
 bool noop_names(const Bourse__V1__Manifest *manifest);
-/* Checks such a manifest once. False: it is refused, with the reason. */
+/* Checks a manifest of no-ops once. Returns false with the reason when the manifest is refused. */
 bool noop_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 
-/* Runs `count` (1 to JAIL_NOOPS_MAX) of them and fills their outcomes; the time that passed is
- * shared among them evenly. `ret_jail_ended`: close the jail. */
+/* Runs `count` no-ops (1 to JAIL_NOOPS_MAX) and fills their outcomes. The no-ops share the elapsed
+ * time evenly. If *ret_jail_ended is set, the caller must close the jail. */
 void noop_run(struct jail *jail, struct outcome *const *outcomes, size_t count,
               bool *ret_jail_ended);
 

@@ -39,7 +39,7 @@ bool tensor_check(const Bourse__V1__Manifest *manifest, struct problem *ret_prob
     return true;
 }
 
-/* {"engine":"oneDNN 2.6.3","mflops":98000} */
+/* The program prints a line such as {"engine":"oneDNN 2.6.3","mflops":98000}. */
 static bool read_figure(const struct jail_output *output, struct profile_gemm *ret_gemm)
 {
     char text[256];

@@ -1,8 +1,8 @@
-/* provider/executors/tensor.h - subtasks that are operations on matrices (formats/tensor_op.h).
+/* provider/executors/tensor.h runs subtasks that are operations on matrices (formats/tensor_op.h).
  *
- * Files go in and out as for a program (executors/command.h runs both); what computes is
- * bourse-tensor, which stays in the jail of its lane. The agent never opens a matrix: it reads the
- * arguments only. */
+ * Files go in and out as for a program, and executors/command.h runs both kinds. The program
+ * bourse-tensor computes; it stays in the jail of its lane. The agent never opens a matrix: it
+ * reads the arguments only. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 #define BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 
@@ -14,18 +14,18 @@
 
 #include <stdbool.h>
 
-/* Whether the manifest's subtasks are operations. */
+/* Returns true when the manifest's subtasks are operations. */
 bool tensor_names(const Bourse__V1__Manifest *manifest);
-/* Whether an input of `size` bytes, which the executor reads once for a subtask, may go into the
- * jail straight from the broker's file: worth it where it is large. Others are copied first,
- * because they may be a program or standard input, or needed often. */
+/* Returns true when an input of `size` bytes may go into the jail straight from the broker's file.
+ * The input must be large enough to be worth it, and the executor reads it once per subtask. Other
+ * inputs are copied first, because they may be a program or standard input, or needed often. */
 bool tensor_reads_once(const Bourse__V1__Manifest *manifest, uint64_t size);
-/* Checks what such a manifest has beside that of a program. False: it is refused, with the
- * reason. */
+/* Checks what a manifest of operations has beyond that of a program. Returns false with the reason
+ * when the manifest is refused. */
 bool tensor_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 
-/* Runs the program once in a jail of its own and lets it measure one thread. False: it does not run
- * here, with the reason; nothing is offered then. */
+/* Runs bourse-tensor once in a jail of its own and lets it measure one thread. Returns false with
+ * the reason when the program does not run here; then no matrices are offered. */
 bool tensor_probe(struct launcher *launcher, const char *worker_path, const char *tensor_path,
                   struct cgroups *cgroups, struct profile_gemm *ret_gemm,
                   struct problem *ret_problem);

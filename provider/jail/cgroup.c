@@ -21,8 +21,8 @@ enum { CONTROLLERS = 3, PERIOD_US = 100000, CONTROL_TEXT_BYTES = 4096 };
 static const char *const controller_names[CONTROLLERS] = {"memory", "pids", "cpu"};
 
 struct hierarchy {
-    char path[CGROUP_PATH_BYTES]; /* of the subtree that is ours */
-    char home[CGROUP_PATH_BYTES]; /* version 2: the group that this process came from */
+    char path[CGROUP_PATH_BYTES]; /* our subtree */
+    char home[CGROUP_PATH_BYTES]; /* version 2: the former group of this process */
     bool has[CONTROLLERS];
 };
 
@@ -31,9 +31,9 @@ struct cgroups {
     bool plain_files;
     struct hierarchy hierarchies[CGROUP_HIERARCHIES];
     size_t count;
-    int lock;        /* on the folder of the first hierarchy, held by us and by our keeper */
-    int patience_ms; /* left for a former owner to leave it */
-    bool taken;      /* it did not */
+    int lock;        /* on the first hierarchy's folder, held by us and our keeper */
+    int patience_ms; /* time left for a former owner to leave */
+    bool taken;      /* a former owner did not leave */
     int keeper_pipe; /* closing it ends the keeper; -1 without one */
     pid_t keeper_pid;
 };
@@ -43,11 +43,11 @@ struct cgroup {
     size_t count;
     char paths[CGROUP_HIERARCHIES][CGROUP_PATH_BYTES];
     char procs[CGROUP_HIERARCHIES][CGROUP_PATH_BYTES + 16];
-    int memory_events, pids_events; /* kept open: they are read around every subtask; -1 without */
+    int memory_events, pids_events; /* kept open, read around every subtask; -1: none */
     int memory_file;
 };
 
-/* Files of a group that a tree of ordinary files must lose before its folder can go. */
+/* These files of a test tree must go before their folder can go. */
 static const char *const control_files[] = {"cgroup.procs",
                                             "cgroup.subtree_control",
                                             "cgroup.kill",
@@ -106,7 +106,8 @@ static bool write_text(const struct cgroups *cgroups, const char *folder, const 
     return written;
 }
 
-/* True when `word` is one of the words of `text`, which spaces, commas or ends of line part. */
+/* Returns true when `word` is one of the words of `text`, separated by spaces, commas or
+ * newlines. */
 static bool has_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
@@ -120,7 +121,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* The number behind `key ` at the start of a line; 0 without. */
+/* Returns the number after `key ` at the start of a line, or 0. */
 static uint64_t value_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -134,8 +135,8 @@ static uint64_t value_of(const char *text, const char *key)
     return 0;
 }
 
-/* The path of this process in the hierarchy of `controller` ("" is version 2), from
- * /proc/self/cgroup. */
+/* Reads the path of this process in the hierarchy of `controller` from /proc/self/cgroup; "" is
+ * version 2. */
 static bool own_path(const char *table, const char *controller, char ret_path[CGROUP_PATH_BYTES])
 {
     for (const char *line = table; *line != '\0';) {
@@ -164,9 +165,9 @@ static bool make_folder(const char *path)
     return mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
-/* Makes the folder and locks it. An agent that is started right after another was killed meets the
- * other's keeper, which is about to remove the subtree: it waits until that is gone, and makes its
- * own. */
+/* Makes the folder and locks it. An agent started right after another was killed meets the other's
+ * keeper, which is about to remove the subtree. It waits for the removal and makes its own
+ * subtree. */
 static bool claim(struct cgroups *cgroups, const char *path)
 {
     enum { STEP_MS = 20 };
@@ -181,15 +182,14 @@ static bool claim(struct cgroups *cgroups, const char *path)
             return true;
         }
         if (folder >= 0) {
-            (void)close(folder); /* of another, or of a folder that was removed meanwhile */
+            (void)close(folder); /* another owner's, or removed meanwhile */
         }
         if (cgroups->patience_ms <= 0) {
             cgroups->taken = true;
             return false;
         }
         cgroups->patience_ms -= STEP_MS;
-        (void)nanosleep(&pause,
-                        NULL); /* the end of another process's lock has no event to wait for */
+        (void)nanosleep(&pause, NULL); /* no event tells the end of the lock */
     }
     return false;
 }
@@ -212,7 +212,7 @@ static void remove_folder(const struct cgroups *cgroups, const char *path)
             }
         }
     }
-    (void)rmdir(path); /* what is busy or not ours stays; it costs nothing */
+    (void)rmdir(path); /* a busy or foreign group stays; it costs nothing */
 }
 
 static bool give(const char *folder, const char *name, uid_t owner, gid_t group)
@@ -233,9 +233,9 @@ static bool enable(const struct cgroups *cgroups, const char *folder, const bool
     return all;
 }
 
-/* A group may not both hold processes and hand controllers down: so this process moves into a
- * leaf. The groups of the jails are siblings of that leaf, and a move between them needs rights
- * on the subtree only. */
+/* A group may not both hold processes and hand controllers down, so this process moves into a leaf.
+ * The jails' groups are siblings of that leaf. A move between them needs rights on the subtree
+ * only. */
 static bool open_unified(struct cgroups *cgroups, const char *base, const char *name, uid_t owner,
                          gid_t group)
 {
@@ -269,7 +269,7 @@ static bool open_unified(struct cgroups *cgroups, const char *base, const char *
     return false;
 }
 
-/* The first hierarchy's folder is the one that is locked. */
+/* The lock is on the first hierarchy's folder. */
 static bool make_or_claim(struct cgroups *cgroups, const char *path)
 {
     return cgroups->lock < 0 ? claim(cgroups, path) : make_folder(path);
@@ -285,8 +285,8 @@ static bool open_version_1(struct cgroups *cgroups, const char *root, const char
         if (!own_path(table, controller_names[i], own)) {
             continue;
         }
-        /* The path may be of an outer cgroup namespace: then the mount point is all we see of
-         * it. */
+        /* The path may be of an outer cgroup namespace, of which only the mount point is
+         * visible. */
         bool made =
             join(next->path, "%.100s/%s%.300s/bourse-%s", root, controller_names[i], own, name) &&
             make_or_claim(cgroups, next->path);
@@ -311,7 +311,7 @@ static bool open_version_1(struct cgroups *cgroups, const char *root, const char
     return cgroups->count > 0;
 }
 
-/* Nothing is believed before one group was made with every limit. */
+/* A limit counts as enforced only after a trial group could be made with it. */
 static void keep_what_works(struct cgroups *cgroups)
 {
     for (size_t i = 0; i < CONTROLLERS; i++) {
@@ -331,7 +331,7 @@ static void remove_group(const struct cgroups *cgroups, const char *path);
 
 static void remove_subtree(const struct cgroups *cgroups)
 {
-    for (size_t i = cgroups->count; i > 0; i--) { /* the one that is locked goes last */
+    for (size_t i = cgroups->count; i > 0; i--) { /* the locked one goes last */
         const struct hierarchy *ours = &cgroups->hierarchies[i - 1];
         if (ours->home[0] != '\0') {
             (void)write_text(cgroups, ours->home, "cgroup.procs", "0");
@@ -351,9 +351,8 @@ static void remove_subtree(const struct cgroups *cgroups)
     }
 }
 
-/* Once it has dropped its rights the agent can no longer remove a group that root made; and it
- * may be killed. So a child keeps them for that one purpose: it reads nothing and waits for the
- * agent's end. */
+/* The agent may be killed, and without its rights it cannot remove a group that root made. So a
+ * child keeps the rights for the removal. It reads nothing and waits for the agent's end. */
 static bool start_keeper(struct cgroups *cgroups)
 {
     int ends[2];
@@ -406,7 +405,7 @@ bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owne
     cgroups->plain_files = place != NULL && place->plain_files;
     bool opened = false;
     if (own_path(table, "", own)) {
-        /* Where other processes share our group, root can still use the top of the tree. */
+        /* If other processes share our group, root can still use the top of the tree. */
         opened = (join(base, "%.200s%.300s", root, own) &&
                   open_unified(cgroups, base, name, owner, group)) ||
                  (!cgroups->taken && own[0] != '\0' && join(base, "%s", root) &&
@@ -495,8 +494,7 @@ static bool set_memory(const struct cgroups *cgroups, const char *path, uint64_t
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
     if (cgroups->version == 2) {
         bool set = write_text(cgroups, path, "memory.max", text);
-        (void)write_text(cgroups, path, "memory.swap.max",
-                         "0"); /* absent where swap is not counted */
+        (void)write_text(cgroups, path, "memory.swap.max", "0"); /* absent if swap is uncounted */
         return set;
     }
     bool set = write_text(cgroups, path, "memory.limit_in_bytes", text);
@@ -554,8 +552,8 @@ bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgrou
             cgroup_destroy(&group);
             return false;
         }
-        /* A process of one thread enters a group of version 1 by `tasks` at once; by cgroup.procs
-         * it waits for a grace period of the kernel's, 10 to 20 ms. */
+        /* A process of one thread enters a version 1 group through `tasks` at once. Through
+         * cgroup.procs it waits for a grace period of the kernel, 10 to 20 ms. */
         (void)snprintf(group->procs[i], sizeof group->procs[i], "%s/%s", path,
                        cgroups->version == 2 ? "cgroup.procs" : "tasks");
         if (hierarchy->has[0]) {
@@ -630,8 +628,8 @@ static void kill_members(const struct cgroups *cgroups, const char *path)
     }
 }
 
-/* The kernel refuses to remove a group until its last process is gone for good; there is no
- * event for that on version 1, hence the short waits, at most two seconds together. */
+/* The kernel refuses to remove a group until its last process is gone. Version 1 has no event for
+ * that, so there are short waits, at most two seconds together. */
 static void remove_group(const struct cgroups *cgroups, const char *path)
 {
     enum { TRIES = 200 };

@@ -16,7 +16,7 @@
 
 #define UNPACK_WALL_NS (UINT64_C(600) * 1000000000)
 
-/* A jail whose /work is the folder itself. */
+/* Opens a jail whose /work is the folder itself. */
 static bool open_jail(struct launcher *launcher, const char *worker_path, struct cgroups *cgroups,
                       const char *path, uint64_t file_bytes, struct jail **ret_jail,
                       struct problem *ret_problem)
@@ -36,9 +36,8 @@ static bool open_jail(struct launcher *launcher, const char *worker_path, struct
     return jail_open(launcher, &spec, ret_jail, ret_problem);
 }
 
-/* A copy of the archive that tar may hold: whoever holds a descriptor of the cached blob could,
- * being the same user, open it again for writing. The copy has no name and goes with its
- * descriptor. */
+/* Copies the archive for tar. A holder of the cached blob's descriptor, being the same user, could
+ * open the blob again for writing. The copy has no name and disappears with its descriptor. */
 static int copy_archive(int tar_fd, uint64_t size, const char *beside, struct problem *ret_problem)
 {
     char folder[1024];
@@ -74,7 +73,8 @@ static bool is_no_room(int error)
     return error == ENOSPC || error == EDQUOT;
 }
 
-/* What tar says of a full disk: its messages are those of the C library, in English in a jail. */
+/* Returns true when tar reports a full disk. Its messages come from the C library, in English in a
+ * jail. */
 static bool says_no_room(const char *text)
 {
     return strstr(text, strerror(ENOSPC)) != NULL || strstr(text, strerror(EDQUOT)) != NULL;
@@ -105,7 +105,7 @@ static enum image_status tell_why(const struct jail_reply *reply, struct problem
 
 static enum image_status run_tar(struct jail *jail, int archive, struct problem *ret_problem)
 {
-    /* From stdin tar does not guess at compression. What an archive says of owners is not kept. */
+    /* tar does not guess at compression on stdin. The owners in the archive are ignored. */
     static const char *const argv[] = {"/bin/tar",
                                        "--extract",
                                        "--file=-",
@@ -139,7 +139,7 @@ static bool read_archive(void *context, uint64_t offset, uint8_t *ret_bytes, siz
     return true;
 }
 
-/* Looks at the very bytes that tar reads next: the copy is ours alone. */
+/* Checks the bytes that tar reads next: nobody else has the copy. */
 static enum image_status look(int archive, uint64_t size, const struct tar_limits *limits,
                               struct problem *ret_problem)
 {
@@ -162,8 +162,8 @@ static enum image_status look(int archive, uint64_t size, const struct tar_limit
     return IMAGE_FAILED;
 }
 
-/* bwrap mounts over these: they must be what they seem, or it would follow an image's link
- * elsewhere. */
+/* bwrap mounts over these places. They must be real folders and files, or bwrap would follow an
+ * image's link elsewhere. */
 static bool has_places(const char *path, struct problem *ret_problem)
 {
     static const char *const folders[] = {"proc", "dev", "work", "tmp"};
@@ -200,7 +200,7 @@ static bool has_places(const char *path, struct problem *ret_problem)
     return whole;
 }
 
-/* Into `fresh`, which is not there yet; what is there afterwards is the caller's to remove. */
+/* Unpacks into `fresh`, which does not exist yet. The caller removes the remains. */
 static enum image_status unpack_into(struct launcher *launcher, const char *worker_path,
                                      struct cgroups *cgroups, int archive, uint64_t size,
                                      const char *fresh, struct problem *ret_problem)
@@ -233,7 +233,7 @@ enum image_status image_unpack(struct launcher *launcher, const char *worker_pat
     }
     if (lstat(fresh, &gone) == 0 &&
         !image_remove(launcher, worker_path, cgroups, fresh, ret_problem)) {
-        return IMAGE_FAILED; /* of a start that did not end */
+        return IMAGE_FAILED; /* left by a start that did not end */
     }
     int archive = copy_archive(tar_fd, size, path, ret_problem);
     if (archive < 0) {

@@ -37,7 +37,7 @@ static void warn_of_gaps(struct isolation *isolation)
     }
 }
 
-/* What an owner can do about bwrap's most usual complaints. */
+/* Returns advice for the owner about bwrap's most usual complaints. */
 static const char *advice(const char *complaint)
 {
     if (strstr(complaint, "uid map") != NULL || strstr(complaint, "namespace") != NULL) {
@@ -69,7 +69,7 @@ void isolation_probe(struct launcher *launcher, const char *worker_path, struct 
                        problem.text, advice(problem.text));
         return;
     }
-    /* jail_open believes the worker only with all of them. */
+    /* jail_open succeeds only with these layers. */
     ret_isolation->namespaces = true;
     ret_isolation->seccomp = true;
     ret_isolation->landlock_abi = jail_landlock_abi(jail);

@@ -1,9 +1,8 @@
-/* provider/jail/isolation.h - what this host can enforce, found out by a trial jail rather than by
- * looking.
+/* provider/jail/isolation.h finds out what this host can enforce, by opening a trial jail.
  *
- * The level is part of every offer: 0 none (the agent refuses jobs), 1 process sandbox. A
- * missing namespace, no-new-privs or seccomp means level 0; other gaps are warnings that the
- * agent prints and publishes. */
+ * The level is part of every offer: 0 is none (the agent refuses jobs), 1 is a process sandbox. A
+ * missing namespace, no-new-privs or seccomp means level 0. Other gaps are warnings that the agent
+ * prints and publishes. */
 #ifndef BOURSE_PROVIDER_JAIL_ISOLATION_H
 #define BOURSE_PROVIDER_JAIL_ISOLATION_H
 
@@ -15,13 +14,13 @@ enum { ISOLATION_WARNINGS = 8 };
 
 struct isolation {
     int level;                /* 0 or 1 */
-    char refusal[512];        /* why the level is 0, with what to do; else empty */
-    bool namespaces, seccomp; /* the trial jail came up with them */
+    char refusal[512];        /* reason for level 0, with what to do; else empty */
+    bool namespaces, seccomp; /* the trial jail started with them */
     int landlock_abi;         /* 0: none */
     int cgroup_version;       /* 0: none */
-    bool memory_enforced;     /* by a cgroup; else rlimits and a watch, best effort */
-    bool processes_enforced;  /* by a cgroup; else RLIMIT_NPROC */
-    bool cpu_enforced;        /* by a cgroup; else the CPU set */
+    bool memory_enforced;     /* a cgroup does; else rlimits and a watch, best effort */
+    bool processes_enforced;  /* a cgroup does; else RLIMIT_NPROC */
+    bool cpu_enforced;        /* a cgroup does; else the CPU set */
     char warnings[ISOLATION_WARNINGS][256];
     size_t warning_count;
 };

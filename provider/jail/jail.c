@@ -29,13 +29,13 @@
 
 #define WALL_DEFAULT_NS (UINT64_C(3600) * 1000000000)
 #define CAPTURE_DEFAULT_BYTES (UINT64_C(1) << 20)
-#define CAPTURE_KEPT_BYTES (UINT64_C(4) << 20) /* more than this is given back after a run */
+#define CAPTURE_KEPT_BYTES (UINT64_C(4) << 20) /* memory above this is freed after a run */
 
 static_assert((int)JAIL_NOOPS_MAX <= (int)WIRE_NOOPS_MAX, "one packet carries them all");
 static_assert((int)JAIL_MAPPED_MAX <= (int)WIRE_MAPPED_MAX, "one GO carries them all");
 
 enum {
-    GRACE_MS = 10000, /* beyond the worker's own limits, then the jail is killed */
+    GRACE_MS = 10000, /* beyond the worker's own limits; then the jail is killed */
     NOOP_WAIT_MS = 30000,
 };
 
@@ -57,7 +57,7 @@ static void broken(struct jail *jail, struct jail_reply *reply, const char *why)
     (void)conclude(reply, OUTCOME_JAIL_FAILED, "%s", why);
 }
 
-/* A name for a detail, without what could upset a terminal. */
+/* Returns a name for a detail, without characters that could upset a terminal. */
 static const char *shown(const char *name, char ret_text[128])
 {
     text_printable(name, strlen(name), ret_text, 128);
@@ -111,8 +111,8 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
     return true;
 }
 
-/* Receives the next message about run `number`; older ones are dropped. 0: the jail is gone or
- * too late. */
+/* Receives the next message about run `number` and drops older ones. Returns 0 when the jail is
+ * gone or too late. */
 static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t capacity,
                        int *files, size_t *ret_file_count)
 {
@@ -146,8 +146,8 @@ static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t
     }
 }
 
-/* What comes back from a jail is checked even here: the place must be a regular file in memory, so
- * that writing neither blocks nor reaches anything else. */
+/* Checks a file that came from the jail. It must be a regular file in memory, so that writing
+ * neither blocks nor reaches anything else. */
 static bool is_place(int place)
 {
     struct stat status;
@@ -158,7 +158,7 @@ static bool is_place(int place)
     return is_one;
 }
 
-/* Copies `size` bytes into a new file of the jail's. */
+/* Copies `size` bytes into a new file of the jail. */
 static bool fill(int place, int source, const void *bytes, uint64_t size)
 {
     off_t offset = 0;
@@ -169,7 +169,7 @@ static bool fill(int place, int source, const void *bytes, uint64_t size)
         if (source >= 0) {
             moved = sendfile(place, source, &offset, step);
         } else {
-            assert(bytes != NULL); /* the one or the other is there */
+            assert(bytes != NULL); /* one of the two is there */
             moved = pwrite(place, (const char *)bytes + offset, step, offset);
             offset += moved > 0 ? moved : 0;
         }
@@ -184,8 +184,8 @@ static bool fill(int place, int source, const void *bytes, uint64_t size)
     return true;
 }
 
-/* A file of another's on its way into the jail: what is placed is what was hashed, whatever becomes
- * of it. */
+/* A file of another owner on its way into the jail. The placed bytes are the hashed ones, even if
+ * the file changes. */
 struct placing {
     int place, source;
     atomic_int failed; /* errno */
@@ -229,7 +229,7 @@ static bool fill_hashed(int place, const struct jail_input *input)
     sha256_start(&sum);
     bool good = relay_run(&relay);
     struct hash32 hash = sha256_end(&sum);
-    if (input->is_last) { /* used memory is at hand sooner than new memory, for what comes next */
+    if (input->is_last) { /* reused memory is available sooner than new memory */
         (void)posix_fadvise(input->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     errno = !good ? (atomic_load(&placing.failed) != 0 ? atomic_load(&placing.failed) : ENOMEM)
@@ -237,7 +237,7 @@ static bool fill_hashed(int place, const struct jail_input *input)
     return good && hash32_equal(&hash, input->hash);
 }
 
-/* The same of a file that stays where it is. False with errno. */
+/* Returns true when a file that stays in place has its hash. Returns false with errno otherwise. */
 static bool has_hash(const struct jail_input *input)
 {
     enum { PIECE_BYTES = 128 << 10 };
@@ -289,8 +289,8 @@ struct staging {
     size_t next;                          /* input to be placed, if it has a place */
     size_t done;                          /* places filled so far */
     bool failed;                          /* the reply says why; the run is being cancelled */
-    struct stamp mapped[JAIL_MAPPED_MAX]; /* of each that is mapped, from before it was hashed */
-    size_t checked;                       /* of these */
+    struct stamp mapped[JAIL_MAPPED_MAX]; /* stamp of each mapped input, from before its hashing */
+    size_t checked;                       /* mapped inputs checked so far */
 };
 
 static void fill_places(struct staging *staging, int *files, size_t count, struct jail_reply *reply)
@@ -327,7 +327,7 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* Whether it has its hash. It need not be hashed while it looks as when it was. */
+/* Returns true when the input has its hash. It is not hashed again while its stamp is unchanged. */
 static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
 {
     struct stamp *hashed = input->hashed;
@@ -343,8 +343,8 @@ static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
     return good;
 }
 
-/* What is mapped has its hash before anything is computed with it; afterwards root or our own user
- * could change it (blame_mapped). */
+/* Checks the hashes of mapped inputs before anything is computed. Later, root or our own user could
+ * still change them (blame_mapped). */
 static bool check_mapped(struct staging *staging, struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
@@ -362,7 +362,7 @@ static bool check_mapped(struct staging *staging, struct jail_reply *reply)
     return !staging->failed;
 }
 
-/* The others are no fault of the job's, and it is charged for none of them. */
+/* Returns false for outcomes that are no fault of the job, which it is not charged for. */
 static bool is_outcome_of_job(enum result_outcome outcome)
 {
     switch (outcome) {
@@ -376,7 +376,7 @@ static bool is_outcome_of_job(enum result_outcome outcome)
     }
 }
 
-/* Whoever reads it next hashes it. */
+/* Makes the next reader hash the file again. */
 static void forget(const struct jail_input *input)
 {
     if (input->hashed != NULL) {
@@ -384,9 +384,8 @@ static void forget(const struct jail_input *input)
     }
 }
 
-/* Nothing is put down to the job, no result and no failure, unless what was computed with is what
- * was hashed. The room of a result is had before a byte of it is written: SIGBUS comes of what is
- * mapped. */
+/* A result or failure counts for the job only if the mapped inputs are still the hashed ones. A
+ * result has its disk space before a byte is written, so SIGBUS comes from a mapped input. */
 static void blame_mapped(const struct staging *staging, struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
@@ -421,7 +420,8 @@ static void blame_mapped(const struct staging *staging, struct jail_reply *reply
     }
 }
 
-/* When all places are filled. False: the jail is gone. */
+/* Tells the worker to go or cancel, once all places are filled. Returns false when the jail is
+ * gone. */
 static bool tell_to_go(struct jail *jail, struct staging *staging, struct jail_reply *reply)
 {
     bool goes = !staging->failed && check_mapped(staging, reply);
@@ -429,7 +429,7 @@ static bool tell_to_go(struct jail *jail, struct staging *staging, struct jail_r
                 : wire_send(jail->socket, WIRE_CANCEL, jail->number);
 }
 
-/* Used memory is at hand sooner than new memory, for what comes next. */
+/* Frees memory of last-read inputs, because reused memory is available sooner than new memory. */
 static void release_mapped(const struct jail_request *request)
 {
     for (size_t i = 0; i < request->input_count; i++) {
@@ -448,7 +448,7 @@ static void keep_captured(struct jail *jail, struct jail_output *output, size_t 
     }
 }
 
-/* What the kernel counted against the jail's group, which the worker cannot see. */
+/* Applies the kernel's counters for the jail's group, which the worker cannot see. */
 static void blame_group(const struct jail *jail, const struct cgroup_events *before,
                         struct jail_reply *reply)
 {
@@ -458,8 +458,8 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
     struct cgroup_events after = cgroup_events(jail->group);
     bool memory = after.out_of_memory > before->out_of_memory;
     uint64_t forks_refused = after.forks_refused - before->forks_refused;
-    /* Each fork weighs something before it is refused: of one that goes on and on, memory is only
-     * where it ends. */
+    /* Each fork takes some memory before it is refused. A program that forks without end thus
+     * reaches the memory limit last. */
     bool bomb = forks_refused > jail->limits.processes;
     switch (reply->outcome) {
     case OUTCOME_PROGRAM_FAILED:
@@ -492,7 +492,7 @@ static size_t place_count(const struct jail_request *request)
     return count;
 }
 
-/* From RUN to REPLY. */
+/* Exchanges the messages from RUN to REPLY. */
 static void converse(struct jail *jail, struct staging *staging, bool stdin_given,
                      struct jail_reply *reply)
 {
@@ -534,14 +534,14 @@ static void converse(struct jail *jail, struct staging *staging, bool stdin_give
         const bool is_read =
             bytes[0] == WIRE_REPLY &&
             wire_read_reply(bytes, (size_t)length, request, files, file_count, &read, captured);
-        reply->saved_count = read.saved_count; /* what was dropped is gone */
+        reply->saved_count = read.saved_count; /* dropped files are gone */
         if (!is_read) {
             if (bytes[0] != WIRE_REPLY) {
                 packet_close_files(files, file_count);
             }
             break;
         }
-        if (!staging->failed) { /* else the cancelled run's own story is of no interest */
+        if (!staging->failed) { /* otherwise the run was cancelled by us */
             *reply = read;
             keep_captured(jail, &reply->standard_output, 0, captured[0]);
             keep_captured(jail, &reply->standard_error, 1, captured[1]);
@@ -556,7 +556,7 @@ static void shrink_capture(struct jail *jail)
 {
     for (size_t i = 0; i < 2 && jail->capture_large; i++) {
         (void)fallocate(jail->capture[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                        WIRE_CAPTURE_BYTES); /* only gives memory back */
+                        WIRE_CAPTURE_BYTES); /* a failure is harmless */
     }
     jail->capture_large = false;
 }
@@ -571,7 +571,7 @@ static void start_reply(struct jail_reply *reply)
     }
 }
 
-/* From here on jail_cancel finds a run to cancel, and its CANCEL follows RUN on the socket. */
+/* After this jail_cancel finds a run to cancel, and its CANCEL follows RUN on the socket. */
 static bool begin(struct jail *jail, const struct jail_request *request, bool stdin_given)
 {
     (void)pthread_mutex_lock(&jail->lock);
@@ -703,12 +703,12 @@ bool jail_noop(struct jail *jail)
     return ask(jail, WIRE_NOOP);
 }
 
-/* Every subtask answered, in the order asked. */
+/* Returns true when every subtask is answered, in the order asked. */
 static bool all_done(const uint8_t *bytes, size_t length, const uint32_t *subtasks, size_t count)
 {
     struct reader in = reader_over(bytes, length);
     bool good = reader_u8(&in) == WIRE_DONE;
-    (void)reader_u32(&in); /* of this run: receive saw to it */
+    (void)reader_u32(&in); /* receive has checked the run */
     good = good && reader_u32(&in) == count;
     for (size_t i = 0; good && i < count; i++) {
         good = reader_u32(&in) == subtasks[i];

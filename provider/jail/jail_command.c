@@ -1,5 +1,5 @@
-/* bwrap's arguments: what a job finds around itself. bubblewrap defines no policy; these lines
- * are it. */
+/* provider/jail/jail_command.c makes bwrap's arguments, which define what a job finds around
+ * itself. bubblewrap defines no policy; these lines are the policy. */
 #include "provider/jail/jail_internal.h"
 #include "provider/jail/seccomp.h"
 #include "provider/jail/system_tree.h"
@@ -43,8 +43,8 @@ __attribute__((format(printf, 2, 3))) static const char *text(struct command *co
     return place;
 }
 
-/* bwrap itself. A setuid one would run with more rights than we have: its authors withdrew that
- * mode. */
+/* Finds bwrap. A setuid bwrap would run with more rights than we have, and its authors withdrew
+ * that mode. */
 static const char *find_bwrap(struct problem *ret_problem)
 {
     static const char *const places[] = {"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"};
@@ -72,8 +72,7 @@ static void add_shown(struct command *command, const char *const *paths)
     }
 }
 
-/* Where the host keeps links into /usr, the jail has the same links; where it has folders, they
- * are bound. */
+/* The jail has the same links into /usr as the host. Folders of the host are bound. */
 static void add_host_tree(struct command *command, const struct jail_spec *spec)
 {
     static const char *const names[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
@@ -102,7 +101,7 @@ static void add_host_tree(struct command *command, const struct jail_spec *spec)
     ADD(command, "--ro-bind-data", text(command, "%d", 3 + COMMAND_GROUP), "/etc/group");
 }
 
-/* What a mount of bwrap covers is out of reach: a device cannot be opened there. */
+/* A path under one of bwrap's mounts is out of reach. A device cannot be opened there. */
 static void add_masks(struct command *command)
 {
     size_t index = 0;
@@ -127,14 +126,15 @@ static void add_folders(struct command *command, const struct jail_spec *spec)
     } else {
         ADD(command, "--size", size, "--tmpfs", "/work");
     }
-    /* A copy, not a bind: the list of mounts would show the job where the owner's folders are. */
+    /* The worker is a copy, not a bind. With a bind, the list of mounts would show the job where
+     * the owner's folders are. */
     ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
         "/.bourse-worker");
     if (spec->tensor_path != NULL) {
         ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_TENSOR),
             TENSOR_PROGRAM);
     }
-    /* What bwrap made itself is writable without a size: no more of that. */
+    /* bwrap's own tmpfs is writable without a size limit, so it becomes read-only. */
     ADD(command, "--remount-ro", "/dev", "--remount-ro", "/");
 }
 
@@ -190,8 +190,7 @@ bool command_build(const struct jail_spec *spec, struct command *command,
         command_close(command);
         return false;
     }
-    /* --unshare-all alone makes no user namespace for root, and --disable-userns insists on the
-     * first. */
+    /* --unshare-all alone makes no user namespace for root, and --disable-userns requires one. */
     ADD(command, bwrap, "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent");
     ADD(command, "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL");
     ADD(command, "--uid", "1000", "--gid", "1000", "--hostname", "jail");
@@ -203,7 +202,7 @@ bool command_build(const struct jail_spec *spec, struct command *command,
     }
     add_folders(command, spec);
     ADD(command, "--chdir", "/work", "--", "/.bourse-worker");
-    if (command->is_cut) { /* a jail that lacks a mask is no jail */
+    if (command->is_cut) { /* a mask may be missing, so this is no jail */
         problem_set(ret_problem, "the jail's command has more than %d words", LAUNCHER_ARGUMENTS);
         command_close(command);
         return false;

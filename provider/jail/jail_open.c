@@ -1,4 +1,4 @@
-/* Starting and ending a jail; what happens in between is jail.c's. */
+/* provider/jail/jail_open.c starts and ends a jail; jail.c does the work between start and end. */
 #include "base/cursor.h"
 #include "base/text.h"
 #include "provider/jail/jail.h"
@@ -28,7 +28,7 @@ enum {
     OPEN_WAIT_MS = 20000,
     LEAVE_WAIT_MS = 1000,
     END_WAIT_MS = 5000,
-    START_PROCESSES = 3, /* bwrap's and the worker, while it starts */
+    START_PROCESSES = 3, /* bwrap's two and the worker, while it starts */
     OWN_PROCESSES = 2,   /* bwrap and the worker, afterwards */
 };
 
@@ -54,7 +54,7 @@ bool jail_install_worker(const char *source, const char *target, uid_t owner,
                     source, strerror(errno));
         return false;
     }
-    (void)unlink(target); /* of an earlier start; it may be running, so it is not overwritten */
+    (void)unlink(target); /* an earlier copy may be running, so it is not overwritten */
     int to = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0500);
     bool installed = to >= 0 && copy_program(from, to) && fchmod(to, 0500) == 0 &&
                      (owner == (uid_t)-1 || fchown(to, owner, (gid_t)-1) == 0);
@@ -94,8 +94,8 @@ static bool make_group(struct jail *jail, const struct jail_spec *spec, struct p
     if (spec->cgroups == NULL) {
         return true;
     }
-    /* Files live in memory, and a group cannot bound the one without the other: the worker watches
-     * that memory alone stays within its limit, and this is what the kernel holds to meanwhile. */
+    /* Files live in memory, and a group cannot bound memory and files separately. The worker
+     * watches that memory alone stays within its limit. The kernel enforces this sum meanwhile. */
     struct cgroup_limits limits = {.memory_bytes =
                                        jail->limits.memory_bytes + jail->limits.disk_bytes,
                                    .processes = jail->limits.processes + START_PROCESSES,
@@ -184,7 +184,7 @@ static bool confined(const struct wire_hello *hello, struct problem *ret_problem
     return true;
 }
 
-/* Waits for the worker's first word, or for bwrap's failure. */
+/* Waits for the worker's first message, or for bwrap's failure. */
 static bool await_hello(struct jail *jail, int error_file, struct problem *ret_problem)
 {
     struct pollfd polled = {.fd = jail->socket, .events = POLLIN};
@@ -200,8 +200,7 @@ static bool await_hello(struct jail *jail, int error_file, struct problem *ret_p
     struct wire_hello hello;
     if (length <= 0 || !wire_read_hello(bytes, (size_t)length, &hello)) {
         int status;
-        (void)launcher_wait(jail->control, END_WAIT_MS,
-                            &status); /* so that its stderr is complete */
+        (void)launcher_wait(jail->control, END_WAIT_MS, &status); /* completes its stderr */
         tell_why(error_file, "bwrap ended without a word", ret_problem);
         return false;
     }
@@ -264,7 +263,7 @@ bool jail_open(struct launcher *launcher, const struct jail_spec *spec, struct j
     return true;
 }
 
-/* The worker's end closes when process 1 ends: after that nothing of the jail computes any more. */
+/* The worker's end closes when process 1 ends. After that nothing of the jail computes any more. */
 static void await_end(struct jail *jail)
 {
     int64_t end_ns = clock_monotonic_ns() + (int64_t)END_WAIT_MS * 1000000;
@@ -294,8 +293,8 @@ void jail_close(struct jail **self)
     }
     if (jail->control >= 0) {
         int status;
-        /* Asked first, so that bwrap can still take leave of the worker; what does not listen is
-         * killed. */
+        /* The shutdown comes first, so that bwrap can still wait for the worker. A bwrap that does
+         * not react is killed. */
         (void)shutdown(jail->socket, SHUT_WR);
         if (!launcher_wait(jail->control, LEAVE_WAIT_MS, &status)) {
             launcher_kill(jail->control);
@@ -317,9 +316,10 @@ void jail_close(struct jail **self)
 }
 
 enum {
-    LANDLOCK_TRUNCATES =
-        3, /* the ABI from which on it knows truncating, as it always knew opening */
-    FUSE_MAGIC = 0x65735546, /* whoever mounts one says himself whose its files are */
+    /* Landlock controls truncating from this ABI on; it always controlled opening. */
+    LANDLOCK_TRUNCATES = 3,
+    /* A user who mounts a FUSE file system chooses the owners of its files. */
+    FUSE_MAGIC = 0x65735546,
 };
 
 bool jail_may_map(const struct jail *jail, int fd)
@@ -332,7 +332,8 @@ bool jail_may_map(const struct jail *jail, int fd)
         system.f_type == FUSE_MAGIC) {
         return false;
     }
-    /* The jail's user is ours, and opens our own file for writing where only its mode is asked. */
+    /* The jail's user is our user, and could open our own file for writing if only the mode forbids
+     * it. */
     return status.st_uid == 0 ||
            (status.st_uid == geteuid() && jail->landlock_abi >= LANDLOCK_TRUNCATES);
 }

@@ -1,5 +1,5 @@
-/* The agent's half of provider/worker/wire.h. What the worker says is checked like any peer's
- * word. */
+/* provider/jail/jail_wire.c holds the agent's half of provider/worker/wire.h. Messages of the
+ * worker are checked like those of any peer. */
 #include "base/cursor.h"
 #include "base/text.h"
 #include "provider/jail/jail_internal.h"
@@ -121,7 +121,7 @@ static void write_body(struct writer *out, const struct run_source *source)
     }
 }
 
-/* A body too long for one message: in a memory file, which holds nothing else. */
+/* Writes a body that is too long for one message into a memory file, which holds nothing else. */
 static int body_file(const struct run_source *source, size_t length)
 {
     uint8_t *bytes = malloc(length);
@@ -204,8 +204,8 @@ bool wire_send_go(int socket, uint32_t number, const struct jail_request *reques
     return send_short(socket, WIRE_GO, number, files, count);
 }
 
-/* A regular file of a memory file system: reading it cannot block, and it is nothing of the
- * host's. */
+/* Returns true for a regular file of a memory file system. Reading such a file cannot block, and it
+ * is nothing of the host. */
 static bool file_acceptable(int file, uint64_t size)
 {
     struct stat status;

@@ -1,9 +1,12 @@
-/* LAUNCH message: u16 count and texts (u16 length, bytes with NUL) of argv, the same of groups,
- * u8 has error file, u8 has CPU set and its bytes. Descriptors: the control socket, the error
- * file if any, the files.
+/* The LAUNCH message has this format:
  *
- * Control socket: from the launcher u8 1 and u32 wait status at the end, or u8 0 and a text when
- * the start failed; from the agent any message, or end of file, kills. */
+ *     u16 count and texts (u16 length, bytes with NUL) of argv, the same of groups,
+ *     u8 has error file, u8 has CPU set and its bytes
+ *     descriptors: the control socket, the error file if any, the files
+ *
+ * The launcher answers on the control socket. It sends u8 1 and u32 wait status at the end, or u8 0
+ * and a text when the start failed. Any message from the agent, or end of file, kills the
+ * program. */
 #include "provider/jail/launcher.h"
 
 #include "base/cursor.h"
@@ -32,19 +35,20 @@ struct launcher {
     pid_t pid;
 };
 
-/* ------------------------------------------------------------- in the launcher's process */
+/* ------------------------------------------------------------- the launcher's side */
 
-/* When bwrap is killed, process 1 of its jail outlives it for a moment: it becomes our child,
- * and what it was is over only when it has been reaped too. */
+/* After bwrap is killed, process 1 of its jail outlives it for a moment and becomes our child. The
+ * program is over only when that process has been reaped too. */
 struct program {
     pid_t pid;
-    int control; /* -1: the agent let go, and it was killed */
-    bool ended;  /* bwrap is reaped; `status` is its */
+    int control; /* -1: the agent let go, and the program was killed */
+    bool ended;  /* bwrap has been reaped with `status` */
     int status;
     pid_t orphan; /* 0: none left behind */
 };
 
-struct order { /* decoded, pointing into the message */
+/* A decoded order points into the message. */
+struct order {
     char *argv[LAUNCHER_ARGUMENTS + 1];
     char *groups[LAUNCHER_GROUPS + 1];
     bool has_error_file, has_cpus;
@@ -100,7 +104,7 @@ static bool write_file(const char *path, const char *text)
     return written;
 }
 
-/* Descriptors go up first, out of the way of the numbers that they shall have. */
+/* Descriptors are moved up first, out of the way of their final numbers. */
 static bool place_files(const int *files, size_t count, int error_file)
 {
     enum { HIGH = 64 };
@@ -125,7 +129,8 @@ static bool place_files(const int *files, size_t count, int error_file)
     return syscall(SYS_close_range, (unsigned)(FIRST_FILE + (int)count), ~0U, 0U) == 0;
 }
 
-/* To one byte: too short for any file, and the one value at which no dump handler is called. */
+/* The limit is one byte. This is too short for any file, and it is the one value at which no dump
+ * handler is called. */
 static void limit_cores(void)
 {
     struct rlimit limit;
@@ -135,7 +140,7 @@ static void limit_cores(void)
     }
 }
 
-/* Descriptors in flight are counted per user against the sender's own limit; the jobs' limit is
+/* Descriptors in flight are counted per user against the sender's own limit. The jobs' limit is
  * lower, so that they cannot use ours up. */
 static void raise_open_files(void)
 {
@@ -143,7 +148,7 @@ static void raise_open_files(void)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES_MOST) {
         limit.rlim_cur = limit.rlim_max < OPEN_FILES_MOST ? limit.rlim_max : OPEN_FILES_MOST;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit anyone may */
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* anyone may raise it up to the hard limit */
     }
 }
 
@@ -157,7 +162,7 @@ _Noreturn static void become(const struct order *order, const int *files, size_t
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* until bwrap asks for the same itself */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* bwrap later asks for the same itself */
     for (size_t i = 0; order->groups[i] != NULL; i++) {
         if (!write_file(order->groups[i], "0")) {
             (void)dprintf(error_file, "cannot join the control group %s: %s", order->groups[i],
@@ -166,9 +171,11 @@ _Noreturn static void become(const struct order *order, const int *files, size_t
         }
     }
     if (order->has_cpus) {
-        (void)sched_setaffinity(0, sizeof order->cpus, &order->cpus); /* narrower is only nicer */
+        /* A failure is harmless: the CPU set only helps other programs. */
+        (void)sched_setaffinity(0, sizeof order->cpus, &order->cpus);
     }
-    (void)write_file("/proc/self/oom_score_adj", "500"); /* before the owner's own programs */
+    /* The kernel kills a job before the owner's own programs when memory is short. */
+    (void)write_file("/proc/self/oom_score_adj", "500");
     limit_cores();
     if (place_files(files, count, error_file)) {
         (void)execve(order->argv[0], order->argv, empty);
@@ -184,7 +191,8 @@ static void report_failure(int control, const char *text)
     size_t length = strnlen(text, sizeof bytes - 1);
     writer_u8(&out, 0);
     writer_bytes(&out, text, length);
-    (void)packet_send(control, bytes, out.position, NULL, 0); /* nobody there: nobody to tell */
+    /* The report is lost if nobody listens, and then nobody needs it. */
+    (void)packet_send(control, bytes, out.position, NULL, 0);
     (void)close(control);
 }
 
@@ -211,7 +219,7 @@ static void start_program(struct table *table, const struct order *order, int *f
     table->programs[table->count++] = (struct program){.pid = pid, .control = control};
 }
 
-/* False when the agent is gone. */
+/* Takes one order. Returns false when the agent is gone. */
 static bool take_order(struct table *table)
 {
     static uint8_t bytes[LAUNCHER_MESSAGE_BYTES];
@@ -245,7 +253,8 @@ static bool known(const struct table *table, pid_t pid)
     return false;
 }
 
-/* A child of ours that we did not start; 0 when there is none, or the kernel does not list them. */
+/* Returns a child that we did not start; 0 when there is none, or the kernel does not list
+ * children. */
 static pid_t find_orphan(const struct table *table)
 {
     FILE *children = fopen("/proc/thread-self/children", "re");
@@ -309,8 +318,8 @@ static void reap(struct table *table)
     }
 }
 
-/* Whatever comes on a control socket means: kill. It is not reaped yet, so the number is still
- * its own. */
+/* Anything on a control socket means kill. The process is not reaped yet, so the pid is still its
+ * own. */
 static void kill_program(struct program *program)
 {
     (void)kill(program->ended ? program->orphan : program->pid, SIGKILL);
@@ -357,7 +366,7 @@ _Noreturn static void launcher_main(int socket, pid_t agent)
     static struct table table;
     sigset_t all;
     (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* a Ctrl-C is the agent's to answer */
+    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* the agent handles Ctrl-C */
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_NAME, "bourse-launcher", 0, 0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -382,7 +391,7 @@ _Noreturn static void launcher_main(int socket, pid_t agent)
     serve(&table);
 }
 
-/* --------------------------------------------------------------------- in the agent */
+/* --------------------------------------------------------------------- the agent's side */
 
 bool launcher_start(struct launcher **ret_launcher, struct problem *ret_problem)
 {
@@ -414,7 +423,7 @@ bool launcher_start(struct launcher **ret_launcher, struct problem *ret_problem)
 
 int launcher_end(const struct launcher *launcher)
 {
-    return launcher->socket; /* nothing is ever sent on it to us */
+    return launcher->socket; /* the launcher never sends anything on it */
 }
 
 void launcher_stop(struct launcher **self)
@@ -510,5 +519,5 @@ bool launcher_wait(int control, int timeout_ms, int *ret_status)
 void launcher_kill(int control)
 {
     const uint8_t byte = 0;
-    (void)packet_send(control, &byte, 1, NULL, 0); /* gone already: killed already */
+    (void)packet_send(control, &byte, 1, NULL, 0); /* an ended program needs no kill */
 }

@@ -16,9 +16,7 @@
 
 #define LOW_HALF UINT64_C(0xffffffff)
 
-enum {
-    CALL_LAST_KNOWN = 450
-}; /* set_mempolicy_home_node, Linux 5.17; the same on every architecture */
+enum { CALL_LAST_KNOWN = 450 }; /* set_mempolicy_home_node, Linux 5.17; same everywhere */
 
 struct denial {
     const char *call; /* a name that this architecture lacks is skipped */
@@ -26,7 +24,7 @@ struct denial {
 };
 
 static const struct denial denials[] = {
-    /* namespaces, mounts, roots */
+    /* These calls change namespaces, mounts or roots. */
     {"unshare", EPERM},
     {"setns", EPERM},
     {"mount", EPERM},
@@ -41,9 +39,9 @@ static const struct denial denials[] = {
     {"fsmount", EPERM},
     {"fspick", EPERM},
     {"mount_setattr", EPERM},
-    {"clone3",
-     ENOSYS}, /* its flags are in memory, out of a filter's sight; libc falls back to clone */
-    /* other processes */
+    /* The flags of clone3 are in memory, where a filter cannot see them; libc uses clone then. */
+    {"clone3", ENOSYS},
+    /* These calls reach into other processes. */
     {"ptrace", EPERM},
     {"process_vm_readv", EPERM},
     {"process_vm_writev", EPERM},
@@ -52,8 +50,8 @@ static const struct denial denials[] = {
     {"kcmp", EPERM},
     {"move_pages", EPERM},
     {"migrate_pages", EPERM},
-    {"sched_setaffinity", EPERM}, /* the jail's CPU set is not for the job to widen */
-    /* wide kernel surface that no job needs */
+    {"sched_setaffinity", EPERM}, /* the job may not widen the jail's CPU set */
+    /* These calls are wide kernel surface that no job needs. */
     {"io_uring_setup", ENOSYS},
     {"io_uring_enter", ENOSYS},
     {"io_uring_register", ENOSYS},
@@ -74,11 +72,11 @@ static const struct denial denials[] = {
     {"_sysctl", ENOSYS},
     {"sysfs", ENOSYS},
     {"ustat", ENOSYS},
-    /* keys, which are not in a namespace */
+    /* Keys are not in a namespace. */
     {"add_key", EPERM},
     {"request_key", EPERM},
     {"keyctl", EPERM},
-    /* memory and messages that would outlive a subtask */
+    /* These calls make memory and messages that would outlive a subtask. */
     {"shmget", ENOSYS},
     {"shmat", ENOSYS},
     {"shmctl", ENOSYS},
@@ -93,7 +91,7 @@ static const struct denial denials[] = {
     {"semctl", ENOSYS},
     {"mq_open", ENOSYS},
     {"mq_unlink", ENOSYS},
-    /* the machine */
+    /* These calls administer the machine. */
     {"acct", EPERM},
     {"swapon", EPERM},
     {"swapoff", EPERM},
@@ -129,7 +127,7 @@ static int deny(scmp_filter_ctx filter, const char *name, int error,
 {
     int call = seccomp_syscall_resolve_name(name);
     if (call < 0) {
-        return 0; /* not of this architecture, or above the last known */
+        return 0; /* unknown to this architecture, or above the last known */
     }
     return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)error), call, count, compare);
 }
@@ -152,10 +150,10 @@ static int deny_by_argument(scmp_filter_ctx filter)
     error = error != 0 ? error : deny(filter, "socket", EAFNOSUPPORT, &not_local, 1);
     error = error != 0 ? error : deny(filter, "socketpair", EAFNOSUPPORT, &not_local, 1);
     error = error != 0 ? error : deny(filter, "personality", EPERM, &not_default, 1);
-    /* prlimit checks the user only, and process 1 is of the same user. */
+    /* prlimit checks only the user, and process 1 has the same user. */
     error = error != 0 ? error : deny(filter, "prlimit64", EPERM, &not_self, 1);
-    /* The launcher set one byte: at any other value, even none, the kernel would hand a crash to
-     * the host's dump handler. */
+    /* The launcher set one byte. At any other value, even 0, the kernel would hand a crash to the
+     * host's dump handler. */
     struct scmp_arg_cmp core[] = {SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, RLIMIT_CORE),
                                   SCMP_A2(SCMP_CMP_NE, 0, 0)};
     struct scmp_arg_cmp old_core = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_HALF, RLIMIT_CORE);
@@ -165,9 +163,9 @@ static int deny_by_argument(scmp_filter_ctx filter)
 
 static int add_rules(scmp_filter_ctx filter, bool memory_files)
 {
-    /* A program of another architecture would meet other numbers: none runs. */
+    /* A program of another architecture has other call numbers, so none may run. */
     int error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-    /* A binary tree: the cost per call of a long list stays small. */
+    /* A binary tree keeps the cost per call of a long list small. */
     error = error != 0 ? error : seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     for (size_t i = 0; error == 0 && i < sizeof denials / sizeof *denials; i++) {
         error = deny(filter, denials[i].call, denials[i].error, NULL, 0);
@@ -179,9 +177,9 @@ static int add_rules(scmp_filter_ctx filter, bool memory_files)
     return error;
 }
 
-/* What libseccomp cannot say: every number above the last known one is answered ENOSYS. The
- * library's program follows; its jumps are relative, so it does not mind. The architecture is
- * checked there. */
+/* Writes the rule that libseccomp cannot express: every number above the last known one gets
+ * ENOSYS. The library's program follows. Its jumps are relative, so the prefix does no harm. The
+ * library's program checks the architecture. */
 static bool write_range(int file)
 {
     const struct sock_filter range[] = {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Below /usr/share stands what languages keep their libraries in, and tables that programs read
- * when they run. Header files are for compilers, which jobs may use. ldconfig is how Python finds
- * libraries; the rest of /usr/sbin administers machines. */
+/* /usr/share has the libraries of languages, and tables that programs read when they run. Header
+ * files are for compilers, which jobs may use. Python finds libraries through ldconfig; the rest of
+ * /usr/sbin administers machines. */
 static const char *const SHOWN[] = {
     "/usr/bin",
     "/usr/lib",
@@ -31,8 +31,8 @@ static const char *const SHOWN[] = {
     NULL,
 };
 
-/* How the machine was started and built, who has keys on it, what its hardware does at the moment:
- * the job's own figures stand elsewhere (cpuinfo, meminfo, stat, uptime, loadavg, self). */
+/* These files tell how the machine was started and built, its keys, and its hardware's state. The
+ * job's own figures are elsewhere (cpuinfo, meminfo, stat, uptime, loadavg, self). */
 static const char *const MASKED_FILES[] = {
     "/proc/bootconfig",  "/proc/cmdline",       "/proc/config.gz",  "/proc/interrupts",
     "/proc/kallsyms",    "/proc/kcore",         "/proc/key-users",  "/proc/keys",
@@ -66,7 +66,7 @@ bool system_shows(const char *path)
     return false;
 }
 
-/* Root in the jail is nobody: what is root's alone cannot be read there. */
+/* Root in the jail is nobody, so a file for root only cannot be read there. */
 static bool is_readable(const char *path)
 {
     struct stat status;
@@ -81,7 +81,7 @@ static bool is_filled(const char *path)
         filled = filled || entry->d_name[0] != '.';
     }
     if (folder != NULL) {
-        (void)closedir(folder); /* read only */
+        (void)closedir(folder); /* opened for reading only */
     }
     return filled;
 }

@@ -19,8 +19,8 @@ enum {
 
 struct id128 session_draw_id(struct agent_session *session)
 {
-    /* A hash of secret dice and a counter: as good as random to others, and the same in a
-     * replay. */
+    /* The id is a hash of secret dice and a counter. Others cannot tell it from a random id, and a
+     * replay draws it again. */
     struct sha256 hash;
     uint64_t number = ++session->drawn;
     uint8_t counter[8];
@@ -139,9 +139,8 @@ bool session_ready(const struct agent_session *session)
 
 void agent_session_connected(struct agent_session *session, int64_t now_ns, uint64_t dice)
 {
-    /* Offers and statements of the former connection must not be sent again: they are made anew
-     * from what stands when the Welcome comes. Results stay: the dialogue sends them again as they
-     * were. */
+    /* Offers and Statements of the former connection must not be sent again. They are made anew
+     * from the state at the Welcome. The dialogue sends results again as they were. */
     offers_forget(session);
     session->welcomed = false;
     session->begin_due = false;
@@ -171,11 +170,11 @@ static void welcomed(struct agent_session *session, const Bourse__V1__Welcome *w
     session_act(session, &(struct agent_action){.type = AGENT_READY});
 }
 
-/* Once what was missed is here: only then is the statement of what is held true. */
+/* Begins once the missed messages are here, because only then is the Statement true. */
 static void begin(struct agent_session *session, int64_t now_ns)
 {
     session->begin_due = false;
-    offers_resume(session, now_ns); /* devices before the statement: the broker must know us */
+    offers_resume(session, now_ns); /* devices before the Statement: the broker must know us */
     offers_state(session, now_ns);
     results_flush(session, now_ns);
 }
@@ -227,7 +226,7 @@ static void pushed(struct agent_session *session, int64_t now_ns,
     case MESSAGE_ASK_EVENT:
         offers_noted(session, now_ns, body);
         break;
-    default: /* of a later version, or not for agents */
+    default: /* a later version's message, or not for agents */
         session->counts.ignored++;
         break;
     }
@@ -320,7 +319,7 @@ int64_t agent_session_next_deadline_ns(const struct agent_session *session)
     return sooner(deadline_ns, work_next_deadline_ns(session));
 }
 
-/* ---------------------------------------------------------------- the end, and what stands */
+/* ---------------------------------------------------------------- the end, and the state */
 
 void agent_session_drain(struct agent_session *session, int64_t now_ns, bool cancel_running)
 {
@@ -361,7 +360,8 @@ void agent_session_goodbye(struct agent_session *session, int64_t now_ns, const 
 {
     if (!session->said_goodbye) {
         session->said_goodbye = true;
-        (void)dialogue_goodbye(session->dialogue, now_ns, reason); /* not ready: nobody to tell */
+        /* The call fails if the dialogue is not ready, and then nobody needs a goodbye. */
+        (void)dialogue_goodbye(session->dialogue, now_ns, reason);
     }
 }
 

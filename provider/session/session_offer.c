@@ -1,8 +1,9 @@
-/* What is offered: devices advertised, asks placed, and the statement of what is held.
+/* provider/session/session_offer.c keeps the offers. It advertises devices, places asks, and sends
+ * the Statement.
  *
- * After a Welcome an ask that stood is left where it is in the book, if the broker says that it
- * still stands; then the devices are advertised, too, and to advertise them anew would cancel it.
- * Else these start anew. A refusal is tried again later, for a halted market opens again. */
+ * After a Welcome an ask keeps its place in the book if the broker says that it still stands. Then
+ * the devices are advertised too, and advertising them anew would cancel the ask. Otherwise both
+ * start anew. A refusal is tried again later, for a halted market opens again. */
 #include "provider/session/session_internal.h"
 
 #include "base/checked.h"
@@ -69,7 +70,7 @@ static void offer_later(struct agent_session *session, int64_t now_ns)
     session->offer_again_ns = after_refusal_ns(session, now_ns);
 }
 
-/* What could not be queued is tried again like a refused offer. */
+/* A cancel that could not be queued is tried again like a refused offer. */
 static void send_cancel(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
 {
     Bourse__V1__OrderCancel body = BOURSE__V1__ORDER_CANCEL__INIT;
@@ -103,7 +104,7 @@ void offers_cancel(struct agent_session *session, int64_t now_ns)
     }
 }
 
-/* A replace that changes nothing: NOT_FOUND when the ask is gone. */
+/* Sends a replace that changes nothing: NOT_FOUND means that the ask is gone. */
 static void send_check(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
 {
     Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
@@ -119,7 +120,7 @@ static void send_check(struct agent_session *session, int64_t now_ns, struct off
     }
 }
 
-/* What got lost would wait for the next Hello. */
+/* A lost Statement would wait for the next Hello. */
 static void state_later(struct agent_session *session, int64_t now_ns)
 {
     session->state_again_ns = after_refusal_ns(session, now_ns);
@@ -223,8 +224,8 @@ static bool device_to_wire(const struct offered_device *device, struct wire_devi
     return true;
 }
 
-/* Withheld devices are not advertised: no ask for them stands then, and the broker refuses one that
- * somebody places by hand. Their leases go on. */
+/* Withheld devices are not advertised. No ask for them stands then, and the broker refuses one
+ * placed by hand. Their leases go on. */
 static void advertise(struct agent_session *session, int64_t now_ns)
 {
     size_t count = is_withheld(session) ? 0 : session->device_count;
@@ -337,7 +338,7 @@ void offers_state(struct agent_session *session, int64_t now_ns)
     free(wire.work_pointers);
 }
 
-/* Cancels that the broker could not take, or that never left. */
+/* Sends cancels that the broker could not take, or that were never sent. */
 static void cancel_again(struct agent_session *session, int64_t now_ns)
 {
     for (size_t i = 0; i < session->ask_count; i++) {
@@ -348,7 +349,7 @@ static void cancel_again(struct agent_session *session, int64_t now_ns)
     }
 }
 
-/* True: asks wait for the broker's word on whether they stand. */
+/* Returns true while asks wait for the broker's word on whether they stand. */
 static bool check_asks(struct agent_session *session, int64_t now_ns)
 {
     bool waits = false;
@@ -372,7 +373,7 @@ void offers_resume(struct agent_session *session, int64_t now_ns)
         if (ask->state == ASK_STANDING || ask->state == ASK_DOUBTED) {
             ask->state = ASK_DOUBTED;
         } else {
-            cancel_order(session, now_ns, ask); /* should it stand all the same */
+            cancel_order(session, now_ns, ask); /* in case it stands all the same */
         }
     }
     offers_place(session, now_ns);
@@ -383,7 +384,7 @@ void offers_renew(struct agent_session *session, int64_t now_ns)
     offers_cancel(session, now_ns);
     forget(session, &session->advertise);
     session->advertised = false;
-    if (session_ready(session)) { /* else the next Welcome does */
+    if (session_ready(session)) { /* otherwise the next Welcome does it */
         offers_place(session, now_ns);
     }
 }
@@ -556,7 +557,7 @@ static void cancel_answered(struct agent_session *session, const struct id128 *i
     }
 }
 
-/* One that found nothing is what it wanted; one that the broker could not take for now is sent
+/* A cancel that found nothing has succeeded. If the broker could not take it for now, it is sent
  * again. */
 static void cancel_refused(struct agent_session *session, int64_t now_ns, const struct id128 *id,
                            enum reject_code code)
@@ -580,7 +581,7 @@ static struct offered_ask *checked_by(struct agent_session *session, const struc
     return NULL;
 }
 
-/* Where one of our asks stands, our devices are advertised. */
+/* If one of our asks stands, our devices are advertised. */
 static void check_passed(struct agent_session *session, int64_t now_ns, const struct id128 *id)
 {
     struct offered_ask *ask = checked_by(session, id);
@@ -605,7 +606,7 @@ static void check_refused(struct agent_session *session, int64_t now_ns, const s
         return;
     }
     memset(&ask->check, 0, sizeof ask->check);
-    if (code == REJECT_HALTED || results_may_pass_later(code)) { /* HALTED: it is there */
+    if (code == REJECT_HALTED || results_may_pass_later(code)) { /* HALTED: the ask is there */
         offer_later(session, now_ns);
         return;
     }
@@ -634,10 +635,9 @@ static bool is_as_offered(const struct offered_ask *ask, const Bourse__V1__AskEv
            event->price_micro == ask->terms.price_micro;
 }
 
-/* What became of a device's ask by another hand than the agent's: another session of this account,
- * or the end of the time that such an order was good for. An ask of the agent's own that was
- * cancelled so is not placed again before the devices are advertised the next time; one by hand
- * that has ended gives way to it at once. */
+/* Notes what happened to a device's ask by hand: by another session of this account, or by the end
+ * of such an ask's time. An ask of the agent that was cancelled by hand waits until the devices are
+ * advertised again. An ask by hand that has ended is replaced at once. */
 void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event)
 {
     struct id128 device = codec_id(event->device);
@@ -648,7 +648,7 @@ void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V
     }
     bool is_known = id128_equal(&order, &ask->order);
     if (event->stands) {
-        /* What the agent has just sent itself comes after it, and replaces it. */
+        /* The agent's own new ask comes after this one, and replaces it. */
         if (ask->state == ASK_SENT || (is_known && is_as_offered(ask, event))) {
             return;
         }

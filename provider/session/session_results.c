@@ -1,9 +1,10 @@
-/* What the agent owes: encoded results, sent in groups under one signature, kept until accepted.
+/* provider/session/session_results.c keeps encoded results until they are accepted, and sends them
+ * in groups under one signature.
  *
  * A batch leaves when AGENT_BATCH_MAX results wait, when nothing runs that could join them, or
- * BATCH_WAIT after the first of them: a signature and a message cost as much as many results, and
- * so does the broker's commit, yet a lone result should not wait long for company. The exchange
- * keeps 20 ms of work in each lane, so no lane runs dry meanwhile. */
+ * BATCH_WAIT_NS after the first result. A signature, a message and the broker's commit cost as much
+ * as many results. Yet a lone result should not wait long. The exchange keeps 20 ms of work in each
+ * lane, so no lane runs dry meanwhile. */
 #include "provider/session/session_internal.h"
 
 #include "base/checked.h"
@@ -65,7 +66,7 @@ enum agent_status results_owe(struct agent_session *session, int64_t now_ns, str
         free(bytes);
         return AGENT_BAD;
     }
-    free(work->result); /* of an earlier try */
+    free(work->result); /* result of an earlier try */
     work->result = bytes;
     work->result_length = length;
     work->names_files = names_files(facts);
@@ -86,7 +87,8 @@ void results_owe_unstarted(struct agent_session *session, int64_t now_ns, struct
     (void)status;                /* out of memory is in the counts */
 }
 
-/* How many of the ready results go into the next batch: all `alone`, or none. */
+/* Returns how many ready results go into the next batch. An `alone` result has a batch of its
+ * own. */
 static size_t batch_size(const struct agent_session *session)
 {
     size_t count = 0;
@@ -130,7 +132,7 @@ static bool send_batch(struct agent_session *session, int64_t now_ns, size_t cou
         dialogue_request(session->dialogue, now_ns, MESSAGE_RESULTS, &id, &body.base);
     if (status != DIALOGUE_OK) {
         session->counts.out_of_memory |= status == DIALOGUE_OUT_OF_MEMORY;
-        return false; /* full: they wait where they are */
+        return false; /* full: the results wait where they are */
     }
     for (size_t i = 0; i < count; i++) {
         struct work *work = LIST_ELEMENT(session->ready.next, struct work, result_link);
@@ -150,7 +152,7 @@ static bool may_send(const struct agent_session *session, int64_t now_ns)
            now_ns >= session->retry_ns;
 }
 
-/* Nothing is left that could still keep them company. */
+/* Returns true when no work is left whose result could join the batch. */
 static bool nothing_runs(const struct agent_session *session)
 {
     return session->work_in[WORK_QUEUED] + session->work_in[WORK_RUNNING] +
@@ -186,7 +188,7 @@ int64_t results_next_deadline_ns(const struct agent_session *session)
     return due_ns > session->retry_ns ? due_ns : session->retry_ns;
 }
 
-/* The next result in `sent` from `link` on that `batch` carries, or NULL. */
+/* Returns the next result in `sent`, from `link` on, that `batch` carries, or NULL. */
 static struct work *carried(struct agent_session *session, struct list_link *link,
                             const struct id128 *batch)
 {
@@ -217,7 +219,7 @@ void results_accepted(struct agent_session *session, const struct id128 *batch)
 bool results_may_pass_later(enum reject_code code)
 {
     switch ((int)code) {
-    case REJECT_ID_EXPIRED: /* a fresh id mends it */
+    case REJECT_ID_EXPIRED: /* a fresh id solves it */
     case REJECT_ID_TABLE_FULL:
     case REJECT_SESSION:
     case REJECT_RATE:
@@ -240,7 +242,7 @@ static void wait_before_retry(struct agent_session *session, int64_t now_ns)
     session->retry_ns = now_ns + (wait_ns < RETRY_LONGEST_NS ? wait_ns : RETRY_LONGEST_NS);
 }
 
-/* The result as it was, without any file. */
+/* Queues the result as it was, without any file. */
 static enum agent_status owe_without_files(struct agent_session *session, int64_t now_ns,
                                            struct work *work, const char *detail)
 {
@@ -273,7 +275,7 @@ static enum agent_status owe_without_files(struct agent_session *session, int64_
     return status;
 }
 
-/* Nothing is decided of the result that was refused alone. */
+/* A result that was refused alone is not decided yet. */
 static void store_again(struct agent_session *session, int64_t now_ns, struct work *work)
 {
     list_remove(&work->result_link);
@@ -288,7 +290,7 @@ static void store_again(struct agent_session *session, int64_t now_ns, struct wo
     (void)owe_without_files(session, now_ns, work, "the broker lost what was left, each time");
 }
 
-/* Says once what a refused message means. */
+/* Notes once what a refused message means. */
 static void note_refusal(struct agent_session *session, const struct dialogue_event *event,
                          bool is_of_many)
 {
@@ -305,7 +307,8 @@ static void note_refusal(struct agent_session *session, const struct dialogue_ev
     }
 }
 
-/* All results of a message are decided. So many of them count for nothing as the broker says. */
+/* Counts the results of a message in which all are decided. The broker says how many count for
+ * nothing. */
 static void count_decided(struct agent_session *session, uint64_t results, int64_t lacking)
 {
     uint64_t refused = lacking > 1 ? (uint64_t)lacking : 1;

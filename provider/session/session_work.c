@@ -1,5 +1,5 @@
-/* Leases and their lanes. One subtask runs in a lane at a time; the next is announced early, so
- * that the shell fetches its inputs meanwhile. */
+/* provider/session/session_work.c keeps leases and their lanes. One subtask runs in a lane at a
+ * time. The next is announced early, so that the shell fetches its inputs meanwhile. */
 #include "provider/session/session_internal.h"
 
 #include "base/checked.h"
@@ -11,7 +11,7 @@
 enum { BUCKETS_FIRST = 16 };
 static_assert((AGENT_REMEMBERED & (AGENT_REMEMBERED - 1)) == 0, "places are found by low bits");
 
-#define TERM_LONGEST_MS INT64_C(31622400000) /* a year: what a wrong message may add to a clock */
+#define TERM_LONGEST_MS INT64_C(31622400000) /* a year: bound on a term in a wrong message */
 
 static struct lease *find_lease(const struct agent_session *session, uint64_t number)
 {
@@ -25,7 +25,7 @@ static struct lease *find_lease(const struct agent_session *session, uint64_t nu
     return NULL;
 }
 
-/* Indices of one lease come mostly in a row, so that their low bits spread them well. */
+/* Indices of one lease mostly follow each other, so their low bits spread them well. */
 static uint32_t place_of(uint32_t index, uint32_t places)
 {
     return index & (places - 1);
@@ -59,7 +59,7 @@ static void take_work(struct lease *lease, const struct work *work)
     *at = work->same;
 }
 
-/* Room for one work more, with one bucket for each on average. */
+/* Makes room for one more work, with one bucket for each on average. */
 static bool make_buckets(struct lease *lease)
 {
     if (lease->work_count < lease->bucket_count) {
@@ -128,7 +128,7 @@ static struct work *first_queued(const struct session_lane *lane)
     return list_empty(&lane->queue) ? NULL : LIST_ELEMENT(lane->queue.next, struct work, lane_link);
 }
 
-/* Into its lane's queue: urgent work goes before what is not, and keeps its own order. */
+/* Adds to the lane's queue: urgent work goes before other work, in its own order. */
 static void enqueue(struct session_lane *lane, struct work *work)
 {
     struct list_link *before = &lane->queue;
@@ -141,7 +141,7 @@ static void enqueue(struct session_lane *lane, struct work *work)
     list_insert_before(before, &work->lane_link);
 }
 
-/* Starts what may start in the lane, and announces what comes after it. */
+/* Starts the works that may start in the lane, and announces the next one. */
 static void advance_lane(struct agent_session *session, struct lease *lease, uint32_t number)
 {
     if (lease->over || number >= lease->grant.lanes) {
@@ -184,7 +184,7 @@ static void cancel_running(struct agent_session *session, struct work *work, uin
 
 /* ---------------------------------------------------------------- leases */
 
-/* The device as it is offered now; NULL: it is not ours, or has fewer slots. */
+/* Returns the device as offered now, or NULL when it is not ours or has fewer slots. */
 static const struct agent_device *ours(const struct agent_session *session,
                                        const struct id128 *device, uint32_t slots)
 {
@@ -230,7 +230,7 @@ static bool make_lanes(struct lease *lease, uint32_t count)
     return lease->lanes != NULL;
 }
 
-/* As the broker sees it: a result that says otherwise is not accepted. */
+/* Decides as the broker does: a result that says otherwise is not accepted. */
 static bool is_simulated(const struct agent_device *device)
 {
     bool is_simulated = strncmp(device->instrument, "sim.", 4) == 0;
@@ -246,7 +246,7 @@ void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V
 {
     if (find_lease(session, wire->lease) != NULL) {
         session->counts.duplicates++;
-        return; /* the term runs from the first receipt; a renewal is what extends it */
+        return; /* the term runs from the first receipt; a renewal extends it */
     }
     struct agent_grant grant = grant_from_wire(wire);
     if (session->counts.leases >= AGENT_LEASES_MAX || grant.lanes == 0) {
@@ -339,8 +339,8 @@ void work_leave(struct agent_session *session, struct lease *lease)
     }
 }
 
-/* Its programs are told, and have until the notice is over; what waits goes back at once. A notice
- * that comes again, after a new connection, ends no later than the first. */
+/* Tells the programs, which have until the end of the notice; queued work goes back at once. A
+ * notice that comes again, after a new connection, ends no later than the first. */
 void work_noticed(struct agent_session *session, int64_t now_ns,
                   const Bourse__V1__LeaseNotice *notice)
 {
@@ -404,7 +404,7 @@ void work_settle(struct agent_session *session, struct lease *lease)
 
 /* ---------------------------------------------------------------- dispatch and withdraw */
 
-/* A copy with all it points to: the message goes. */
+/* Copies the dispatch deeply, because the message is freed. */
 static bool keep_given(struct work *work, const Bourse__V1__Work *wire)
 {
     if (wire->n_given == 0 && !wire->has_seed && wire->saved == NULL) {
@@ -474,7 +474,7 @@ void work_dispatched(struct agent_session *session, int64_t now_ns,
         const Bourse__V1__Work *wire = dispatch->work[i];
         if (find_work(lease, wire->index, wire->attempt) != NULL ||
             was_done(lease, wire->index, wire->attempt)) {
-            session->counts.duplicates++; /* its state answers: it runs, or its result is owed */
+            session->counts.duplicates++; /* its state answers: it runs, or its result is queued */
         } else if (session->work_total >= AGENT_WORK_MAX) {
             session->counts.ignored++;
         } else {
@@ -523,7 +523,7 @@ const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
                                      const struct agent_work *name)
 {
-    (void)now_ns; /* every entry takes the time, so that callers need not know which need it */
+    (void)now_ns; /* every entry takes the time, so callers need not know which ones use it */
     struct work *work = known(session, name);
     if (work == NULL || work->state != WORK_RUNNING) {
         return AGENT_UNKNOWN;
@@ -533,7 +533,7 @@ enum agent_status agent_session_left(struct agent_session *session, int64_t now_
     return AGENT_OK;
 }
 
-/* As a program does that is told to end before it has come to its end, or before it ran. */
+/* Returns true for the outcome of a program that was told to end early, or before it ran. */
 static bool fails_early(uint32_t outcome)
 {
     return outcome == OUTCOME_PROGRAM_FAILED || outcome == OUTCOME_SIGNALLED ||

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Below this a thread costs more than it does. */
+/* A smaller band costs more in starting its thread than the thread saves. */
 #define BAND_PRODUCTS_LEAST (UINT64_C(1) << 20)
 
-/* Row by row, the inner loop over neighbours in memory, so that a compiler can use wide units. */
+/* The inner loop runs over neighbours in memory, so that a compiler can use wide units. */
 void gemm_reference(const struct gemm *gemm)
 {
     for (uint64_t i = 0; i < gemm->rows; i++) {
@@ -52,7 +52,7 @@ void gemm_plain(const struct gemm *gemm, unsigned threads)
         bands[count].a += first * gemm->inner;
         bands[count].c += first * gemm->columns;
         if (pthread_create(&running[count], NULL, run_band, &bands[count]) != 0) {
-            break; /* the rest is ours */
+            break; /* the calling thread does the rest */
         }
         count++;
     }
@@ -62,11 +62,11 @@ void gemm_plain(const struct gemm *gemm, unsigned threads)
     rest.c += first * gemm->columns;
     gemm_reference(&rest);
     while (count > 0) {
-        (void)pthread_join(running[--count], NULL); /* ours, and joined once */
+        (void)pthread_join(running[--count], NULL); /* our own thread, joined once */
     }
 }
 
-/* As OpenMP reads it, which oneDNN asks: a number; anything else is one. */
+/* Reads OMP_NUM_THREADS as OpenMP does, which oneDNN uses. Anything but a number counts as 1. */
 static unsigned threads_wanted(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");

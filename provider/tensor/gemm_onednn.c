@@ -1,6 +1,5 @@
-/* oneDNN, and nothing else of the tree knows it. Of its interface only dnnl_sgemm is used, which
- * versions 1 to 3 have alike; BOURSE_ONEDNN is defined where the library was found
- * (cmake/packages.cmake). */
+/* This file is the only one that knows oneDNN. It uses only dnnl_sgemm, which is alike in versions
+ * 1 to 3. BOURSE_ONEDNN is defined if the library was found (cmake/packages.cmake). */
 #include "provider/tensor/gemm.h"
 
 #include <stddef.h>
@@ -30,7 +29,7 @@ enum gemm_status gemm_onednn(const struct gemm *gemm)
         return GEMM_OK;
     case dnnl_out_of_memory:
         return GEMM_OUT_OF_MEMORY;
-    default: /* another's list, which grows */
+    default: /* the library's own list, which grows */
         return GEMM_FAILED;
     }
 }

@@ -1,7 +1,8 @@
-/* bourse-tensor: computes with matrices inside a jail, for one job, subtask after subtask (ask.h).
+/* The program bourse-tensor computes with matrices inside a jail, for one job, subtask after
+ * subtask (ask.h).
  *
- * It runs where the job's files are and parses them there, never in the agent. It keeps nothing of
- * one subtask for the next: all it holds between two is its libraries, ready. */
+ * It runs beside the job's files and parses them there, never in the agent. It keeps nothing of one
+ * subtask for the next; between two it only has its libraries loaded. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/gemm.h"
@@ -28,7 +29,8 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The best of some products: the others had company, and the first makes its code. */
+/* The best of several products counts: other load slows the rest, and the first also generates
+ * code. */
 static enum operation_status measure(struct problem *problem)
 {
     size_t cells = (size_t)SIDE * SIDE;
@@ -101,7 +103,7 @@ static const char *read_text(struct reader *in)
     return (const char *)text;
 }
 
-/* False: it does not decode. */
+/* Returns false when the message does not decode. */
 static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size_t file_count,
                      struct ask *ret_ask)
 {
@@ -140,7 +142,7 @@ static bool answer(enum operation_status status, enum result_verdict verdict,
 int main(void)
 {
     static uint8_t bytes[ASK_BYTES];
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error like others */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an ordinary error */
     (void)signal(SIGPIPE, SIG_IGN);
     for (;;) {
         int files[OPERATION_GIVEN_MOST];

@@ -18,16 +18,17 @@
 #include <unistd.h>
 
 struct matrix {
-    bool is_there; /* there is a file of its name */
+    bool is_there; /* a file of its name exists */
     uint8_t *file; /* mapped; NULL: nothing */
     size_t file_bytes;
     uint64_t rows, columns;
-    float *values; /* in the file */
+    float *values; /* part of the mapped file */
 };
 
-struct mapped { /* an input */
+/* One input. */
+struct mapped {
     const char *name;
-    void *bytes; /* MAP_FAILED: it could not be, and `error` says why */
+    void *bytes; /* MAP_FAILED: not mapped, for the reason in `error` */
     size_t size; /* 0: there is nothing to map */
     int error;
     bool is_regular;
@@ -102,7 +103,7 @@ static const struct mapped *find_given(const struct operation *operation, const 
     return NULL;
 }
 
-/* Of the folder, or given. */
+/* Maps an input of the folder, or one that was given open. */
 static enum operation_status map_input(struct operation *operation, const char *name,
                                        struct matrix *matrix)
 {
@@ -132,7 +133,7 @@ static enum operation_status map_input(struct operation *operation, const char *
     return take_header(operation, name, matrix) ? OPERATION_OK : OPERATION_FAILED;
 }
 
-/* A and B: each is a matrix, and the shapes fit. */
+/* Maps A and B, and checks that both are matrices whose shapes fit. */
 static enum operation_status take_factors(struct operation *operation)
 {
     const struct tensor_op *op = &operation->op;
@@ -153,7 +154,7 @@ static enum operation_status take_factors(struct operation *operation)
     return OPERATION_OK;
 }
 
-/* C, of the shape of the product. */
+/* Maps C and checks that it has the shape of the product. */
 static enum operation_status take_c(struct operation *operation)
 {
     const struct tensor_op *op = &operation->op;
@@ -187,7 +188,7 @@ static enum operation_status no_room(const struct operation *operation, uint64_t
                 strerror(error));
 }
 
-/* What was given has room left where it would have lain. */
+/* A given input counts as if it were in the folder, so its size must stay free there. */
 static bool fits_beside_given(const struct operation *operation, int file, uint64_t bytes)
 {
     struct statvfs disk;
@@ -205,7 +206,8 @@ static bool fits_beside_given(const struct operation *operation, int file, uint6
     return given <= room && bytes <= room - given;
 }
 
-/* A new file with its header, its room taken: writing through the mapping cannot fail then. */
+/* Makes a new file with its header and reserves its room, so that writing through the mapping
+ * cannot fail. */
 static enum operation_status make_result(struct operation *operation, struct matrix *result)
 {
     uint64_t cells;
@@ -238,7 +240,7 @@ static enum operation_status make_result(struct operation *operation, struct mat
         mapped = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         error = mapped == MAP_FAILED ? errno : 0;
     }
-    (void)close(file); /* what is written goes through the mapping */
+    (void)close(file); /* writes go through the mapping */
     if (error != 0) {
         (void)unlinkat(operation->folder, operation->op.result, 0);
         return no_room(operation, bytes, error);
@@ -314,7 +316,7 @@ static void say_verdict(struct operation *operation, const struct seeded_result 
 static enum operation_status check_product(struct operation *operation)
 {
     enum operation_status status = take_c(operation);
-    if (status == OPERATION_FAILED && operation->c.is_there) { /* else nobody can be blamed */
+    if (status == OPERATION_FAILED && operation->c.is_there) { /* otherwise nobody can be blamed */
         operation->problem->text[0] = '\0';
         say_verdict(operation,
                     &(struct seeded_result){.verdict = VERDICT_REJECT,
@@ -370,7 +372,7 @@ enum operation_status operation_run(const struct operation_files *files,
                                   .problem = ret_problem};
     enum operation_status status = OPERATION_FAILED;
     *ret_answer = (struct operation_answer){.verdict = VERDICT_NONE};
-    for (size_t i = 0; i < files->given_count; i++) { /* all, before anything of them is read */
+    for (size_t i = 0; i < files->given_count; i++) { /* maps all before reading any */
         operation.given[operation.given_count++] =
             map_file(files->given[i].name, files->given[i].file);
     }

@@ -1,9 +1,9 @@
-/* provider/tensor/operation.h - carries out one operation on the files of a folder, and on some
- * that were given to it open.
+/* provider/tensor/operation.h carries out one operation on the files of a folder, and on files that
+ * were given to it open.
  *
- * Everything about the operands is checked before anything is made: that they are float32 matrices,
- * whole, and fit one another. Inputs are mapped, not read; the result gets its room first and is
- * written in place. */
+ * All operands are checked before anything is made: they must be complete float32 matrices that fit
+ * one another. Inputs are mapped, not read. The result gets its disk space first and is written in
+ * place. */
 #ifndef BOURSE_PROVIDER_TENSOR_OPERATION_H
 #define BOURSE_PROVIDER_TENSOR_OPERATION_H
 
@@ -16,7 +16,7 @@
 enum operation_status {
     OPERATION_OK,
     OPERATION_FAILED, /* the operands or the arguments are wrong */
-    OPERATION_MEMORY, /* more memory needed than there may be */
+    OPERATION_MEMORY, /* more memory needed than allowed */
     OPERATION_DISK,   /* no room for the result */
     OPERATION_STATUSES
 };
@@ -28,8 +28,8 @@ enum {
 
 struct operation_files {
     int folder;
-    /* Inputs that do not lie there. They count as if they did, and are closed before a byte of them
-     * is looked at. */
+    /* These inputs are not in the folder, but count as if they were. Each is closed before a byte
+     * of it is read. */
     struct operation_given {
         const char *name;
         int file;
@@ -38,16 +38,16 @@ struct operation_files {
 };
 
 struct operation_answer {
-    enum result_verdict verdict;    /* of a check; of all else VERDICT_NONE */
-    char line[OPERATION_LINE_SIZE]; /* of a check: how it came to that, one line of JSON with a
-                                       newline; else "" */
+    enum result_verdict verdict; /* verdict of a check; otherwise VERDICT_NONE */
+    /* A check's reasons, as one line of JSON with a newline; otherwise "". */
+    char line[OPERATION_LINE_SIZE];
 };
 
-/* `arguments` as in formats/tensor_op.h, the seed put in; `memory_bytes` is what the check may
- * allocate. OK: the result is in the folder, or the answer has the verdict. A C that is no matrix
- * of the product's shape is rejected like any other wrong product: whoever made it is to blame, not
- * who asks. Any other status: the problem says why in a line for the job's owner, and no result is
- * left. */
+/* Runs one operation. `arguments` are as in formats/tensor_op.h, with the seed put in;
+ * `memory_bytes` is what the check may allocate. OK means that the result is in the folder, or that
+ * the answer has the verdict. A C that is no matrix of the product's shape is rejected like any
+ * other wrong product. Its maker is to blame, not the account that asks. For any other status the
+ * problem is a line for the job's owner, and no result is left. */
 enum operation_status operation_run(const struct operation_files *files,
                                     const char *const *arguments, size_t count,
                                     uint64_t memory_bytes, struct operation_answer *ret_answer,

@@ -47,7 +47,7 @@ bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given)
             good = add(&given, work->given[i]->index, work->given[i]->outputs[k]);
         }
     }
-    if (work != NULL && work->has_seed) { /* the codec has seen to its length */
+    if (work != NULL && work->has_seed) { /* the codec has checked its length */
         given.has_seed = true;
         given.seed = codec_hash(work->seed);
         given.checked = work->checked;

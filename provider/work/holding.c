@@ -23,11 +23,11 @@ struct holding {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     enum holding_state state;
-    enum result_outcome outcome; /* FAILED */
+    enum result_outcome outcome; /* set in state HOLDING_FAILED */
     struct problem problem;
     Bourse__V1__Manifest *manifest;
     struct image *image;
-    uint32_t *prepares; /* asked for before the manifest was there */
+    uint32_t *prepares; /* subtasks to prepare once the manifest is there */
     size_t prepare_count;
 };
 
@@ -77,7 +77,7 @@ const char *holding_image(const struct holding *holding)
     return holding->image == NULL ? NULL : image_folder(holding->image);
 }
 
-/* ---------------------------------------------------------------- loading, on a lane's thread */
+/* ---------------------------------------------------------------- loading */
 
 static bool read_blob(const struct store_blob *blob, uint8_t **ret_bytes, struct problem *problem)
 {
@@ -158,7 +158,7 @@ static enum result_outcome load_manifest(struct holding *holding, const atomic_b
     return outcome;
 }
 
-/* An unfit image is its job's own fault, as a program is that fails: no other device would do
+/* An unfit image is its job's own fault, like a program that fails. No other device would do
  * better, and no provider is blamed. */
 static enum result_outcome outcome_of_image(enum image_status status)
 {
@@ -253,7 +253,7 @@ void holding_prepare(struct holding *holding, uint32_t index, const Bourse__V1__
         want_saved(holding, given);
     } else if (holding->prepare_count < PREPARES_MAX) {
         uint32_t *grown = realloc(holding->prepares, (holding->prepare_count + 1) * sizeof *grown);
-        if (grown != NULL) { /* else only a hint is lost */
+        if (grown != NULL) { /* without memory only a hint is lost */
             grown[holding->prepare_count++] = index;
             holding->prepares = grown;
         }
@@ -292,14 +292,14 @@ static void wait_changed(struct holding *holding)
     (void)pthread_cond_timedwait(&holding->changed, &holding->mutex, &until);
 }
 
-/* The mutex is held, and let go while loading. */
+/* The mutex is held at entry and exit, and released while loading. */
 static enum result_outcome load(struct holding *holding, const atomic_bool *give_up,
                                 struct problem *problem)
 {
     holding->state = HOLDING_LOADING;
     pthread_mutex_unlock(&holding->mutex);
     enum result_outcome outcome = OUTCOME_OK;
-    if (holding->manifest == NULL) { /* it may stand from a load that was given up at the image */
+    if (holding->manifest == NULL) { /* present after a load that was given up at the image */
         outcome = load_manifest(holding, give_up, problem);
     }
     if (outcome == OUTCOME_OK) {

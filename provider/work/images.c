@@ -23,7 +23,7 @@ struct image {
     uint64_t size;
     unsigned users;
     bool unpacking;
-    enum image_status status; /* when it was unpacked */
+    enum image_status status; /* result of unpacking */
     struct problem problem;
     char path[IMAGE_PATH_BYTES];
 };
@@ -35,7 +35,7 @@ struct images {
     pthread_cond_t unpacked;
     struct list_link kept;
     uint64_t bytes;
-    unsigned parts; /* names of folders being unpacked */
+    unsigned parts; /* counter for names of folders being unpacked */
 };
 
 static void remove_folder(struct images *images, const char *path)
@@ -83,8 +83,8 @@ static void forget(struct images *images, struct image *image)
     free(image);
 }
 
-/* Removes what is over the cap. The mutex is held throughout: rare, and a taker of the image that
- * goes must not find it half gone. */
+/* Removes images above the cap. The mutex is held throughout. Removal is rare, and a taker must not
+ * find an image half removed. */
 static void evict(struct images *images)
 {
     for (struct list_link *link = images->kept.next;
@@ -194,7 +194,8 @@ static void leave(struct images *images, struct image *image)
     evict(images);
 }
 
-/* Waits until somebody has unpacked it, or does it. The mutex is held, and let go meanwhile. */
+/* Unpacks the image, or waits for the thread that does. The mutex is held at entry and exit, and
+ * released meanwhile. */
 static enum image_status make_ready(struct images *images, struct image *image, bool fresh, int fd)
 {
     if (fresh) {

@@ -1,10 +1,11 @@
-/* provider/work/images.h - unpacked root images, kept between jobs.
+/* provider/work/images.h keeps unpacked root images between jobs.
  *
- *     FOLDER/<64 hex digits of the tar's hash>-<its bytes>    whole
- *     FOLDER/new-...                                          being unpacked; removed at the next start
+ *     FOLDER/<64 hex digits of the tar's hash>-<its bytes>    complete
+ *     FOLDER/new-...                                          unpacking; removed at the next start
  *
- * Unpacking happens in a jail (image.h), once per image however many lanes wait. When the tars of
- * what is kept are over the cap, those least recently used go, never one in use. Thread-safe. */
+ * Unpacking happens in a jail (image.h), once per image however many lanes wait. The cap counts the
+ * tars of the kept images. Above the cap, the least recently used images go, never one in use.
+ * Thread-safe. */
 #ifndef BOURSE_PROVIDER_WORK_IMAGES_H
 #define BOURSE_PROVIDER_WORK_IMAGES_H
 
@@ -16,12 +17,12 @@
 #include <stdint.h>
 
 struct images;
-struct image; /* one in use */
+struct image; /* one image in use */
 
 struct images_config {
     const char *folder; /* absolute, private; made when absent */
     uint64_t cap_bytes;
-    struct tar_limits limits; /* of one image */
+    struct tar_limits limits; /* bounds on one image */
     struct launcher *launcher;
     const char *worker_path;
     struct cgroups *cgroups;
@@ -31,8 +32,8 @@ bool images_open(const struct images_config *config, struct images **ret_images,
                  struct problem *ret_problem);
 void images_close(struct images **self); /* nothing may be in use */
 
-/* The image of the tar behind `fd` (`size` bytes that hash to `hash`). Blocks while it is
- * unpacked. Anything but IMAGE_OK leaves a problem, and nothing on the disk. */
+/* Takes the image of the tar behind `fd` (`size` bytes that hash to `hash`). Blocks while the image
+ * is unpacked. Any status but IMAGE_OK leaves a problem, and nothing on the disk. */
 enum image_status images_take(struct images *images, const struct hash32 *hash, int fd,
                               uint64_t size, struct image **ret_image, struct problem *ret_problem);
 const char *image_folder(const struct image *image);

@@ -19,9 +19,7 @@
 #include <time.h>
 
 #define FULL_AGAIN_NS INT64_C(60000000000)
-enum {
-    REST_SHARE = 4
-}; /* an output that stays in its jail takes no more than this part of its disk */
+enum { REST_SHARE = 4 }; /* a left output takes at most 1/REST_SHARE of its jail's disk */
 
 struct lane {
     struct list_link link; /* in its tenancy */
@@ -33,23 +31,24 @@ struct lane {
     pthread_t thread;
     atomic_bool ended; /* the thread is about to return */
 
-    bool is_noop; /* the thread's own: the job is one of no-ops, which it takes together */
-    struct list_link fresh; /* the main thread's own: in lanes->fresh until lanes_go */
+    bool is_noop;           /* the lane's thread only: no-ops run together */
+    struct list_link fresh; /* the main thread only: in lanes->fresh until lanes_go */
 
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     bool stop;
-    struct list_link waiting;  /* outcomes of what was given and not begun, oldest first */
-    struct agent_work running; /* attempt 0: nothing that could be cancelled */
-    struct agent_work next;    /* announced, and not given yet; attempt 0: nothing */
+    struct list_link waiting;  /* outcomes of works not begun, oldest first */
+    struct agent_work running; /* attempt 0: no work that could be cancelled */
+    struct agent_work next;    /* announced and not started yet; attempt 0: none */
     atomic_bool cancel;        /* `running` is to end */
-    atomic_bool notice;        /* its program is to be told to end; false once it was */
+    atomic_bool notice;        /* its program is to be told to end; false afterwards */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
-    struct jail_limits limits; /* the thread's own: those that the jail was opened with */
-    struct jail_rest *rest;    /* of the jail; NULL: nothing may be left in it */
+    struct jail_limits limits; /* the lane's thread only: limits of the open jail */
+    struct jail_rest *rest;    /* rest of the jail; NULL: nothing may be left in it */
 };
 
-struct tenancy { /* a lease here */
+/* The local side of a lease. */
+struct tenancy {
     struct list_link link;
     struct holding *holding;
     const struct offer *offer;
@@ -60,8 +59,8 @@ struct tenancy { /* a lease here */
 struct lanes {
     struct lanes_config config;
     struct list_link tenancies;
-    struct list_link fresh;    /* lanes that were given something */
-    atomic_llong full_said_ns; /* when the log last said that the disk is full; 0: never */
+    struct list_link fresh;    /* lanes with new work */
+    atomic_llong full_said_ns; /* last time the log said that the disk is full; 0: never */
     bool cpu_taken[DISCOVER_CPUS_MAX];
     bool restless;
 };
@@ -103,7 +102,7 @@ static bool cpu_set(const struct lane *lane, cpu_set_t *ret_set)
     return lane->cpu_count > 0;
 }
 
-/* ---------------------------------------------------------------- on the lane's thread */
+/* ---------------------------------------------------------------- the lane's thread */
 
 static void end_jail(struct lane *lane)
 {
@@ -132,8 +131,8 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
-/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise, or would have
- * less room because what the last one left there finds none elsewhere. */
+/* A jail serves several subtasks, unless the next has other limits. It also ends when an output
+ * left in it cannot be moved out, because the next subtask needs that room. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
 {
     struct jail_limits limits = limits_of(lane, index);
@@ -197,7 +196,7 @@ static void report_missing(struct outcome *outcome, enum store_status status, co
     }
 }
 
-/* `what` it is for the consumer. */
+/* `what` names the blob for the consumer. */
 static bool take_blob(struct lane *lane, const struct hash32 *hash, bool may_lend, const char *what,
                       struct outcome *outcome, struct store_blob *ret_blob)
 {
@@ -221,8 +220,7 @@ static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input
     return take_blob(lane, &hash, may_lend, what, outcome, ret_blob);
 }
 
-/* What another subtask left. That this one was given no such file is the fault of who asked for
- * it. */
+/* Takes an output of another subtask. A missing output is the fault of the job that asks for it. */
 static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
                        struct outcome *outcome, struct store_blob *ret_blob)
 {
@@ -238,7 +236,7 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
     return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
 }
 
-/* A file of the checkpoint that it goes on from. */
+/* Takes a file of the checkpoint to resume from. */
 static bool take_saved(struct lane *lane, const struct given_file *file, struct outcome *outcome,
                        struct store_blob *ret_blob)
 {
@@ -248,7 +246,7 @@ static bool take_saved(struct lane *lane, const struct given_file *file, struct 
     return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
 }
 
-/* Takes every input of the subtask; on failure the outcome says why, and nothing is held. */
+/* Takes every input of the subtask. On failure the outcome says why, and nothing is held. */
 static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
                         struct store_blob **ret_inputs, size_t *ret_count)
 {
@@ -299,7 +297,7 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
     }
 }
 
-/* Whatever comes next in the lane would have to move it out. Asked when there is an output. */
+/* The next work of the lane would have to move the output out. Called when there is an output. */
 static bool may_leave_outputs(void *context)
 {
     struct lane *lane = context;
@@ -325,7 +323,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .given = &outcome->given,
         .has_checkpoints = holding_grant(lane->holding)->has_checkpoints,
         .jail = lane->jail,
-        /* Of programs nobody knows what they still have open. */
+        /* A program may still have its output open. */
         .rest = tensor_names(holding_manifest(lane->holding)) ? lane->rest : NULL,
         .rest_bytes = lane->limits.disk_bytes / REST_SHARE,
         .may_leave = may_leave_outputs,
@@ -343,8 +341,8 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     }
 }
 
-/* An input that was read where it lies in the broker's file did not have its hash. It is fetched as
- * any other: the broker is told then, and hashes the file itself before the result arrives. */
+/* An input that was read in the broker's file did not have its hash. Fetching it tells the broker,
+ * which hashes the file itself before the result arrives. */
 static void report_damage(struct lane *lane, uint32_t index, const struct hash32 *hashes,
                           size_t count, struct outcome *outcome)
 {
@@ -358,13 +356,13 @@ static void report_damage(struct lane *lane, uint32_t index, const struct hash32
     }
 }
 
-/* Runs the subtask with its inputs, which are released. */
+/* Runs the subtask with its inputs, and releases them. */
 static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
                      struct outcome *outcome)
 {
     const uint32_t index = outcome->work.index;
     const size_t named = command_input_count(holding_manifest(lane->holding), index);
-    struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zeros: a copy of our own */
+    struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zero: a copy of our own */
     for (size_t i = 0; lent != NULL && i < named; i++) {
         lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];
     }
@@ -376,8 +374,8 @@ static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
     free(lent);
 }
 
-/* Too much for the job's own limit is the job's fault; for ours it is not: another device may have
- * room. */
+/* Inputs above the job's own limit are the job's fault. Above ours they are not: another device may
+ * have room. */
 static bool has_room(const struct lane *lane, const struct store_blob *inputs, size_t count,
                      struct outcome *outcome)
 {
@@ -410,7 +408,7 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     outcome->started_ms = clock_wall_ns() / 1000000;
     if (!holding_load(lane->holding, &lane->cancel, &failure, &problem)) {
         outcome_fail(outcome, failure, "%s", problem.text);
-        outcome->lacks_factor = outcome->given.has_seed; /* its manifest is no product */
+        outcome->lacks_factor = outcome->given.has_seed; /* the manifest is not judged */
         return;
     }
     if (outcome->work.index >= holding_manifest(lane->holding)->subtask_count) {
@@ -455,8 +453,7 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     }
 }
 
-/* Takes what waits and belongs together: the oldest, or as many no-ops as go into one packet. The
- * mutex is held. */
+/* Takes the oldest work, or as many no-ops as go into one packet. The mutex is held. */
 static size_t take(struct lane *lane, struct outcome *taken[JAIL_NOOPS_MAX])
 {
     size_t most = lane->is_noop ? JAIL_NOOPS_MAX : 1;
@@ -483,8 +480,8 @@ static void report(struct lane *lane, struct outcome *const *outcomes, size_t co
     lane->lanes->config.done(lane->lanes->config.context, &done);
 }
 
-/* Cancelled though nobody asked: the disk is full. Every subtask may find it so, and a line a
- * minute says it. */
+/* The disk is full if a result is CANCELLED without a cancel. Every subtask may find this, so the
+ * log says it once a minute. */
 static void say_given_back(struct lane *lane, const struct outcome *outcome)
 {
     if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {
@@ -559,7 +556,7 @@ static void *lane_loop(void *argument)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- on the main thread */
+/* ---------------------------------------------------------------- the main thread */
 
 static bool is_same(const struct agent_work *a, const struct agent_work *b)
 {
@@ -718,7 +715,7 @@ void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
     }
 }
 
-/* A cancel may arrive before the run has begun: it is repeated until the lane moves on. */
+/* A cancel may arrive before the run has begun. It is repeated until the lane moves on. */
 static void press_cancel(struct lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
@@ -858,7 +855,7 @@ bool lanes_restless(const struct lanes *lanes)
     return lanes->restless;
 }
 
-/* What runs is cancelled, what waits never begins. */
+/* Running work is cancelled, and waiting work never begins. */
 static void give_up(struct lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
@@ -889,7 +886,7 @@ void lanes_destroy(struct lanes **self)
     while (!list_empty(&lanes->tenancies)) {
         lanes_tick(lanes);
         struct timespec pause = {.tv_nsec = 5000000};
-        (void)nanosleep(&pause, NULL); /* cut short is fine */
+        (void)nanosleep(&pause, NULL); /* an early return is fine */
     }
     free(lanes);
     *self = NULL;

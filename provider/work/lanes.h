@@ -1,8 +1,8 @@
-/* provider/work/lanes.h - where leased work runs: for every lease a holding (its job's manifest and
- * image), and for every lane of it a thread with a jail, made when its first subtask starts.
+/* The lanes are where leased work runs. Every lease has a holding, with its job's manifest and
+ * image. Every lane has a thread with a jail, made when its first subtask starts.
  *
- * The main loop calls in; nothing here blocks it. A lane runs one subtask at a time; what it leaves
- * is copied out of the jail, the lane is reported free, and storing goes on beside it. */
+ * The main loop calls in, and nothing here blocks it. A lane runs one subtask at a time. The
+ * outputs are copied out of the jail and the lane is reported free; storing goes on beside it. */
 #ifndef BOURSE_PROVIDER_WORK_LANES_H
 #define BOURSE_PROVIDER_WORK_LANES_H
 
@@ -22,11 +22,11 @@ struct lanes_config {
     const struct config *config;
     const struct offers *offers;
     const struct machine *machine;
-    bool cpu_enforced; /* by a control group; else each lane is bound to CPUs of its own */
+    bool cpu_enforced; /* a control group does; else each lane is bound to CPUs of its own */
     struct store *store;
     struct images *images;
-    /* Both are called on lanes' threads. `left`: the lane is free. `done` takes the outcomes of the
-     * list over; their outputs are still to be stored. */
+    /* Threads of the lanes call both functions. `left` reports that the lane is free. `done` takes
+     * over the outcomes of the list, whose outputs are still to be stored. */
     void (*left)(void *context, const struct agent_work *work);
     void (*done)(void *context, struct list_link *outcomes);
     void *context;
@@ -35,27 +35,28 @@ struct lanes_config {
 struct lanes;
 
 struct lanes *lanes_create(const struct lanes_config *config);
-/* Cancels what runs, ends every jail and thread. */
+/* Cancels running work, ends every jail and thread, and frees. */
 void lanes_destroy(struct lanes **self);
 
-/* The actions of provider/session/session.h; `given`: what agent_session_given says of the work.
- * False: out of memory or threads; the work is not taken. */
+/* These functions carry out the actions of provider/session/session.h. `given` is what
+ * agent_session_given returns for the work. They return false when memory or threads are short;
+ * then the work is not taken. */
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant);
 bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given);
-/* Wakes the lanes that were given something: once for all of it. */
+/* Wakes the lanes that got work. Call it once for all new work. */
 void lanes_go(struct lanes *lanes);
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
                    const Bourse__V1__Work *given);
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
-/* Its program is told to end (SIGTERM), once: at once, or when it has begun. */
+/* Tells the work's program once to end (SIGTERM), at once or when the program has begun. */
 void lanes_notice(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);
-/* Now and then: repeats cancels and notices that came before their run began, collects threads that
- * have ended. */
+/* Repeats cancels and notices that came before their run began, and collects threads that have
+ * ended. Call it now and then. */
 void lanes_tick(struct lanes *lanes);
-/* Jails that stand now. */
+/* Returns the number of open jails. */
 uint32_t lanes_jails(const struct lanes *lanes);
-/* True while something wants lanes_tick within a tenth of a second. */
+/* Returns true while something needs lanes_tick within a tenth of a second. */
 bool lanes_restless(const struct lanes *lanes);
 
 #endif

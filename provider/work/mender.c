@@ -19,16 +19,16 @@ struct mended_lease {
 struct mender {
     struct mender_config config;
     char endpoint[256];
-    struct blob_client *client; /* the thread's; NULL: not open. Guarded for who interrupts */
+    struct blob_client *client; /* the thread's; NULL: not open; guarded against interrupt */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool is_stopping;
     bool has_thread;
     pthread_t thread;
-    struct list_link leases; /* those whose turn is next come first */
+    struct list_link leases; /* leases whose turn is next come first */
 };
 
-/* ---------------------------------------------------------------- on the mender's thread */
+/* ---------------------------------------------------------------- the mender's thread */
 
 static struct blob_client *connected(struct mender *mender)
 {
@@ -68,7 +68,7 @@ static void send_one(struct mender *mender, const struct id128 *job, const struc
     store_release(mender->config.store, &blob);
 }
 
-/* False: the broker does not answer, or serves the job to us no more. */
+/* Returns false when the broker does not answer, or no longer serves the job to us. */
 static bool mend_job(struct mender *mender, const struct id128 *job)
 {
     struct hash32 lost[BLOB_LOST_MAX];
@@ -94,7 +94,7 @@ static bool is_among(const struct id128 *jobs, size_t count, const struct id128 
     return false;
 }
 
-/* The jobs of this round, each once. Their leases go behind the others. The mutex is held. */
+/* Takes the jobs of this round, each once. Their leases go behind the others. The mutex is held. */
 static size_t take_jobs(struct mender *mender, struct id128 jobs[MENDER_JOBS_MAX])
 {
     size_t count = 0;
@@ -142,7 +142,7 @@ static void *run(void *argument)
         for (size_t i = 0; i < count; i++) {
             good = mend_job(mender, &jobs[i]) && good;
         }
-        if (!good || count == 0) { /* made anew next time; an idle agent keeps none */
+        if (!good || count == 0) { /* opened again next time; an idle agent has none */
             disconnect(mender);
         }
         pthread_mutex_lock(&mender->mutex);
@@ -152,7 +152,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- on the main thread */
+/* ---------------------------------------------------------------- the main thread */
 
 bool mender_open(const struct mender_config *config, struct mender **ret_mender,
                  struct problem *ret_problem)

@@ -1,8 +1,8 @@
-/* provider/work/mender.h - gives the broker back what it lost, where this agent still has it.
+/* The mender gives the broker back the blobs that it lost, if this agent still has them.
  *
- * While a lease stands a thread asks every MENDER_PERIOD_MS which blobs of the lease's job are lost
- * and wanted. It sends those that lie in the agent's store, after it has hashed them anew. What it
- * cannot send is somebody else's to send: nothing here fails. */
+ * A thread asks every MENDER_PERIOD_MS which blobs of the standing leases' jobs are lost and
+ * wanted. It sends the blobs that are in the agent's store, after it has hashed them anew. Other
+ * providers send the rest, so nothing here fails. */
 #ifndef BOURSE_PROVIDER_WORK_MENDER_H
 #define BOURSE_PROVIDER_WORK_MENDER_H
 
@@ -16,12 +16,12 @@
 
 enum {
     MENDER_PERIOD_MS = 2000,
-    MENDER_JOBS_MAX = 16, /* asked about in one round; more take turns */
+    MENDER_JOBS_MAX = 16, /* jobs asked about in one round; more take turns */
 };
 
 struct mender_config {
     void *zmq;            /* a zmq context */
-    const char *endpoint; /* of the blob port; copied */
+    const char *endpoint; /* endpoint of the blob port; copied */
     struct key32 server;
     const struct identity *identity; /* borrowed */
     struct store *store;             /* borrowed, must outlive the mender */
@@ -33,7 +33,7 @@ bool mender_open(const struct mender_config *config, struct mender **ret_mender,
 /* Interrupts what is under way, and ends the thread. */
 void mender_close(struct mender **self);
 
-/* The lease stands, until it ends. Without memory its job is not asked about. */
+/* Adds a lease until mender_end. If memory is short, its job is not asked about. */
 void mender_begin(struct mender *mender, uint64_t lease, const struct id128 *job);
 void mender_end(struct mender *mender, uint64_t lease);
 

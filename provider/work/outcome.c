@@ -18,9 +18,10 @@
 enum { COPY_BYTES = 1 << 17 };
 
 struct jail_rest {
-    atomic_uint users; /* its lane, and each output that was ever left there and is still kept */
+    /* Users are the lane, and each output that was left in the jail and is still kept. */
+    atomic_uint users;
     pthread_mutex_t mutex;
-    struct list_link left; /* what lies there, oldest first */
+    struct list_link left; /* outputs in the jail, oldest first */
 };
 
 struct jail_rest *jail_rest_create(void)
@@ -54,7 +55,7 @@ bool jail_rest_is_empty(struct jail_rest *rest)
 static void kept_clear(struct kept *kept)
 {
     struct jail_rest *rest = kept->rest;
-    if (rest != NULL) { /* whoever moves it out must not meet another file of that number */
+    if (rest != NULL) { /* the descriptor must not be reused during a move */
         pthread_mutex_lock(&rest->mutex);
         list_remove(&kept->link);
     }
@@ -124,7 +125,7 @@ void outcome_destroy(struct outcome **self)
 static void add_size(const struct kept *kept, struct outcome_size *size)
 {
     if (kept->name == NULL || kept->size == 0) {
-        return; /* of no bytes nothing is kept */
+        return; /* no bytes need no storage */
     }
     if (kept->fd >= 0) {
         size->files++;
@@ -227,7 +228,7 @@ static bool keep_in_memory(int fd, uint64_t size, struct kept *kept)
     return true;
 }
 
-/* Reads all of `fd` once; `copy` (-1: none) has the same bytes then. */
+/* Reads all of `fd` once and hashes it. `copy` gets the same bytes, unless it is -1. */
 static bool read_through(int fd, uint64_t size, int copy, struct hash32 *ret_hash)
 {
     uint8_t *chunk = malloc(COPY_BYTES);
@@ -281,8 +282,9 @@ static struct kept *oldest_left(const struct jail_rest *rest)
     return list_empty(&rest->left) ? NULL : LIST_ELEMENT(rest->left.next, struct kept, link);
 }
 
-/* `copy` becomes what its descriptor stands for, unless it went meanwhile: nothing but the lane's
- * thread leaves anything there, so that the oldest is still the same one, or a later one. */
+/* Replaces the file behind the output's descriptor by `copy`, unless the output went meanwhile.
+ * Only the lane's thread leaves outputs. So the oldest output is still the same one, or a later
+ * one. */
 static bool replace_left(struct jail_rest *rest, const struct kept *moved, int copy)
 {
     bool good = true;
@@ -301,7 +303,7 @@ static bool replace_left(struct jail_rest *rest, const struct kept *moved, int c
 bool jail_rest_move_out(struct jail_rest *rest, const char *spool)
 {
     for (bool good = true; good;) {
-        struct hash32 hash; /* the one it had counts */
+        struct hash32 hash; /* unused: the first hash counts */
         pthread_mutex_lock(&rest->mutex);
         const struct kept *kept = oldest_left(rest);
         const uint64_t size = kept == NULL ? 0 : kept->size;
@@ -352,7 +354,7 @@ enum result_outcome outcome_keep(const char *spool, const char *name, int fd, ui
     }
     if (!good) {
         int error = errno;
-        kept_clear(&kept); /* what it took counts as free again */
+        kept_clear(&kept); /* frees its disk space before the check */
         return unkept(spool, size, error, ret_problem);
     }
     *ret_kept = kept;

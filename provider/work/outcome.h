@@ -1,10 +1,9 @@
-/* provider/work/outcome.h - what became of one subtask, with the bytes it left, until the broker
- * has both.
+/* An outcome is the end of one subtask, with its output bytes, until the broker has both.
  *
- * Outputs live in the jail's memory and must be out of it before its next run: each is copied once,
- * hashed on the way, into memory when small, else into an unnamed file of the spool folder. Or it
- * stays where it is until the broker has it, or until the jail's next run needs the room, whichever
- * is first. */
+ * Outputs live in the jail's memory and must leave it before the jail's next run. Each is copied
+ * once and hashed on the way: into memory when small, else into an unnamed file of the spool
+ * folder. Alternatively an output stays in the jail. It then stays until the broker has it or the
+ * jail's next run needs the memory. */
 #ifndef BOURSE_PROVIDER_WORK_OUTCOME_H
 #define BOURSE_PROVIDER_WORK_OUTCOME_H
 
@@ -22,85 +21,93 @@
 
 enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool folder */
 
-/* What still lies in a jail: the outputs that were left there, and the lane whose jail it is.
+/* A jail_rest lists the outputs that were left in a jail, and knows the lane of that jail.
  * Thread-safe. */
 struct jail_rest;
-struct jail_rest *jail_rest_create(void); /* NULL: out of memory */
+/* Returns NULL when memory is short. */
+struct jail_rest *jail_rest_create(void);
 void jail_rest_leave(struct jail_rest **self);
-bool jail_rest_is_empty(struct jail_rest *rest); /* no output is left there */
-/* Copies what is left there to unnamed files of `spool`, which take its place under the same
- * descriptors, whoever reads them meanwhile. False: some is left all the same. For the lane's
- * thread. */
+bool jail_rest_is_empty(struct jail_rest *rest); /* true when no output is left there */
+/* Copies the left outputs to unnamed files of `spool`. The files replace them under the same
+ * descriptors, even while others read them. Returns false when some output is still left in the
+ * jail. Only the lane's thread calls this. */
 bool jail_rest_move_out(struct jail_rest *rest, const char *spool);
 
-struct kept { /* one output; all zero when there is none */
+/* A kept output; all fields are zero when there is none. */
+struct kept {
     char *name;
     struct hash32 hash;
     uint64_t size;
-    int fd;                 /* -1: `bytes` */
-    uint8_t *bytes;         /* NULL when the size is 0 */
-    struct jail_rest *rest; /* of the jail that `fd` was left in; NULL: it is our own */
-    struct list_link link;  /* there, while it is in that jail; guarded by it */
+    int fd;         /* -1: the data is in `bytes` */
+    uint8_t *bytes; /* NULL when the size is 0 */
+    /* The rest of the jail in which `fd` was left; NULL: the file is our own. */
+    struct jail_rest *rest;
+    struct list_link link; /* entry of `rest`, while left in the jail; guarded by it */
 };
 
 struct outcome {
-    struct list_link link; /* in a queue */
+    struct list_link link; /* entry of a queue */
     struct agent_work work;
     struct id128 job;
     struct given_files given; /* outcome_destroy frees it */
     enum result_outcome result;
     int64_t started_ms; /* wall clock */
     int64_t busy_ns;
-    int64_t energy_uj; /* when has_energy */
+    int64_t energy_uj; /* set when has_energy */
     bool has_energy;
     int64_t cpu_ns;
     int64_t peak_memory_bytes;
     bool is_cancelled; /* before it began */
-    uint32_t pipeline; /* its executor takes so many of one lane at once; 0: one */
-    bool ran;          /* exit_code and signal mean something */
+    uint32_t pipeline; /* works that its executor takes at once from one lane; 0: one */
+    bool ran;          /* exit_code and signal are set */
     int exit_code;
     int signal;
-    bool lacks_factor;           /* of a check: an input is missing that it does not judge */
-    enum result_verdict verdict; /* of a check that came to one; its seed is among what was given */
+    /* An input of a check is missing, and the missing input is not the one under judgement. */
+    bool lacks_factor;
+    enum result_verdict verdict; /* a check's verdict; its seed is in `given` */
     char detail[LIMIT_TEXT_BYTES];
     struct kept standard_output, standard_error;
-    struct kept *outputs; /* outcome_reserve makes room */
+    struct kept *outputs; /* outcome_reserve allocates it */
     size_t output_count;
-    struct kept *saved; /* the checkpoint; outcome_reserve_saved makes room */
+    struct kept *saved; /* the checkpoint; outcome_reserve_saved allocates it */
     size_t saved_count;
-    bool is_again;    /* stored once before: its result was sent, and the broker had lost a file */
-    bool is_unstored; /* its files could not be stored: the detail says why */
+    /* The files were stored once before: the result was sent, and the broker had lost a file. */
+    bool is_again;
+    /* The files could not be stored; the detail says why. */
+    bool is_unstored;
 };
 
 struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);
 void outcome_destroy(struct outcome **self);
 
-/* Room for `count` outputs, all empty. False: out of memory. */
+/* Allocates `count` outputs, all empty. Returns false when memory is short. */
 bool outcome_reserve(struct outcome *outcome, size_t count);
-bool outcome_reserve_saved(struct outcome *outcome,
-                           size_t count); /* likewise, for the checkpoint */
+/* Allocates `count` empty files of a checkpoint. Returns false when memory is short. */
+bool outcome_reserve_saved(struct outcome *outcome, size_t count);
 
-/* What the files take that an outcome keeps; those in memory are no files. */
+/* Sizes of the files and the memory that an outcome keeps; outputs in memory are not counted as
+ * files. */
 struct outcome_size {
     size_t files;
     uint64_t file_bytes, memory_bytes;
 };
 struct outcome_size outcome_measure(const struct outcome *outcome);
-/* No run of its jail waits any more for what it left there. */
+/* Makes no run of the jail wait any more for the outputs that were left in it. */
 void outcome_let_go(struct outcome *outcome);
 
-/* Ends as `result` with a line for people; what was kept is dropped. */
+/* Ends the outcome as `result` with a line for people; kept outputs are dropped. */
 __attribute__((format(printf, 3, 4))) void
 outcome_fail(struct outcome *outcome, enum result_outcome result, const char *format, ...);
 
 /* Copies `size` bytes of `fd` from offset 0 to `ret_kept`, which outcome_destroy frees. `name` is
- * copied; `spool` is a folder of ours. OK, or with the problem CANCELLED when its disk is crowded
- * (the work is given back, another provider may have room) and JAIL_FAILED for all else: also an
- * output that is larger than the room of a disk that is not crowded. */
+ * copied; `spool` is a folder of ours. Returns OK, or another outcome with the problem. CANCELLED
+ * means that the disk is crowded: the work is given back, because another provider may have room.
+ * JAIL_FAILED is for all else, also for an output larger than the room of a disk that is not
+ * crowded. */
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem);
-/* The same without a copy: `fd` is hashed, and left in its jail. Whatever writes to it later, its
- * hash stays: the broker takes nothing else for it. */
+/* Keeps an output without a copy: `fd` is hashed, and left in its jail. The hash stays even if the
+ * file is written later, and the broker takes no other bytes for it. */
 enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
                                   struct kept *ret_kept, struct problem *ret_problem);
 

@@ -1,15 +1,15 @@
-/* provider/work/room.h - what the disk of a folder has left. */
+/* provider/work/room.h tells how many bytes are free on the disk of a folder. */
 #ifndef BOURSE_PROVIDER_WORK_ROOM_H
 #define BOURSE_PROVIDER_WORK_ROOM_H
 
 #include <stdint.h>
 
-/* With less the disk is crowded: nothing is offered, and work that finds no room is given back.
- * With more, what does not fit is too large for this disk, and has failed. */
+/* A disk with less is crowded: nothing is offered, and work that finds no room is given back. An
+ * output that does not fit on a disk with more is too large for this disk, and has failed. */
 #define ROOM_LEAST_BYTES (UINT64_C(1) << 20)
 
-/* Bytes that are free. A disk that cannot be asked is not called full: UINT64_MAX; a write
- * tells. */
+/* Returns the free bytes. Returns UINT64_MAX for a disk that cannot be asked; a write then tells
+ * whether it is full. */
 uint64_t room_of(const char *folder);
 
 #endif

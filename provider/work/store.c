@@ -25,10 +25,10 @@ enum { BUCKETS = 8192, READ_BYTES = 1 << 16, POLL_NS = 100000000, HEX = 64, TRIE
 
 enum entry_state {
     ENTRY_WANTED,   /* waits for a thread */
-    ENTRY_FETCHING, /* a thread has it */
+    ENTRY_FETCHING, /* a thread fetches it */
     ENTRY_HERE,     /* a file */
-    ENTRY_LENT,     /* an open file of another's */
-    ENTRY_FAILED,   /* `status` and `problem` tell the takers; the last one removes it */
+    ENTRY_LENT,     /* an open file of another owner */
+    ENTRY_FAILED,   /* `status` and `problem` are for the takers; the last one removes it */
 };
 
 struct entry {
@@ -38,16 +38,16 @@ struct entry {
     struct id128 job;
     uint64_t cap;
     enum entry_state state;
-    bool verified; /* its bytes were hashed by this process */
-    bool may_lend; /* wanted: by who hashes it */
-    bool was_read; /* lent: by one who does not say what it looked like when it had its hash */
-    int lent;      /* lent: the file */
-    struct stamp hashed; /* lent: as it looked when it had its hash */
-    unsigned users;      /* takers that wait or hold it */
+    bool verified;       /* its bytes were hashed by this process */
+    bool may_lend;       /* wanted: the taker hashes it */
+    bool was_read;       /* lent: a reader did not report the file's stamp */
+    int lent;            /* lent: the file */
+    struct stamp hashed; /* lent: stamp from when the hash was verified */
+    unsigned users;      /* takers that wait for it or hold it */
     unsigned tries;      /* fetches that found the disk full and nothing to drop */
     uint64_t size;
     enum store_status status;
-    struct problem *problem; /* of a failed one; NULL: none, or no memory for it */
+    struct problem *problem; /* problem of a failed one; NULL: none, or no memory for it */
 };
 
 struct store {
@@ -117,7 +117,7 @@ enum store_status store_unwritten(int error)
     return error == ENOSPC || error == EDQUOT ? STORE_FULL : STORE_FAILED;
 }
 
-/* Fetches into NAME.part and renames: a name without suffix is always whole. */
+/* Fetches into NAME.part and renames, so a file without a suffix is always complete. */
 static enum store_status fetch_file(struct store *store, size_t thread, struct entry *entry,
                                     uint64_t *ret_size, struct problem *problem)
 {
@@ -144,7 +144,7 @@ static enum store_status fetch_file(struct store *store, size_t thread, struct e
         status = store_unwritten(error);
     }
     if (status != STORE_OK) {
-        (void)unlink(part); /* it may not be there */
+        (void)unlink(part); /* it may not exist */
     }
     return status;
 }
@@ -179,7 +179,7 @@ static struct entry *new_entry(struct store *store, const struct hash32 *hash)
     return entry;
 }
 
-/* The file of an entry is there. */
+/* Marks an entry whose file exists. */
 static void shelve(struct store *store, struct entry *entry, uint64_t size)
 {
     entry->state = ENTRY_HERE;
@@ -196,10 +196,10 @@ static void unshelve(struct store *store, struct entry *entry)
     list_remove(&entry->queue);
 }
 
-/* Its takers have their own descriptors. */
+/* Closes the lent file; its takers have their own descriptors. */
 static void give_back(struct store *store, struct entry *entry)
 {
-    (void)close(entry->lent); /* only read */
+    (void)close(entry->lent); /* it was only read */
     list_remove(&entry->queue);
     store->lent_count--;
 }
@@ -212,7 +212,7 @@ static void drop_entry(struct store *store, struct entry *entry)
     } else if (entry->state == ENTRY_HERE) {
         char path[PATH_MAX + 80];
         path_of(store, &entry->hash, "", path);
-        (void)unlink(path); /* gone already is as good */
+        (void)unlink(path); /* no matter if it is gone already */
         unshelve(store, entry);
     } else if (entry->state == ENTRY_WANTED) {
         store->want_count--;
@@ -239,7 +239,7 @@ static void evict(struct store *store)
     }
 }
 
-/* The least recently used first, until so many are left. */
+/* Drops the least recently used ones until `most` are left. */
 static void evict_lent(struct store *store, size_t most)
 {
     for (struct list_link *link = store->lents.next;
@@ -257,7 +257,7 @@ static bool is_free(const struct store *store, uint64_t bytes)
     return store->config.room(store->folder) >= bytes;
 }
 
-/* Drops what nobody uses until the disk has `bytes` free. How many files went. */
+/* Drops unused files until the disk has `bytes` free. Returns the number of dropped files. */
 static size_t make_room(struct store *store, uint64_t bytes)
 {
     size_t dropped = 0;
@@ -283,15 +283,15 @@ static uint64_t unused_bytes(const struct store *store)
     return bytes;
 }
 
-/* Whether `bytes` would be free without what nobody uses: else it is dropped in vain. */
+/* Returns true when dropping all unused files would free `bytes`. */
 static bool could_be_free(const struct store *store, uint64_t bytes)
 {
     uint64_t unused = unused_bytes(store);
     return unused >= bytes || is_free(store, bytes - unused);
 }
 
-/* The disk had no room for a blob of `size` bytes (0: not known): whether another try may end
- * better. Drops no more than it needs, and nothing where that would be in vain. */
+/* Returns true when another try may succeed after the disk had no room for `size` bytes (0:
+ * unknown). Drops no more files than needed, and none in vain. */
 static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
 {
     if (size == 0) {
@@ -300,15 +300,14 @@ static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
     if (!could_be_free(store, size)) {
         return false;
     }
-    uint64_t spare =
-        size / 64 + ROOM_LEAST_BYTES; /* blocks of the disk, and those who fetch besides */
+    uint64_t spare = size / 64 + ROOM_LEAST_BYTES; /* spare for disk blocks and other fetches */
     if (make_room(store, size + spare) > 0) {
         return true;
     }
     return entry->tries++ < TRIES_MOST && is_free(store, size); /* others made room meanwhile */
 }
 
-/* On a disk that is not crowded the blob itself is too large: giving it back would not end. */
+/* A blob too large for an uncrowded disk fails: giving the work back would repeat forever. */
 static enum store_status unfitting(const struct store *store, uint64_t size,
                                    struct problem *problem)
 {
@@ -323,7 +322,7 @@ static enum store_status unfitting(const struct store *store, uint64_t size,
     return STORE_FAILED;
 }
 
-/* The entry, which is in no queue, waits for a thread. */
+/* Queues an entry, which is in no queue, for a thread. */
 static void queue_want(struct store *store, struct entry *entry, const struct id128 *job,
                        uint64_t cap, bool may_lend)
 {
@@ -354,7 +353,7 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
     if (status == STORE_OK) {
         entry->verified = true;
         shelve(store, entry, size);
-        entry->users++; /* not to be evicted by its own arrival */
+        entry->users++; /* its own arrival must not evict it */
         evict(store);
         entry->users--;
     } else {
@@ -365,13 +364,13 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
             *entry->problem = *problem;
         }
         if (entry->users == 0) {
-            drop_entry(store, entry); /* a hint that came to nothing */
+            drop_entry(store, entry); /* an unused hint */
         }
     }
     pthread_cond_broadcast(&store->changed);
 }
 
-/* Without the mutex, which is held when it is true: the entry is lent, and need not be fetched. */
+/* Returns true, with the mutex held, when the entry is lent; otherwise the mutex is free. */
 static bool borrow(struct store *store, size_t thread, struct entry *entry)
 {
     uint64_t size = 0;
@@ -386,7 +385,7 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
         return false;
     }
     if (is_hashed) {
-        (void)stamp_take(fd, &hashed); /* else it is hashed again */
+        (void)stamp_take(fd, &hashed); /* on failure it is hashed again */
     }
     pthread_mutex_lock(&store->mutex);
     entry->state = ENTRY_LENT;
@@ -396,7 +395,7 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
     entry->hashed = hashed;
     list_append(&store->lents, &entry->queue);
     store->lent_count++;
-    entry->users++; /* not to be evicted by its own arrival */
+    entry->users++; /* its own arrival must not evict it */
     evict_lent(store, STORE_LENT_MAX);
     entry->users--;
     pthread_cond_broadcast(&store->changed);
@@ -422,7 +421,7 @@ static void *fetch_loop(void *argument)
         uint64_t size = 0;
         struct problem problem = {""};
         if (borrow(store, self->number, entry)) {
-            continue; /* with the mutex */
+            continue; /* the mutex is held */
         }
         enum store_status status = fetch_file(store, self->number, entry, &size, &problem);
         pthread_mutex_lock(&store->mutex);
@@ -451,7 +450,7 @@ static void adopt(struct store *store, const char *folder, const char *name)
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     bool named = text_unhex(name, hash.bytes, sizeof hash.bytes);
     if (!named || lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        (void)unlink(path); /* what an interrupted fetch left */
+        (void)unlink(path); /* left by an interrupted fetch */
         return;
     }
     struct entry *entry = new_entry(store, &hash);
@@ -574,7 +573,7 @@ void store_close(struct store **self)
 
 /* ---------------------------------------------------------------- taking */
 
-struct taking { /* what a taker asks for */
+struct taking { /* request of a taker */
     const struct id128 *job;
     uint64_t cap;
     const atomic_bool *give_up; /* may be NULL */
@@ -601,7 +600,7 @@ static void wait_changed(struct store *store)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(&store->changed, &store->mutex, &until); /* the caller looks */
+    (void)pthread_cond_timedwait(&store->changed, &store->mutex, &until); /* the caller loops */
 }
 
 static void leave(struct store *store, struct entry *entry)
@@ -614,8 +613,8 @@ static void leave(struct store *store, struct entry *entry)
     evict(store);
 }
 
-/* Opens the file of an entry that is here; checks one of an earlier run. The mutex is held and let
- * go meanwhile; `users` keeps the entry. */
+/* Opens the file of an entry that is here, and hashes a file of an earlier run. The mutex is
+ * released meanwhile; `users` keeps the entry. */
 static enum store_status open_entry(struct store *store, struct entry *entry, int *ret_fd)
 {
     char path[PATH_MAX + 80];
@@ -638,7 +637,7 @@ static enum store_status open_entry(struct store *store, struct entry *entry, in
     return STORE_OK;
 }
 
-/* A file that vanished or rotted: fetch it anew for whoever waits. */
+/* Fetches a vanished or damaged file again for the waiting takers. */
 static void want_again(struct store *store, struct entry *entry, const struct id128 *job,
                        uint64_t cap)
 {
@@ -658,8 +657,8 @@ static enum store_status too_large(const struct entry *entry, uint64_t cap,
     return STORE_TOO_LARGE;
 }
 
-/* For who hashes it, until one of them has not said how it looked; for anybody else it is fetched.
- * False: that it is, or no descriptor is left. */
+/* Lends the file to a taker that hashes it, until a reader reports no stamp. Returns false when a
+ * fetch is queued instead, also when no descriptor is left. */
 static bool take_lent(struct store *store, struct entry *entry, const struct taking *taking,
                       struct store_blob *ret_blob)
 {
@@ -785,7 +784,7 @@ bool store_find(struct store *store, const struct hash32 *hash, struct store_blo
     return is_found;
 }
 
-/* What a taker of what is lent says of it. */
+/* Takes over the report of a reader of a lent file. */
 static void hear(struct entry *entry, const struct store_blob *blob)
 {
     if (blob->hashed.is_known) {
@@ -794,7 +793,7 @@ static void hear(struct entry *entry, const struct store_blob *blob)
     } else if (blob->was_hashed || !entry->hashed.is_known) {
         entry->hashed.is_known = false;
         entry->was_read = true;
-    } /* else somebody else has said it meanwhile */
+    } /* otherwise another reader reported meanwhile */
 }
 
 void store_release(struct store *store, struct store_blob *blob)
@@ -855,7 +854,7 @@ bool store_has_room(struct store *store, uint64_t bytes)
     pthread_mutex_lock(&store->mutex);
     bool has_room = is_free(store, bytes);
     if (!has_room && could_be_free(store, bytes)) {
-        (void)make_room(store, bytes); /* what the files took may be less than they are long */
+        (void)make_room(store, bytes); /* files may take less space than they are long */
         has_room = is_free(store, bytes);
     }
     pthread_mutex_unlock(&store->mutex);

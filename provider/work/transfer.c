@@ -17,12 +17,14 @@ enum {
     RETRY_MS_FIRST = 100,
     RETRY_MS_LONGEST = 5000,
     STEP_MS = 50,
-    UNREAD_TRIES =
-        2, /* gets that end because the broker cannot read the blob, after five seconds each */
+    /* A blob is missing after so many gets, of five seconds each, that the broker could not
+     * read. */
+    UNREAD_TRIES = 2,
     SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + LIMIT_CHECKPOINT_FILES + 2
 };
 
-struct connection {        /* one thread's; opened when first needed */
+/* A connection belongs to one thread and is opened when first needed. */
+struct connection {
     pthread_mutex_t mutex; /* guards `client` against interrupt */
     struct blob_client *client;
 };
@@ -79,12 +81,12 @@ static void interrupt(struct connection *connection)
     pthread_mutex_unlock(&connection->mutex);
 }
 
-/* Sleeps in steps, so that a stop is heard. */
+/* Sleeps in steps, so that a stop takes effect soon. */
 static void wait_ms(const struct transfer *transfer, int ms)
 {
     for (int waited = 0; waited < ms && !atomic_load(&transfer->stopping); waited += STEP_MS) {
         struct timespec step = {.tv_nsec = (long)STEP_MS * 1000000};
-        (void)nanosleep(&step, NULL); /* cut short is fine */
+        (void)nanosleep(&step, NULL); /* an early return is fine */
     }
 }
 
@@ -101,7 +103,7 @@ static bool passing(enum reject_code code)
 
 /* ---------------------------------------------------------------- fetching */
 
-/* The broker's own word is for who asks of his jobs. */
+/* The broker's own text is for an account that asks about its jobs, so this text replaces it. */
 static enum store_status missing(enum reject_code code, const struct hash32 *hash,
                                  struct problem *ret_problem)
 {
@@ -162,7 +164,7 @@ int transfer_lend(void *context, size_t thread, const struct hash32 *hash, const
 static size_t add_source(const struct kept *kept, struct blob_source *sources, size_t count)
 {
     if (kept->name == NULL || kept->size == 0) {
-        return count; /* the hash of nothing is everywhere already */
+        return count; /* the broker has the empty blob anyway */
     }
     sources[count] = (struct blob_source){
         .hash = kept->hash, .size = kept->size, .fd = kept->fd, .bytes = kept->bytes};
@@ -186,7 +188,7 @@ static void refused(struct outcome *outcome, enum reject_code code, const struct
 {
     bool quota = code == REJECT_BLOB_QUOTA || code == REJECT_TOO_LARGE;
     outcome->is_unstored = true;
-    if (outcome->saved_count > 0) { /* it ends as it did, and has saved nothing */
+    if (outcome->saved_count > 0) { /* the result stands, without a checkpoint */
         outcome_fail(outcome, outcome->result, "nothing was saved: it could not be stored: %s",
                      problem->text);
         return;
@@ -195,7 +197,7 @@ static void refused(struct outcome *outcome, enum reject_code code, const struct
                  "the outputs could not be stored: %s", problem->text);
 }
 
-/* REJECT_NONE: stored. */
+/* Returns REJECT_NONE when all sources are stored. */
 static enum reject_code store_sources(struct transfer *transfer, struct connection *connection,
                                       const struct blob_source *sources, size_t count,
                                       const struct id128 *job, struct problem *problem)
@@ -233,7 +235,8 @@ static void store_alone(struct transfer *transfer, struct connection *connection
     }
 }
 
-/* All of one job. One refused output must not cost the others theirs: then each goes alone. */
+/* Stores outcomes of one job. If an output is refused, each outcome is stored alone, so that the
+ * others lose nothing. */
 static void store_group(struct transfer *transfer, struct connection *connection,
                         struct outcome *const *group, size_t count)
 {
@@ -257,7 +260,7 @@ static void store_group(struct transfer *transfer, struct connection *connection
     transfer->config.done(transfer->config.context, &stored);
 }
 
-/* The oldest outcome and those of its job behind it. The mutex is held. */
+/* Takes the oldest outcome and later ones of its job. The mutex is held. */
 static size_t take_group(struct transfer *transfer, struct outcome *group[TRANSFER_GROUP])
 {
     size_t count = 0;
@@ -295,7 +298,7 @@ static void *store_loop(void *argument)
 
 void transfer_submit(struct transfer *transfer, struct list_link *outcomes)
 {
-    struct list_link finished; /* with nothing to store */
+    struct list_link finished; /* outcomes with nothing to store */
     struct list_link storable;
     list_init(&finished);
     list_init(&storable);

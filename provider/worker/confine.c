@@ -1,8 +1,9 @@
-/* The second stage: what a subtask's process takes upon itself between vfork and exec.
+/* provider/worker/confine.c is the second stage, in which a subtask's process confines itself
+ * between vfork and exec.
  *
- * Landlock's numbers are our own, because distributions ship headers older than their kernels;
- * rights are masked by the ABI that the kernel reports. Below ABI 2 it is left out: renaming
- * between folders could not be allowed. The mount namespace hides the tree anyway. */
+ * Landlock's numbers are our own, because distributions ship headers older than their kernels. The
+ * rights are masked by the ABI that the kernel reports. Below ABI 2 Landlock is left out, because
+ * renaming between folders could not be allowed. The mount namespace hides the tree anyway. */
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
 
@@ -24,19 +25,22 @@ enum {
     RULE_PATH_BENEATH = 1,
 };
 
-enum landlock_right { /* of the kernel's interface */
-                      RIGHT_EXECUTE = 1 << 0,
-                      RIGHT_WRITE_FILE = 1 << 1,
-                      RIGHT_READ_FILE = 1 << 2,
-                      RIGHT_READ_DIR = 1 << 3,
-                      RIGHT_MAKE_CHAR = 1 << 6,
-                      RIGHT_MAKE_BLOCK = 1 << 11,
-                      RIGHTS_FIRST = (1 << 13) - 1, /* all of ABI 1 */
-                      RIGHT_REFER = 1 << 13,        /* 2 */
-                      RIGHT_TRUNCATE = 1 << 14,     /* 3 */
-                      RIGHT_IOCTL_DEV = 1 << 15,    /* 5 */
+/* These are numbers of the kernel's interface. */
+enum landlock_right {
+    RIGHT_EXECUTE = 1 << 0,
+    RIGHT_WRITE_FILE = 1 << 1,
+    RIGHT_READ_FILE = 1 << 2,
+    RIGHT_READ_DIR = 1 << 3,
+    RIGHT_MAKE_CHAR = 1 << 6,
+    RIGHT_MAKE_BLOCK = 1 << 11,
+    RIGHTS_FIRST = (1 << 13) - 1, /* all of ABI 1 */
+    RIGHT_REFER = 1 << 13,        /* from ABI 2 on */
+    RIGHT_TRUNCATE = 1 << 14,     /* from ABI 3 on */
+    RIGHT_IOCTL_DEV = 1 << 15,    /* from ABI 5 on */
 };
-enum { RIGHTS_TCP = 3, SCOPES = 3 }; /* bind and connect (4); abstract sockets and signals (6) */
+/* The TCP rights (bind, connect) exist from ABI 4 on, the scopes (abstract sockets, signals) from
+ * ABI 6 on. */
+enum { RIGHTS_TCP = 3, SCOPES = 3 };
 
 struct ruleset_attribute {
     uint64_t files, network, scopes;
@@ -120,7 +124,7 @@ uint32_t confine_facts(void)
     return facts;
 }
 
-/* Both limits at once, never above what we have: raising needs a capability. */
+/* Sets both limits, never above the current ones, because raising needs a capability. */
 static void limit(int resource, uint64_t value)
 {
     struct rlimit now;
@@ -141,8 +145,9 @@ static uint64_t open_files_of_worker(void)
 static void limit_all(const struct child *child)
 {
     enum { OPEN_FILES = 1024 };
-    /* Descriptors in flight are counted per user of the host against the sender's own limit: the
-     * job's must be the lower one, or it could keep us and other jails from sending any. */
+    /* Descriptors in flight are counted per user of the host against the sender's own limit. The
+     * job's limit must be the lower one. Otherwise the job could keep us and other jails from
+     * sending any. */
     limit(RLIMIT_NOFILE,
           open_files_of_worker() / 2 < OPEN_FILES ? open_files_of_worker() / 2 : OPEN_FILES);
     limit(RLIMIT_MSGQUEUE, 0);
@@ -160,7 +165,7 @@ static void limit_all(const struct child *child)
     }
 }
 
-/* execve along a list of folders, for a name without a slash. */
+/* Executes along a list of folders, for a name without a slash. */
 static int execute(const struct child *child)
 {
     const char *name = child->argv[0];

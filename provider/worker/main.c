@@ -1,9 +1,10 @@
-/* bourse-worker: process 1 of a jail. Answers the agent on descriptor 3 until it hangs up
- * (wire.h).
+/* The program bourse-worker is process 1 of a jail. It answers the agent on descriptor 3 until the
+ * agent hangs up (wire.h).
  *
- * REPLY: u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory, u32
- * flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each u8 present and u64
- * size, then u32 length and the text of the detail; one descriptor for each present output. */
+ *     REPLY   u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory,
+ *             u32 flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each
+ *             u8 present and u64 size, then u32 length and the text of the detail;
+ *             one descriptor for each present output */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -32,7 +33,7 @@ static void say(const struct worker *worker, const struct writer *out, const int
                 size_t file_count)
 {
     if (out->failed || !packet_send(worker->socket, out->bytes, out->position, files, file_count)) {
-        _exit(1); /* the agent is gone or we are wrong: either way the jail is over */
+        _exit(1); /* the agent is gone, or this is a bug: the jail is over */
     }
 }
 
@@ -83,7 +84,7 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     say(worker, &out, files, file_count);
 }
 
-/* A text of the body, in place: u32 length with its NUL, the bytes. */
+/* Reads a text of the body in place: u32 length with its NUL, the bytes. */
 static char *read_text(struct reader *in)
 {
     uint32_t length = reader_u32(in);
@@ -163,7 +164,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     return reader_finished(&in) && run->argv[0] != NULL;
 }
 
-/* The body of a RUN: behind the message, or in the memory file that came with it. */
+/* Takes the body of a RUN, which is behind the message or in the memory file that came with it. */
 static uint8_t *take_body(struct reader *in, const int *file, size_t *ret_length)
 {
     uint64_t length = reader_u64(in);
@@ -205,7 +206,7 @@ static void send_places(const struct worker *worker, const struct run *run)
     }
 }
 
-/* Until the agent has filled the places (true) or gives up (false). */
+/* Waits until the agent has filled the places (true) or gives up (false). */
 static bool filled(const struct worker *worker, struct run *run, struct outcome *outcome)
 {
     for (;;) {
@@ -243,7 +244,8 @@ static bool filled(const struct worker *worker, struct run *run, struct outcome 
     }
 }
 
-/* As a program does that was told to end, by itself or because its time was up. */
+/* Returns true for an outcome of a program that was told to end, and ended by itself or by
+ * force. */
 static bool ended_early(enum result_outcome outcome)
 {
     return outcome == OUTCOME_PROGRAM_FAILED || outcome == OUTCOME_SIGNALLED ||
@@ -309,7 +311,7 @@ static void handle_run(struct worker *worker, uint32_t number, struct reader *in
     }
 }
 
-/* Subtasks that do nothing: each is answered for itself, all in one message. */
+/* Answers subtasks that do nothing, each by its index, all in one message. */
 static void answer_noops(const struct worker *worker, uint32_t number, struct reader *in)
 {
     uint8_t bytes[WIRE_NOOPS_BYTES];
@@ -388,7 +390,7 @@ static bool prepare(struct worker *worker)
            fcntl(worker->socket, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* Nothing of ours may be read or changed by what runs beside us. */
+/* The job's processes must not read or change anything of ours. */
 static bool hide(const struct worker *worker)
 {
     for (int i = 0; i < 3; i++) {

@@ -8,7 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-union control { /* aligned for the kernel's headers */
+/* The union is aligned for the kernel's headers. */
+union control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(PACKET_FILES * sizeof(int))];
 };

@@ -1,5 +1,6 @@
-/* bourse-tensor, as the worker sees it: one process that answers a job's tensor subtasks, confined
- * like any program of the job. Only jails of such jobs have its file. */
+/* The resident is bourse-tensor as the worker sees it. It is one process that answers a job's
+ * tensor subtasks, confined like any program of the job. Only jails for tensor jobs have its
+ * file. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/operation.h"
@@ -26,7 +27,8 @@ static bool failed(struct outcome *outcome, enum result_outcome what, const char
     return false;
 }
 
-/* As many as the lease has slots, and as the jail has processors and processes for. */
+/* Returns the number of threads: at most the lease's slots, and the jail's processors and
+ * processes. */
 static unsigned threads_of(const struct run *run)
 {
     unsigned threads = run->tensor_threads;
@@ -50,12 +52,12 @@ static pid_t start(struct worker *worker, const struct run *run, int socket, con
     struct child child = {
         .standard = {socket, writes[0], writes[1]},
         .ruleset = worker->ruleset,
-        /* The files it maps count too. */
+        /* The mapped files count too. */
         .address_bytes = worker->watch_memory
                              ? 2 * (run->memory_bytes + run->disk_bytes) + ADDRESS_SPARE_BYTES
                              : 0,
         .file_bytes = run->disk_bytes,
-        .processes = worker->count_processes ? run->processes + 1 : 0, /* and the worker */
+        .processes = worker->count_processes ? run->processes + 1 : 0, /* plus the worker */
         .argv = argv,
         .env = env,
         .path = "/",

@@ -1,12 +1,12 @@
-/* One subtask: starts its program, keeps what it prints, watches its limits, and leaves nobody
- * alive.
+/* provider/worker/run.c runs one subtask. It starts the program, keeps the program's output,
+ * watches its limits, and leaves no process alive.
  *
- * The subtask ends when its first process does; whatever that one left behind is killed. As
- * process 1 we inherit every orphan, so "no child left" means that the jail is empty.
+ * The subtask ends when its first process does; all remaining processes are killed. Process 1
+ * inherits every orphan, so "no child left" means that the jail is empty.
  *
- * A tensor subtask is asked of the resident instead and ends with its answer. The resident stays,
- * as long as nobody but it is there; else it dies with them, and the next subtask starts another.
- */
+ * A tensor subtask goes to the resident instead, and ends with its answer. The resident stays as
+ * long as nobody but the resident is there. Otherwise it dies with the others, and the next subtask
+ * starts another. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -27,9 +27,8 @@
 #define NS UINT64_C(1000000000)
 #define WATCH_FIRST_NS UINT64_C(5000000)
 #define WATCH_LAST_NS UINT64_C(40000000)
-#define ENTRY_BYTES                                                                                \
-    UINT64_C(1024) /* what an entry of a memory file system costs beside its data  \
-                                    */
+#define ENTRY_BYTES /* A memory file system needs so much for an entry, beside its data. */
+UINT64_C(1024)
 #define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
 
 struct watch {
@@ -38,7 +37,7 @@ struct watch {
     struct outcome *outcome;
     pid_t first;
     bool ended;    /* the first process has been reaped */
-    bool answered; /* by the resident; the outcome is its */
+    bool answered; /* the resident has answered with the outcome */
     int status;
     int pipes[2];
     uint64_t started_ns, next_ns, interval_ns;
@@ -61,14 +60,16 @@ static uint64_t reaped_cpu_ns(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* What the subtask has used so far; `alive_ns` of it by processes that still run. */
+/* Returns the CPU time of the subtask so far; `alive_ns` is the part of processes that still
+ * run. */
 static uint64_t used_cpu_ns(const struct watch *watch, uint64_t alive_ns)
 {
     uint64_t total_ns = reaped_cpu_ns() + alive_ns;
     return total_ns > watch->cpu_before_ns ? total_ns - watch->cpu_before_ns : 0;
 }
 
-/* Of what /proc sums up: the files that the resident maps are in its memory. */
+/* Returns the bound on the memory that /proc sums up, which includes the files that the resident
+ * maps. */
 static uint64_t memory_bound(const struct watch *watch)
 {
     return watch->run->memory_bytes + (watch->run->tensor_threads > 0 ? watch->run->disk_bytes : 0);
@@ -80,7 +81,7 @@ static void verdict(struct outcome *outcome, enum result_outcome what, const cha
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
 }
 
-/* Moves what is in one pipe to the agent's file, up to the cap. True at end of file. */
+/* Moves the content of one pipe to the agent's file, up to the cap. Returns true at end of file. */
 static bool drain(struct watch *watch, size_t which)
 {
     static char buffer[65536];
@@ -108,7 +109,7 @@ static bool drain(struct watch *watch, size_t which)
     }
 }
 
-/* Takes the dead; true when no child is left at all. */
+/* Reaps dead children. Returns true when no child is left at all. */
 static bool reap(struct watch *watch, int options)
 {
     for (;;) {
@@ -132,7 +133,7 @@ static bool reap(struct watch *watch, int options)
     }
 }
 
-/* The dear checks, at growing intervals. True when a limit is passed. */
+/* Makes the expensive checks, at growing intervals. Returns true when a limit is passed. */
 static bool passed_limit(struct watch *watch)
 {
     const struct run *run = watch->run;
@@ -168,17 +169,17 @@ static bool passed_limit(struct watch *watch)
     return false;
 }
 
-/* All processes but this one, which the kernel leaves out; what a resident computes has no use for
- * it. */
+/* Sends SIGTERM to all processes except this one, which the kernel leaves out. A resident's
+ * computation has no use for it. */
 static void tell_to_end(const struct watch *watch)
 {
     if (watch->run->tensor_threads == 0) {
-        (void)kill(-1, SIGTERM); /* none may be left: then its end is news already */
+        (void)kill(-1, SIGTERM); /* may find no process, which is then known already */
     }
 }
 
-/* The agent speaks while a program runs: only to cancel it, to have it told to end, or by
- * vanishing. */
+/* The agent speaks while a program runs only to cancel it or to have it told to end. It may also
+ * vanish. */
 static bool cancelled(struct watch *watch)
 {
     uint8_t bytes[64];
@@ -210,12 +211,12 @@ static void clear_signals(int children)
 {
     struct signalfd_siginfo information[8];
     while (read(children, information, sizeof information) > 0) {
-        /* the news is in wait4, not here */
+        /* The dead children are found by wait4. */
     }
 }
 
-/* Until the first process ends or the resident answers (false), or a limit or the agent says stop
- * (true). */
+/* Returns false when the first process ends or the resident answers. Returns true when a limit or
+ * the agent stops the run. */
 static bool stopped(struct watch *watch)
 {
     bool resident = watch->run->tensor_threads > 0;
@@ -254,7 +255,7 @@ static bool stopped(struct watch *watch)
         }
         if (polls[4].revents != 0) {
             watch->answered = resident_answer(watch->worker, watch->outcome);
-            polls[4].fd = -1; /* hung up without a word: its end is news of the children */
+            polls[4].fd = -1; /* a missing answer means that the resident ends; reap notices */
         }
         if (polls[1].revents != 0) {
             clear_signals(watch->worker->children);
@@ -264,9 +265,9 @@ static bool stopped(struct watch *watch)
     return false;
 }
 
-/* Text of the program's own complaint, at the end of what it printed to stderr. Only asked where
- * no counter of the kernel can tell, and it moves the cause of a failure that is the program's
- * either way. */
+/* Looks for the program's own complaint at the end of its stderr. It is asked only if no counter of
+ * the kernel can tell. The answer only changes the reason of a failure that is the program's
+ * anyway. */
 static bool complains(const struct watch *watch, const char *const *texts)
 {
     char tail[2049];
@@ -284,7 +285,8 @@ static bool complains(const struct watch *watch, const char *const *texts)
     return false;
 }
 
-/* Whether it wanted more processes than it may have: seen by counting, or said by the program. */
+/* Returns true when the program wanted more processes than allowed, by our count or by its own
+ * words. */
 static bool lacks_processes(const struct watch *watch)
 {
     static const char *const texts[] = {"annot fork", "fork failed", "temporarily unavailable",
@@ -292,7 +294,7 @@ static bool lacks_processes(const struct watch *watch)
     return watch->worker->count_processes && (watch->processes_full || complains(watch, texts));
 }
 
-/* Why a program failed that no watch stopped. */
+/* Finds the reason why a program failed that no watch stopped. */
 static void blame(struct watch *watch)
 {
     static const char *const memory[] = {"annot allocate memory", "MemoryError",     "bad_alloc",
@@ -302,7 +304,7 @@ static void blame(struct watch *watch)
     const struct worker *worker = watch->worker;
     int signal = outcome->signal != 0 ? outcome->signal
                  : outcome->exit_code > 128 && outcome->exit_code < 128 + SIGRTMIN
-                     ? outcome->exit_code - 128 /* as a shell reports it */
+                     ? outcome->exit_code - 128 /* a shell reports it so */
                      : 0;
     uint64_t peak = outcome->peak_memory_bytes;
     if (signal == SIGXCPU ||
@@ -353,8 +355,8 @@ static void kill_all(struct watch *watch)
     if (reap(watch, WNOHANG)) {
         return; /* already alone */
     }
-    /* It reaches every process of the namespace but us, and no fork slips through: the kernel
-     * holds its list of tasks meanwhile. */
+    /* The signal reaches every process of the namespace but us. No fork slips through, because the
+     * kernel holds its list of tasks meanwhile. */
     (void)kill(-1, SIGKILL);
     (void)reap(watch, 0);
 }
@@ -442,7 +444,7 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
         .address_bytes = worker->watch_memory ? 2 * run->memory_bytes + ADDRESS_SPARE_BYTES : 0,
         .cpu_seconds = run->cpu_ns != 0 ? run->cpu_ns / NS + 1 : 0,
         .file_bytes = run->disk_bytes,
-        .processes = worker->count_processes ? run->processes + 1 : 0, /* and the worker */
+        .processes = worker->count_processes ? run->processes + 1 : 0, /* plus the worker */
         .argv = run->argv,
         .env = run->env,
         .path = path_of(run->env),

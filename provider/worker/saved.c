@@ -1,9 +1,8 @@
-/* The files of a checkpoint: regular files in folders, whatever else the program may have put
- * there.
+/* provider/worker/saved.c sends the files of a checkpoint. It accepts only folders and regular
+ * files.
  *
- * Like outputs they may be anything by now: no link is followed, and opening a pipe or a device has
- * no effect. How many there are, how deep and how large they lie is bounded before it costs
- * anything. */
+ * The entries may be anything by now, like outputs. No link is followed, and opening a pipe or a
+ * device has no effect. Their number, depth and size are bounded before they cost anything. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -25,7 +24,7 @@ struct walk {
     const struct run *run;
     struct outcome *outcome;
     int root;
-    char *folders[LIMIT_CHECKPOINT_FILES]; /* by name below the root, itself as "." */
+    char *folders[LIMIT_CHECKPOINT_FILES]; /* names below the root; the root is "." */
     size_t folder_count, file_count;
     uint64_t bytes;
 };
@@ -59,7 +58,7 @@ static bool send_file(struct walk *walk, const char *name, int file, uint64_t si
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, name, length);
     if (out.failed || !packet_send(walk->worker->socket, bytes, out.position, &file, 1)) {
-        _exit(1); /* as say() in main.c */
+        _exit(1); /* see say() in main.c */
     }
     return true;
 }

@@ -1,4 +1,5 @@
-/* Files of a subtask: places for its inputs, its outputs, and the emptying afterwards. */
+/* provider/worker/stage.c makes places for a subtask's inputs, collects its outputs, and empties
+ * the folders afterwards. */
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
@@ -14,7 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Makes the folders that the file `name` is in. */
+/* Makes the folders that contain the file `name`. */
 static bool make_folders(int work, const char *name)
 {
     char path[LIMIT_PATH_BYTES];
@@ -86,7 +87,7 @@ bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_ou
         return refuse(ret_outcome, run->checkpoint);
     }
     for (size_t i = 0; i < run->output_count; i++) {
-        (void)make_folders(work, run->outputs[i]); /* where it fails, the output will be missing */
+        (void)make_folders(work, run->outputs[i]); /* on failure the output will be missing */
     }
     if (run->wants_stdin) {
         run->stdin_file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -140,8 +141,8 @@ void stage_unmap(struct run *run)
     }
 }
 
-/* A file of the job's that may be anything by now: no link is followed, nothing above /work is
- * reached, and opening a pipe or a device has no effect. */
+/* Opens a file of the job that may be anything by now. No link is followed, and nothing above /work
+ * is reached. Opening a pipe or a device has no effect. */
 int stage_open(int work, const char *name)
 {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
@@ -213,11 +214,11 @@ void stage_outputs(struct worker *worker, const struct run *run, struct outcome 
 }
 
 struct sweep {
-    int root;              /* of the tree being emptied */
-    unsigned long counter; /* for names of folders that were moved up */
+    int root;              /* root of the tree being emptied */
+    unsigned long counter; /* counter for names of folders that were moved up */
 };
 
-/* Moves `name` of `folder` to the root of the tree: so depth costs neither descriptors nor
+/* Moves `name` of `folder` to the root of the tree, so that depth costs neither descriptors nor
  * stack. */
 static bool move_up(struct sweep *sweep, int folder, const char *name)
 {
@@ -264,7 +265,7 @@ static bool empty_folder(struct sweep *sweep, const char *name)
         if (special(entry->d_name) || unlinkat(dirfd(stream), entry->d_name, 0) == 0) {
             continue;
         }
-        /* Moving a folder writes its "..": it must be writable for us. */
+        /* Moving a folder writes its "..", so it must be writable for us. */
         done = fchmodat(dirfd(stream), entry->d_name, 0700, 0) == 0 &&
                (unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR) == 0 ||
                 move_up(sweep, dirfd(stream), entry->d_name));
@@ -273,8 +274,8 @@ static bool empty_folder(struct sweep *sweep, const char *name)
     return done;
 }
 
-/* One pass over the root. *ret_left: something is still there, so pass again. False: no
- * progress. */
+/* Passes once over the root. *ret_left means that something is still there, and another pass is
+ * needed. Returns false when there is no progress. */
 static bool sweep_pass(struct sweep *sweep, bool *ret_left)
 {
     DIR *stream = list(sweep->root, ".");
@@ -288,7 +289,7 @@ static bool sweep_pass(struct sweep *sweep, bool *ret_left)
         if (special(name) || unlinkat(sweep->root, name, 0) == 0) {
             continue;
         }
-        *ret_left = true; /* a folder: its own folders land here, behind or before where we read */
+        *ret_left = true; /* a folder: its own folders may land behind the read position */
         done = fchmodat(sweep->root, name, 0700, 0) == 0 &&
                (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || empty_folder(sweep, name)) &&
                (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
@@ -298,13 +299,13 @@ static bool sweep_pass(struct sweep *sweep, bool *ret_left)
     return done;
 }
 
-/* Attributes that the job may have left on the folder itself. */
+/* Removes attributes that the job may have left on the folder itself. */
 static void strip_attributes(int folder)
 {
     char names[4096];
     ssize_t length = flistxattr(folder, names, sizeof names);
     for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1) {
-        (void)fremovexattr(folder, names + at); /* what cannot be removed is not the job's */
+        (void)fremovexattr(folder, names + at); /* other attributes are not the job's */
     }
 }
 

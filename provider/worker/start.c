@@ -1,4 +1,4 @@
-/* Starting a process of the jail, and saying why one did not start. */
+/* provider/worker/start.c starts a process of the jail, and says why one did not start. */
 #include "provider/worker/worker.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* vfork: the new process borrows our memory until it executes, which is what makes a subtask
- * cheap. It touches nothing of ours but its stack frame and *ret_error; descriptors, limits and
- * credentials are its own. */
+/* vfork makes a subtask cheap: the new process borrows our memory until it executes. It touches
+ * nothing of ours but its stack frame and *ret_error. Descriptors, limits and credentials are its
+ * own. */
 __attribute__((noinline)) pid_t start_child(const struct child *child, volatile int *ret_error)
 {
     pid_t pid = vfork();
@@ -74,7 +74,7 @@ bool start_pipes(int ret_reads[2], int ret_writes[2])
         }
         ret_reads[i] = ends[0];
         ret_writes[i] = ends[1];
-        (void)fcntl(ret_reads[i], F_SETFL, O_NONBLOCK); /* of a pipe just made: cannot fail */
+        (void)fcntl(ret_reads[i], F_SETFL, O_NONBLOCK); /* cannot fail on a new pipe */
     }
     return true;
 }

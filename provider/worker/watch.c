@@ -1,6 +1,6 @@
-/* What the processes of the jail use. Where a cgroup counts their memory, that is asked, for its
- * limit is of memory and files together. Else it is summed over /proc, as is the CPU time of
- * processes that still run. */
+/* provider/worker/watch.c measures what the processes of the jail use. A cgroup that counts their
+ * memory is read, because its limit is for memory and files together. Otherwise memory is summed
+ * over /proc, like the CPU time of processes that still run. */
 #include "provider/worker/worker.h"
 
 #include <ctype.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fields of /proc/PID/stat behind the command's name, which may hold anything but ends with the
- * last ')'. */
+/* The fields of /proc/PID/stat are counted from behind the command's name. The name may hold
+ * anything but ends with the last ')'. */
 enum { FIELD_UTIME = 11, FIELD_CSTIME = 14, FIELD_THREADS = 17, FIELD_RESIDENT = 21, FIELDS = 22 };
 
 static bool read_fields(const char *pid, unsigned long long fields[FIELDS])
@@ -73,7 +73,7 @@ struct load watch_load(void)
     return load;
 }
 
-/* The number behind `key ` at the start of a line; 0 without. */
+/* Returns the number after `key ` at the start of a line, or 0. */
 static uint64_t stat_value(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -86,8 +86,8 @@ static uint64_t stat_value(const char *text, const char *key)
     return 0;
 }
 
-/* Files of the folders and what was printed: they live in memory, and the group counts them as
- * shared. */
+/* Returns the bytes of the folders' files and of the captured output. They live in memory, and the
+ * group counts them as shared. */
 static uint64_t file_bytes(const struct worker *worker, bool work_too)
 {
     uint64_t bytes = stage_usage(worker, work_too).used_bytes;
@@ -101,7 +101,7 @@ static uint64_t file_bytes(const struct worker *worker, bool work_too)
 uint64_t watch_group_memory(const struct worker *worker, bool work_too)
 {
     char text[8192];
-    /* Files come and go meanwhile: what is written or removed between the three looks is not taken
+    /* Files come and go meanwhile. A file written or removed between the three looks is not taken
      * for memory. */
     uint64_t before = file_bytes(worker, work_too);
     ssize_t length = pread(worker->memory_file, text, sizeof text - 1, 0);

@@ -1,15 +1,15 @@
-/* provider/worker/wire.h - what the agent and the worker of a jail say to one another.
+/* provider/worker/wire.h defines the messages between the agent and the worker of a jail.
  *
- * Messages of a SOCK_SEQPACKET pair; both ends are of one build, so there is a version but no
- * compatibility. Fields go through base/cursor.h. Every message: u8 kind, u32 run (a counter of
- * the agent's: late messages about an earlier run are told apart by it).
+ * The messages travel over a SOCK_SEQPACKET pair. Both ends are of one build, so there is a version
+ * but no compatibility. Fields go through base/cursor.h. Every message begins with u8 kind, u32
+ * run. The run is a counter of the agent's, which tells late messages about an earlier run apart.
  *
  *     agent                              worker
  *       |  <------------------------ HELLO |  what it sees of its confinement
- *       |  SETUP (2 or 3 descriptors) ---> |  where stdout and stderr are kept, and what counts its memory
+ *       |  SETUP (2 or 3 descriptors) ---> |  files for stdout and stderr, and its memory counter
  *       |  RUN --------------------------> |
  *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then stdin, if any
- *       |  GO (descriptors) -------------> |  the agent has filled and closed them; inputs that are mapped
+ *       |  GO (descriptors) -------------> |  the agent has filled and closed them; mapped inputs
  *       |  CANCEL -----------------------> |  at any time of the run
  *       |  NOTICE -----------------------> |  likewise: its program is sent SIGTERM
  *       |  <-- SAVED (descriptor) ... ---- |  files of the checkpoint, opened for reading
@@ -20,9 +20,9 @@
  *       |  <------------------------- DONE |
  *
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
- * agent's files: with one, a program of the same user could open the file again for writing. Only
- * bourse-tensor, which is ours, is given descriptors of files that it cannot open so
- * (provider/jail/jail.h, jail_may_map). */
+ * agent's files. A program of the same user could use such a descriptor to open the file again for
+ * writing. The exception is bourse-tensor, which is ours. It gets only descriptors of files that it
+ * cannot open for writing (provider/jail/jail.h, jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -36,20 +36,22 @@ enum {
     WIRE_VERSION = 7,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
-    WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */
+    WIRE_BODY_BYTES = 64 << 20,    /* size limit of such a memory file */
     WIRE_CAPTURE_BYTES = 64 << 20, /* size of the files that keep stdout and stderr */
     WIRE_NOOPS_MAX = 1024,
-    WIRE_MAPPED_MAX = 3, /* inputs of a run */
+    WIRE_MAPPED_MAX = 3, /* mapped inputs of a run */
     WIRE_NOOPS_BYTES = 16 + 4 * WIRE_NOOPS_MAX
 };
 
 enum wire_kind {
-    WIRE_HELLO =
-        1,       /* u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers */
-    WIRE_SETUP,  /* u8 watch memory, u8 count processes; where memory is not to be watched in /proc,
-                    the  third descriptor is memory.stat of the jail's control group */
-    WIRE_RUN,    /* u8 whether the body is in the first descriptor, u64 its length, else the body
-                       itself; a further descriptor is stdin as it is */
+    /* HELLO: u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers. */
+    WIRE_HELLO = 1,
+    /* SETUP: u8 watch memory, u8 count processes. If memory is not watched in /proc, the third
+     * descriptor is memory.stat of the jail's control group. */
+    WIRE_SETUP,
+    /* RUN: u8 whether the body is in the first descriptor, u64 its length, else the body itself. A
+     * further descriptor is stdin as it is. */
+    WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
     WIRE_GO,     /* a descriptor for each WIRE_INPUT_MAPPED */
     WIRE_CANCEL,
@@ -57,28 +59,31 @@ enum wire_kind {
     WIRE_CLEAN,
     WIRE_REPLY, /* see worker/main.c */
     WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
-    WIRE_DONE,  /* the same of those that were answered */
+    WIRE_DONE,  /* same form, for the answered subtasks */
     WIRE_NOTICE,
-    WIRE_SAVED, /* u64 size, u32 length of the name, the name; a descriptor. They count when REPLY
-                   says so */
+    /* SAVED: u64 size, u32 length of the name, the name; a descriptor. The files count when REPLY
+     * says so. */
+    WIRE_SAVED,
 };
 
-enum wire_input_kind { /* of each input in a RUN */
-                       WIRE_INPUT_DATA,
-                       WIRE_INPUT_PROGRAM,
-                       WIRE_INPUT_STATE,  /* a file of a checkpoint: the program may write to it */
-                       WIRE_INPUT_MAPPED, /* has no place: a tensor operation reads another's file
-                                           */
-                       WIRE_INPUT_KINDS
+/* Each input in a RUN has one of these kinds. */
+enum wire_input_kind {
+    WIRE_INPUT_DATA,
+    WIRE_INPUT_PROGRAM,
+    WIRE_INPUT_STATE, /* a file of a checkpoint, which the program may write to */
+    /* The input has no place: a tensor operation reads another owner's file. */
+    WIRE_INPUT_MAPPED,
+    WIRE_INPUT_KINDS
 };
 
-enum wire_fact {                      /* bits of HELLO: what level 1 demands */
-                 WIRE_FACT_FIRST = 1, /* it is process 1 */
-                 WIRE_FACT_NO_NEW_PRIVS = 2,
-                 WIRE_FACT_SECCOMP = 4, /* a filter is on */
-                 WIRE_FACT_NO_CAPABILITIES = 8,
-                 WIRE_FACT_USER = 16, /* user and group are 1000 */
-                 WIRE_FACTS = 31,
+/* Bits of HELLO: level 1 demands all of these facts. */
+enum wire_fact {
+    WIRE_FACT_FIRST = 1, /* it is process 1 */
+    WIRE_FACT_NO_NEW_PRIVS = 2,
+    WIRE_FACT_SECCOMP = 4, /* a filter is on */
+    WIRE_FACT_NO_CAPABILITIES = 8,
+    WIRE_FACT_USER = 16, /* user and group are 1000 */
+    WIRE_FACTS = 31,
 };
 
 enum wire_namespace {
@@ -98,10 +103,10 @@ enum wire_reply_flag {
     WIRE_REPLY_STDOUT_CUT = 1,
     WIRE_REPLY_STDERR_CUT = 2,
     WIRE_REPLY_NOTICED = 4, /* the program was told to end */
-    WIRE_REPLY_SAVED = 8,   /* and the files sent are its checkpoint */
+    WIRE_REPLY_SAVED = 8,   /* the sent files are its checkpoint */
 };
 
-/* A name below /work: relative, no empty part, no "." or "..". */
+/* Returns true for a name below /work: relative, no empty part, no "." or "..". */
 static inline bool wire_name_valid(const char *name)
 {
     const char *part = name;
@@ -118,7 +123,8 @@ static inline bool wire_name_valid(const char *name)
     }
 }
 
-/* The same of a name that the program chose: it is said in a signed result, which people read. */
+/* Returns true for a valid name that is also plain text. The program chose the name, and people
+ * read it in a signed result. */
 static inline bool wire_saved_name_valid(const char *name)
 {
     return wire_name_valid(name) && text_is_plain(name, strlen(name));

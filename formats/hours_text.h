@@ -18,12 +18,12 @@ enum {
     HOURS_ALL_TEXT_SIZE = HOURS_WINDOWS_MOST * HOURS_TEXT_SIZE + 16,
 };
 
-/* Both functions read a text. They return false with a problem that says what is wrong and what
+/* The two functions read a text. They return false with a problem that says what is wrong and what
  * would be right; *ret is then unchanged. */
 bool hours_read_window(const char *text, struct hours_window *ret_window,
                        struct problem *ret_problem);
 bool hours_read_offset(const char *text, int32_t *ret_min, struct problem *ret_problem);
-/* Both functions write a well-formed value; reading the text gives the same value again. */
+/* The two functions write a well-formed value; reading the text gives the same value again. */
 void hours_window_text(const struct hours_window *window, char ret_text[HOURS_TEXT_SIZE]);
 void hours_offset_text(int32_t offset_min, char ret_text[HOURS_TEXT_SIZE]);
 /* Writes the hours for people: "mon-fri 18:00-24:00, sat,sun 00:00-24:00 (UTC+01:00)", or

@@ -132,7 +132,7 @@ struct job_file {
     int64_t good_till_at_ms; /* the same as a moment; 0: none; at most one of both is set */
     enum job_order order;
     int64_t crash_limit; /* crashes that a subtask may have; JOB_ABSENT: the market's limit */
-    /* So many leases at work may be interrupted; the job then takes firm leases only.
+    /* The number of leases at work that may be interrupted; then the job takes firm leases only.
      * JOB_ABSENT: any number. */
     int64_t interruptions;
     /* A job with tasks has the source TEMPLATE_ONE, and `run` may be empty. No task waits for

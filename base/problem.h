@@ -22,9 +22,8 @@ __attribute__((format(printf, 2, 3))) static inline void problem_set(struct prob
     if (problem != NULL) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(problem->text, sizeof problem->text, format,
-                        /* The text is cut when it is too long. */
-                        arguments);
+        /* The text is cut when it is too long. */
+        (void)vsnprintf(problem->text, sizeof problem->text, format, arguments);
         va_end(arguments);
     }
 }

@@ -123,7 +123,7 @@ bool hours_read_window(const char *text, struct hours_window *ret_window,
                     shown(text).text);
         return false;
     }
-    /* the window ends at midnight */
+    /* The window ends at midnight. */
     window.till_min = window.till_min == 0 ? HOURS_DAY_MIN : window.till_min;
     *ret_window = window;
     return true;

@@ -14,7 +14,7 @@
 
 enum {
     HOURS_TEXT_SIZE = 48, /* of a window */
-    /* of all windows, and the offset */
+    /* The size of all windows and the offset. */
     HOURS_ALL_TEXT_SIZE = HOURS_WINDOWS_MOST * HOURS_TEXT_SIZE + 16,
 };
 

@@ -83,9 +83,8 @@ int64_t yaml_integer(struct yaml_value value, int64_t least, int64_t most, int64
 int64_t yaml_duration_ns(struct yaml_value value, int64_t least, int64_t most, int64_t fallback);
 int64_t yaml_duration_ms(struct yaml_value value, int64_t least, int64_t most, int64_t fallback);
 int64_t yaml_bytes(struct yaml_value value, int64_t least, int64_t most, int64_t fallback);
-int64_t yaml_money(struct yaml_value value, int64_t least, int64_t most,
-                   /* The amounts are in micro-credits. */
-                   int64_t fallback);
+/* The amounts are in micro-credits. */
+int64_t yaml_money(struct yaml_value value, int64_t least, int64_t most, int64_t fallback);
 /* Returns the index of the text among `names`, e.g. of an enum. An unknown text is refused with
  * the nearest name. */
 size_t yaml_choice(struct yaml_value value, const char *const *names, size_t count,

@@ -40,9 +40,8 @@ struct dialogue {
     uint64_t sequence_out; /* last one used */
     uint64_t sequence_in;  /* last one received */
     uint64_t caught_up_at; /* until then missed messages arrive */
-    uint64_t resume_session,
-        /* The position on the former connection; 0: no session to resume. */
-        resume_sequence;
+    /* The position on the former connection; 0: no session to resume. */
+    uint64_t resume_session, resume_sequence;
 
     ProtobufCMessage *welcome; /* the latest, decoded */
     struct id128 cluster;      /* of the latest Welcome */
@@ -561,9 +560,8 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     }
     if (type == MESSAGE_REJECT &&
         ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_SESSION) {
-        lost(dialogue, "the broker does not know this session any more",
-             /* The broker restarted. */
-             ret_event);
+        /* The broker restarted. */
+        lost(dialogue, "the broker does not know this session any more", ret_event);
         return;
     }
     if (in_sequence(dialogue, envelope, ret_event)) {

@@ -16,7 +16,7 @@ enum {
     LIMIT_ARGUMENTS = 1024,
     LIMIT_VARIABLES = 256,
     LIMIT_IMAGE_FILES = 131072, /* files, folders and links of an image */
-    /* of an image's files together, unless its provider sets another cap */
+    /* The files of an image together, unless its provider sets another cap. */
     LIMIT_IMAGE_MIB = 4096,
     LIMIT_OUTPUTS = 64,             /* per subtask */
     LIMIT_CHECKPOINT_FILES = 256,   /* in one checkpoint; as many folders */
@@ -51,7 +51,7 @@ enum {
     LIMIT_WORKS = 64,                   /* in one HistoryRequest */
     LIMIT_PACE = 1000000,               /* thousandths: a thousand times the time of a class */
     LIMIT_BARS = 1440,                  /* in one PricesReply: a day of minutes */
-    /* longest time that a MarketRequest may wait for its answer */
+    /* Longest time that a MarketRequest may wait for its answer. */
     LIMIT_WAIT_MS = 30 * 1000,
     LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */
     LIMIT_ID_AGE_MS = 24 * 3600 * 1000, /* D7: older ids are ID_EXPIRED */
@@ -78,7 +78,7 @@ enum {
     LIMIT_HEARTBEAT_MS = 60 * 1000,
     LIMIT_PROCESSES = 1 << 22,
 
-    /* memory of one decoded body: a floor, and a factor for each byte on the wire */
+    /* Memory of one decoded body: a floor, and a factor for each byte on the wire. */
     LIMIT_DECODED_FLOOR_BYTES = 64 << 10,
     LIMIT_DECODED_FACTOR = 24,
     /* The factor of a Dispatch: an empty entry of a given result takes at least four bytes. */

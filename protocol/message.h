@@ -18,7 +18,7 @@ enum message_type {
     MESSAGE_GOODBYE = 4,
     MESSAGE_ACCEPTED = 5,
     MESSAGE_REJECT = 6,
-    /* accounts and operator; S means signed */
+    /* Accounts and operator; S means signed. */
     MESSAGE_JOIN = 16,          /* S */
     MESSAGE_MINT = 17,          /* S */
     MESSAGE_INVITE_CREATE = 18, /* S */
@@ -92,7 +92,7 @@ enum message_type {
     /* the operator again */
     MESSAGE_SET_BANDS = 112, /* S */
     MESSAGE_SET_OWNER = 113, /* S */
-    /* the consumer again: held results */
+    /* The consumer again: held results. */
     MESSAGE_JUDGE_RESULT = 114, /* S */
     MESSAGE_DISPUTES_REQUEST = 115,
     MESSAGE_DISPUTES_REPLY = 116,
@@ -180,15 +180,15 @@ enum job_reason {
     JOB_REASON_NO_VERDICT = 14,
     JOB_REASON_EXPIRED = 15,    /* its time was up before all of the job had started */
     JOB_REASON_NOT_FILLED = 16, /* IOC or FOK: nothing, or not all, was available at once */
-    /* IOC or FOK: the leases filled at once ended before the job was done */
+    /* IOC or FOK: the leases filled at once ended before the job was done. */
     JOB_REASON_LEASES_OVER = 17,
-    /* the job waits until everything it asks for is available at once */
+    /* The job waits until everything it asks for is available at once. */
     JOB_REASON_NOT_WHOLE = 18,
     /* The job has taken a lease that begins when its former holder's notice ends. */
     JOB_REASON_PROMISED = 19,
     /* The budget does not cover everything the job asks for at once, at the asked prices. */
     JOB_REASON_WHOLE_BUDGET = 20,
-    /* all leases in reach are interruptible, and the job allows no further interruption */
+    /* All leases in reach are interruptible, and the job allows no further interruption. */
     JOB_REASON_FIRM = 21,
     JOB_REASON_NO_MAKER = 22, /* every provider able to make a subtask has judged its results */
 };

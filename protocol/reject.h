@@ -40,14 +40,14 @@ enum reject_code {
     REJECT_WOULD_TRADE = 35, /* a post-only order that would trade at once, at the price `limit` */
     REJECT_NOTIONAL = 36,    /* the order's total is above the cap of one order */
     REJECT_HOURS = 38,       /* no windows of hours, or no valid offset from UTC */
-    /* a name in `to` fits no account, or several; `value` is its index from 0 */
+    /* A name in `to` fits no account, or several; `value` is its index from 0. */
     REJECT_ACCOUNT = 39,
     REJECT_BLOB_HASH = 40, /* the bytes do not have the hash */
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */
     REJECT_STORAGE_FULL = 43,
     REJECT_OUTPUT_NOT_STORED = 44, /* of `limit` results; `value` is the subtask of the first */
-    /* the same, but nothing is decided: the results may be sent again */
+    /* The same, but nothing is decided: the results may be sent again. */
     REJECT_OUTPUT_LOST = 45,
     REJECT_CODE_COUNT
 };

@@ -16,7 +16,7 @@ struct subtask_terms { /* borrowed from the manifest */
     /* The values of placeholders. */
     uint32_t number;   /* in the job as it began */
     const char *value; /* a task's name; NULL: the number */
-    /* the name of {in}; NULL: the subtask has no input of its own, as every task */
+    /* The name of {in}; NULL: the subtask has no input of its own, as every task. */
     const char *input;
     /* The templates. */
     char *const *arguments;

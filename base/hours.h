@@ -1,5 +1,5 @@
-/* base/hours.h keeps hours of the week: windows such as 22:00-07:00 from Monday to Friday. The
- * clock has a fixed offset from UTC.
+/* base/hours.h keeps hours of the week, such as 22:00-07:00 from Monday to Friday. Their clock has
+ * a fixed offset from UTC.
  *
  * A window begins on the days it names. A window whose end is not after its begin ends on the
  * next day. The clock has no summer time; the caller changes the offset instead. The caller

@@ -1,4 +1,5 @@
-/* base/problem.h carries one line for a person: what is wrong, the limit, what to do next.
+/* base/problem.h carries one line that tells a person what is wrong, the limit, and what to do
+ * next.
  *
  * Programs and file readers pass a problem along and fill it on failure. Pure rooms that answer
  * to programs use status enums instead. The text never holds raw bytes of a peer: pass those

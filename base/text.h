@@ -1,5 +1,5 @@
-/* base/text.h converts bytes to text and back: hex, base64 (RFC 4648 section 4), safe printing,
- * near names, plurals.
+/* base/text.h converts bytes to text and back. It covers hex, base64 (RFC 4648 section 4), safe
+ * printing, near names and plurals.
  *
  * Decoders are strict: each value has one text, so that no byte of a signed text can change
  * unseen. Pure. */

@@ -1,5 +1,5 @@
-/* formats/dag.h reads a task graph from a JSON file, format bourse-dag-1: docs/planner.md,
- * "Graph files".
+/* formats/dag.h reads a task graph from a JSON file in the format bourse-dag-1. docs/planner.md,
+ * "Graph files", describes the format.
  *
  *     {"format": "bourse-dag-1", "name": "example", "time_unit": "ms",
  *      "processors": [{"id": "p0"}, {"id": "p1"}],

@@ -1,4 +1,4 @@
-/* job.c creates, fills, checks and frees a job in memory; job_read.c reads one from YAML. */
+/* A job in memory is created, filled, checked and freed here; job_read.c reads one from YAML. */
 #include "formats/job.h"
 
 #include "base/text.h"

@@ -1,3 +1,4 @@
+/* The rules across the fields of a job and of its tasks are checked here. */
 #include "formats/job_internal.h"
 
 #include "base/text.h"

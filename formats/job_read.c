@@ -1,5 +1,5 @@
-/* job_read.c defines job_file_parse: it reads a job from YAML, key by key. job_check.c checks
- * the rules across keys. */
+/* The reader of a job takes YAML key by key and defines job_file_parse. job_check.c checks the
+ * rules across keys. */
 #include "formats/job.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,5 @@
-/* job_tasks.c reads `tasks:` of a job in three passes, because a task may name a later one. The
- * passes read the names, then the fields of each task, then the waits. A last step refuses
- * circles of waits. */
+/* The reader of `tasks:` makes three passes, because a task may name a later one. The passes read
+ * the names, then the fields of each task, then the waits. A last step refuses circles of waits. */
 #include "formats/job_keys.h"
 
 #include "base/text.h"

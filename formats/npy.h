@@ -1,4 +1,5 @@
-/* formats/npy.h reads the header of a .npy file: NumPy's format of one array, versions 1.0 to 3.0.
+/* formats/npy.h reads the header of a .npy file, which is NumPy's format of one array, versions 1.0
+ * to 3.0.
  *
  *     offset  size
  *          0     6  "\x93NUMPY"

@@ -1,5 +1,5 @@
-/* plan_file.h reads the input of a plan from a YAML file that can be kept: docs/planner.md,
- * "Plan files".
+/* formats/plan_file.h reads the input of a plan from a YAML file that can be kept. docs/planner.md,
+ * "Plan files", describes the format.
  *
  *     template: llm
  *     set: {model: llama-3-8b, prompt: 2048}

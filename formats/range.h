@@ -1,4 +1,4 @@
-/* formats/range.h reads ranges of whole numbers in even steps, as in `array: 1-100:2`.
+/* formats/range.h reads ranges of whole numbers in even steps, as a job's `array` key has them.
  *
  *     range = number [ "-" number [ ":" step ] ]          "7", "1-100", "0-100:25"
  *

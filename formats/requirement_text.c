@@ -1,4 +1,4 @@
-/* requirement_text.c writes requirements as text: postfix nodes with the fewest parentheses. */
+/* Requirements are written as text here, from postfix nodes, with the fewest parentheses. */
 #include "formats/requirement.h"
 
 #include "base/text.h"

@@ -1,4 +1,5 @@
-/* formats/template.h fills in the placeholders of a job: run: [xz, "{in}"], outputs: ["{in}.xz"].
+/* formats/template.h fills in the placeholders of a job, such as {in} in `run` and `outputs`. An
+ * example is run: [xz, "{in}"], outputs: ["{in}.xz"].
  *
  *     {in}       each:   the name of the subtask's input file in its work folder
  *     {line}     lines:  the line

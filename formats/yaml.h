@@ -1,5 +1,5 @@
-/* formats/yaml.h is a small typed walker over a YAML file (JSON is a subset): job files, configs,
- * market.yaml.
+/* formats/yaml.h is a small typed walker over a YAML file (JSON is a subset). It reads job files,
+ * configs and market.yaml.
  *
  * Callers read straight through and check once, at the end. The first failure is kept with its
  * line, and from then on getters yield their fallback.

@@ -1,5 +1,5 @@
-/* ledger/accounts.h defines the rules of money: balances, transfers, holds. docs/decisions.md D4,
- * D8; promises P1-P4.
+/* ledger/accounts.h defines the rules of money for balances, transfers and holds. docs/decisions.md
+ * D4, D8; promises P1-P4.
  *
  * Every account has `available` and `held` micro-credits. A transfer moves an amount between the
  * available balances of two accounts, all or nothing. Escrow is a hold: available -> held. A

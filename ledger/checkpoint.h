@@ -1,5 +1,5 @@
-/* ledger/checkpoint.h writes and reads signed tree heads: C2SP tlog-checkpoint in a C2SP signed
- * note, Ed25519.
+/* ledger/checkpoint.h writes and reads signed tree heads. The format is C2SP tlog-checkpoint in a
+ * C2SP signed note, Ed25519.
  *
  *     <origin>\n<size>\n<base64 root>\n\n— <origin> <base64(key id 4 || signature 64)>\n
  *

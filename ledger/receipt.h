@@ -1,5 +1,5 @@
-/* ledger/receipt.h writes and verifies receipts: one text file that proves one result (C2SP
- * tlog-proof).
+/* ledger/receipt.h writes and verifies receipts. A receipt is one text file that proves one result
+ * (C2SP tlog-proof).
  *
  *     c2sp.org/tlog-proof@v1
  *     extra <base64 of the extra bytes below>

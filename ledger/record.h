@@ -1,4 +1,4 @@
-/* ledger/record.h describes one entry of the ledger: a value that the exchange emits.
+/* ledger/record.h describes one entry of the ledger, a value that the exchange emits.
  *
  * exchange_step emits records, and ledger/store stores them. Records for which `record_is_logged`
  * returns true become leaves of the Merkle tree through their canonical bytes (record_leaf). The
@@ -31,8 +31,8 @@
  * CAPTURE of the charge less its fee (to the provider) and the FEE (to ACCOUNT_FEES). Both come out
  * of the job's hold and carry the result's job, lease, index and attempt; an amount of 0 has no
  * entry. paid_ns is slot-time: lane time x width. A JOB is followed by its HOLD of the whole
- * budget, and a SETTLED comes with the RELEASE or EXPIRE of the hold's rest. The bid of a job carries the
- * job's id; `slots` UINT32_MAX means as many as it can use. */
+ * budget, and a SETTLED comes with the RELEASE or EXPIRE of the hold's rest. The bid of a job
+ * carries the job's id; `slots` UINT32_MAX means as many as it can use. */
 #ifndef BOURSE_LEDGER_RECORD_H
 #define BOURSE_LEDGER_RECORD_H
 

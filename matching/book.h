@@ -1,4 +1,4 @@
-/* matching/book.h matches asks and bids: cells, requirement classes, and the orders that rest in
+/* matching/book.h matches asks and bids by cells, requirement classes, and the orders that rest in
  * them.
  *
  * A *cell* is one kind of device: an interned set of attributes. A *class* is one distinct

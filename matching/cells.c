@@ -1,5 +1,5 @@
-/* Cells and classes are interned here: equal devices, equal requirements, and which of them
- * meet. */
+/* Cells and classes are interned here, and this file records which of them meet. Equal devices
+ * share a cell, equal requirements a class. */
 #include "matching/book_internal.h"
 
 #include <assert.h>

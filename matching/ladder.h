@@ -1,5 +1,5 @@
-/* matching/ladder.h keeps orders by key, then sequence: one side of one book. Thousands of ladders
- * share one pool.
+/* matching/ladder.h keeps the orders of one side of one book by key, then sequence. Thousands of
+ * ladders share one pool.
  *
  * A ladder holds the orders of one side. Its key is the price, or for bids its complement, so that
  * the least key is always the best. Orders of one key form a list, by sequence. Lists of 64

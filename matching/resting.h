@@ -1,5 +1,5 @@
-/* matching/resting.h records which handles have an order: a bit for each handle, and a bit for each
- * word of 64 bits.
+/* matching/resting.h records which handles have an order. It has a bit for each handle, and a bit
+ * for each word of 64 bits.
  *
  * A walk over all orders visits resting orders instead of every possible handle. An order that
  * rests or leaves costs two words. The caller sets the number of handles. Pure. */

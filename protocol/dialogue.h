@@ -1,5 +1,6 @@
-/* protocol/dialogue.h is the client's half of a session: handshake, requests and their answers,
- * resends, heartbeats. The agent's session and the consumer's session both build on it.
+/* protocol/dialogue.h is the client's half of a session. It handles the handshake, requests and
+ * their answers, resends and heartbeats. The agent's session and the consumer's session both build
+ * on it.
  *
  * The dialogue keeps every request until its answer arrives. After a reconnect it sends the
  * unanswered ones again. Signature, id and body are the same bytes, session and sequence are new: a

@@ -1,4 +1,5 @@
-/* protocol/genesis.h describes the first command of every journal: the market and its founders.
+/* protocol/genesis.h describes the first command of every journal, which names the market and its
+ * founders.
  *
  * Payload of an ENTRY_GENESIS command (little endian, written by the cursor):
  *

@@ -1,4 +1,5 @@
-/* protocol/message.h defines the numbers that travel: message types, roles, outcomes, states.
+/* protocol/message.h defines the numbers that travel, such as message types, roles, outcomes and
+ * states.
  *
  * The numbers are part of the wire format: they never change and are never reused. docs/protocol.md
  * section 5 lists them and their senders. */

@@ -1,5 +1,5 @@
-/* protocol/subtask.h resolves the settings of one subtask: its task's own, else the manifest's for
- * all.
+/* protocol/subtask.h resolves the settings of one subtask. A task's own setting replaces the
+ * manifest's setting for all.
  *
  * The writer of a manifest's checks, the agent that runs subtasks, and the judge of a check must
  * read a manifest alike, so all of them use this module. Environments are not here, because they

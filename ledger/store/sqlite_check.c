@@ -1,3 +1,4 @@
+/* The functions here check a stored ledger for ledger_check. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>

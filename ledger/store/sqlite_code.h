@@ -1,5 +1,5 @@
-/* ledger/store/sqlite_code.h interprets SQLite's error codes: the data is wrong, or the machine
- * failed. */
+/* ledger/store/sqlite_code.h interprets SQLite's error codes. Either the data is wrong, or the
+ * machine failed. */
 #ifndef BOURSE_LEDGER_STORE_SQLITE_CODE_H
 #define BOURSE_LEDGER_STORE_SQLITE_CODE_H
 

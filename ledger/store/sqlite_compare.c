@@ -1,3 +1,4 @@
+/* A stored ledger is compared here with the records that a replay of the journal gives. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Readers of the stored ledger answer statements, trades, outcomes and receipts. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,7 @@ static const char *const statements[STATEMENTS] = {
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] = "SELECT " OUTCOME " FROM outcomes o JOIN results r ON r.entry = o.entry"
                         " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
-    /* An accepted result always decides, so the index of results that are not accepted holds all of
-     * these. */
+    /* An accepted result always decides, so the index of other results holds all of these. */
     [SELECT_OTHERS] =
         "SELECT " OUTCOME " FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
         " WHERE r.job = ?1 AND r.status <> 0 AND r.entry >= ?2 AND r.entry IS NOT o.entry"

@@ -1,3 +1,4 @@
+/* The tables of the ledger are defined here, and records become rows and back. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* The writer of the ledger appends records in groups and commits each group. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

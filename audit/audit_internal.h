@@ -228,7 +228,7 @@ struct audit_held { /* a result that waits for its verdict, or had it */
     /* Since rules 18: checks of the kind `missing`, or unsure, by referees who may judge it. */
     uint32_t doubts;
     /* Since rules 18: the first referee that rejected it (0: none), and the attempt of its check.
-     * is_confirmed: a referee of another owner has rejected it, too. */
+     * is_confirmed says that a referee of another owner has rejected it, too. */
     uint32_t accuser, accused_by;
     bool is_confirmed;
     bool is_settled;

@@ -114,8 +114,8 @@ static bool is_honest(const struct audit_lease *lease, const Bourse__V1__Result 
            lease->is_simulated == (result->has_simulated && result->simulated);
 }
 
-/* The check of the current row counts if it may judge: it came in time, and its owner is neither
- * the maker's nor that of an earlier accuser. */
+/* The check of the current row counts if it may judge. It came in time, and its owner is neither
+ * the maker's nor an earlier accuser's. */
 bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
                         struct audit_held *held, const struct audit_check *check,
                         const Bourse__V1__Result *result)

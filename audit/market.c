@@ -423,8 +423,8 @@ static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
            a->minimum_run_ms == b->minimum_run_ms;
 }
 
-/* An arriving bid takes the best ask. A better ask is a witness against a fill if it has the same
- * cell and terms (so it satisfies the same requirements), has no conditions, and its device never
+/* An arriving bid takes the best ask. A better ask is a witness against a fill. It has the same
+ * cell and terms (so it satisfies the same requirements) and no conditions, and its device never
  * had a lease. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)

@@ -17,8 +17,8 @@ struct range {
     int64_t step; /* >= 1 */
 };
 
-/* Returns false with a problem for a text outside the grammar above, a range that runs
- * backwards, a step of 0, or more than FORMAT_SUBTASKS numbers. *ret_range is unchanged then. */
+/* Parses a range. Returns false with a problem for a text outside the grammar, a backward range, a
+ * step of 0, or more than FORMAT_SUBTASKS numbers. *ret_range is unchanged then. */
 bool range_parse(const char *text, struct range *ret_range, struct problem *ret_problem);
 int64_t range_count(const struct range *range);
 /* Returns the number at `index` (0 .. count - 1), which the caller has checked. */

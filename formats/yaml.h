@@ -16,11 +16,11 @@
  *
  * A typical answer is `broker.yaml:4: unknown key "lisen"; did you mean "listen"?`.
  *
- * Opening refuses anchors, aliases, tags, directives, a second document, a key given twice or not
- * plain text, a NUL inside a text, bytes that are not UTF-8, and more than the caps of
- * formats/limits.h. The caller's getter gives a plain `true` or `12` its type; yaml_text gives the
- * characters as written. A plain `null`, `~` or an empty value has no value: every getter but
- * yaml_kind refuses it. Pure. */
+ * Opening refuses anchors, aliases, tags, directives and a second document. It refuses a key given
+ * twice or not plain text, a NUL inside a text, and bytes that are not UTF-8. It also refuses more
+ * than the caps of formats/limits.h. The caller's getter gives a plain `true` or `12` its type;
+ * yaml_text gives the characters as written. A plain `null`, `~` or an empty value has no value:
+ * every getter but yaml_kind refuses it. Pure. */
 #ifndef BOURSE_FORMATS_YAML_H
 #define BOURSE_FORMATS_YAML_H
 

@@ -1,8 +1,8 @@
 /* The invariants of a book at rest are checked here by a full walk, for tests. */
 #include "matching/book_internal.h"
 
-/* Returns true when every order of the ladder belongs to the shelf and side, has slots or none as
- * its ladder requires, and stands by key, then sequence. */
+/* Returns true when every order of the ladder belongs to the shelf and side, and stands by key,
+ * then sequence. The ladder decides whether its orders have slots. */
 static bool orders_are_sound(const struct book *book, const struct ladder *ladder, uint32_t shelf,
                              bool is_bid, bool is_filled, uint32_t *ret_count)
 {

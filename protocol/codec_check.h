@@ -1,7 +1,7 @@
 /* protocol/codec_check.h defines shapes of messages, and the check of raw bytes against them.
  *
- * A shape lists one rule per field of a protobuf message, in the order of the field numbers;
- * numbers may be skipped. codec_check walks the encoded bytes with the shape before anything is
+ * A shape lists one rule per field of a protobuf message, in the order of the field numbers.
+ * Numbers may be skipped. codec_check walks the encoded bytes with the shape before anything is
  * unpacked, and takes no memory. Its recursion is as deep as the schema, which has no recursive
  * type. The header is private to the codec. Pure. */
 #ifndef BOURSE_PROTOCOL_CODEC_CHECK_H

@@ -343,8 +343,8 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s, and is random between
- * half and all of that, so that clients do not return in step. The broker's spread adds to it. */
+/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s. It is random between
+ * half and all, so that clients do not return in step. The broker's spread adds to it. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =

@@ -2,8 +2,8 @@
  * manifest's setting for all.
  *
  * The writer of a manifest's checks, the agent that runs subtasks, and the judge of a check must
- * read a manifest alike, so all of them use this module. Environments are not here, because they
- * are joined instead of replaced. Pure. */
+ * read a manifest alike. All of them use this module. Environments are not here, because they are
+ * joined instead of replaced. Pure. */
 #ifndef BOURSE_PROTOCOL_SUBTASK_H
 #define BOURSE_PROTOCOL_SUBTASK_H
 

@@ -76,7 +76,7 @@ void market_unstage(const char *path);
 
 /* An invitation is one string: "bourse-invite-1." and base64url (no padding) of the cursor bytes.
  * The bytes are server key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob
- * endpoint, u8+origin, log key 32, then the first 4 bytes of the SHA-256 of all before. */
+ * endpoint, u8+origin, log key 32. The first 4 bytes of the SHA-256 of all before follow. */
 struct invitation {
     struct market market;
     struct id128 token;

@@ -28,9 +28,8 @@ enum {
 };
 
 /* Sets the limit of core dumps to one byte, not 0. The kernel ignores the limit when cores go to a
- * program, except the value 1, and a file of one byte is too small for any core. PR_SET_DUMPABLE
- * would do more, but it removes the process's own /proc files, which the jail needs to map its
- * users. */
+ * program, except the value 1. A file of one byte is too small for any core. PR_SET_DUMPABLE would
+ * do more, but it removes the process's own /proc files, which the jail needs to map its users. */
 static bool forbid_cores(void)
 {
     struct rlimit limit;

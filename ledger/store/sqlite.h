@@ -84,11 +84,12 @@ enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages);
 void ledger_store_rollback(struct ledger_store *store);
 
-/* Checks every row against the tree and the other rows: tree nodes against their leaves and the
- * signed checkpoint, leaves against rows, results against their hash and batch, balances against
- * transfers, outcomes against results. No row may be missing. The check reads everything and writes
- * nothing. For LEDGER_STORE_CORRUPT, *ret_error names table and entry. Data that are in no leaf and
- * are not money (names, flags, the purpose of a capture) are left to the audit. */
+/* Checks every row against the tree and the other rows. It compares tree nodes with their leaves
+ * and the signed checkpoint, and leaves with rows. It compares results with their hash and batch,
+ * balances with transfers, and outcomes with results. No row may be missing. The check reads
+ * everything and writes nothing. For LEDGER_STORE_CORRUPT, *ret_error names table and entry. Data
+ * that are in no leaf and are not money (names, flags, the purpose of a capture) are left to the
+ * audit. */
 enum { LEDGER_CHECK_TEXT = 256 };
 enum ledger_store_status ledger_check(sqlite3 *database, const struct key32 *log_key,
                                       char ret_error[LEDGER_CHECK_TEXT]);

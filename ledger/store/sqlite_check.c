@@ -11,8 +11,8 @@
 #include "ledger/store/sqlite_tables.h"
 
 /* The tree is checked first. Once its root equals the signed one, a row that does not give its leaf
- * is wrong itself. Data in no leaf is compared with other data: money with the balances, the bytes
- * of a result with its hash and batch, outcomes with results. */
+ * is wrong itself. Data in no leaf is compared with other data. Money must agree with the balances,
+ * the bytes of a result with its hash and batch, and outcomes with results. */
 
 enum { FIRST_ACCOUNT = 3, ENTRY_COLUMN = 0, LOG_INDEX_COLUMN = 1, LEAF_COLUMN = 3 };
 
